@@ -28,10 +28,7 @@ def closed_databases(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr("judged.online.opening.Engine", Kept)
     yield
     for one in opened:
-        one.backend.disconnect()
-        cleanup = getattr(getattr(one, "_folder", None), "cleanup", None)
-        if cleanup is not None:
-            cleanup()
+        one.con.close()
 
 
 _SHARED: list[Any] = []
@@ -42,10 +39,7 @@ def shared_database() -> Iterator[None]:
     _SHARED.append(raw_made.Engine(threads=1))
     yield
     engine = _SHARED.pop()
-    engine.backend.disconnect()
-    cleanup = getattr(getattr(engine, "_folder", None), "cleanup", None)
-    if cleanup is not None:
-        cleanup()
+    engine.con.close()
 
 
 def made(queries: Sequence[dict[str, Any]], events: Sequence[dict[str, Any]] = (), **options: Any) -> InteractionLog:
@@ -58,7 +52,7 @@ def made(queries: Sequence[dict[str, Any]], events: Sequence[dict[str, Any]] = (
 
 def rows(table: Any, *columns: str) -> list[tuple[Any, ...]]:
     names = columns or tuple(table.columns)
-    return sorted((tuple(row[name] for name in names) for row in table.to_pyarrow().to_pylist()), key=repr)
+    return sorted((tuple(row[name] for name in names) for row in table.to_arrow().to_pylist()), key=repr)
 
 
 def found(log: InteractionLog) -> dict[tuple[str, str], tuple[int, int, str]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from judged.online.engine import Engine
+from judged.online.engine import Engine, Relation
 from judged.online.reading.raw import RAW_EVENT, RAW_QUERY, RawLog
 
 if TYPE_CHECKING:
@@ -34,6 +34,12 @@ def raw_table(rows: Sequence[dict[str, Any]], columns: Sequence[Column], attribu
     return pa.Table.from_pylist(full, schema=schema)
 
 
+def stored(engine: Engine, name: str, rows: Any) -> Relation:
+    """Make a table that every connection sees."""
+    engine.con.execute(f"CREATE TABLE {name} AS FROM {engine.register(rows)}")
+    return engine.table(name)
+
+
 def raw_log(
     queries: Sequence[dict[str, Any]],
     events: Sequence[dict[str, Any]] = (),
@@ -45,7 +51,7 @@ def raw_log(
     """Make a raw log and the engine that it is in."""
     engine = engine or Engine()
     made = [
-        engine.backend.create_table(f"raw_{kind}_{uuid.uuid4().hex}", raw_table(rows, columns, own))
+        stored(engine, f"raw_{kind}_{uuid.uuid4().hex}", raw_table(rows, columns, own))
         for kind, rows, columns, own in (("query", queries, RAW_QUERY, attributes), ("event", events, RAW_EVENT, ()))
     ]
     return RawLog(*made, **{"layout": "ubi", "files": ("log.ndjson",), **fields}), engine

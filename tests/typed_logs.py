@@ -1,13 +1,13 @@
-"""Typed logs made by hand, in DuckDB or in Polars."""
+"""Typed logs made by hand."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import ibis
 import pyarrow as pa
 
+from judged.online.engine import Engine
 from judged.online.log import InteractionLog
 from judged.online.tables import EVENT, SERP, SESSION, SHOWN, Column
 
@@ -55,7 +55,6 @@ def typed_log(
     pages: Sequence[Mapping[str, Any]],
     events: Sequence[Mapping[str, Any]],
     *,
-    backend: str = "duckdb",
     attributes: Sequence[str] = (),
     has: frozenset[str] = EVERYTHING,
     **more: Any,
@@ -79,7 +78,7 @@ def typed_log(
             {"session": session, "session_id": f"s{session}", "user": own[0]["user"], "user_id": f"u{own[0]['user']}"}
             | {"start_ms": min(times), "end_ms": max(times), "n_serps": n_serps, "n_events": len(own) - n_serps}
         )
-    connection = getattr(ibis, backend).connect()
+    engine = Engine()
     made = {
         "serp": table_of(serps, SERP, attributes),
         "shown": table_of(shown, SHOWN),
@@ -87,7 +86,7 @@ def typed_log(
         "session": table_of(sessions, SESSION),
     }
     return InteractionLog(
-        **{name: connection.create_table(name, table) for name, table in made.items()},
+        **{name: engine.register(table, name) for name, table in made.items()},
         has=has,
         attributes=tuple(attributes),
         **more,

@@ -15,11 +15,11 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-import ibis
 import pyarrow as pa
 
 from judged.data import Qrels
 from judged.errors import JudgedWarning
+from judged.online.engine import Engine
 from judged.online.log import InteractionLog
 from judged.online.offline import OfflineOnline, PreferenceAgreement, against_qrels, preference_agreement
 from judged.online.offline.layout import cell
@@ -118,9 +118,9 @@ def labelled(path: Path) -> tuple[InteractionLog, Qrels]:
                    for rank in row["clicks"]]  # fmt: skip
     sessions = [{"session": one, "user": one, "start_ms": 0, "end_ms": 0, "n_serps": 0, "n_events": 0}
                 for one in sorted({row["session"] for row in serps})]  # fmt: skip
-    database = ibis.duckdb.connect()
+    engine = Engine()
     tables = [
-        database.create_table(name, typed(made, columns))
+        engine.register(typed(made, columns), name)
         for name, made, columns in (("serp", serps, SERP), ("shown", shown, SHOWN), ("event", events, EVENT),
                                     ("session", sessions, SESSION))
     ]  # fmt: skip

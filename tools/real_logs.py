@@ -17,7 +17,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from judged.online import InteractionLog, OnlineEstimate, OnlineScores, online_metrics, read_log
+from judged.online import InteractionLog, OnlineEstimate, OnlineScores, check_log, online_metrics, read_log
 from judged.online.findings import doubts
 from judged.online.showing.numbers import NOTHING, amount, span_of, value_of
 from judged.tables import Table
@@ -58,8 +58,8 @@ def overview(logs: tuple[InteractionLog, ...]) -> str:
     """Lay out what there is of each log, and whether it passes the check."""
     rows: list[tuple[str, ...]] = []
     for log in logs:
-        units = log.serp.user.nunique().to_pyarrow().as_py()
-        sizes = (log.serp.count().to_pyarrow().as_py(), log.event.count().to_pyarrow().as_py())
+        units = len(log.serp.to_arrow("user")["user"].unique())
+        sizes = tuple(dict(check_log(log).counts)[name] for name in ("pages", "events"))
         verdict = "not fit" if doubts(log.accounts, log.findings) else "fit"
         over = f"{units:,} {'users' if 'users' in log.has else 'sessions'}"
         rows.append((log.name, log.layout, *(f"{size:,}" for size in sizes), over, verdict))
@@ -128,7 +128,7 @@ def of_chorus(log: InteractionLog, raw: Rows) -> list[str]:
     agree = sum((row["event_attributes"]["result_count"] == 0) == empty[row["query_id"]] for row in said)
     times = sorted(row["timestamp"] for row in raw)
     minutes, users = (times[-1] - times[0]) / 60_000, len({row["client_id"] for row in raw})
-    sessions = log.session.count().to_pyarrow().as_py()
+    sessions = log.session.to_arrow("session").num_rows
     always, both = sum(one == {True} for one in texts.values()), sum(len(one) == 2 for one in texts.values())
     mixed = f", but for {both}" if both else ""
     names = ("PageCTR", "ClicksPerPage", "TimeToFirstClick", "SatisfiedClicks", "DwellOver", "ObservedVisits",

@@ -20,8 +20,7 @@ def event(serp: int, seconds: int, action: str, **more: Any) -> dict[str, Any]:
     return {"serp": serp, "session": 1, "user": 1, "time_ms": seconds * 1000, "action": action, **more}
 
 
-@pytest.mark.parametrize("backend", ["duckdb", "polars"])
-def test_queries_to_a_success_count_the_one_that_is_still_repeated(backend: str) -> None:
+def test_queries_to_a_success_count_the_one_that_is_still_repeated() -> None:
     """One session each: the texts, on which of them something came into the cart, and queries until then."""
     sessions = [
         ("hat, shoes, shoes", 2, 2),  # the second query, which is repeated after it came to something
@@ -35,7 +34,7 @@ def test_queries_to_a_success_count_the_one_that_is_still_repeated(backend: str)
         own = {"session": session, "device": f"session {session}"}
         pages += [page(10 * session + at, 100 * at, text) | own for at, text in enumerate(texts.split(", "), 1)]
         events.append(event(10 * session + success, 100 * success + 5, "add_to_cart", session=session))
-    scores = online_metrics(typed_log(pages, events, backend=backend), "QueriesPerSuccess", by="device")
+    scores = online_metrics(typed_log(pages, events), "QueriesPerSuccess", by="device")
     found = [scores.of("QueriesPerSuccess", f"session {session}").value for session in range(len(sessions))]
     assert found == [queries for _, _, queries in sessions]
 
@@ -56,11 +55,10 @@ def test_rounding_does_not_pass_over_an_amount() -> None:
     assert found.value("RevenuePerSearch") * 100 == pytest.approx(sum(min(at, 55) for at in range(1, 101)))
 
 
-@pytest.mark.parametrize("backend", ["duckdb", "polars"])
-def test_deep_ranks_are_counted_by_any_engine(backend: str) -> None:
+def test_deep_ranks_are_counted_by_any_engine() -> None:
     ranks = (50, 51, 64, 65, 1025, 60_000)
     pages = [page(at, at, "hat") | {"n_shown": 80} for at in range(len(ranks))]
-    log = typed_log(pages, [event(at, at, "click", rank=rank) for at, rank in enumerate(ranks)], backend=backend)
+    log = typed_log(pages, [event(at, at, "click", rank=rank) for at, rank in enumerate(ranks)])
     scores = online_metrics(log, ["ImpressionCTR@80", "CTRAtRank(r=64)", "CTRAtRank(r=1025)", "FirstClickRR"])
     found = {str(one.metric): one.numerator for one in scores.estimates}
     assert found.pop("FirstClickRR") == pytest.approx(sum(1 / rank for rank in ranks), rel=1e-12)
@@ -78,8 +76,7 @@ def test_a_page_with_a_click_was_not_empty() -> None:
     assert found == {"PageCTR": (2, 2), "PageCTR@3": (1, 2), "ZeroResults": (3, 3), "BadAbandonment": (1, 3)}
 
 
-@pytest.mark.parametrize("backend", ["duckdb", "polars"])
-def test_what_was_not_shown_cannot_raise_a_rate_above_one(backend: str) -> None:
+def test_what_was_not_shown_cannot_raise_a_rate_above_one() -> None:
     pages = [
         {"serp": 0, "session": 0, "user": 0, "time_ms": 0, "query": "a", "n_shown": 1},
         {"serp": 1, "session": 1, "user": 1, "time_ms": 0, "query": "b", "n_shown": 0},
@@ -88,7 +85,7 @@ def test_what_was_not_shown_cannot_raise_a_rate_above_one(backend: str) -> None:
         {"serp": serp, "session": serp, "user": serp, "time_ms": 5000 + rank, "action": "click", "rank": rank}
         for serp, rank in ((0, 1), (0, 7), (1, 1))
     ]
-    log = typed_log(pages, clicks, backend=backend)
+    log = typed_log(pages, clicks)
     scores = online_metrics(log, ["ImpressionCTR", "ImpressionCTR@10", "ClicksPerPage"])
     assert [(one.numerator, one.denominator) for one in scores.estimates] == [(1, 1), (1, 1), (3, 2)]
     assert [(one.rank, one.numerator, one.denominator) for one in scores.ranks] == [(1, 1, 1)]

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judged.errors import InputError
-from judged.online.engine import rows_of
 from judged.online.findings import are_of_nobody, doubts
 from judged.online.making.telling import FAMILIES
 from judged.online.showing import trouble, words
@@ -119,19 +118,20 @@ def check_log(log: InteractionLog) -> LogCheck:
     >>> dict(found.counts)["pages"], found.doubts
     (1, ())
     """
-    serp, event = log.serp, log.event
-    (pages,) = rows_of(serp.aggregate(pages=serp.count(), first=serp.time_ms.min(), last=serp.time_ms.max()))
-    (others,) = rows_of(serp.aggregate(sessions=serp.session.nunique(), users=serp.user.nunique()))
-    (events,) = rows_of(event.aggregate(events=event.count(), joined=event.serp.count()))
+    (found,) = log.engine.rows(f"""
+        SELECT count(*) AS pages, count(DISTINCT session) AS sessions, count(DISTINCT "user") AS users,
+            min(time_ms) AS first, max(time_ms) AS last, (SELECT count(*) FROM {log.event}) AS events,
+            (SELECT count(serp) FROM {log.event}) AS joined
+        FROM {log.serp}""")
     counts = (
-        ("pages", pages["pages"]),
-        ("events", events["events"]),
-        ("events on pages", events["joined"]),
-        ("sessions", others["sessions"]),
-        *(() if are_of_nobody(log.findings) else (("users", others["users"]),)),
+        ("pages", found["pages"]),
+        ("events", found["events"]),
+        ("events on pages", found["joined"]),
+        ("sessions", found["sessions"]),
+        *(() if are_of_nobody(log.findings) else (("users", found["users"]),)),
     )
-    timed = log.has_time and log.dated and pages["pages"] > 0
-    return LogCheck(log, counts, (pages["first"], pages["last"]) if timed else None, doubts(log.accounts, log.findings))
+    timed = log.has_time and log.dated and found["pages"] > 0
+    return LogCheck(log, counts, (found["first"], found["last"]) if timed else None, doubts(log.accounts, log.findings))
 
 
 def need_records(log: InteractionLog) -> None:

@@ -1,8 +1,4 @@
-"""The database that logs are worked on in: DuckDB inside this process by default, any backend of Ibis by wish.
-
-What metrics need of a backend is little on purpose: filters, joins, grouped sums, and the join "as of" a time. Window
-functions are kept out of everything behind the typed tables, since not every backend has them.
-"""
+"""The database that logs are worked on in: a DuckDB inside this process, and its tables."""
 
 from __future__ import annotations
 
@@ -10,34 +6,98 @@ import re
 import shutil
 import tempfile
 import weakref
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from judged.errors import InputError, MissingExtraError
-from judged.online.tables import Relation
+
+if TYPE_CHECKING:
+    import duckdb
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
 
 _FOLDERS = "judged-log-"
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT])i?B\s*", re.IGNORECASE)
 _LEAST = 64e6
 
 
-def ibis_library() -> Any:
-    """Give Ibis.
+def duckdb_library() -> Any:
+    """Give DuckDB.
 
     Raises
     ------
     MissingExtraError
-        If it, or DuckDB, is not installed.
+        If it is not installed.
     """
     try:
         import duckdb
-        import ibis
     except ImportError:
-        raise MissingExtraError("Ibis with DuckDB", "logs") from None
-    del duckdb
-    return ibis
+        raise MissingExtraError("DuckDB", "logs") from None
+    return duckdb
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A table of a log's database, or a query of it that is not run yet.
+
+    Written into SQL it is what stands behind FROM.
+
+    Parameters
+    ----------
+    engine
+        The database.
+    sql
+        The quoted name of a table, or a query in parentheses.
+
+    Examples
+    --------
+    >>> numbers = Engine().query("SELECT unnest([1, 2]) AS n")
+    >>> numbers.columns, numbers.to_arrow().to_pylist()
+    (('n',), [{'n': 1}, {'n': 2}])
+    >>> numbers.where("n > 1").to_polars()["n"].to_list()
+    [2]
+    """
+
+    engine: Engine = field(repr=False)
+    sql: str
+
+    @cached_property
+    def types(self) -> dict[str, str]:
+        """The columns and their types, in DuckDB's words."""
+        described = self.engine.con.execute(f"DESCRIBE FROM {self.sql}").fetchall()
+        return {row[0]: row[1] for row in described}
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(self.types)
+
+    def where(self, condition: str) -> Relation:
+        """Give the rows that meet a condition, in SQL."""
+        return self.engine.query(f"SELECT * FROM {self} WHERE {condition}")
+
+    def to_arrow(self, *columns: str) -> pa.Table:
+        """Run it and give its rows, or some columns of them, as a table of Arrow."""
+        chosen = ", ".join(map(identifier, columns)) or "*"
+        return self.engine.arrow(f"SELECT {chosen} FROM {self.sql}")
+
+    def to_polars(self) -> pl.DataFrame:
+        """Run it and give its rows as a data frame of polars."""
+        import polars as pl
+
+        return pl.DataFrame(self.to_arrow())
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Run it and give its rows as a data frame of pandas."""
+        return self.to_arrow().to_pandas()
+
+    def __str__(self) -> str:
+        return self.sql
 
 
 class Engine:
@@ -54,35 +114,88 @@ class Engine:
     ------
     InputError
         If `memory` is no size, or too little to work in.
+    MissingExtraError
+        If DuckDB is not installed.
 
     Examples
     --------
-    >>> engine = Engine(memory="200MB")
-    >>> engine.sql("SELECT 1 AS one").to_pyarrow().to_pylist()
-    [{'one': 1}]
+    >>> Engine(memory="200MB").rows("SELECT 1 AS n")
+    [{'n': 1}]
     """
 
     def __init__(self, *, memory: str | None = None, threads: int | None = None) -> None:
-        ibis = ibis_library()
-        self.folder = Path(tempfile.mkdtemp(prefix=_FOLDERS))
-        weakref.finalize(self, shutil.rmtree, str(self.folder), ignore_errors=True)
-        options: dict[str, Any] = {"temp_directory": str(self.folder / "spill")}
+        options: dict[str, Any] = {}
         if memory is not None:
             options["memory_limit"] = _checked(memory)
         if threads is not None:
             options["threads"] = threads
-        self.backend = ibis.duckdb.connect(str(self.folder / "log.duckdb"), **options)
-        self.backend.raw_sql("SET preserve_insertion_order = false")
+        library = duckdb_library()
+        self.folder = Path(tempfile.mkdtemp(prefix=_FOLDERS))
+        weakref.finalize(self, shutil.rmtree, str(self.folder), ignore_errors=True)
+        options["temp_directory"] = str(self.folder / "spill")
+        self.con: duckdb.DuckDBPyConnection = library.connect(str(self.folder / "log.duckdb"), config=options)
+        self.con.execute("SET preserve_insertion_order = false; SET TimeZone = 'UTC'")
         self._made = 0
 
-    def sql(self, text: str) -> Relation:
-        """Give the table that a query of DuckDB makes, not run yet."""
-        return self.backend.sql(text)
+    def table(self, name: str) -> Relation:
+        """Give a table by its name."""
+        return Relation(self, identifier(name))
 
-    def keep(self, table: Relation, name: str = "table") -> Relation:
-        """Run an expression and keep its rows in the database."""
+    def query(self, sql: str) -> Relation:
+        """Give what a query will give, not run yet."""
+        return Relation(self, f"({sql})")
+
+    def keep(self, sql: str, name: str = "kept") -> Relation:
+        """Run a query and keep its rows in the database."""
         self._made += 1
-        return self.backend.create_table(f"{name}_{self._made}", table, temp=False)
+        made = f"{name}_{self._made}"
+        self.con.execute(f"CREATE TEMP TABLE {made} AS {sql}")
+        return self.table(made)
+
+    def register(self, rows: pa.Table, name: str = "given") -> Relation:
+        """Give a table of Arrow as one of the database; it is read where it is."""
+        self._made += 1
+        made = f"{name}_{self._made}"
+        self.con.register(made, rows)
+        return self.table(made)
+
+    def arrow(self, sql: str) -> pa.Table:
+        """Run a query and give its rows as a table of Arrow."""
+        import pyarrow as pa
+
+        rows: Any = self.con.execute(sql).arrow()
+        return rows if isinstance(rows, pa.Table) else rows.read_all()
+
+    def rows(self, sql: str) -> list[dict[str, Any]]:
+        """Run a query and give its rows: only ever done with small results."""
+        return self.arrow(sql).to_pylist()
+
+
+def identifier(name: str) -> str:
+    """Quote a name for SQL.
+
+    >>> identifier("user")
+    '"user"'
+    """
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str | None) -> str:
+    """Quote a text for SQL.
+
+    >>> print(literal("it's"), literal(None))
+    'it''s' NULL
+    """
+    return "NULL" if text is None else "'" + text.replace("'", "''") + "'"
+
+
+def listed(texts: Sequence[str]) -> str:
+    """Write texts as the right side of IN.
+
+    >>> listed(["a", "b"])
+    "('a', 'b')"
+    """
+    return f"({', '.join(map(literal, texts)) or 'NULL'})"
 
 
 def _checked(memory: str) -> str:
@@ -110,62 +223,10 @@ def within_memory() -> Generator[None]:
     MissingExtraError
         If it is not installed.
     """
-    ibis_library()
-    import duckdb
-
+    library = duckdb_library()
     try:
         yield
-    except duckdb.OutOfMemoryException:
+    except library.OutOfMemoryException:
         raise InputError(
             "the log does not fit into the memory that it may take", fix="give more, such as 4GB"
         ) from None
-
-
-def kept(table: Relation) -> Relation:
-    """Run an expression once and keep its rows while they are used, in whatever backend it lives.
-
-    What Ibis calls a cache is a plan in Polars, which runs again at every use: there the rows are made into a table.
-    """
-    backend = table.get_backend()
-    if backend.name == "polars":
-        return backend.create_table(ibis_library().util.gen_name("kept"), table.to_pyarrow())
-    return table.cache()
-
-
-def rows_of(table: Relation) -> list[dict[str, Any]]:
-    """Run an expression and give its rows: only ever done with small results."""
-    return table.to_pyarrow().to_pylist()
-
-
-def next_after(left: Relation, right: Relation, *, by: str, at_least: str, time: str, found: str) -> Relation:
-    """Give each row of `left` the first row of `right`, of the same group, at or after a time.
-
-    Parameters
-    ----------
-    left, right
-        Tables. `right` needs the columns `by` and `time` and whatever else is wanted of it; of several rows of one
-        group and time any is given, not the same by every backend, so that it must have one where that matters.
-    by
-        The column that both share: the session.
-    at_least
-        The column of `left` from which to look (whole milliseconds; for "strictly after t" give t + 1).
-    time
-        The column of `right` that it is compared with.
-    found
-        Put before the names of the columns of `right` in the result; all are null where there is no such row.
-    """
-    left, right = _ordered(left, at_least), _ordered(right, time)
-    joined = left.asof_join(right, on=left[at_least] <= right[time], predicates=by, rname=found + "{name}")
-    return joined.drop(found + by) if found + by in joined.columns else joined
-
-
-def last_before(left: Relation, right: Relation, *, by: str, at_most: str, time: str, found: str) -> Relation:
-    """Give each row of `left` the last row of `right`, of the same group, at or before a time: see `next_after`."""
-    left, right = _ordered(left, at_most), _ordered(right, time)
-    joined = left.asof_join(right, on=left[at_most] >= right[time], predicates=by, rname=found + "{name}")
-    return joined.drop(found + by) if found + by in joined.columns else joined
-
-
-def _ordered(table: Relation, column: str) -> Relation:
-    """Sort for a backend that joins "as of" by walking: Polars. DuckDB sorts by itself."""
-    return table.order_by(column) if table.get_backend().name == "polars" else table

@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING
 
 from judged.decimals import counted
 from judged.online.findings import Account, LogFinding
-from judged.online.tables import Relation
 
 if TYPE_CHECKING:
-    from judged.online.engine import Engine
+    from judged.online.engine import Engine, Relation
 
 
 @dataclass(frozen=True, repr=False)
 class InteractionLog:
     """What users did on result pages: the narrow waist of online evaluation.
 
-    The tables are Ibis tables of one backend, with the columns that `judged.online.tables` describes; whatever reads
-    logs ends here, and every metric begins here.
+    The tables are those of one database, with the columns that `judged.online.tables` describes; whatever reads logs
+    ends here, and every metric begins here.
 
     Parameters
     ----------
@@ -46,8 +45,6 @@ class InteractionLog:
         Columns of `serp` that are the log's own, to slice by.
     policies
         The choices made while it was made (session gap, bots, rank base), name to value, printed with results.
-    engine
-        The database that the tables live in, where it is ours: it is given up when nothing refers to it any more.
     """
 
     serp: Relation
@@ -64,7 +61,11 @@ class InteractionLog:
     accounts: tuple[Account, ...] = ()
     attributes: tuple[str, ...] = ()
     policies: tuple[tuple[str, str], ...] = ()
-    engine: Engine | None = None
+
+    @property
+    def engine(self) -> Engine:
+        """The database that the tables live in: it is given up when nothing refers to it any more."""
+        return self.serp.engine
 
     def __repr__(self) -> str:
         """Say what it is in one line: its tables would be thousands of characters, and are not run for this."""

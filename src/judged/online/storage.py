@@ -8,15 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judged.errors import InputError, OutputError
+from judged.online.engine import identifier, literal
 from judged.online.findings import Account, LogFinding
 from judged.online.log import InteractionLog
 from judged.online.reading.damage import whole_files
 from judged.online.tables import EVENT, SERP, SESSION, SHOWN
 
 if TYPE_CHECKING:
-    import ibis.expr.types as ir
-
-    from judged.online.engine import Engine
+    from judged.online.engine import Engine, Relation
 
 VERSION = 2
 """Of the layout of the folder: a later one may not be understood by an earlier judged."""
@@ -77,14 +76,12 @@ def store_log(log: InteractionLog, folder: Path | str) -> tuple[Path, ...]:
     return tuple(sorted(folder / name for name in ours))
 
 
-def _write(table: ir.Table, path: Path) -> None:
+def _write(table: Relation, path: Path) -> None:
     """Write a table by the batch: it may be larger than memory."""
-    import pyarrow.parquet as pq
-
-    schema = table.schema().to_pyarrow()
-    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
-        for batch in table.to_pyarrow_batches(chunk_size=_ROW_GROUP):
-            writer.write_batch(batch.cast(schema))  # the database has actions as an enumeration
+    columns = [f"CAST({identifier(name)} AS VARCHAR) AS {identifier(name)}" if kind.startswith("ENUM") else
+               identifier(name) for name, kind in table.types.items()]  # fmt: skip
+    options = f"FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {_ROW_GROUP}"
+    table.engine.con.execute(f"COPY (SELECT {', '.join(columns)} FROM {table}) TO {literal(str(path))} ({options})")
 
 
 def _about(log: InteractionLog) -> dict[str, Any]:
@@ -115,13 +112,13 @@ def open_stored(folder: Path | str, engine: Engine) -> InteractionLog:
     about = _read_about(folder)
     tables = {name: _open(folder / f"{name}.parquet", engine) for name in TABLES}
     try:
-        return _log_of(about, tables, engine)
+        return _log_of(about, tables)
     except (KeyError, TypeError, ValueError):
         problem = "what stands in it is not what 'judged logs convert' writes"
         raise InputError(problem, fix="convert the log anew", path=str(folder / ABOUT)) from None
 
 
-def _log_of(about: dict[str, Any], tables: dict[str, ir.Table], engine: Engine) -> InteractionLog:
+def _log_of(about: dict[str, Any], tables: dict[str, Relation]) -> InteractionLog:
     return InteractionLog(
         **tables,
         name=about["name"],
@@ -137,7 +134,6 @@ def _log_of(about: dict[str, Any], tables: dict[str, ir.Table], engine: Engine) 
         ),
         attributes=tuple(about["attributes"]),
         policies=tuple((key, value) for key, value in about["policies"]),
-        engine=engine,
     )
 
 
@@ -166,7 +162,7 @@ def _read_about(folder: Path) -> dict[str, Any]:
     return about
 
 
-def _open(path: Path, engine: Engine) -> ir.Table:
+def _open(path: Path, engine: Engine) -> Relation:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -178,4 +174,4 @@ def _open(path: Path, engine: Engine) -> ir.Table:
     if missing:
         raise InputError(f"there is no column {missing[0]}", fix="convert the log anew", path=str(path))
     with whole_files([path]):
-        return engine.backend.read_parquet(str(path))
+        return engine.query(f"FROM read_parquet({literal(str(path))})")

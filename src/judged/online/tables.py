@@ -8,10 +8,7 @@ joins on numbers are several times faster than joins on the texts that logs carr
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
-
-Relation: TypeAlias = Any
-"""An Ibis table whose columns are used by name: what type a column has, Ibis knows only while the program runs."""
+from typing import Literal, TypeAlias
 
 Type: TypeAlias = Literal[
     "int64", "int32", "float64", "string", "boolean", "array<string>", "array<int32>", "array<float64>"
@@ -20,7 +17,7 @@ Type: TypeAlias = Literal[
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a typed table: its name, its type in Ibis' words, whether it may be null, and what it means."""
+    """A column of a typed table: its name, its type, whether it may be null, and what it means."""
 
     name: str
     type: Type
@@ -115,8 +112,8 @@ ACTIONS = (
 AFTER_THE_CLICK = ("heartbeat", "add_to_cart", "purchase")
 """What a user does on an opened result: none of it ends the visit."""
 
-RETURNS = ("click", "impression", "hover", "page_exit", "copy", "search")
-"""What shows that a user is back from an opened result."""
+RETURNS = ("click", "impression", "hover", "copy", "search")
+"""What shows that a user is back from an opened result; so does a ``page_exit`` that names what was opened."""
 
 ATTRIBUTE_LIMIT = 50
 """So many columns of a log's own are kept for slicing."""

@@ -26,10 +26,9 @@ def click(serp: int, after_ms: int) -> dict[str, Any]:
             "object_id": "hat-1", "rank": 1}  # fmt: skip
 
 
-@pytest.mark.parametrize("backend", ["duckdb", "polars"])
-def test_clicks_at_the_time_of_their_page_tell_no_wait(backend: str) -> None:
+def test_clicks_at_the_time_of_their_page_tell_no_wait() -> None:
     pages = [page(at, device=f"d{at % 2}") for at in range(4)]
-    log = typed_log(pages, [click(at, 0) for at in range(3)], backend=backend)
+    log = typed_log(pages, [click(at, 0) for at in range(3)])
     found = online_metrics(log, [WAIT, MEDIAN, "PageCTR", "Latency"], by="device")
     assert {str(one): why for one, why in found.refused} == {
         WAIT: SAME, MEDIAN: SAME, "Latency": "the log says of every page that the engine took no time"}  # fmt: skip

@@ -1,4 +1,4 @@
-"""Facts that hang on other pages of the session, counted by hand, on both backends."""
+"""Facts that hang on other pages of the session, counted by hand."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ from typing import Any
 import pytest
 
 from judged.online import FactSettings, online_metrics
-from judged.online.engine import rows_of
-from judged.online.facts.actions import acted_pages
+from judged.online.facts.clicks import click_facts
+from judged.online.facts.pages import Wanted, page_facts
 from typed_logs import typed_log
-
-pytestmark = pytest.mark.parametrize("backend", ["duckdb", "polars"])
 
 
 def pages_of(*sessions: str) -> list[dict[str, Any]]:
@@ -27,12 +25,12 @@ def pages_of(*sessions: str) -> list[dict[str, Any]]:
     return pages
 
 
-def counted(pages: list[dict[str, Any]], events: list[dict[str, Any]], backend: str, *names: str) -> dict[str, Any]:
-    scores = online_metrics(typed_log(pages, events, backend=backend), names)
+def counted(pages: list[dict[str, Any]], events: list[dict[str, Any]], *names: str) -> dict[str, Any]:
+    scores = online_metrics(typed_log(pages, events), names)
     return {str(one.metric): (one.numerator, one.denominator) for one in scores.estimates}
 
 
-def test_a_filter_does_not_take_a_query_without_results_away(backend: str) -> None:
+def test_a_filter_does_not_take_a_query_without_results_away() -> None:
     pages = pages_of(
         "0 lamp none, 5 lamp filtered none",  # asked once without a filter, in vain
         "0 hat, 5 hat filtered none, 9 hat, 12 hat",  # once
@@ -40,7 +38,7 @@ def test_a_filter_does_not_take_a_query_without_results_away(backend: str) -> No
         "0 rug none, 5 rug filtered none, 9 rug none",  # once, in vain
     )
     names = ("ZeroResults", "ZeroResultQueries", "FilteredZeroResults", "QueriesPerSession")
-    assert counted(pages, [], backend, *names) == {
+    assert counted(pages, [], *names) == {
         "ZeroResults": (1 + 0 + 1 + 2, 1 + 3 + 2 + 2),
         "ZeroResultQueries": (1 + 0 + 1 + 1, 1 + 1 + 2 + 1),
         "FilteredZeroResults": (4, 4),
@@ -48,7 +46,7 @@ def test_a_filter_does_not_take_a_query_without_results_away(backend: str) -> No
     }
 
 
-def test_a_page_behind_the_first_is_reformulated_as_it_is(backend: str) -> None:
+def test_a_page_behind_the_first_is_reformulated_as_it_is() -> None:
     """The last page of each session succeeds, so that nothing is bad by what follows alone."""
     pages = pages_of(
         "0 sofa, 20 sofa 2, 30 sofa 3, 40 sofas",  # three pages of a query that was worded anew
@@ -63,7 +61,7 @@ def test_a_page_behind_the_first_is_reformulated_as_it_is(backend: str) -> None:
         for at in last
     ]
     names = ("Abandonment", "BadAbandonment", "UnknownAbandonment", "Reformulation")
-    assert counted(pages, clicks, backend, *names) == {
+    assert counted(pages, clicks, *names) == {
         "Abandonment": (9, 13),
         "BadAbandonment": (3 + 0 + 1 + 0, 13),
         "UnknownAbandonment": (0 + 2 + 1 + 2, 13),
@@ -72,10 +70,49 @@ def test_a_page_behind_the_first_is_reformulated_as_it_is(backend: str) -> None:
 
 
 @pytest.mark.parametrize("turned", [False, True])
-def test_of_pages_at_one_time_a_cart_falls_to_the_one_logged_last(backend: str, turned: bool) -> None:
+def test_of_pages_at_one_time_a_cart_falls_to_the_one_logged_last(turned: bool) -> None:
     pages = pages_of("3 lamp, 5 hat, 5 tie, 5 rug, 12 sofa", "5 desk")
     cart = {"session": 0, "user": 0, "action": "add_to_cart"}
     events = [{**cart, "time_ms": at} for at in (2_999, 4_000, 5_000, 11_999)]
-    log = typed_log(pages[::-1] if turned else pages, events, backend=backend)
-    found = {row["serp"]: row["carts"] for row in rows_of(acted_pages(log, FactSettings()))}
+    log = typed_log(pages[::-1] if turned else pages, events)
+    facts = page_facts(log, click_facts(log), Wanted(), FactSettings()).select(["carts"])
+    found = {row["serp"]: row["carts"] for row in facts.to_arrow().to_pylist() if row["carts"]}
     assert found == {0: 1, 3: 2}  # the first came before any page
+
+
+@pytest.mark.parametrize(("object_id", "ended"), [(None, 290_000), ("a", 80)])
+def test_a_visit_ends_where_the_user_is_back_and_not_where_the_page_is_left(object_id: str | None, ended: int) -> None:
+    """A browser says that the result page is left when a result opens in its place."""
+    pages = [
+        {"serp": 2 * at + late, "session": at, "user": at, "time_ms": 300_000 * late, "query": "lamp", "n_shown": 3}
+        for at in range(40)
+        for late in (0, 1)
+    ]
+    events = [
+        {"serp": 2 * at, "session": at, "user": at, "action": action, "time_ms": 10_000 + later, "object_id": named}
+        for at in range(40)
+        for action, later, named in (("click", 0, "a"), ("page_exit", 80, object_id))
+    ]
+    log = typed_log(pages, events)
+    assert {(row["dwell_ms"], row["ended"]) for row in click_facts(log).to_arrow().to_pylist()} == {(ended, 1)}
+    satisfied = online_metrics(log, ["SatisfiedClicks", "DissatisfiedClicks"])
+    long = ended > 30_000
+    assert (satisfied.value("SatisfiedClicks"), satisfied.value("DissatisfiedClicks")) == (float(long), float(not long))
+
+
+def test_a_rank_before_1970_is_no_time() -> None:
+    pages = [{"serp": 0, "session": 0, "user": 0, "time_ms": -5_000, "query": "lamp", "n_shown": 3}]
+    click = {"serp": 0, "session": 0, "user": 0, "action": "click", "time_ms": -4_000, "rank": 2, "object_id": "a"}
+    assert online_metrics(typed_log(pages, [click]), "FirstClickRR").value("FirstClickRR") == 0.5
+
+
+def test_what_the_page_does_not_show_is_not_opened_of_it() -> None:
+    """Two of three pages list ten results; one has clicks on what is not in its list, and one no list."""
+    page = {"session": 0, "user": 0, "time_ms": 0, "query": "lamp", "n_shown": 10}
+    pages = [{**page, "serp": 0, "n_returned": 10}, {**page, "serp": 1, "n_returned": 10}, {**page, "serp": 2}]
+    click = {"session": 0, "user": 0, "action": "click", "time_ms": 1}
+    events = [{**click, "serp": 0, "rank": 3, "object_id": "a"}, {**click, "serp": 1, "object_id": "elsewhere"}]
+    events += [{**click, "serp": 1, "rank": 14, "object_id": "below"}, {**click, "serp": 2, "object_id": "somewhere"}]
+    scores = online_metrics(typed_log(pages, events), ["ImpressionCTR", "ClicksPerPage"])
+    assert (scores.of("ImpressionCTR").numerator, scores.of("ImpressionCTR").denominator) == (2, 30)
+    assert scores.of("ClicksPerPage").numerator == 4

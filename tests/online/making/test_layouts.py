@@ -144,6 +144,6 @@ def test_every_layout(tmp_path: Path, name: str) -> None:
     assert not excluded(log, "query")
     assert excluded(log, "event") == twice
     assert tuple(one.read for one in log.accounts) == counts
-    assert len(log.event.to_pyarrow()) == counts[1] - sum(twice.values())
+    assert len(log.event.to_arrow()) == counts[1] - sum(twice.values())
     assert not [one for one in log.findings if one.done == "lost"]
-    engine.backend.disconnect()
+    engine.con.close()

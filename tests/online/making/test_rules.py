@@ -69,7 +69,7 @@ def test_each_rule_of_the_events_that_excludes_or_keeps() -> None:
         ("event", "negative-rank"): (1, 6, "repaired"), ("event", "unknown-action"): (2, 15, "kept"),
         ("event", "click-without-impression"): (1, 9, "kept"),
     }  # fmt: skip
-    ranks = [(row[0] - NOW, row[1]) for row in rows(log.event.filter(log.event.serp.notnull()), "time_ms", "rank")]
+    ranks = [(row[0] - NOW, row[1]) for row in rows(log.event.where("serp IS NOT NULL"), "time_ms", "rank")]
     assert sorted(ranks) == [
         (-5000, 3), (1000, 1), (3000, 1), (6000, 3), (7000, 9), (8000, None), (12000, None), (13000, None),
     ]  # fmt: skip
@@ -280,7 +280,7 @@ def test_any_number_of_applications_counts_in_its_own_way() -> None:
     log = made([query("1", hits=None)], events)
     # Every other application has a 0 and a 1, and counts from 0; the others have a 1 and a 2. Without a name: a 0.
     assert found(log)["event", "mixed-rank-base"] == (4001, 8002, "repaired")
-    ranks = {row["object_id"]: row["rank"] for row in log.event.select("object_id", "rank").to_pyarrow().to_pylist()}
+    ranks = {row["object_id"]: row["rank"] for row in log.event.to_arrow("object_id", "rank").to_pylist()}
     assert [ranks.pop(name) for name in ("none", "empty")] == [1, 1]
     assert set(ranks.values()) == {1, 2}
     assert all(ranks[f"x{at}"] == at % 2 + 1 for at in range(8000))

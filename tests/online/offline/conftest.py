@@ -14,8 +14,9 @@ def clicked_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     def outcomes(log: Any, asked: Any, seconds: float) -> Any:
         assert {one.name for one in asked} == {"clicked"}
         assert seconds == 30
-        opened = log.event.filter(log.event.action == "click").group_by("serp").agg(n=lambda event: event.count())
-        pages = log.serp.select("serp").left_join(opened, "serp")
-        return pages.select("serp", outcome_0=(pages.n.fill_null(0) > 0).ifelse(1.0, 0.0))
+        clicked = f"SELECT serp FROM {log.event} WHERE action = 'click' AND serp IS NOT NULL"
+        return log.engine.query(
+            f"SELECT serp, CAST(CASE WHEN serp IN ({clicked}) THEN 1 ELSE 0 END AS DOUBLE) AS outcome_0 FROM {log.serp}"
+        )
 
     monkeypatch.setattr("judged.online.offline.making.page_outcomes", outcomes)

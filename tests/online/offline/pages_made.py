@@ -1,4 +1,4 @@
-"""Logs made by hand: a dict a page, in any backend of Ibis."""
+"""Logs made by hand: a dict a page."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from functools import cache
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-import ibis
 import pyarrow as pa
 
+from judged.online.engine import Engine
 from judged.online.log import InteractionLog
 from judged.online.tables import EVENT, SERP, SESSION, SHOWN
 
@@ -18,15 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-_names = count()
-BACKENDS = ("duckdb", "polars")
 _TYPES = {"int64": pa.int64(), "int32": pa.int32(), "float64": pa.float64(), "string": pa.string(),
           "boolean": pa.bool_()}  # fmt: skip
 
 
-def log_of(
-    pages: Sequence[dict[str, Any]], *, backend: str = "duckdb", has_time: bool = True, **more: Any
-) -> InteractionLog:
+def log_of(pages: Sequence[dict[str, Any]], *, has_time: bool = True, **more: Any) -> InteractionLog:
     """Make a log of pages.
 
     A page is ``{"shown": ids, "clicks": ids or (id, seconds), "user": 1, "session": 1, "topic": "t", "query": "text",
@@ -62,25 +58,16 @@ def log_of(
         "event": _table(events, EVENT),
         "session": _table(list(sessions.values()), SESSION),
     }
-    tables = {name: _kept(table, backend) for name, table in made.items()}
+    tables = {name: _engine().register(table, name) for name, table in made.items()}
     return InteractionLog(
         **tables, name="made", has_time=has_time, has=more.pop("has", frozenset({"shown", "clicks", "dwell"})),
         attributes=tuple(attributes), **more,
     )  # fmt: skip
 
 
-def _kept(table: pa.Table, backend: str) -> Any:
-    """Give a database a table, by the shortest way: it is most of what these tests do."""
-    connection, name = _connection(backend), f"t{next(_names)}"
-    if backend == "polars":
-        return connection.create_table(name, table)
-    connection.con.register(name, table)
-    return connection.table(name)
-
-
 @cache
-def _connection(backend: str) -> Any:
-    return ibis.duckdb.connect(threads=1) if backend == "duckdb" else ibis.polars.connect()
+def _engine() -> Engine:
+    return Engine(threads=1)
 
 
 def _table(rows: list[dict[str, Any]], columns: Any, attributes: Sequence[str] = ()) -> pa.Table:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,7 @@ from judged.errors import InputError, JudgedError
 from judged.online.findings import LogFinding
 from judged.online.offline import against_qrels
 from judged.online.offline.outcomes import outcomes_of
-from online.offline.pages_made import BACKENDS, log_of
+from online.offline.pages_made import log_of
 
 if TYPE_CHECKING:
     from judged.online.offline import OfflineOnline
@@ -35,19 +34,14 @@ PAGES: list[dict[str, Any]] = [
 ]
 
 
-@pytest.fixture(params=BACKENDS)
-def backend(request: pytest.FixtureRequest) -> str:
-    return request.param
-
-
 @cache
-def ten_pages(backend: str) -> OfflineOnline:
+def ten_pages() -> OfflineOnline:
     outcomes = ["satisfied", "clicked", "first click RR", "opened", "abandoned"]
-    return against_qrels(log_of(PAGES, backend=backend), QRELS, measures=["P@2", "RR"], outcomes=outcomes, by="kind")
+    return against_qrels(log_of(PAGES), QRELS, measures=["P@2", "RR"], outcomes=outcomes, by="kind")
 
 
-def test_every_number_of_ten_pages(backend: str) -> None:
-    found = ten_pages(backend)
+def test_every_number_of_ten_pages() -> None:
+    found = ten_pages()
     assert (found.pages, found.joined, found.units) == (10, 5, 3)
     assert dict(found.left_out) == {
         "not the first page of a result list": 1,
@@ -78,12 +72,6 @@ def test_every_number_of_ten_pages(backend: str) -> None:
     bins = found.bins("P@2", "clicked")
     assert [(one.low, one.high, one.pages, one.units, one.rate.value) for one in bins] == [
         (0.0, 0.0, 2, 2, 0.5), (0.5, 0.5, 2, 1, 1.0), (1.0, 1.0, 1, 1, 1.0)]  # fmt: skip
-
-
-def test_backends_give_the_same_document() -> None:
-    made = [ten_pages(one).to_dict() for one in BACKENDS]
-    assert made[0] == made[1]
-    assert json.loads(json.dumps(made[0]))["relations"][0]["pages"] == 5
 
 
 @pytest.mark.usefixtures("clicked_alone")
@@ -128,7 +116,7 @@ def test_a_log_without_users_says_what_stands_for_them() -> None:
     said = "The log names no users: each session, or page where it names none, counts as one."
     assert said in against_qrels(log, QRELS, outcomes="clicked").sentences
     assert said not in against_qrels(log, QRELS, outcomes="clicked", unit="session").sentences
-    assert said not in ten_pages("duckdb").sentences
+    assert said not in ten_pages().sentences
 
 
 @pytest.mark.usefixtures("clicked_alone")
@@ -171,7 +159,7 @@ def test_later_pages_count_by_wish_each_as_a_ranking_of_its_own() -> None:
 
 
 def test_less_of_a_bad_outcome_is_better() -> None:
-    found = ten_pages("duckdb")
+    found = ten_pages()
     one, other = (found.of("P@2", name) for name in ("clicked", "abandoned"))
     assert one.probability == other.probability
     assert one.tau == other.tau
@@ -260,7 +248,7 @@ def test_topics_are_compared_by_their_means() -> None:
 
 
 def test_forms() -> None:
-    found = ten_pages("duckdb")
+    found = ten_pages()
     assert "0.875" in found.text()
     assert found.markdown().count("| P@2 | clicked | all | 5 | 3 |") == 1
     head = "measure,outcome,by,slice,pages,units,topics,mean,pairs,pairs_within,probability,"

@@ -7,6 +7,7 @@ from functools import cache
 
 from judged.online.engine import Engine
 from judged.online.reading import mapping
+from judged.online.reading.loading import DUCKDB
 from judged.online.reading.raw import RAW_EVENT, RAW_QUERY
 
 
@@ -17,7 +18,7 @@ def shared_engine():
 
 def rows(table, *, full=False):
     """The rows by file, row and time; null values are left out."""
-    found = table.to_pyarrow().to_pylist()
+    found = table.to_arrow().to_pylist()
     for one in found:
         one.pop("record", None)  # a hash
     found.sort(key=lambda one: (one["file"], one["row"], one["time_ms"] or 0, one.get("position") or 0))
@@ -26,11 +27,10 @@ def rows(table, *, full=False):
 
 def columns_are(table, columns):
     """The table has our columns, in order and type; what follows is attributes, as text."""
-    schema = table.schema()
-    assert list(schema.names)[: len(columns)] == [one.name for one in columns]
+    assert list(table.columns)[: len(columns)] == [one.name for one in columns]
     for one in columns:
-        assert str(schema[one.name]).removeprefix("!") == one.type, one.name
-    assert {str(schema[name]) for name in schema.names[len(columns) :]} <= {"string"}
+        assert table.types[one.name] == DUCKDB[one.type], one.name
+    assert {table.types[name] for name in table.columns[len(columns) :]} <= {"VARCHAR"}
 
 
 def mapping_of(tmp_path, text):

@@ -214,7 +214,7 @@ def test_files_left_out_are_findings_and_no_reason_for_doubt(tmp_path: Path) -> 
     found = {one.rule: (one.table, one.rows, one.of, one.done) for one in log.findings if one.table == "folder"}
     assert found == {"skipped-file": ("folder", 1, 3, "excluded"), "hidden-file": ("folder", 1, 3, "excluded")}
     assert not [one for one in doubts(log.accounts, log.findings) if "file" in one]
-    log.engine.backend.disconnect()
+    log.engine.con.close()
 
 
 def test_progress_is_told(tmp_path: Path) -> None:

@@ -325,11 +325,11 @@ def test_typed_parquet_is_a_view_and_costs_no_copy(tmp_path: Path) -> None:
     parquet.write_table(
         pa.table({"action_name": ["click"], "query_id": ["q"], "client_id": ["u"], "timestamp": [1767607200000]}), path
     )
-    con = engine().backend.con
+    con = engine().con
     before = con.execute("SELECT count(*) FROM duckdb_tables()").fetchall()
     raw = read(path)
     assert con.execute("SELECT count(*) FROM duckdb_tables()").fetchall() == before
-    plan = con.execute(f"EXPLAIN SELECT count(action) FROM {raw.events.get_name()}").fetchall()[0][1]  # noqa: S608
+    plan = con.execute(f"EXPLAIN SELECT count(action) FROM {raw.events.get_name()}").fetchall()[0][1]
     assert "file_row_number" not in plan
     assert "timestamp" not in plan
 
@@ -362,7 +362,7 @@ LINE = RECORD.map(json.dumps) | JSON.map(json.dumps) | st.text(max_size=30).map(
 def test_any_json_can_be_read(tmp_path_factory: pytest.TempPathFactory, lines: list[str]) -> None:
     folder = tmp_path_factory.mktemp("any")
     raw = read_text(folder, "\n".join([GOOD, *lines]))
-    queries, events = raw.queries.to_pyarrow(), raw.events.to_pyarrow()
+    queries, events = raw.queries.to_arrow(), raw.events.to_arrow()
     lost = sum(one.rows for one in raw.trouble if one.lost)
     assert queries.num_rows + events.num_rows + lost == raw.lines
     for one in lines:  # what Python reads as an event is one here too

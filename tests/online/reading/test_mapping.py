@@ -306,7 +306,7 @@ object_id = "@"
 """
     record = {"id": "q", "clicks": ["a", "a"], "not mapped": 1}
     log = read_mapped(tmp_path, text, {"log.jsonl": [record, record, {**record, "not mapped": 2}]})
-    hashes = [one["record"] for one in log.events.order_by("row").to_pyarrow().to_pylist()]
+    hashes = [one["record"] for one in log.events.to_arrow().sort_by("row").to_pylist()]
     assert len(set(hashes)) == 4
     assert sorted(hashes[:2]) == sorted(hashes[2:4])
 

@@ -140,7 +140,7 @@ def test_a_click_that_began_before_the_last_one_ended_stays_on_its_day(tmp_path)
 def test_results_stay_at_their_ranks(tmp_path):
     results = result(1, url="a") + result(2) + result(5, url="b")
     log = read(tmp_path, track(session(page(1, "10:00:00", results=results, clicks=click(5, "10:00:01", "10:00:02")))))
-    (shown,) = log.queries.select("hit_ids", "ranks").to_pyarrow().to_pylist()
+    (shown,) = log.queries.to_arrow("hit_ids", "ranks").to_pylist()
     assert shown == {"hit_ids": ["a", None, "b"], "ranks": [1, 2, 5]}
     assert [(one["object_id"], one["position"]) for one in rows(log.events)] == [("b", 5)]
     assert [one.rule for one in log.trouble] == ["no-id"]

@@ -21,7 +21,7 @@ def read_all(values: list[Any], type: str) -> list[int | None]:
     """Read many at once: the query is planned once."""
     sql = sql_time("v", type)
     texts = [str(value) for value in values]
-    found = CON.execute(f"SELECT {sql} FROM (SELECT CAST(unnest(?::VARCHAR[]) AS {type}) AS v)", [texts]).fetchall()  # noqa: S608
+    found = CON.execute(f"SELECT {sql} FROM (SELECT CAST(unnest(?::VARCHAR[]) AS {type}) AS v)", [texts]).fetchall()
     return [one for (one,) in found]
 
 
@@ -64,7 +64,7 @@ def test_iso_in_any_spelling(drawn: list[Any]) -> None:
     texts = [text for text, _, _ in cases]
     assert read_all(texts, "varchar") == [expected(moment) for _, moment, _ in cases]
     sql = sql_without_offset("v", "varchar")
-    found = CON.execute(f"SELECT {sql} FROM (SELECT unnest(?::VARCHAR[]) AS v)", [texts]).fetchall()  # noqa: S608
+    found = CON.execute(f"SELECT {sql} FROM (SELECT unnest(?::VARCHAR[]) AS v)", [texts]).fetchall()
     assert [one for (one,) in found] == [bare for _, _, bare in cases]
 
 

@@ -185,5 +185,5 @@ def read(*paths: Path, **options: Any) -> RawLog:
 
 def rows(table: Any, *without: str) -> list[dict[str, Any]]:
     """Give rows in the order of the log."""
-    found = table.order_by("file", "row").to_pyarrow().to_pylist()
+    found = table.to_arrow().sort_by([("file", "ascending"), ("row", "ascending")]).to_pylist()
     return [{name: value for name, value in row.items() if name not in {"record", *without}} for row in found]

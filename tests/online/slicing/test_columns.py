@@ -14,8 +14,8 @@ from online.slicing.sliced_logs import logs, refused, sliced
 
 
 def test_values_of_a_text_column_are_slices_and_blanks_are_unknown():
-    both = logs([{"device": one} for one in ("phone", None, "desktop", " ", "phone", " phone")])
-    slices, values, note = sliced(both, "device")
+    log = logs([{"device": one} for one in ("phone", None, "desktop", " ", "phone", " phone")])
+    slices, values, note = sliced(log, "device")
     assert slices == ["phone", "unknown", "desktop", "unknown", "phone", "phone"]
     assert values == ("desktop", "phone", "unknown")
     assert not note
@@ -41,8 +41,8 @@ def test_of_many_values_the_largest_are_kept():
     names = [f"v{at:02}" for at in range(31)]
     counts = [3 if at in {7, 30} else 1 if at in {4, 5} else 2 for at in range(31)]
     pages = [{"shop": name} for name, count in zip(names, counts, strict=True) for _ in range(count)]
-    both = logs([*pages, {}], attributes={"shop": pa.string()})
-    slices, values, note = sliced(both, "shop")
+    log = logs([*pages, {}], attributes={"shop": pa.string()})
+    slices, values, note = sliced(log, "shop")
     stay = [name for name in names if name not in {"v04", "v05"}]
     assert values == (*stay, "other", "unknown")
     assert [one for one, page in zip(slices, pages, strict=False) if page["shop"] in {"v04", "v05"}] == ["other"] * 2
@@ -52,13 +52,13 @@ def test_of_many_values_the_largest_are_kept():
 
 
 def test_equally_frequent_values_are_kept_by_the_alphabet():
-    both = logs([{"shop": f"{at:02}"} for at in range(40)], attributes={"shop": pa.string()})
-    assert sliced(both, "shop")[1] == (*(f"{at:02}" for at in range(29)), "other")
+    log = logs([{"shop": f"{at:02}"} for at in range(40)], attributes={"shop": pa.string()})
+    assert sliced(log, "shop")[1] == (*(f"{at:02}" for at in range(29)), "other")
 
 
 def test_truth_values():
-    both = logs([{"zero_results": one} for one in (True, False, None, False)])
-    assert sliced(both, "zero_results")[:2] == (["true", "false", "unknown", "false"], ("false", "true", "unknown"))
+    log = logs([{"zero_results": one} for one in (True, False, None, False)])
+    assert sliced(log, "zero_results")[:2] == (["true", "false", "unknown", "false"], ("false", "true", "unknown"))
 
 
 PRICES = [5.0, 10.0, 99.5, 100.0, None, float("nan"), -1.0, float("inf")]
@@ -67,39 +67,39 @@ PRICES = [5.0, 10.0, 99.5, 100.0, None, float("nan"), -1.0, float("inf")]
 @pytest.mark.parametrize("kind", [pa.float64(), pa.string()])
 def test_numbers_are_cut_at_bounds_also_where_they_are_texts(kind):
     prices = PRICES if kind == pa.float64() else ["5", "10.0", "99.5", "100", None, "cheap", "-1", "1e9"]
-    both = logs([{"price": one} for one in prices], attributes={"price": kind})
-    slices, values, _ = sliced(both, "price:10,100")
+    log = logs([{"price": one} for one in prices], attributes={"price": kind})
+    slices, values, _ = sliced(log, "price:10,100")
     low, middle, high = "<10", "10 to <100", ">=100"
     assert slices == [low, middle, middle, high, "unknown", "unknown", low, high]
     assert values == (low, middle, high, "unknown")
-    assert sliced(both, "price:10")[1] == ("<10", ">=10", "unknown")
+    assert sliced(log, "price:10")[1] == ("<10", ">=10", "unknown")
 
 
 def test_few_numbers_make_a_slice_each_in_their_order():
     stars = [10, 9, None, 10]
-    both = logs([{"stars": one} for one in stars], attributes={"stars": pa.int32()})
-    assert sliced(both, "stars")[:2] == (["10", "9", "unknown", "10"], ("9", "10", "unknown"))
+    log = logs([{"stars": one} for one in stars], attributes={"stars": pa.int32()})
+    assert sliced(log, "stars")[:2] == (["10", "9", "unknown", "10"], ("9", "10", "unknown"))
 
 
 def test_many_numbers_are_cut_into_equal_parts():
-    both = logs([{"price": at / 8} for at in range(40)], attributes={"price": pa.float64()})
-    slices, values, note = sliced(both, "price")
+    log = logs([{"price": at / 8} for at in range(40)], attributes={"price": pa.float64()})
+    slices, values, note = sliced(log, "price")
     assert values == ("<1.25", "1.25 to <2.5", "2.5 to <3.75", ">=3.75")
     assert [slices.count(one) for one in values] == [10, 10, 10, 10]
     assert note == "price has 40 different numbers: cut into equal parts"
-    assert sliced(both, "price/2")[1:] == (("<2.5", ">=2.5"), "")
+    assert sliced(log, "price/2")[1:] == (("<2.5", ">=2.5"), "")
 
 
 def test_pages_with_the_same_number_stay_together():
     prices = [0] * 8 + [1, 2]
-    both = logs([{"price": one} for one in prices], attributes={"price": pa.int64()})
-    slices, values, note = sliced(both, "price/4")
+    log = logs([{"price": one} for one in prices], attributes={"price": pa.int64()})
+    slices, values, note = sliced(log, "price/4")
     assert slices == ["<1"] * 8 + [">=1"] * 2
     assert values == ("<1", ">=1")
     assert note == "many pages have the same price: 2 parts, not 4"
     constant = logs([{"price": 3}, {"price": 3}, {}], attributes={"price": pa.int64()})
     assert sliced(constant, "price/2")[0] == ["all", "all", "unknown"]
-    assert sliced(both, "price/10")[1] == ("<1", "1 to <2", ">=2")
+    assert sliced(log, "price/10")[1] == ("<1", "1 to <2", ">=2")
 
 
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=60), st.integers(2, 9))
@@ -116,26 +116,26 @@ def test_equal_parts_are_as_equal_as_equal_numbers_allow(numbers, parts):
 
 @pytest.mark.parametrize("by", ["price:", "price:a", "price:10,5", "price:1,1", "price:inf", "price:nan,2", "price/1"])
 def test_cuts_that_make_no_sense(by):
-    both = logs([{"price": 1.0}], attributes={"price": pa.float64()})
-    assert "price" in refused(both, by)
+    log = logs([{"price": 1.0}], attributes={"price": pa.float64()})
+    assert "price" in refused(log, by)
 
 
 def test_what_cannot_be_sliced_by_names_what_can():
-    both = logs([{}], attributes={"price": pa.float64(), "tags": pa.list_(pa.string())})
-    assert "did you mean traffic" in refused(both, "trafic")
-    text = refused(both, "nonsense")
-    assert all(name in text for name in slice_names(both[0]))
-    assert {"price", "traffic", "query class", "first click", "hour", "device"} <= set(slice_names(both[0]))
-    assert "no text, no number" in refused(both, "tags")
-    assert "cannot be sliced by 'query_id'" in refused(both, "query_id")  # no two pages share one
-    assert "cannot be sliced by 'words:3'" in refused(both, "words:3")
+    log = logs([{}], attributes={"price": pa.float64(), "tags": pa.list_(pa.string())})
+    assert "did you mean traffic" in refused(log, "trafic")
+    text = refused(log, "nonsense")
+    assert all(name in text for name in slice_names(log))
+    assert {"price", "traffic", "query class", "first click", "hour", "device"} <= set(slice_names(log))
+    assert "no text, no number" in refused(log, "tags")
+    assert "cannot be sliced by 'query_id'" in refused(log, "query_id")  # no two pages share one
+    assert "cannot be sliced by 'words:3'" in refused(log, "words:3")
 
 
 def test_an_attribute_goes_before_what_is_derived_under_its_name():
-    both = logs([{"words": "many"}], attributes={"words": pa.string()})
-    assert sliced(both, "words")[0] == ["many"]
+    log = logs([{"words": "many"}], attributes={"words": pa.string()})
+    assert sliced(log, "words")[0] == ["many"]
 
 
 def test_a_column_that_follows_another_in_its_name_is_found():
-    both = logs([{"size": "a", "size:eu": "b"}], attributes={"size": pa.string(), "size:eu": pa.string()})
-    assert sliced(both, "size:eu")[0] == ["b"]
+    log = logs([{"size": "a", "size:eu": "b"}], attributes={"size": pa.string(), "size:eu": pa.string()})
+    assert sliced(log, "size:eu")[0] == ["b"]

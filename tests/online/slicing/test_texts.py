@@ -25,8 +25,8 @@ def test_texts_are_cut_as_topics_are(by, attribute, monkeypatch):
     monkeypatch.setattr(module, "_TEXTS_AT_ONCE", 4)
     topics = {f"{at:02}": text for at, text in enumerate(QUERIES)}
     expected = derive(queries={key: text or "--" for key, text in topics.items()}, languages=()).column(attribute)
-    both = logs([{"query_norm": text} for text in [*QUERIES, QUERIES[0]]])
-    slices = sliced(both, by)[0]
+    log = logs([{"query_norm": text} for text in [*QUERIES, QUERIES[0]]])
+    slices = sliced(log, by)[0]
     assert slices[:-1] == [one or "unknown" for one in expected.to_pylist()]
     assert slices[-1] == slices[0]
 
@@ -39,21 +39,21 @@ def test_words_in_finer_bands():
 
 
 def test_no_text_at_all():
-    both = logs([{}, {}])
+    log = logs([{}, {}])
     for by in ("words", "query class", "traffic", "seen"):
-        assert sliced(both, by)[:2] == (["unknown"] * 2, ("unknown",))
+        assert sliced(log, by)[:2] == (["unknown"] * 2, ("unknown",))
 
 
 def test_traffic_by_hand():
     # 50 + 30 + 10 + 5 + 5, and a page without a text, which counts for nothing
     counts = {"a": 50, "b": 30, "c": 10, "d": 5, "e": 5}
     pages = [{"query_norm": text} for text, count in counts.items() for _ in range(count)]
-    both = logs([*pages, {}])
-    slices, values, _ = sliced(both, "traffic")
+    log = logs([*pages, {}])
+    slices, values, _ = sliced(log, "traffic")
     assert slices == ["head"] * 50 + ["torso"] * 40 + ["tail"] * 10 + ["unknown"]
     assert values == ("head", "torso", "tail", "unknown")
-    assert sliced(both, "traffic:40,60")[0] == ["head"] * 50 + ["torso"] * 30 + ["tail"] * 20 + ["unknown"]
-    assert sliced(both, "frequency:90.5,99")[0][:100] == ["head"] * 100  # of d and e, equal, both are needed
+    assert sliced(log, "traffic:40,60")[0] == ["head"] * 50 + ["torso"] * 30 + ["tail"] * 20 + ["unknown"]
+    assert sliced(log, "frequency:90.5,99")[0][:100] == ["head"] * 100  # of d and e, equal, log are needed
 
 
 def test_traffic_is_that_of_topics():
@@ -63,8 +63,8 @@ def test_traffic_is_that_of_topics():
     for cuts in ((50, 90), (10, 20), (1, 99)):
         bands = frequency_bands([texts.count(name) for name in names], (cuts[0] / 100, cuts[1] / 100))
         expected = [dict(zip(names, bands, strict=True))[text] for text in texts]
-        both = logs([{"query_norm": text} for text in texts])
-        assert sliced(both, f"traffic:{cuts[0]},{cuts[1]}")[0] == expected
+        log = logs([{"query_norm": text} for text in texts])
+        assert sliced(log, f"traffic:{cuts[0]},{cuts[1]}")[0] == expected
 
 
 @pytest.mark.parametrize("cuts", ["90,50", "50", "0,50", "50,100", "a,b", "50,nan", "1,2,3"])
@@ -79,7 +79,7 @@ def test_seen_is_asked_before_by_another_session():
         {"query_norm": "a", "session": 2, "time_ms": 7},  # seen
         {"query_norm": "a", "session": 1, "time_ms": 7},  # at that same time: nobody before
         {"query_norm": "a", "session": 1, "time_ms": 8},  # another had asked since
-        {"query_norm": "b", "session": 3, "time_ms": 5},  # both at once: both new
+        {"query_norm": "b", "session": 3, "time_ms": 5},  # log at once: log new
         {"query_norm": "b", "session": 2, "time_ms": 5},
         {"query_norm": "b", "session": 2, "time_ms": 6},
         {"query_norm": None, "session": 2, "time_ms": 6},
@@ -112,5 +112,5 @@ def test_seen_against_a_look_at_every_pair_of_pages():
 
 
 def test_queries_are_a_column_like_others():
-    both = logs([{"query_norm": one} for one in ("b", "a", "b")], attributes={"x": pa.string()})
-    assert sliced(both, "query")[:2] == (["b", "a", "b"], ("a", "b"))
+    log = logs([{"query_norm": one} for one in ("b", "a", "b")], attributes={"x": pa.string()})
+    assert sliced(log, "query")[:2] == (["b", "a", "b"], ("a", "b"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-import ibis
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -63,13 +62,13 @@ def test_other_lengths_of_time_name_those_there_are(by):
 
 def test_points_of_a_series_are_never_merged_and_say_when_they_begin():
     first = ms("2024-12-30T22:00")
-    both = logs([{"time_ms": first + at * HOUR + 5} for at in range(50)])
+    log = logs([{"time_ms": first + at * HOUR + 5} for at in range(50)])
     for by, size in (("hour", HOUR), ("day", DAY), ("week", 7 * DAY)):
-        slices, values, _ = sliced(both, by)
+        slices, values, _ = sliced(log, by)
         starts = dict(zip(values, bucket_starts(values), strict=True))
         assert list(starts.values()) == sorted(starts.values())
         assert all(0 <= first + at * HOUR + 5 - starts[one] < size for at, one in enumerate(slices))
-    assert len(sliced(both, "hour")[1]) == 50
+    assert len(sliced(log, "hour")[1]) == 50
 
 
 @given(st.integers(-(10**12), 10**13))
@@ -92,16 +91,16 @@ def test_what_is_no_point_in_time(name):
 
 
 def test_a_log_without_a_clock_is_not_sliced_by_time():
-    both = logs([{}], has_time=False)
-    assert "no clock to slice by week" in refused(both, "week")
-    assert "no clock" in refused(both, "freshness", objects={"object_id": ["a"], "time_ms": [1]})
+    log = logs([{}], has_time=False)
+    assert "no clock to slice by week" in refused(log, "week")
+    assert "no clock" in refused(log, "freshness", objects={"object_id": ["a"], "time_ms": [1]})
 
 
 def test_a_log_of_times_without_dates_has_hours_of_the_day_alone():
-    both = logs([{"time_ms": ms("2000-01-01T09:30")}], dated=False)
-    assert "no dates to slice by week" in refused(both, "week")
-    assert "no dates to slice by weekday" in refused(both, "weekday")
-    assert sliced(both, "hour of day")[0] == ["09"]
+    log = logs([{"time_ms": ms("2000-01-01T09:30")}], dated=False)
+    assert "no dates to slice by week" in refused(log, "week")
+    assert "no dates to slice by weekday" in refused(log, "weekday")
+    assert sliced(log, "hour of day")[0] == ["09"]
 
 
 def test_a_log_without_filters_says_that_it_may_record_none():
@@ -115,13 +114,13 @@ def test_pages_filters_and_results():
         {"n_total": total, "n_returned": sent, "page": at + 1, "filtered": at == 2}
         for at, (total, sent) in enumerate(counts)
     ]
-    both = logs(pages)
-    assert sliced(both, "results")[:2] == (
+    log = logs(pages)
+    assert sliced(log, "results")[:2] == (
         ["zero", "1-9", "10-99", "10-99", "100-999", "1000+", "zero", "1-9", "unknown"],
         ("zero", "1-9", "10-99", "100-999", "1000+", "unknown"),
     )
-    assert sliced(both, "Page")[:2] == (["1", "2", "3"] + ["4+"] * 6, ("1", "2", "3", "4+"))
-    assert sliced(both, "filtered")[0] == ["not filtered"] * 2 + ["filtered"] + ["not filtered"] * 6
+    assert sliced(log, "Page")[:2] == (["1", "2", "3"] + ["4+"] * 6, ("1", "2", "3", "4+"))
+    assert sliced(log, "filtered")[0] == ["not filtered"] * 2 + ["filtered"] + ["not filtered"] * 6
 
 
 CLICKS = [
@@ -158,13 +157,13 @@ def test_freshness():
         for serp, ones in enumerate(which)
         for rank, one in enumerate(ones, 1)
     ]
-    both = logs([{"time_ms": now}] * 6, events=CLICKS, shown=shown)
-    for given_as in (pa.table(objects), objects, ibis.memtable(pa.table(objects))):
-        slices, values, _ = sliced(both, "freshness", objects=given_as)
+    log = logs([{"time_ms": now}] * 6, events=CLICKS, shown=shown)
+    for given_as in (pa.table(objects), objects):
+        slices, values, _ = sliced(log, "freshness", objects=given_as)
         # made two hours before one o'clock is made the day before
         assert slices == ["0-1", "31-365", "unknown", "unknown", "31-365", "after today"]
         assert values == ("after today", "0-1", "31-365", "unknown")
-    clicked = sliced(both, "freshness:clicked", objects=objects)
+    clicked = sliced(log, "freshness:clicked", objects=objects)
     assert clicked[0] == ["31-365", "0-1", "unknown", "none", "31-365", "0-1"]
     assert clicked[1] == ("0-1", "31-365", "none", "unknown")
 
@@ -172,13 +171,13 @@ def test_freshness():
 def test_freshness_by_dates_of_documents(tmp_path):
     now = ms("2024-03-10T01:00")
     shown = [{"serp": serp, "rank": 1, "object_id": one} for serp, one in enumerate(["old", "new", "bare", "gone"])]
-    both = logs([{"time_ms": now}] * 4, shown=shown)
+    log = logs([{"time_ms": now}] * 4, shown=shown)
     path = tmp_path / "documents.csv"
     path.write_text("doc_id,date,length\nold,2024-02-01,3\nnew,2024-03-10T00:30:00Z,4\nbare,,5\n", encoding="utf-8")
     for given_as in (path, str(path), Documents.read(path)):
-        assert sliced(both, "freshness", objects=given_as)[0] == ["31-365", "0-1", "unknown", "unknown"]
+        assert sliced(log, "freshness", objects=given_as)[0] == ["31-365", "0-1", "unknown", "unknown"]
     path.write_text("doc_id,length\nold,3\n", encoding="utf-8")
-    assert "no column date (there is length)" in refused(both, "freshness", objects=path)
+    assert "no column date (there is length)" in refused(log, "freshness", objects=path)
 
 
 def test_metrics_by_freshness_are_given_the_objects():

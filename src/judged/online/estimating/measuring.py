@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from judged.errors import InputError
 from judged.online.arguments import need_log, need_numbers, need_several, need_texts
-from judged.online.engine import kept, rows_of
+from judged.online.engine import Relation, identifier
 from judged.online.estimating.moments import ratios
 from judged.online.estimating.quantiles import quantiles
 from judged.online.estimating.sums import (
@@ -21,7 +21,7 @@ from judged.online.estimating.sums import (
 )
 from judged.online.estimating.withheld import not_measured, not_there, taken_as_users, tellable
 from judged.online.facts.clicks import click_facts
-from judged.online.facts.followed import begin_followed
+from judged.online.facts.next_query import begin_next_queries
 from judged.online.facts.pages import PageFacts, Wanted, need_the_next_query, page_facts
 from judged.online.facts.sessions import OF_PAGES
 from judged.online.facts.settings import FactSettings
@@ -30,7 +30,6 @@ from judged.online.metrics.metric import OnlineMetric
 from judged.online.metrics.registry import online_metric, online_metrics_named, usual_metrics
 from judged.online.result import OnlineEstimate, OnlineScores
 from judged.online.slicing import SlicedPages, slice_pages
-from judged.online.tables import Relation
 
 if TYPE_CHECKING:
     from judged.online.log import InteractionLog
@@ -149,7 +148,11 @@ def online_metrics(
     resampling = (resamples, seed) if interval == "bootstrap" else None
     wanted = usual_metrics() if names is None else online_metrics_named(names)
     told, refused = tellable(wanted, log, unit)
-    followed = begin_followed(log, settings) if _hang_on_the_next_query(told) else None
+    followed = (
+        begin_next_queries(log.serp, within_ms=round(settings.reformulation_gap * 1000))
+        if _hang_on_the_next_query(told)
+        else None
+    )
     slices = None if by is None else slice_pages(log, by, objects=objects)
     facts = _Facts(log, settings, followed, slices)
     asked = _prepared(facts, told, _Interval(unit, level, resampling), progress or _silent)
@@ -182,7 +185,7 @@ def _prepared(facts: _Facts, told: Sequence[OnlineMetric], interval: _Interval, 
     by_rank = _RANKED if {"shown", "clicks"} <= log.has else ()
     metrics = tuple({str(one): one for one in (*told, *by_rank)}.values())
     progress("clicks", 0.05)
-    clicks = kept(click_facts(log))
+    clicks = click_facts(log)
     progress("pages", 0.2)
     wide = _wanted(metrics, facts.settings)
     cut = slices.table if slices is not None else None
@@ -232,7 +235,7 @@ def _estimates(asked: _Asked, slices: Relation | None) -> dict[str, list[OnlineE
     page_metrics = asked.of("ratio")
     columns = sorted({name for one in page_metrics for name in one.columns()} | {"page"})
     unit, level = asked.interval.unit, asked.interval.level
-    sums = page_sums(asked.pages.select(columns), columns, unit, sliced=asked.sliced, most=asked.most)
+    sums = page_sums(asked.pages, columns, unit, sliced=asked.sliced, most=asked.most)
     whole = over_slices(sums, unit) if asked.sliced else sums
     found = [*_ratios(whole, page_metrics, asked), *(_ratios(sums, page_metrics, asked) if asked.sliced else ())]
     found += _of_sessions(asked)
@@ -280,7 +283,9 @@ def _survivals(asked: _Asked, slices: Relation | None) -> list[OnlineEstimate]:
         return []
     from judged.online.estimating.visits import share_of_longer_visits
 
-    sliced = asked.clicks if slices is None else asked.clicks.join(slices, "serp", rname="s_{name}")
+    sliced = asked.clicks
+    if slices is not None:
+        sliced = sliced.engine.query(f"SELECT c.*, s.slice FROM {sliced} AS c JOIN {slices} AS s ON s.serp = c.serp")
     return share_of_longer_visits(
         sliced, metrics, unit=asked.interval.unit, level=asked.interval.level, sliced=slices is not None
     )
@@ -293,8 +298,8 @@ def _sizes(sums: UnitSums, asked: _Asked) -> list[OnlineEstimate]:
 
 
 def _most_pages(log: InteractionLog, unit: str) -> int:
-    pages = log.serp.group_by(unit).agg(pages=log.serp.count())
-    return int(rows_of(pages.agg(most=pages.pages.max()))[0]["most"] or 0)
+    counts = f"SELECT count(*) AS pages FROM {log.serp} GROUP BY {identifier(unit)}"
+    return int(log.engine.rows(f"SELECT max(pages) AS most FROM ({counts})")[0]["most"] or 0)
 
 
 def _ordered(estimates: Sequence[OnlineEstimate], order: Sequence[str | None]) -> list[OnlineEstimate]:
@@ -313,15 +318,11 @@ def _by_rank(found: Mapping[str, Sequence[OnlineEstimate]], order: Sequence[str 
 
 
 def _counts(log: InteractionLog) -> tuple[tuple[str, int], ...]:
-    serp = log.serp
-    pages = rows_of(serp.agg(pages=serp.count(), users=serp.user.nunique(), sessions=serp.session.nunique()))[0]
-    events = rows_of(log.event.agg(events=log.event.count()))[0]
-    return (
-        ("pages", pages["pages"]),
-        ("events", events["events"]),
-        ("sessions", pages["sessions"]),
-        ("users", pages["users"]),
-    )
+    found = log.engine.rows(f"""
+        SELECT count(*) AS pages, (SELECT count(*) FROM {log.event}) AS events,
+            count(DISTINCT session) AS sessions, count(DISTINCT "user") AS users
+        FROM {log.serp}""")[0]
+    return tuple(found.items())
 
 
 def _drawn(resampling: tuple[int, int] | None) -> tuple[tuple[str, str], ...]:

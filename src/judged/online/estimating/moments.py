@@ -1,4 +1,4 @@
-"""From sums by unit to estimates: first and second moments in the engine, errors and intervals of them."""
+"""From sums by unit to estimates: first and second moments in the database, errors and intervals of them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.online.engine import rows_of
-from judged.online.estimating.sums import SLICE, UnitSums
+from judged.online.estimating.sums import UnitSums, column_of, scale_of
 from judged.online.metrics.metric import OnlineMetric
 from judged.online.result import OnlineEstimate
 from judged.stats.ratio import ratio_errors, ratio_intervals
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from judged._types import Floats
 
 _BOUNDED = ("share", "reciprocal rank")  # every row lies between 0 and 1
-_COUNTED = {"session": "n_sessions", "user": "n_users"}
 
 
 def ratios(sums: UnitSums, metrics: Sequence[OnlineMetric], level: float) -> list[OnlineEstimate]:
@@ -29,34 +27,43 @@ def ratios(sums: UnitSums, metrics: Sequence[OnlineMetric], level: float) -> lis
         return []
     found = moments(sums, metrics)
     return [
-        one
+        estimate
         for metric in metrics
-        for one in _estimates(metric, [row[SLICE] for row in found], _parts(found, metric), level)
+        for estimate in _estimates(metric, [row["slice"] for row in found], _parts(found, metric), level)
     ]
 
 
 def moments(sums: UnitSums, metrics: Sequence[OnlineMetric]) -> list[dict[str, Any]]:
-    """Add numerators, denominators, their squares and products over units: one row a slice.
+    """Add numerators, denominators, their squares and products over units: one row a slice, whole numbers.
 
     What several metrics share is added up once.
     """
-    table = sums.parted()
-    pairs = [_pair(metric) for metric in metrics]
-    wanted: dict[str, Any] = {}
-    for one in dict.fromkeys(name for pair in pairs for name in pair):
-        wanted |= {f"sum {one}": table[one].sum(), f"square {one}": (table[one] * table[one]).sum()}
-    for one, other in dict.fromkeys(pairs):
-        n, d = table[one], table[other]
-        wanted[f"product {one} {other}"] = (n * d).sum()
-        wanted[f"units {one} {other}"] = ((n != 0) | (d != 0)).ifelse(1, 0).sum()
-    if sums.sliced:
-        return rows_of(table.group_by(SLICE).agg(**wanted).order_by(SLICE))
-    return [{SLICE: None, **row} for row in rows_of(table.agg(**wanted))]
+    pairs = list(dict.fromkeys(_pair(metric) for metric in metrics))
+    names = list(dict.fromkeys(name for pair in pairs for name in pair))
+    code = {name: f"f{at}" for at, name in enumerate(names)}
+    facts = ", ".join(f"{sums.column(name)} AS {code[name]}" for name in names)
+    wanted: dict[str, str] = {}
+    for name in names:
+        fact = code[name]
+        wanted |= {f"sum {name}": f"sum({fact})", f"square {name}": f"sum({_wide(fact)} * {_wide(fact)})"}
+    for name, other in pairs:
+        n, d = code[name], code[other]
+        wanted[f"product {name} {other}"] = f"sum({_wide(n)} * {_wide(d)})"
+        wanted[f"units {name} {other}"] = f"sum(CASE WHEN {n} <> 0 OR {d} <> 0 THEN 1 ELSE 0 END)"
+    slices = "slice" if sums.sliced else "NULL AS slice"
+    group = "GROUP BY slice ORDER BY slice" if sums.sliced else ""
+    columns = ", ".join(wanted.values())
+    found = sums.table.engine.con.execute(
+        f"SELECT {slices}, {columns} FROM (SELECT {'slice, ' if sums.sliced else ''}{facts} FROM {sums.table}) {group}"
+    ).fetchall()
+    return [
+        {"slice": row[0], **{name: int(cell or 0) for name, cell in zip(wanted, row[1:], strict=True)}} for row in found
+    ]
 
 
-def column_of(name: str) -> str:
-    """Name the column of the sums that a fact is added up in: sessions and users are counted."""
-    return _COUNTED.get(name, name)
+def _wide(fact: str) -> str:
+    """Write a whole number in a type that its square fits into."""
+    return f"CAST({fact} AS HUGEINT)"
 
 
 def _pair(metric: OnlineMetric) -> tuple[str, str]:
@@ -65,11 +72,13 @@ def _pair(metric: OnlineMetric) -> tuple[str, str]:
 
 
 def _parts(found: Sequence[dict[str, Any]], metric: OnlineMetric) -> dict[str, Floats]:
-    """Give the moments of one metric as arrays over slices."""
-    one, other = _pair(metric)
-    names = {"n": f"sum {one}", "d": f"sum {other}", "nn": f"square {one}", "dd": f"square {other}"}
-    names |= {"units": f"units {one} {other}", "nd": f"product {one} {other}"}
-    return {part: np.array([row[name] or 0.0 for row in found], dtype=np.float64) for part, name in names.items()}
+    """Give the moments of one metric as arrays over slices, in its unit."""
+    name, other = _pair(metric)
+    scale = scale_of(metric)
+    columns = {"n": (f"sum {name}", scale), "d": (f"sum {other}", 1), "nn": (f"square {name}", scale**2)}
+    columns |= {"dd": (f"square {other}", 1), "nd": (f"product {name} {other}", scale)}
+    columns |= {"units": (f"units {name} {other}", 1)}
+    return {part: np.array([row[column] / by for row in found]) for part, (column, by) in columns.items()}
 
 
 def _estimates(

@@ -2,18 +2,15 @@
 
 A database adds columns by group in rows as wide as there are columns, and with a million groups waits for memory at
 each of them. Facts that are 0 or 1 add up to at most the number of rows of a unit; so several of them fit side by side
-into the 53 bits that a double holds exactly, and are parted again once they are added.
+into the 62 bits of a whole number, and are parted again once they are added.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from judged.online.tables import Relation
-
-_EXACT_BITS = 53
+_BITS = 62
 
 
 @dataclass(frozen=True)
@@ -32,6 +29,8 @@ class Packing:
     >>> packing = packing_of(["a", "b", "c"], most=1000)
     >>> packing.bits, packing.columns
     (10, ('packed_0',))
+    >>> packing.parted()["b"]
+    '(packed_0 >> 10) & 1023'
     """
 
     flags: tuple[str, ...]
@@ -39,29 +38,30 @@ class Packing:
 
     @property
     def _room(self) -> int:
-        return max(1, _EXACT_BITS // self.bits)
+        return max(1, _BITS // self.bits)
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Names of the packed columns."""
         return tuple(f"packed_{at}" for at in range(-(-len(self.flags) // self._room)))
 
-    def packed(self, rows: Relation) -> dict[str, Any]:
-        """Give the packed columns of rows of facts."""
-        made: dict[str, Any] = {}
+    def packed(self, facts: Mapping[str, str]) -> dict[str, str]:
+        """Give the SQL of the packed columns, out of the SQL of each flag."""
+        made: dict[str, str] = {}
         for at, name in enumerate(self.columns):
             inside = self.flags[at * self._room : (at + 1) * self._room]
-            terms = [rows[flag] * float(2 ** (place * self.bits)) for place, flag in enumerate(inside)]
-            made[name] = sum(terms[1:], terms[0])
+            made[name] = " + ".join(
+                f"({facts[flag]}) * CAST({1 << (place * self.bits)} AS BIGINT)" for place, flag in enumerate(inside)
+            )
         return made
 
-    def parted(self, sums: Relation) -> dict[str, Any]:
-        """Give the sum of each flag out of sums of packed columns."""
-        made: dict[str, Any] = {}
-        for at, flag in enumerate(self.flags):
-            packed, place = sums[self.columns[at // self._room]].cast("int64"), at % self._room * self.bits
-            made[flag] = (packed & ((2**self.bits - 1) << place)).cast("float64") / float(2**place)
-        return made
+    def parted(self) -> dict[str, str]:
+        """Give the SQL of the sum of each flag, out of sums of packed columns."""
+        mask = (1 << self.bits) - 1
+        return {
+            flag: f"({self.columns[at // self._room]} >> {at % self._room * self.bits}) & {mask}"
+            for at, flag in enumerate(self.flags)
+        }
 
 
 def packing_of(flags: Sequence[str], most: int) -> Packing:

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.online.engine import rows_of
-from judged.online.estimating.sums import SLICE
+from judged.online.engine import Relation, identifier, literal
+from judged.online.estimating.sums import scale_of
 from judged.online.metrics.metric import OnlineMetric
 from judged.online.result import OnlineEstimate
-from judged.online.tables import Relation
 from judged.stats.ratio import ratio_error, woodruff
 
 if TYPE_CHECKING:
@@ -25,13 +24,13 @@ def quantiles(
 ) -> list[OnlineEstimate]:
     """Estimate the smallest value that a share q of the rows does not exceed: over all rows, and by slice.
 
-    The engine counts rows by value, so that nothing is interpolated and every backend gives the same number. The
-    interval is Woodruff's: the error of the share of rows at or below the estimate is that of a ratio over units. The
-    error of the quantile is half of what lies between the values that are one such error below and above it.
+    The database counts rows by value, so that nothing is interpolated and every one gives the same number. The interval
+    is Woodruff's: the error of the share of rows at or below the estimate is that of a ratio over units. The error of
+    the quantile is half of what lies between the values that are one such error below and above it.
     """
     if not metrics:
         return []
-    curves = {columns: _curves(facts, *columns, sliced=sliced) for columns in {one.columns() for one in metrics}}
+    curves = {one.columns(): _curves(facts, *one.columns(), sliced=sliced) for one in metrics}
     cuts = [{group: curve.at(_q(one)) for group, curve in curves[one.columns()].items()} for one in metrics]
     errors = _errors(facts, metrics, cuts, unit, sliced=sliced)
     return [
@@ -47,16 +46,18 @@ def _q(metric: OnlineMetric) -> float:
 
 def _curves(facts: Relation, numerator: str, denominator: str, *, sliced: bool) -> dict[str | None, _Curve]:
     """Count rows by value, over all rows (None) and by slice."""
-    known = facts.filter(facts[denominator] != 0)
-    keys = [SLICE] if sliced else []
-    counted = known.group_by(*keys, value=known[numerator]).agg(rows=known.count()).order_by("value").to_pyarrow()
-    groups = sorted(set(counted[SLICE].to_pylist())) if sliced else []
+    keys = "slice, value" if sliced else "value"
+    counted = facts.engine.arrow(f"""
+        SELECT {keys}, count(*) AS rows FROM (
+            SELECT *, {identifier(numerator)} AS value FROM {facts} WHERE {identifier(denominator)} <> 0)
+        GROUP BY {keys} ORDER BY value""")
+    groups = sorted(set(counted["slice"].to_pylist())) if sliced else []
     return {group: _Curve(*_distribution(counted, group)) for group in (None, *groups)}
 
 
 @dataclass(frozen=True)
 class _Curve:
-    """The distinct values of some rows in order, and how many rows have each."""
+    """The distinct values of some rows in order, as they are counted, and how many rows have each."""
 
     values: Floats
     rows: Floats
@@ -80,17 +81,17 @@ def _estimate(
     """Give the quantile of one group with Woodruff's interval."""
     if found is None or not found[f"units_{at}"]:
         return OnlineEstimate(metric, group, math.nan, math.nan, math.nan, math.nan, 0.0, 0.0, 0, "none")
-    units, n, d, nn, dd, nd = (found[f"{part}_{at}"] for part in ("units", "n", "d", "nn", "dd", "nd"))
+    units, n, d, nn, dd, nd = (float(found[f"{part}_{at}"]) for part in ("units", "n", "d", "nn", "dd", "nd"))
     error = ratio_error(units, n, d, nn, dd, nd)
     low, high = woodruff(_q(metric), error, units, level, effective=d**2 / dd)
-    unknown = math.isnan(low)
+    unknown, scale = math.isnan(low), scale_of(metric)
     return OnlineEstimate(
         metric=metric,
         slice=group,
-        value=curve.at(_q(metric)),
-        low=math.nan if unknown else curve.at(low),
-        high=math.nan if unknown else curve.at(high),
-        error=math.nan if unknown else curve.error(_q(metric), error),
+        value=curve.at(_q(metric)) / scale,
+        low=math.nan if unknown else curve.at(low) / scale,
+        high=math.nan if unknown else curve.at(high) / scale,
+        error=math.nan if unknown else curve.error(_q(metric), error) / scale,
         numerator=float(n),
         denominator=float(d),
         units=int(units),
@@ -102,7 +103,7 @@ def _distribution(counted: Any, group: str | None) -> tuple[Floats, Floats]:
     """Give the distinct values in order, and rows at each."""
     values, rows = (counted[name].to_numpy().astype(np.float64) for name in ("value", "rows"))
     if group is not None:
-        chosen = np.array([one == group for one in counted[SLICE].to_pylist()])
+        chosen = np.array([one == group for one in counted["slice"].to_pylist()])
         return values[chosen], rows[chosen]
     distinct, at = np.unique(values, return_inverse=True)
     return distinct, np.bincount(at, weights=rows, minlength=len(distinct)).astype(np.float64)
@@ -117,30 +118,39 @@ def _errors(
     sliced: bool,
 ) -> dict[str | None, dict[str, Any]]:
     """Give, for each group, the moments over units of rows at or below its estimates, and of rows."""
-    found: dict[str | None, dict[str, Any]] = {}
-    whole = [facts[one.columns()[0]] <= cut[None] for one, cut in zip(metrics, cuts, strict=True)]
-    found[None] = _moments(facts, metrics, whole, [unit])[0]
+    limits = [_limit(cut[None]) for cut in cuts]
+    found: dict[str | None, dict[str, Any]] = {None: _moments(facts, metrics, limits, unit, sliced=False)[0]}
     if not sliced:
         return found
-    named = [[(group, value) for group, value in cut.items() if group is not None] for cut in cuts]
-    below = [
-        facts[one.columns()[0]] <= (facts[SLICE].cases(*pairs) if pairs else math.nan)
-        for one, pairs in zip(metrics, named, strict=True)
+    by_slice = [
+        "CASE slice "
+        + " ".join(f"WHEN {literal(group)} THEN {_limit(value)}" for group, value in cut.items() if group is not None)
+        + " END"
+        if len(cut) > 1
+        else "NULL"
+        for cut in cuts
     ]
-    return found | {row[SLICE]: row for row in _moments(facts, metrics, below, [unit, SLICE])}
+    return found | {row["slice"]: row for row in _moments(facts, metrics, by_slice, unit, sliced=True)}
+
+
+def _limit(value: float) -> str:
+    return "NULL" if math.isnan(value) else str(int(value))
 
 
 def _moments(
-    facts: Relation, metrics: Sequence[OnlineMetric], below: Sequence[Any], keys: list[str]
+    facts: Relation, metrics: Sequence[OnlineMetric], limits: Sequence[str], unit: str, *, sliced: bool
 ) -> list[dict[str, Any]]:
-    sums: dict[str, Any] = {}
-    for at, metric in enumerate(metrics):
-        known = facts[metric.columns()[1]] != 0
-        sums |= {f"n_{at}": (known & below[at]).ifelse(1.0, 0.0).sum(), f"d_{at}": known.ifelse(1.0, 0.0).sum()}
-    table = facts.group_by(*keys).agg(**sums)
-    wanted: dict[str, Any] = {}
-    for at in range(len(metrics)):
-        n, d = table[f"n_{at}"], table[f"d_{at}"]
-        wanted |= {f"units_{at}": (d > 0).ifelse(1, 0).sum(), f"n_{at}": n.sum(), f"d_{at}": d.sum()}
-        wanted |= {f"nn_{at}": (n * n).sum(), f"dd_{at}": (d * d).sum(), f"nd_{at}": (n * d).sum()}
-    return rows_of(table.group_by(*keys[1:]).agg(**wanted) if keys[1:] else table.agg(**wanted))
+    keys = f"{identifier(unit)}, slice" if sliced else identifier(unit)
+    sums, wanted = list[str](), list[str]()
+    for at, (metric, limit) in enumerate(zip(metrics, limits, strict=True)):
+        numerator, denominator = map(identifier, metric.columns())
+        sums.append(f"sum(CASE WHEN {denominator} <> 0 AND {numerator} <= {limit} THEN 1 ELSE 0 END) AS n_{at}")
+        sums.append(f"sum(CASE WHEN {denominator} <> 0 THEN 1 ELSE 0 END) AS d_{at}")
+        wanted.append(f"sum(CASE WHEN d_{at} > 0 THEN 1 ELSE 0 END) AS units_{at}, sum(n_{at}) AS n_{at}")
+        wanted.append(f"sum(d_{at}) AS d_{at}, sum(n_{at} * n_{at}) AS nn_{at}, sum(d_{at} * d_{at}) AS dd_{at}")
+        wanted.append(f"sum(n_{at} * d_{at}) AS nd_{at}")
+    group = "slice, " if sliced else ""
+    return facts.engine.rows(
+        f"SELECT {group}{', '.join(wanted)} FROM (SELECT {keys}, {', '.join(sums)} FROM {facts} GROUP BY {keys})"
+        + (" GROUP BY slice" if sliced else "")
+    )

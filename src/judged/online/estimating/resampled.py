@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.online.estimating.moments import column_of
-from judged.online.estimating.sums import SLICE, UnitSums
+from judged.online.engine import literal
+from judged.online.estimating.sums import UnitSums, column_of, scale_of
 from judged.online.result import OnlineEstimate
-from judged.online.tables import Relation
 from judged.stats.clusters import bootstrap_intervals
 
 if TYPE_CHECKING:
@@ -38,8 +37,7 @@ def with_bootstrap(
         chosen = [one for one in estimates if one.slice == value and one.method == "delta"]
         if not chosen:
             continue
-        table = sums.parted() if value is None else sums.parted().filter(sums.table[SLICE] == value)
-        limits = bootstrap_intervals(*_sums(table, chosen), level=level, resamples=resamples, seed=seed)
+        limits = bootstrap_intervals(*_sums(sums, value, chosen), level=level, resamples=resamples, seed=seed)
         for one, (low, high) in zip(chosen, limits.tolist(), strict=True):
             if _is_bounded(one, low, high):
                 drawn[str(one.metric), value] = replace(one, low=low, high=high, method="bootstrap")
@@ -52,10 +50,13 @@ def _is_bounded(one: OnlineEstimate, low: float, high: float) -> bool:
     return math.isfinite(low) and math.isfinite(high) and not cut
 
 
-def _sums(table: Relation, chosen: Sequence[OnlineEstimate]) -> tuple[Floats, Floats]:
+def _sums(sums: UnitSums, group: str | None, chosen: Sequence[OnlineEstimate]) -> tuple[Floats, Floats]:
     """Fetch the sums of each unit: (units, metrics) numerators and denominators."""
     names = sorted({column_of(name) for one in chosen for name in one.metric.columns()})
-    found = table.select(*names).to_pyarrow()
-    sides = ([found[column_of(one.metric.columns()[side])].to_numpy() for one in chosen] for side in (0, 1))
-    numerators, denominators = (np.stack(side, axis=1).astype(np.float64) for side in sides)
-    return numerators, denominators
+    columns = ", ".join(f"{sums.column(name)} AS f{at}" for at, name in enumerate(names))
+    where = "" if group is None else f"WHERE slice = {literal(group)}"
+    found = sums.table.engine.arrow(f"SELECT {columns} FROM {sums.table} {where} ORDER BY ALL")
+    facts = {name: found[f"f{at}"].to_numpy().astype(np.float64) for at, name in enumerate(names)}
+    pairs = [(one.metric, *map(column_of, one.metric.columns())) for one in chosen]
+    numerators = np.stack([facts[name] / scale_of(metric) for metric, name, _ in pairs], axis=1)
+    return numerators, np.stack([facts[name] for _, _, name in pairs], axis=1)

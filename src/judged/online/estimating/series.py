@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from judged.errors import InputError
 from judged.online.arguments import need_log, need_numbers
-from judged.online.engine import rows_of
 from judged.online.estimating.measuring import online_metrics
 from judged.online.estimating.over_time import OverTime, over_time_of
 from judged.online.metrics.metric import OnlineMetric
@@ -72,7 +71,7 @@ def over_time(
         raise InputError(f"{chosen}: {scores.refused[0][1]}", fix="see what the log can tell: judged logs check")
     periods = [one for one in scores.estimates if one.slice is not None]
     starts = bucket_starts([one.slice or "" for one in periods])
-    span = rows_of(log.serp.agg(first=log.serp.time_ms.min(), last=log.serp.time_ms.max()))[0]
+    span = log.engine.rows(f"SELECT min(time_ms) AS first, max(time_ms) AS last FROM {log.serp}")[0]
     return over_time_of(
         list(zip(starts, periods, strict=True)),
         every=every,

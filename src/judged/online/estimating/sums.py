@@ -5,20 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from judged.online.engine import kept, rows_of
+from judged.online.engine import Relation, identifier
 from judged.online.estimating.packing import Packing, packing_of
-from judged.online.facts.pages import is_flag
+from judged.online.facts.pages import SCALES, PageFacts, is_flag
 from judged.online.facts.sessions import session_facts
 from judged.online.metrics.metric import OnlineMetric
-from judged.online.tables import Relation
 
-SLICE = "slice"
 _SESSION_ROWS = ("session", "user")
+_COUNTED = {"session": "n_sessions", "user": "n_users"}
 
 
 def is_of_sessions(metric: OnlineMetric) -> bool:
     """Whether its columns are facts of sessions; all others are facts of pages."""
     return metric.row in _SESSION_ROWS
+
+
+def scale_of(metric: OnlineMetric) -> float:
+    """Give in how many parts of the metric's unit its numerator is counted."""
+    return 1000.0 if metric.numerator.startswith("time_to_success") else float(SCALES.get(metric.numerator, 1))
+
+
+def column_of(name: str) -> str:
+    """Name the column of the sums that a fact is added up in: sessions and users are counted."""
+    return _COUNTED.get(name, name)
 
 
 @dataclass(frozen=True)
@@ -39,42 +48,49 @@ class UnitSums:
     sliced: bool
     packing: Packing | None = None
 
-    def parted(self) -> Relation:
-        """Give the table with a column for every fact."""
-        return self.table if self.packing is None else self.table.mutate(**self.packing.parted(self.table))
+    def column(self, name: str) -> str:
+        """Give the SQL of the sum of a fact."""
+        parted = self.packing.parted() if self.packing is not None else {}
+        return parted.get(name) or identifier(name)
 
 
-def page_sums(pages: Relation, columns: Sequence[str], unit: str, *, sliced: bool, most: int) -> UnitSums:
+def page_sums(pages: PageFacts, columns: Sequence[str], unit: str, *, sliced: bool, most: int) -> UnitSums:
     """Add the facts of pages by unit, and slice; no unit has more than `most` pages."""
-    keys = [unit, SLICE] if sliced else [unit]
+    keys = f"{identifier(unit)}, slice" if sliced else identifier(unit)
     packing = packing_of([name for name in columns if is_flag(name)], most)
-    sums = {name: pages[name].sum() for name in columns if not is_flag(name)}
-    sums |= {name: packed.sum() for name, packed in packing.packed(pages).items()}
-    return UnitSums(kept(pages.group_by(*keys).agg(**sums)), sliced, packing)
+    facts = {name: pages.columns[name] for name in columns if not is_flag(name)} | packing.packed(pages.columns)
+    sums = ", ".join(f"CAST(sum({fact}) AS BIGINT) AS {identifier(name)}" for name, fact in facts.items())
+    return UnitSums(
+        pages.joined.engine.keep(f"SELECT {keys}, {sums} FROM {pages.joined} GROUP BY {keys}", "sums"), sliced, packing
+    )
 
 
 def over_slices(sums: UnitSums, unit: str) -> UnitSums:
     """Add the slices of each unit: what is added up, a page or a session, is in exactly one."""
-    table = sums.table
-    names = [name for name in table.columns if name not in {unit, SLICE, "n_users"}]
-    whole = table.group_by(unit).agg(**{name: table[name].sum() for name in names})
-    if "n_users" in table.columns:
-        whole = whole.mutate(n_users=1.0)
-    return UnitSums(kept(whole), sliced=False, packing=sums.packing)
+    names = [name for name in sums.table.columns if name not in {unit, "slice", "n_users"}]
+    added = [f"CAST(sum({identifier(name)}) AS BIGINT) AS {identifier(name)}" for name in names]
+    added += ["1 AS n_users"] if "n_users" in sums.table.columns else []
+    key = identifier(unit)
+    whole = sums.table.engine.keep(f"SELECT {key}, {', '.join(added)} FROM {sums.table} GROUP BY {key}", "sums")
+    return UnitSums(whole, sliced=False, packing=sums.packing)
 
 
 def session_sums(
     pages: Relation, metrics: Iterable[OnlineMetric], thresholds: Sequence[float], unit: str, *, sliced: bool
 ) -> UnitSums:
     """Add the facts of sessions by unit, and slice; ``n_sessions`` counts them, ``n_users`` is 1."""
-    sessions = session_facts(pages, thresholds, by=SLICE if sliced else None)
-    keys = [unit, SLICE] if sliced else [unit]
-    names = {name for metric in metrics for name in metric.columns()} - {"session", "user"}
-    sums = {name: sessions[name].sum() for name in sorted(names)}
-    table = sessions.group_by(*keys).agg(n_sessions=sessions.session_count.sum(), **sums)
-    return UnitSums(kept(table.mutate(n_users=1.0)), sliced)
+    keys = f"{identifier(unit)}, slice" if sliced else identifier(unit)
+    names = sorted({name for metric in metrics for name in metric.columns()} - set(_COUNTED))
+    sums = "".join(f", CAST(sum({identifier(name)}) AS BIGINT) AS {identifier(name)}" for name in names)
+    table = pages.engine.keep(
+        f"""
+        SELECT {keys}, CAST(sum(session_count) AS BIGINT) AS n_sessions, 1 AS n_users{sums}
+        FROM {session_facts(pages, thresholds, sliced=sliced)} GROUP BY {keys}""",
+        "sums",
+    )
+    return UnitSums(table, sliced)
 
 
 def counted_sessions(sums: UnitSums) -> int:
     """Count the sessions of `session_sums`: each in every slice that it has a page in."""
-    return int(rows_of(sums.table.agg(sessions=sums.table.n_sessions.sum()))[0]["sessions"] or 0)
+    return int(sums.table.engine.rows(f"SELECT sum(n_sessions) AS n FROM {sums.table}")[0]["n"] or 0)

@@ -1,8 +1,8 @@
 """How long opened results are looked at: the Kaplan-Meier curve of a log, with intervals over users.
 
 A visit that is the last thing seen of a user was watched for a while and did not end: such visits are neither dropped
-nor taken as ended. The engine counts durations, and sums by user what each of them adds; the curve between the two is
-made of the counts alone.
+nor taken as ended. The database counts durations, and sums by user what each of them adds; the curve between the two is
+made of the counts alone. What one adds is rounded to a part in 10 to the 10, so that sums are of whole numbers.
 """
 
 from __future__ import annotations
@@ -15,20 +15,18 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from judged.errors import InputError
-from judged.online.engine import ibis_library, kept, rows_of
+from judged.online.engine import Relation, identifier
 from judged.stats.ratio import effective_units, woodruff
 from judged.stats.survival import SurvivalCurve, clustered_error, kaplan_meier
 
 if TYPE_CHECKING:
-    import ibis.expr.types as ir
-
     from judged._types import Floats
 
 DISTINCT = 200_000
 """Durations, by slice, that are told apart at most: more are rounded up to a grid of 10 ms, or 100, or 1000..."""
 
 _COARSEST = 10**9  # milliseconds: more than ten days
-_KEY, _SLICE = "judged_key", "judged_slice"
+_PART = 1e10  # influences are counted in such parts of the largest one
 _Times: TypeAlias = Callable[[SurvivalCurve], Sequence[float]]
 
 
@@ -81,7 +79,7 @@ class _Summed:
 
 
 def survival_of(
-    clicks: ir.Table,
+    clicks: Relation,
     *,
     at_ms: Sequence[int],
     by: str | None = None,
@@ -119,9 +117,11 @@ def survival_of(
 
     Examples
     --------
-    >>> import ibis, pyarrow
+    >>> import pyarrow
+    >>> from judged.online.engine import Engine
     >>> rows = {"user": [1, 1, 2, 3], "dwell_ms": [10, 20, 20, 30], "ended": [1, 1, 0, 1]}
-    >>> [(one.at_ms, one.value, one.units) for one in survival_of(ibis.memtable(pyarrow.table(rows)), at_ms=[10, 25])]
+    >>> visits = Engine().register(pyarrow.table(rows))
+    >>> [(one.at_ms, one.value, one.units) for one in survival_of(visits, at_ms=[10, 25])]
     [(10, 0.75, 3), (25, 0.5, 3)]
     """
     times = tuple(at_ms)
@@ -136,7 +136,7 @@ def survival_of(
 
 
 def survival_quantile(
-    clicks: ir.Table, *, probability: float = 0.5, by: str | None = None, unit: str = "user", level: float = 0.95
+    clicks: Relation, *, probability: float = 0.5, by: str | None = None, unit: str = "user", level: float = 0.95
 ) -> list[SurvivalEstimate]:
     """Give the time by which a share of the visits has ended: the median dwell time.
 
@@ -157,9 +157,10 @@ def survival_quantile(
 
     Examples
     --------
-    >>> import ibis, pyarrow
+    >>> import pyarrow
+    >>> from judged.online.engine import Engine
     >>> rows = {"user": [1, 1, 2, 3], "dwell_ms": [10, 20, 20, 30], "ended": [1, 1, 0, 1]}
-    >>> survival_quantile(ibis.memtable(pyarrow.table(rows)))[0].value
+    >>> survival_quantile(Engine().register(pyarrow.table(rows)))[0].value
     20.0
     """
     found: list[SurvivalEstimate] = []
@@ -185,51 +186,43 @@ def _estimate(one: _Summed, time: float, value: float, limits: tuple[float, floa
 
 
 def _summed(
-    clicks: Any, times_of: _Times, *, by: str | None, unit: str, exact: Sequence[int], pooled: bool = False
+    clicks: Relation, times_of: _Times, *, by: str | None, unit: str, exact: Sequence[int], pooled: bool = False
 ) -> list[_Summed]:
     """Count durations, make the curves, and sum influences by unit and slice."""
-    rows = _rows(clicks, by=by, unit=unit)
-    keyed, counted, grid_ms = _counted(rows, exact)
+    keyed, counted, grid_ms = _counted(clicks, exact, by=by, unit=unit)
     curves = _curves(counted)
     if not curves:
         return []
-    whole = _pooled(counted) if pooled and by is not None else None
     times = [tuple(times_of(curve)) for _, curve in curves]
-    sums, all_sums = _squares(keyed, curves, times, whole)
+    sums = _squares(keyed, curves, times)
     made = [
         _Summed(None if by is None else name, curve, wanted, *sums[name], grid_ms)
         for (name, curve), wanted in zip(curves, times, strict=True)
     ]
-    return made if whole is None else [_Summed(None, whole, times[0], *all_sums, grid_ms), *made]
+    if not pooled or by is None:
+        return made
+    whole = _pooled(counted)
+    together = clicks.engine.query(f"SELECT unit, duration, ended, '' AS slice FROM {keyed}")
+    return [_Summed(None, whole, times[0], *_squares(together, [("", whole)], times[:1])[""], grid_ms), *made]
 
 
-def _rows(clicks: Any, *, by: str | None, unit: str) -> Any:
-    """Give the four columns that are needed under names of our own."""
-    import ibis
-
-    rows = clicks.select(
-        clicks[unit].name("unit"),
-        clicks["dwell_ms"].cast("int64").name("dwell_ms"),
-        clicks["ended"].cast("int64").name("ended"),
-        (ibis.literal("") if by is None else clicks[by].cast("string")).name(_SLICE),
-    )
-    return rows.filter(
-        rows["unit"].notnull(), rows["dwell_ms"].notnull(), rows["ended"].notnull(), rows[_SLICE].notnull()
-    )
-
-
-def _counted(rows: Any, exact: Sequence[int]) -> tuple[Any, Any, int]:
+def _counted(clicks: Relation, exact: Sequence[int], *, by: str | None, unit: str) -> tuple[Relation, Any, int]:
     """Count visits by slice and duration, on the finest grid that leaves few enough."""
-    grid_ms = 1
+    engine, grid_ms = clicks.engine, 1
+    cut = "''" if by is None else f"CAST({identifier(by)} AS VARCHAR)"
     while True:
-        key = rows["dwell_ms"]
+        key = "dwell_ms"
         if grid_ms > 1:
-            key = ((key + (grid_ms - 1)) // grid_ms) * grid_ms
+            key = f"(dwell_ms + {grid_ms - 1}) // {grid_ms} * {grid_ms}"
             for time in sorted(exact):  # rounding up must not carry a visit over a time that is asked for
-                key = ((rows["dwell_ms"] <= time) & (key > time)).ifelse(time, key)
-        keyed = rows.mutate(**{_KEY: key.cast("int64")})
-        counts = keyed.group_by([_SLICE, _KEY]).aggregate(rows=keyed.count(), ended=keyed["ended"].sum())
-        found = counts.limit(DISTINCT + 1).to_pyarrow()
+                key = f"CASE WHEN dwell_ms <= {time} AND {key} > {time} THEN {time} ELSE {key} END"
+        keyed = engine.query(f"""
+            SELECT unit, CAST({key} AS BIGINT) AS duration, ended, slice FROM (
+                SELECT *, {identifier(unit)} AS unit, {cut} AS slice FROM {clicks})
+            WHERE unit IS NOT NULL AND dwell_ms IS NOT NULL AND ended IS NOT NULL AND slice IS NOT NULL""")
+        found = engine.arrow(f"""
+            SELECT slice, duration, count(*) AS visits, CAST(sum(ended) AS BIGINT) AS ended FROM {keyed}
+            GROUP BY slice, duration LIMIT {DISTINCT + 1}""")
         if found.num_rows <= DISTINCT:
             return keyed, found, grid_ms
         if grid_ms >= _COARSEST:
@@ -239,93 +232,65 @@ def _counted(rows: Any, exact: Sequence[int]) -> tuple[Any, Any, int]:
 
 def _curves(counted: Any) -> list[tuple[str, SurvivalCurve]]:
     """Make a curve of each slice, in order of their values."""
-    names, codes = np.unique(np.asarray(counted[_SLICE].to_pylist(), dtype=object), return_inverse=True)
-    keys, rows, ended = (counted[name].to_numpy().astype(np.int64) for name in (_KEY, "rows", "ended"))
+    names, codes = np.unique(np.asarray(counted["slice"].to_pylist(), dtype=object), return_inverse=True)
+    durations, visits, ended = (counted[name].to_numpy().astype(np.int64) for name in ("duration", "visits", "ended"))
     made: list[tuple[str, SurvivalCurve]] = []
     for code, name in enumerate(names.tolist()):
         mine = np.flatnonzero(codes == code)
-        mine = mine[np.argsort(keys[mine])]
-        made.append((name, kaplan_meier(keys[mine], ended[mine], rows[mine] - ended[mine])))
+        mine = mine[np.argsort(durations[mine])]
+        made.append((name, kaplan_meier(durations[mine], ended[mine], visits[mine] - ended[mine])))
     return made
 
 
 def _pooled(counted: Any) -> SurvivalCurve:
     """Make the curve of all slices together."""
-    keys, rows, ended = (counted[name].to_numpy().astype(np.int64) for name in (_KEY, "rows", "ended"))
-    distinct, at = np.unique(keys, return_inverse=True)
-    sums = (np.bincount(at, weights=column, minlength=len(distinct)).astype(np.int64) for column in (rows, ended))
-    all_rows, all_ended = sums
-    return kaplan_meier(distinct, all_ended, all_rows - all_ended)
-
-
-_Sums: TypeAlias = tuple[tuple[float, ...], int, float]
+    durations, visits, ended = (counted[name].to_numpy().astype(np.int64) for name in ("duration", "visits", "ended"))
+    distinct, at = np.unique(durations, return_inverse=True)
+    all_visits, all_ended = (
+        np.bincount(at, weights=column, minlength=len(distinct)).astype(np.int64) for column in (visits, ended)
+    )
+    return kaplan_meier(distinct, all_ended, all_visits - all_ended)
 
 
 def _squares(
-    keyed: Any, curves: list[tuple[str, SurvivalCurve]], times: list[tuple[float, ...]], whole: SurvivalCurve | None
-) -> tuple[dict[str, _Sums], _Sums]:
-    """Sum influences by unit in the engine; give the sum of their squares at each time, units, and effective ones.
-
-    For each slice, and for all of them together.
-    """
+    keyed: Relation, curves: list[tuple[str, SurvivalCurve]], times: list[tuple[float, ...]]
+) -> dict[str, tuple[tuple[float, ...], int, float]]:
+    """Sum influences by unit; give by slice the sum of their squares at each time, units, and effective ones."""
+    influences, scale = _influences(curves, times)
     columns = [f"influence_{at}" for at in range(len(times[0]))]
-    pooled = [] if whole is None else [f"pooled_{at}" for at in range(len(times[0]))]
-    joined = keyed.join(_influences(curves, times, columns, whole), [_SLICE, _KEY, "ended"])
-    summed = {name: joined[name].sum() for name in (*columns, *pooled)}
-    by_unit = joined.group_by([_SLICE, "unit"]).aggregate(rows=joined.count().cast("float64"), **summed)
-    if whole is None:
-        return _squared(by_unit, columns), ((), 0, math.nan)
-    by_unit = kept(by_unit)
-    sums = {name: by_unit[name].sum() for name in ("rows", *pooled)}
-    together = by_unit.group_by("unit").aggregate(**sums).mutate(**{_SLICE: ibis_library().literal("")})
-    return _squared(by_unit, columns), _squared(together, pooled)[""]
-
-
-def _squared(by_unit: Any, columns: Sequence[str]) -> dict[str, _Sums]:
-    squared = {name: (by_unit[name] * by_unit[name]).sum() for name in columns}
-    by_slice = by_unit.group_by(_SLICE).aggregate(
-        units=by_unit.count(),
-        rows=by_unit["rows"].sum(),
-        rows_squared=(by_unit["rows"] * by_unit["rows"]).sum(),
-        **squared,
-    )
+    given = keyed.engine.register(influences)
+    sums = ", ".join(f"CAST(sum(i.{name}) AS HUGEINT) AS {name}" for name in columns)
+    squares = ", ".join(f"sum({name} * {name}) AS {name}" for name in columns)
+    found = keyed.engine.con.execute(f"""
+        SELECT slice, count(*), CAST(sum(visits) AS BIGINT), CAST(sum(visits * visits) AS BIGINT), {squares} FROM (
+            SELECT k.slice, k.unit, count(*) AS visits, {sums} FROM {keyed} AS k
+            JOIN {given} AS i ON i.slice = k.slice AND i.duration = k.duration AND i.ended = k.ended
+            GROUP BY k.slice, k.unit)
+        GROUP BY slice""").fetchall()
     return {
-        row[_SLICE]: (
-            tuple(row[name] for name in columns),
-            row["units"],
-            effective_units(row["rows"], row["rows_squared"]),
-        )
-        for row in rows_of(by_slice)
+        name: (tuple(int(square) / scale**2 for square in squared), units, effective_units(visits, square_visits))
+        for name, units, visits, square_visits, *squared in found
     }
 
 
-def _influences(
-    curves: list[tuple[str, SurvivalCurve]],
-    times: list[tuple[float, ...]],
-    columns: list[str],
-    whole: SurvivalCurve | None,
-) -> Any:
+def _influences(curves: list[tuple[str, SurvivalCurve]], times: list[tuple[float, ...]]) -> tuple[Any, float]:
     """Make a table of what a visit adds to each point of its slice's curve, by its length and whether it ended.
 
-    And of what it adds to the curve of all slices together, where that is given.
+    And in how many parts it is counted.
     """
-    import ibis
     import pyarrow as pa
 
     names: list[str] = []
-    keys: list[np.ndarray] = []
-    values: list[list[Floats]] = [[] for _ in columns]
+    durations: list[np.ndarray] = []
+    values: list[list[Floats]] = [[] for _ in times[0]]
     for (name, curve), wanted in zip(curves, times, strict=True):
         names += [name] * (2 * len(curve.times))
-        keys += [curve.times, curve.times]
+        durations += [curve.times, curve.times]
         for at, time in enumerate(wanted):
             values[at] += curve.influence(time)
     ended = np.concatenate([np.repeat([1, 0], len(curve.times)) for _, curve in curves])
-    made = {_SLICE: pa.array(names, pa.string()), _KEY: np.concatenate(keys), "ended": ended}
-    made |= {column: np.concatenate(value) for column, value in zip(columns, values, strict=True)}
-    if whole is not None:
-        places = [np.searchsorted(whole.times, curve.times) for _, curve in curves]
-        for at, time in enumerate(times[0]):
-            both = whole.influence(time)
-            made[f"pooled_{at}"] = np.concatenate([part[place] for place in places for part in both])
-    return ibis.memtable(pa.table(made))
+    made = {"slice": pa.array(names, pa.string()), "duration": np.concatenate(durations), "ended": ended}
+    joined = [np.concatenate(value) for value in values]
+    scale = _PART / max(max((float(np.abs(value).max(initial=0.0)) for value in joined), default=0.0), 1e-12)
+    made |= {f"influence_{at}": np.round(value * scale).astype(np.int64) for at, value in enumerate(joined)}
+    return pa.table(made), scale

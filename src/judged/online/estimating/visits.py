@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from judged.online.estimating.sums import SLICE
+from judged.online.engine import Relation
 from judged.online.estimating.survival import survival_of
 from judged.online.metrics.metric import OnlineMetric
 from judged.online.result import OnlineEstimate
-from judged.online.tables import Relation
 
 
 def share_of_longer_visits(
@@ -17,7 +16,7 @@ def share_of_longer_visits(
 ) -> list[OnlineEstimate]:
     """Estimate the share of visits that last t seconds or more, for each metric's t: over all clicks, then by slice."""
     times = [_just_below(one) for one in metrics]
-    by = SLICE if sliced else None
+    by = "slice" if sliced else None
     curves = survival_of(clicks, at_ms=times, by=by, pooled=sliced, unit=unit, level=level)
     return [
         OnlineEstimate(

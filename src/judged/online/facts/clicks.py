@@ -1,11 +1,11 @@
-"""Facts of clicks: one row an opened result, with how long the visit lasted."""
+"""Facts of clicks: one row a click, with how long the visit lasted."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from judged.online.engine import ibis_library, next_after
-from judged.online.tables import AFTER_THE_CLICK, RETURNS, Relation
+from judged.online.engine import Relation, listed
+from judged.online.tables import AFTER_THE_CLICK, RETURNS
 
 if TYPE_CHECKING:
     from judged.online.log import InteractionLog
@@ -14,50 +14,49 @@ if TYPE_CHECKING:
 def click_facts(log: InteractionLog) -> Relation:
     """Give one row a click on a page, a repeated click on one result too.
 
-    A visit ends when the user does something else in the same session: asks for a page, clicks, sees or hovers over a
-    result, leaves. What is done on the opened result (a heartbeat, a purchase) does not end it. Where nothing follows,
-    the visit lasted at least until its last heartbeat: it is censored, and never dropped.
+    A visit ends when the user is seen on a result page of the same session: asks for one, clicks, sees or hovers over a
+    result. What is done on the opened result (a heartbeat, a purchase) does not end it. Nor does it end that a result
+    page is left: browsers say so when a result opens in its place. Only an exit that names what was opened does. Where
+    nothing follows, the visit lasted at least until its last heartbeat: it is censored, and never dropped.
 
     Returns
     -------
-    ibis.Table
+    Relation
         ``serp, session, user, time_ms, object_id, rank``, and ``dwell_ms`` (observed, or the time until which it was
         watched, at least 0; null without a clock) with ``ended`` (1: observed, 0: censored).
     """
-    ibis = ibis_library()
-    event = log.event
-    clicks = event.filter(event.action == "click", event.serp.notnull())
+    clicks = f"""
+        SELECT serp, session, "user", time_ms, object_id, rank, dwell_ms FROM {log.event}
+        WHERE action = 'click' AND serp IS NOT NULL"""
     if not log.has_time:
-        unknown = {"dwell_ms": ibis.null("int64"), "ended": ibis.literal(0, "int64")}
-        return clicks.select("serp", "session", "user", "time_ms", "object_id", "rank", **unknown)
-    clicks = clicks.mutate(later=clicks.time_ms + 1)
-    back = _returns(log, clicks)
-    followed = next_after(clicks, back, by="session", at_least="later", time="time_ms", found="return_")
-    watched = _heartbeats(log)
-    known = followed.left_join(watched, "session", rname="heartbeat_{name}")
-    until_heartbeat = (known.watched_ms - known.time_ms).fill_null(0).clip(lower=0)
-    dwell = ibis.coalesce(known.dwell_ms, known.return_time_ms - known.time_ms, until_heartbeat)
-    ended: Relation = known.dwell_ms.notnull() | known.return_time_ms.notnull()
-    return known.select(
-        "serp", "session", "user", "time_ms", "object_id", "rank", dwell_ms=dwell, ended=ended.cast("int64")
+        return log.engine.keep(
+            f"""
+            SELECT serp, session, "user", time_ms, object_id, rank, CAST(NULL AS BIGINT) AS dwell_ms,
+                CAST(0 AS BIGINT) AS ended
+            FROM ({clicks})""",
+            "click",
+        )
+    return log.engine.keep(
+        f"""
+        WITH click AS ({clicks}),
+        opened AS (SELECT session, min(time_ms) AS first_ms FROM click GROUP BY session),
+        sign AS (
+            SELECT e.session, e.time_ms FROM {log.event} AS e JOIN opened AS o ON e.session = o.session
+            WHERE e.time_ms >= o.first_ms
+                AND (e.action IN {listed(RETURNS)} OR (e.action = 'page_exit' AND e.object_id IS NOT NULL))
+            UNION
+            SELECT p.session, p.time_ms FROM {log.serp} AS p JOIN opened AS o ON p.session = o.session
+            WHERE p.time_ms >= o.first_ms),
+        followed AS (
+            SELECT session, time_ms, lead(time_ms) OVER (PARTITION BY session ORDER BY time_ms) AS next_ms FROM sign),
+        watched AS (
+            SELECT session, max(time_ms) AS watched_ms FROM {log.event}
+            WHERE action IN {listed(AFTER_THE_CLICK)} GROUP BY session)
+        SELECT c.serp, c.session, c."user", c.time_ms, c.object_id, c.rank,
+            coalesce(c.dwell_ms, f.next_ms - c.time_ms, greatest(w.watched_ms - c.time_ms, 0), 0) AS dwell_ms,
+            CAST(CASE WHEN c.dwell_ms IS NOT NULL OR f.next_ms IS NOT NULL THEN 1 ELSE 0 END AS BIGINT) AS ended
+        FROM click AS c
+        LEFT JOIN followed AS f ON f.session = c.session AND f.time_ms = c.time_ms
+        LEFT JOIN watched AS w ON w.session = c.session""",
+        "click",
     )
-
-
-def _returns(log: InteractionLog, clicks: Relation) -> Relation:
-    """When a user was seen to be back from what had been opened: session and time, from the session's first click on.
-
-    What came before has nothing to be back from, and most events are impressions: sorting them is most of the cost.
-    """
-    event = log.event
-    back = event.filter(event.action.isin(list(RETURNS))).select("session", "time_ms")
-    back = back.union(log.serp.select("session", "time_ms"))
-    firsts = clicks.group_by("session").agg(first_ms=clicks.time_ms.min())
-    since = back.join(firsts, "session")
-    return since.filter(since.time_ms > since.first_ms).select("session", "time_ms")
-
-
-def _heartbeats(log: InteractionLog) -> Relation:
-    """Find the last sign of life on an opened result, by session: only the last visit of a session needs it."""
-    event = log.event
-    alive = event.filter(event.action.isin(list(AFTER_THE_CLICK)))
-    return alive.group_by("session").agg(watched_ms=alive.time_ms.max())

@@ -1,24 +1,23 @@
-"""Facts of pages: one row a result page, numbers only. Every metric is a ratio of two sums of these columns.
+"""Facts of pages: one row a result page, whole numbers only. Every metric is a ratio of two sums of these columns.
 
-A column is 0 where it does not apply, and then the column that it is divided by is 0 too. `COLUMNS` says what each one
-means; those with a parameter in braces are made for the cutoffs (k), ranks (r) and thresholds (t) that are asked for.
+Whole numbers add up to the same sum in whatever order, so that no thread and no database changes a digit. What is not
+whole by nature is counted in parts (`SCALES`): seconds in milliseconds, reciprocals of ranks in parts of which those of
+small ranks are whole. A column is 0 where it does not apply, and then the column that it is divided by is 0 too.
+`COLUMNS` says what each one means; those with a parameter in braces are made for the cutoffs (k), ranks (r) and
+thresholds (t) that are asked for.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from judged.online.engine import ibis_library, kept
-from judged.online.facts.actions import acted_pages
-from judged.online.facts.clicked import clicked_pages, opened_at, opened_to, shown_at
-from judged.online.facts.followed import last_successes
-from judged.online.facts.rewriting import REFORMULATIONS
+from judged.online.engine import Relation, identifier, listed
+from judged.online.facts.reformulation import REFORMULATIONS
 from judged.online.facts.settings import FactSettings
 from judged.online.metrics.metric import written
-from judged.online.tables import Relation
 
 if TYPE_CHECKING:
     from judged.online.log import InteractionLog
@@ -30,7 +29,7 @@ COLUMNS = {
     "shown_to_{k}": "results on the page at ranks 1 to k",
     "shown_at_{r}": "1 if there was a result at rank r",
     "opened": "results that were opened, each once",
-    "opened_of_shown": "of those, at most as many as the log says were shown",
+    "opened_of_shown": "of those, the ones that the page shows",
     "opened_of_shown_to_{k}": "results shown at ranks 1 to k that were opened",
     "opened_at_{r}": "1 if the result at rank r was shown and opened",
     "clicked": "1 if any result was opened",
@@ -79,11 +78,29 @@ COLUMNS = {
 }
 """The columns of the facts of a page, and what they mean."""
 
+RECIPROCAL = 963_761_198_400  # 2^6 3^4 5^2 7 11 13 17 19 23: of ranks 1 to 28 whole, and so are most means of a few
+MONEY = 10_000  # parts of the log's unit of money
+SCALES = {
+    **dict.fromkeys(("first_rr", "max_rr", "mean_rr"), RECIPROCAL),
+    "first_click_s": 1000,
+    "latency_s": 1_000_000,
+    "money": MONEY,
+}
+"""In how many parts of its unit a column is counted, where not in ones."""
+
 _FLAGS = re.compile(
     "|".join(
         re.sub(r"\{\w+\}", r"[\\w.]+", name) for name, what in COLUMNS.items() if what == "1" or what[:5] == "1 if "
     )
 )
+_BITS = 50  # ranks down to here stand in one number: a column each would be most of the cost
+_SENSIBLE = "BETWEEN -1e12 AND 1e12"  # money and milliseconds: no other number, and not what is none
+_RANK_BITS = 16  # a time and a rank are packed into one number, so that "the first click" is a minimum
+
+_LEFT = {"abandoned_bad", "abandoned_good", "abandoned_unknown"}
+"""Facts that hang on the pages behind it too."""
+
+_NEXT_QUERY = re.compile("asked|repeated|reformulated.*|zero_asked.*|" + "|".join(sorted(_LEFT)))
 
 
 def is_flag(column: str) -> bool:
@@ -93,6 +110,15 @@ def is_flag(column: str) -> bool:
     (True, False, False)
     """
     return _FLAGS.fullmatch(column) is not None
+
+
+def need_the_next_query(columns: Iterable[str]) -> bool:
+    """Tell whether some of `COLUMNS` hang on the kind of the next query: it costs as much as all else.
+
+    >>> need_the_next_query(["clicked", "reformulated_spelling"]), need_the_next_query(["clicked", "abandoned"])
+    (True, False)
+    """
+    return any(_NEXT_QUERY.fullmatch(column) for column in columns)
 
 
 @dataclass(frozen=True)
@@ -105,27 +131,6 @@ class Wanted:
     dissatisfied: tuple[float, ...] = ()
 
 
-_OF_SERP = (
-    "serp", "session", "user", "time_ms", "page", "filtered", "first_rank", "n_shown", "zero_results", "rescued",
-    "latency_ms",
-)  # fmt: skip
-"""What is asked of a page itself; its texts are not."""
-
-_LEFT = {"abandoned_bad", "abandoned_good", "abandoned_unknown"}
-"""Facts that hang on the pages behind it too."""
-
-_NEXT_QUERY = re.compile("asked|repeated|reformulated.*|zero_asked.*|" + "|".join(sorted(_LEFT)))
-
-
-def need_the_next_query(columns: Iterable[str]) -> bool:
-    """Tell whether some of `COLUMNS` hang on the kind of the next query: it costs as much as all else.
-
-    >>> need_the_next_query(["clicked", "reformulated_spelling"]), need_the_next_query(["clicked", "abandoned"])
-    (True, False)
-    """
-    return any(_NEXT_QUERY.fullmatch(one) for one in columns)
-
-
 @dataclass(frozen=True)
 class PageFacts:
     """Facts of pages, one row each: not made before they are asked for, from what is joined to the pages once and kept.
@@ -134,41 +139,21 @@ class PageFacts:
     ----------
     joined
         Pages beside what comes of clicks, sales and the next query.
-    wanted, timed
-        What is made of it.
-    thresholds
-        Seconds of dwell of `Wanted`, and those of a success.
+    columns
+        The column names of `COLUMNS` that can be had, and the SQL of each over `joined`.
+    beside
+        What every selection has too: ``serp, session, user, time_ms``; ``success_ms_{t}``, when the page first came to
+        a success (null: never); ``slice`` where there is one.
     """
 
     joined: Relation
-    wanted: Wanted
-    timed: bool
-    thresholds: tuple[float, ...]
+    columns: dict[str, str]
+    beside: tuple[str, ...]
 
     def select(self, columns: Collection[str]) -> Relation:
-        """Give some of `COLUMNS`.
-
-        Returns
-        -------
-        ibis.Table
-            ``serp, session, user, time_ms``; ``success_ms_{t}``, when the page first came to a success (null: never);
-            ``slice`` where there is one; and the columns as doubles.
-        """
-        page = self.joined
-        if late := set(columns) & _LEFT:
-            page = page.left_join(kept(last_successes(page)), "session", rname="l_{name}")
-        made = {
-            **_of_the_page(page, self.wanted),
-            **_of_the_clicks(page, self.wanted, timed=self.timed),
-            **_of_satisfaction(page, self.thresholds, self.wanted.dissatisfied),
-            **_of_sales(page),
-            **_of_empty_pages(page),
-            **(_of_the_next_query(page) if "kind" in page.columns else {}),
-            **(_of_abandonment(page) if late else {}),
-        }
-        also = [f"success_ms_{written(t)}" for t in self.thresholds] + sorted({"slice"} & set(page.columns))
-        chosen = {name: made[name] for name in columns}
-        return page.select("serp", "session", "user", "time_ms", *also, **chosen)
+        """Give some of `COLUMNS` behind `beside`."""
+        made = [f"{self.columns[name]} AS {identifier(name)}" for name in columns]
+        return self.joined.engine.query(f"SELECT {', '.join((*self.beside, *made))} FROM {self.joined}")
 
 
 def page_facts(
@@ -193,169 +178,247 @@ def page_facts(
     settings
         What belongs together.
     followed
-        Gives what `begin_followed` began; None: no fact is asked for that needs it.
+        Gives what `begin_next_queries` began; None: no fact is asked for that needs it.
     slices
         ``serp`` and ``slice``: then the facts have the column ``slice``, for the pages that are in it.
     """
+    engine = log.engine
     thresholds = tuple(sorted({*wanted.satisfied, settings.success}))
-    opened = clicked_pages(
-        clicks,
-        log.serp,
-        cutoffs=wanted.cutoffs,
-        ranks=wanted.ranks,
-        satisfied=thresholds,
-        dissatisfied=wanted.dissatisfied,
-        timed=log.has_time,
-    )
-    page = log.serp.select(*_OF_SERP).left_join(opened, "serp", rname="c_{name}")
-    page = page.left_join(acted_pages(log, settings), "serp", rname="a_{name}")
-    if followed is not None:
-        page = page.left_join(followed(), "serp", rname="f_{name}")
-    if slices is not None:
-        page = page.join(slices, "serp", rname="s_{name}")
-    page = page.mutate(**_successes(page, thresholds, settings.success))
-    spent = {"c_serp", "a_serp", "f_serp", "s_serp", "last_sale_ms"}
-    spent |= {f"satisfied_{name}_{written(t)}" for t in thresholds for name in ("ms", "last_ms")}
-    return PageFacts(kept(page.drop(*(spent & set(page.columns)))), wanted, log.has_time, thresholds)
-
-
-def _successes(page: Any, thresholds: Sequence[float], success: float) -> dict[str, Any]:
-    """Say when a page first came to a satisfied click, a cart or a purchase, and when last."""
     names = [written(t) for t in thresholds]
-    firsts = {f"success_ms_{t}": ibis_library().least(page[f"satisfied_ms_{t}"], page.sale_ms) for t in names}
-    last = page[f"satisfied_last_ms_{written(success)}"]
-    return {**firsts, "last_success_of_page_ms": ibis_library().greatest(last, page.last_sale_ms)}
+    sold = _sold(log, settings)
+    opened = ["opened", "click_events", "observed", "first_ms", "first_packed", "lowest", "highest", "ranked", "rr_sum",
+              "inside", "ranks_opened"]  # fmt: skip
+    opened += [f"deep_to_{k}" for k in wanted.cutoffs if k > _BITS] + [
+        f"deep_at_{r}" for r in wanted.ranks if r > _BITS
+    ]
+    opened += [f"{name}_{t}" for t in names for name in ("satisfied", "satisfied_events")]
+    opened += [f"dissatisfied_events_{written(t)}" for t in wanted.dissatisfied]
+    beside = [f"least(o.satisfied_ms_{t}, a.sale_ms) AS success_ms_{t}" for t in names]
+    last = f"greatest(o.satisfied_last_ms_{written(settings.success)}, a.last_sale_ms)"
+    columns = [*map(identifier, opened), "hovers", "copies", "carts", "purchases", "money", "sale_ms", *beside]
+    joins = ["LEFT JOIN opened AS o ON o.serp = p.serp", f"LEFT JOIN {sold} AS a ON a.serp = p.serp"]
+    if followed is not None:
+        joins.append(f"LEFT JOIN {followed()} AS n ON n.serp = p.serp")
+        columns += ["n.kind", "coalesce(n.again, false) AS again"]
+        columns.append(f"max({last}) OVER (PARTITION BY p.session) AS last_success_ms")
+    if slices is not None:
+        joins.append(f"JOIN {slices} AS c ON c.serp = p.serp")
+        columns.append("c.slice")
+    joined = engine.keep(
+        f"""
+        WITH result AS ({_results(clicks, thresholds, wanted.dissatisfied, timed=log.has_time)}),
+        opened AS ({_opened(log.serp, wanted, names)})
+        SELECT p.serp, p.session, p."user", p.time_ms, p.page, p.filtered, p.first_rank, p.n_shown, p.n_returned,
+            p.ranks, p.zero_results, p.rescued, p.latency_ms, {", ".join(columns)}
+        FROM {log.serp} AS p {" ".join(joins)}""",
+        "page",
+    )
+    also = [f"success_ms_{t}" for t in names] + (["slice"] if slices is not None else [])
+    made = dict(_columns(wanted, names, timed=log.has_time, followed=followed is not None))
+    return PageFacts(joined, made, ("serp", "session", '"user"', "time_ms", *map(identifier, also)))
 
 
-def _of_the_page(page: Any, wanted: Wanted) -> dict[str, Any]:
-    """Give what the page itself says."""
-    last = page.first_rank + page.n_shown - 1
-    made = {
-        "page": ibis_library().literal(1.0),
-        "answered": _flag(~_empty(page)),
-        "shown": page.n_shown.cast("float64"),
-        "latency_s": (page.latency_ms / 1000.0).fill_null(0.0),
-        "latency_known": _flag(page.latency_ms.notnull()),
+def _results(clicks: Relation, satisfied: Iterable[float], dissatisfied: Iterable[float], *, timed: bool) -> str:
+    """Make one row of each opened result of a page: what stands at one rank, or, without a rank, one object."""
+    sums: list[str] = []
+    for seconds in satisfied:
+        t, enough = written(seconds), f"(dwell_ms >= {round(seconds * 1000)} OR ended = 0)" if timed else "false"
+        sums += [
+            f"max({_flag(enough)}) AS {identifier(f'satisfied_{t}')}",
+            f"sum({_flag(enough)}) AS {identifier(f'satisfied_events_{t}')}",
+            f"min(CASE WHEN {enough} THEN time_ms END) AS {identifier(f'satisfied_ms_{t}')}",
+            f"max(CASE WHEN {enough} THEN time_ms END) AS {identifier(f'satisfied_last_ms_{t}')}",
+        ]
+    for seconds in dissatisfied:
+        short = f"(dwell_ms < {round(seconds * 1000)} AND ended = 1)" if timed else "false"
+        sums.append(f"sum({_flag(short)}) AS {identifier(f'dissatisfied_events_{written(seconds)}')}")
+    return f"""
+        SELECT serp, rank, CASE WHEN rank IS NULL THEN object_id END AS thing, count(*) AS events,
+            sum(ended) AS observed, min(time_ms) AS first_ms,
+            min(CASE WHEN rank IS NOT NULL THEN time_ms * {2**_RANK_BITS} + least(rank, {2**_RANK_BITS - 1}) END)
+                AS first_packed, {", ".join(sums)}
+        FROM {clicks} GROUP BY serp, rank, CASE WHEN rank IS NULL THEN object_id END"""
+
+
+def _opened(serp: Relation, wanted: Wanted, thresholds: Iterable[str]) -> str:
+    """Make one row of each page with clicks, out of ``result``.
+
+    A result opened twice is one opened result: rates must not grow when somebody comes back to it. What has no rank is
+    shown if the page has no list of results in which it could have one.
+    """
+    inside = _shows("r.rank", "p.")
+    unlisted = "(r.rank IS NULL AND p.n_returned IS NULL)"
+    bit = f"CAST(power(2, least(r.rank, {_BITS}) - 1) AS BIGINT)"
+    sums = {
+        "opened": "count(*)",
+        "click_events": "sum(r.events)",
+        "observed": "sum(r.observed)",
+        "lowest": "max(r.rank)",
+        "ranked": "count(r.rank)",
+        "rr_sum": f"sum({_reciprocal('r.rank')})",
+        "inside": f"sum({_flag(f'{inside} OR {unlisted}')})",
+        "ranks_opened": f"sum(CASE WHEN {inside} AND r.rank <= {_BITS} THEN {bit} ELSE 0 END)",
     }
+    sums |= {f"deep_to_{k}": f"sum({_flag(f'{inside} AND r.rank <= {k}')})" for k in wanted.cutoffs if k > _BITS}
+    sums |= {f"deep_at_{r}": f"sum({_flag(f'{inside} AND r.rank = {r}')})" for r in wanted.ranks if r > _BITS}
+    for t in thresholds:
+        sums |= {f"{name}_{t}": f"sum(r.{identifier(f'{name}_{t}')})" for name in ("satisfied", "satisfied_events")}
+    for t in map(written, wanted.dissatisfied):
+        sums[f"dissatisfied_events_{t}"] = f"sum(r.{identifier(f'dissatisfied_events_{t}')})"
+    made = {name: f"CAST({total} AS BIGINT)" for name, total in sums.items()}
+    made |= {"first_ms": "min(r.first_ms)", "first_packed": "min(r.first_packed)", "highest": "min(r.rank)"}
+    for t in thresholds:
+        made[f"satisfied_ms_{t}"] = f"min(r.{identifier(f'satisfied_ms_{t}')})"
+        made[f"satisfied_last_ms_{t}"] = f"max(r.{identifier(f'satisfied_last_ms_{t}')})"
+    columns = ", ".join(f"{total} AS {identifier(name)}" for name, total in made.items())
+    return f"SELECT r.serp, {columns} FROM result AS r JOIN {serp} AS p ON p.serp = r.serp GROUP BY r.serp"
+
+
+def _sold(log: InteractionLog, settings: FactSettings) -> Relation:
+    """Give one row a page on which something was done beside clicks: counts, money, when it first came to a sale.
+
+    Carts and purchases that name no page fall to the last page of their session, if it is recent enough; of two at once
+    to the one logged last.
+    """
+    sale = "action IN ('add_to_cart', 'purchase')"
+    counted = {"hovers": "hover", "copies": "copy", "carts": "add_to_cart", "purchases": "purchase"}
+    counts = ", ".join(
+        f"CAST(sum(CASE WHEN action = '{action}' THEN 1 ELSE 0 END) AS BIGINT) AS {name}"
+        for name, action in counted.items()
+    )
+    sold = log.engine.keep(
+        f"""
+        WITH loose AS (
+            SELECT event, session, time_ms, action, value FROM {log.event} WHERE {sale} AND serp IS NULL),
+        recent AS (
+            SELECT l.event, max(p.time_ms) AS page_ms FROM loose AS l JOIN {log.serp} AS p ON p.session = l.session
+            WHERE p.time_ms <= l.time_ms GROUP BY l.event),
+        touched AS (
+            SELECT max(p.serp) AS serp, l.time_ms, l.action, l.value
+            FROM recent AS r JOIN loose AS l ON l.event = r.event
+            JOIN {log.serp} AS p ON p.session = l.session AND p.time_ms = r.page_ms
+            WHERE l.time_ms - r.page_ms <= {round(settings.attribution_window * 1000)}
+            GROUP BY l.event, l.time_ms, l.action, l.value),
+        done AS (
+            SELECT serp, time_ms, action, value FROM {log.event}
+            WHERE (action IN ('hover', 'copy') OR {sale}) AND serp IS NOT NULL
+            UNION ALL SELECT serp, time_ms, action, value FROM touched)
+        SELECT serp, {counts},
+            CAST(sum(CASE WHEN action = 'purchase' AND value {_SENSIBLE} THEN CAST(round(value * {MONEY}) AS BIGINT)
+                ELSE 0 END) AS BIGINT) AS money,
+            min(CASE WHEN {sale} THEN time_ms END) AS sale_ms, max(CASE WHEN {sale} THEN time_ms END) AS last_sale_ms
+        FROM done GROUP BY serp""",
+        "sold",
+    )
+    paid = log.engine.rows(f"SELECT money, count(*) AS pages FROM {sold} WHERE money > 0 GROUP BY money ORDER BY money")
+    wanted = settings.winsorise * sum(row["pages"] for row in paid) * (1.0 - 1e-12)  # rounding must not pass one over
+    below, most = 0, 0
+    for row in paid:
+        below, most = below + row["pages"], row["money"]
+        if below >= wanted:
+            break
+    return log.engine.query(
+        f"SELECT serp, hovers, copies, carts, purchases, sale_ms, last_sale_ms, least(money, {most}) AS money "
+        f"FROM {sold}"
+    )
+
+
+def _columns(wanted: Wanted, thresholds: list[str], *, timed: bool, followed: bool) -> Iterator[tuple[str, str]]:
+    """Give the SQL of the columns over what is joined."""
+    empty = "(coalesce(zero_results, false) AND n_shown = 0 AND opened IS NULL)"  # what was clicked on was not empty
+    yield "page", "1"
+    yield "answered", _flag(f"NOT {empty}")
+    yield "shown", "CAST(n_shown AS BIGINT)"
     for k in wanted.cutoffs:
-        made[f"shown_to_{k}"] = (last.clip(upper=k) - page.first_rank + 1).clip(lower=0).cast("float64")
-        made[f"answered_to_{k}"] = _flag(~_empty(page) & (page.first_rank <= k))
+        last = f"least(first_rank + n_shown - 1, {k})"
+        contiguous = f"greatest({last} - first_rank + 1, 0)"
+        yield f"shown_to_{k}", f"CASE WHEN ranks IS NULL THEN {contiguous} ELSE {_listed(f'<= {k}')} END"
+        yield f"answered_to_{k}", _flag(f"NOT {empty} AND first_rank <= {k}")
     for r in wanted.ranks:
-        made[f"shown_at_{r}"] = _flag(shown_at(page, r))
-    return made
+        yield f"shown_at_{r}", _flag(_shows(str(r)))
+    yield from _of_the_clicks(wanted, timed=timed)
+    for t in thresholds:
+        satisfied, events = identifier(f"satisfied_{t}"), identifier(f"satisfied_events_{t}")
+        yield f"satisfied_{t}", f"coalesce({satisfied}, 0)"
+        yield f"satisfied_page_{t}", _flag(f"{satisfied} > 0")
+        yield f"satisfied_events_{t}", f"coalesce({events}, 0)"
+    for t in map(written, wanted.dissatisfied):
+        yield f"dissatisfied_events_{t}", f"coalesce({identifier(f'dissatisfied_events_{t}')}, 0)"
+    yield from {"hovered": _flag("hovers > 0"), "cart": _flag("carts > 0"), "purchased": _flag("purchases > 0")}.items()
+    for name in ("carts", "purchases", "money"):
+        yield name, f"coalesce({name}, 0)"
+    yield "latency_s", f"CASE WHEN latency_ms {_SENSIBLE} THEN CAST(round(latency_ms * 1000) AS BIGINT) ELSE 0 END"
+    yield "latency_known", _flag(f"latency_ms {_SENSIBLE}")
+    abandoned = "(opened IS NULL AND sale_ms IS NULL)"
+    yield "abandoned", _flag(abandoned)
+    known, nothing = "zero_results IS NOT NULL", "coalesce(zero_results, false)"  # failures of the engine: first pages
+    yield "zero", _flag(f"{nothing} AND page = 1 AND NOT filtered")
+    yield "zero_known", _flag(f"{known} AND page = 1 AND NOT filtered")
+    yield "zero_filtered", _flag(f"{nothing} AND page = 1 AND filtered")
+    yield "zero_filtered_known", _flag(f"{known} AND page = 1 AND filtered")
+    yield "rescued", _flag("coalesce(rescued, false) AND page = 1")
+    yield "zero_or_rescued", _flag(f"(coalesce(rescued, false) OR {nothing}) AND page = 1")
+    if not followed:
+        return
+    kind = "coalesce(kind, '')"
+    asked, reformulated = f"page = 1 AND {kind} <> 'same'", f"{kind} IN {listed(REFORMULATIONS)}"
+    yield "asked", _flag(asked)
+    yield "repeated", _flag(f"page = 1 AND {kind} = 'same'")
+    yield "reformulated", _flag(f"{asked} AND {reformulated}")
+    for name in REFORMULATIONS:
+        yield f"reformulated_{name}", _flag(f"page = 1 AND {kind} = '{name}'")
+    yield "zero_asked", _flag(f"{nothing} AND page = 1 AND NOT filtered AND NOT again")
+    yield "zero_asked_known", _flag(f"{known} AND page = 1 AND NOT filtered AND NOT again")
+    failed, copied = f"({empty} OR {reformulated})", "coalesce(copies, 0) > 0"
+    in_vain = "NOT coalesce(last_success_ms > time_ms, false)"
+    yield "abandoned_bad", _flag(f"{abandoned} AND ({failed} OR (NOT {copied} AND {in_vain}))")
+    yield "abandoned_good", _flag(f"{abandoned} AND NOT {failed} AND {copied}")
+    yield "abandoned_unknown", _flag(f"{abandoned} AND NOT {failed} AND NOT {copied} AND NOT {in_vain}")
 
 
-def _of_the_clicks(page: Any, wanted: Wanted, *, timed: bool) -> dict[str, Any]:
-    """Give what was opened on it."""
-    ranked = page.ranked.fill_null(0.0)
-    passed = (page.lowest - page.first_rank).clip(lower=0).fill_null(0).cast("float64")
-    waited = (page.first_ms - page.time_ms) if timed else ibis_library().null("int64")
-    made = {
-        "opened": page.opened.fill_null(0.0),
-        "opened_of_shown": ibis_library().least(page.opened.fill_null(0.0), page.n_shown.cast("float64")),
-        "clicked": _flag(page.opened.notnull()),
-        "click_events": page.click_events.fill_null(0.0),
-        "observed": page.observed.fill_null(0.0),
-        "first_rr": (1.0 / page.first_rank_opened.cast("float64")).fill_null(0.0),
-        "max_rr": (1.0 / page.highest.cast("float64")).fill_null(0.0),
-        "mean_rr": (page.rr_sum / page.ranked.nullif(0.0)).fill_null(0.0),
-        "lowest": page.lowest.fill_null(0).cast("float64"),
-        "ranked": _flag(ranked > 0),
-        "passed": passed,
-        "skipped": (passed - (ranked - 1)).clip(lower=0).fill_null(0.0) * _flag(ranked > 0),
-        "first_click_s": (waited >= 0).fill_null(False).ifelse(waited / 1000.0, 0.0),
-        "timed": _flag((waited >= 0).fill_null(False)),
-    }
+def _of_the_clicks(wanted: Wanted, *, timed: bool) -> Iterator[tuple[str, str]]:
+    """Give what was opened on a page."""
+    above = f"CASE WHEN ranks IS NULL THEN lowest - first_rank ELSE {_listed('< lowest')} END"
+    passed = f"coalesce(greatest({above}, 0), 0)"
+    waited = f"{_flag('first_ms >= time_ms')}" if timed else "0"
+    yield "opened", "coalesce(opened, 0)"
+    yield "opened_of_shown", "least(coalesce(inside, 0), n_shown)"
+    yield "clicked", _flag("opened IS NOT NULL")
+    yield "click_events", "coalesce(click_events, 0)"
+    yield "observed", "coalesce(observed, 0)"
+    yield "first_rr", f"coalesce({_reciprocal(f'(first_packed & {2**_RANK_BITS - 1})')}, 0)"
+    yield "max_rr", f"coalesce({_reciprocal('highest')}, 0)"
+    yield "mean_rr", "coalesce(CAST(round(CAST(rr_sum AS DOUBLE) / nullif(ranked, 0)) AS BIGINT), 0)"
+    yield "lowest", "coalesce(lowest, 0)"
+    yield "ranked", _flag("ranked > 0")
+    yield "passed", passed
+    yield "skipped", f"CASE WHEN ranked > 0 THEN greatest({passed} - (ranked - 1), 0) ELSE 0 END"
+    yield "first_click_s", f"CASE WHEN {waited} = 1 THEN first_ms - time_ms ELSE 0 END"
+    yield "timed", waited
     for k in wanted.cutoffs:
-        made[f"opened_of_shown_to_{k}"] = opened_to(page, k)
-        made[f"clicked_to_{k}"] = _flag(page.highest.fill_null(k + 1) <= k)
+        within = f"coalesce(bit_count(ranks_opened & {2**k - 1}), 0)" if k <= _BITS else f"coalesce(deep_to_{k}, 0)"
+        yield f"opened_of_shown_to_{k}", within
+        yield f"clicked_to_{k}", _flag(f"highest <= {k}")
     for r in wanted.ranks:
-        made[f"opened_at_{r}"] = opened_at(page, r)
-    return made
+        here = f"(ranks_opened & {2 ** (r - 1)}) <> 0" if r <= _BITS else f"deep_at_{r} > 0"
+        yield f"opened_at_{r}", _flag(here)
 
 
-def _of_satisfaction(page: Any, satisfied: Sequence[float], dissatisfied: Sequence[float]) -> dict[str, Any]:
-    """Give how many of the opened results satisfied."""
-    made: dict[str, Any] = {}
-    for t in map(written, satisfied):
-        made[f"satisfied_{t}"] = page[f"satisfied_{t}"].fill_null(0.0)
-        made[f"satisfied_page_{t}"] = _flag(page[f"satisfied_{t}"].fill_null(0.0) > 0)
-        made[f"satisfied_events_{t}"] = page[f"satisfied_events_{t}"].fill_null(0.0)
-    for t in map(written, dissatisfied):
-        made[f"dissatisfied_events_{t}"] = page[f"dissatisfied_events_{t}"].fill_null(0.0)
-    return made
+def _shows(rank: str, page: str = "") -> str:
+    """Say whether the page has a result at a rank."""
+    contiguous = f"{rank} >= {page}first_rank AND {rank} < {page}first_rank + {page}n_shown"
+    return f"CASE WHEN {page}ranks IS NULL THEN {contiguous} ELSE list_contains({page}ranks, {rank}) END"
 
 
-def _of_sales(page: Any) -> dict[str, Any]:
-    """Give what else was done on it, and the money."""
-    return {
-        "hovered": _flag(page.hovers.fill_null(0.0) > 0),
-        "cart": _flag(page.carts.fill_null(0.0) > 0),
-        "carts": page.carts.fill_null(0.0),
-        "purchased": _flag(page.purchases.fill_null(0.0) > 0),
-        "purchases": page.purchases.fill_null(0.0),
-        "money": page.money.fill_null(0.0),
-        "abandoned": _flag(_abandoned(page)),
-    }
+def _listed(condition: str) -> str:
+    """Count the ranks of a page whose ranks have gaps that meet a condition."""
+    return f"len(list_filter(ranks, lambda rank: rank {condition}))"
 
 
-def _of_the_next_query(page: Any) -> dict[str, Any]:
-    """Give whether the next query of the session is another wording of this one."""
-    first, again = page.page == 1, page.kind.fill_null("") == "same"
-    asked, plain = first & ~again, first & ~page.filtered & ~page.again.fill_null(False)
-    empty, known = page.zero_results.fill_null(False), page.zero_results.notnull()
-    made = {
-        "asked": _flag(asked),
-        "repeated": _flag(first & again),
-        "reformulated": _flag(asked & _reformulated(page)),
-        "zero_asked": _flag(empty & plain),
-        "zero_asked_known": _flag(known & plain),
-    }
-    return made | {f"reformulated_{kind}": _flag(asked & (page.kind.fill_null("") == kind)) for kind in REFORMULATIONS}
+def _reciprocal(rank: str) -> str:
+    return f"CAST(round(CAST({RECIPROCAL} AS DOUBLE) / {rank}) AS BIGINT)"
 
 
-def _of_empty_pages(page: Any) -> dict[str, Any]:
-    """Give whether nothing was found. Pages behind the first one, and filtered ones, are no failures of the engine."""
-    empty, known = page.zero_results.fill_null(False), page.zero_results.notnull()
-    first, filtered = page.page == 1, page.filtered
-    rescued = page.rescued.fill_null(False) & first
-    return {
-        "zero": _flag(empty & first & ~filtered),
-        "zero_known": _flag(known & first & ~filtered),
-        "zero_filtered": _flag(empty & first & filtered),
-        "zero_filtered_known": _flag(known & first & filtered),
-        "rescued": _flag(rescued),
-        "zero_or_rescued": _flag(rescued | (empty & first)),
-    }
-
-
-def _of_abandonment(page: Any) -> dict[str, Any]:
-    """Tell pages that were left because they failed from those that may have answered by themselves."""
-    abandoned = _abandoned(page)
-    failed = _empty(page) | _reformulated(page)
-    good = abandoned & ~failed & (page.copies.fill_null(0.0) > 0)
-    in_vain = ~(page.last_success_ms > page.time_ms).fill_null(False)
-    bad = abandoned & ~good & (failed | in_vain)
-    return {
-        "abandoned_bad": _flag(bad),
-        "abandoned_good": _flag(good),
-        "abandoned_unknown": _flag(abandoned & ~bad & ~good),
-    }
-
-
-def _abandoned(page: Any) -> Any:
-    return page.opened.isnull() & page.sale_ms.isnull()
-
-
-def _empty(page: Any) -> Any:
-    """Say whether a page was empty: one that shows results of a changed query, or was clicked on, was not."""
-    return page.zero_results.fill_null(False) & (page.n_shown == 0) & page.opened.isnull()
-
-
-def _reformulated(page: Any) -> Any:
-    return page.kind.fill_null("").isin(list(REFORMULATIONS))
-
-
-def _flag(condition: Any) -> Any:
-    """Write a condition as 1 or 0: a double, as all facts are."""
-    return condition.ifelse(1.0, 0.0)
+def _flag(condition: str) -> str:
+    """Write a condition as 1 or 0; what is not known is 0."""
+    return f"CASE WHEN {condition} THEN 1 ELSE 0 END"

@@ -39,7 +39,7 @@ SELECT count(*) AS read, count(*) FILTER (rule_no = 0) AS kept,
     count(*) FILTER (rule_no = 0 AND link = 1 AND action = 'copy') AS copies,
     count(*) FILTER (rule_no = 0 AND $valued) AS "values", count(*) FILTER (rule_no = 0 AND $dwelling) AS dwelling
 FROM $act
-"""  # noqa: S608
+"""
 
 _UNSEEN = f"""
 CREATE TEMP TABLE $unseen AS
@@ -49,7 +49,7 @@ SELECT event, notes & {events.ABSENT} > 0 AS absent FROM (
 WHERE notes & {events.ABSENT} > 0 OR ($asked AND object_id IS NOT NULL AND place NOT IN (
     SELECT {hashed("a.object_id", "$home")} FROM $act AS a $joined WHERE a.rule_no = 0 AND a.action = 'impression'
         AND $home IS NOT NULL))
-"""  # noqa: S608
+"""
 
 
 def query_findings(work: Work) -> tuple[Account, Iterator[LogFinding]]:
@@ -67,15 +67,15 @@ def _of_queries(work: Work, by_rule: dict[str, int], read: int, kept: int) -> It
             yield _finding(work, "query", rule, by_rule[rule], read, f"rule_no = {at}", more)
     if work.choices.bots == "keep":
         robots = 'rule_no = 0 AND "user" IN (FROM $robot)'
-        count = work.one(f"SELECT count(*) AS n FROM $page WHERE {robots}")["n"]  # noqa: S608
+        count = work.one(f"SELECT count(*) AS n FROM $page WHERE {robots}")["n"]
         if count:
             yield _finding(work, "query", "bot", count, kept, robots, _more_of_queries(work, "bot"), done="kept")
     nobody = "rule_no = 0 AND own_user IS NULL"
-    count = work.one(f"SELECT count(*) AS n FROM $page WHERE {nobody}")["n"]  # noqa: S608
+    count = work.one(f"SELECT count(*) AS n FROM $page WHERE {nobody}")["n"]
     if count:
         yield _finding(work, "query", "no-user", count, kept, nobody)
     begun = "serp IN (SELECT serp FROM $behind)"
-    count = work.one(f"SELECT count(*) AS n FROM $page WHERE {begun}")["n"]  # noqa: S608
+    count = work.one(f"SELECT count(*) AS n FROM $page WHERE {begun}")["n"]
     if count:
         yield _finding(work, "query", "first-rank-from-positions", count, kept, begun)
     shared = work.one("""
@@ -188,7 +188,7 @@ def _late(work: Work, where: str) -> str:
     """Say by how much events come before their page."""
     by = work.one(
         f"""SELECT median(p.time_ms - a.time_ms) AS half FROM $act AS a JOIN $page AS p USING (serp)
-        WHERE a.{where.replace("notes", "a.notes")}"""  # noqa: S608
+        WHERE a.{where.replace("notes", "a.notes")}"""
     )["half"]
     return f", by {by / 1000:g} s at the median"
 

@@ -6,9 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from judged.online.engine import identifier, literal
 from judged.online.making.pages import most_on_a_page
-from judged.online.making.work import DAY, KEY, SCRIPTED, hashed, hashed_or_null, quoted
-from judged.online.reading.loading import identifier
+from judged.online.making.work import DAY, KEY, SCRIPTED, hashed, hashed_or_null
 from judged.online.tables import ACTIONS
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ FROM (SELECT event, h.serp, h.session, h."user", e.time_ms, action, object_id$ex
                 WHEN $scripted THEN {_BOT} ELSE 0 END AS rule_no
         FROM $event) AS e
     LEFT JOIN $home AS h ON e.named = h.named))
-"""  # noqa: S608
+"""
 
 
 _BEHIND = f"""
@@ -97,7 +97,7 @@ SELECT serp, min(shift)::INTEGER AS shift FROM (
         WHERE p.unplaced))
 GROUP BY serp
 HAVING min(shift) = max(shift) AND min(shift) > 0 AND (count(DISTINCT object_id) > 1 OR min(logged) > min(n_returned))
-"""  # noqa: S608
+"""
 
 
 def make_events(work: Work, seen: Peek) -> None:
@@ -165,9 +165,9 @@ def _facets_alone(work: Work) -> bool:
 
 def _meanings(seen: Peek) -> str:
     """Write what an action means: only names that mean something need a branch."""
-    kinds = ", ".join(map(quoted, ACTIONS))
+    kinds = ", ".join(map(literal, ACTIONS))
     cases = "".join(
-        f" WHEN {quoted(name)} THEN {quoted(action)}::ENUM({kinds})" for name, action in seen.meanings.items()
+        f" WHEN {literal(name)} THEN {literal(action)}::ENUM({kinds})" for name, action in seen.meanings.items()
     )
     other = f"'other'::ENUM({kinds})"
     return f"(CASE action{cases} ELSE {other} END)" if cases else other
@@ -178,7 +178,7 @@ def _offsets(work: Work, seen: Peek) -> str:
     if len(seen.bases.found) <= 1:
         return str(1 - next(iter(seen.bases.found), 1))
     name = "coalesce('=' || application, '')"  # no application is one too
-    return work.written(f"(CASE WHEN {name} IN (SELECT {name} FROM $dialect WHERE base = 0) THEN 1 ELSE 0 END)")  # noqa: S608
+    return work.written(f"(CASE WHEN {name} IN (SELECT {name} FROM $dialect WHERE base = 0) THEN 1 ELSE 0 END)")
 
 
 def exclude_duplicates(work: Work, rows: int, count: int, named: list[int]) -> None:
@@ -193,7 +193,7 @@ def exclude_duplicates(work: Work, rows: int, count: int, named: list[int]) -> N
     if work.raw.has_time and count < rows:
         every = ", ".join(identifier(name) for name in work.raw.events.columns if name not in _NAMES | {"record"})
         nameless = "(event_id IS NULL OR event_id = '')"
-        _, equal = _twice(work, work.engine.backend.con, hashed(every), nameless, rows)
+        _, equal = _twice(work, work.engine.con, hashed(every), nameless, rows)
         if equal:
             _mark(work, equal, hashed(every), nameless, f"{every}, record", "AND action <> 'other'")
 
@@ -201,7 +201,7 @@ def exclude_duplicates(work: Work, rows: int, count: int, named: list[int]) -> N
 @contextmanager
 def _meanwhile(work: Work, key: str, where: str, rows: int) -> Generator[Future[tuple[int, list[int]]]]:
     """Run `_twice` beside the database's other work; if that fails, nobody waits for it."""
-    with work.engine.backend.con.cursor() as cursor, ThreadPoolExecutor(1) as pool:
+    with work.engine.con.cursor() as cursor, ThreadPoolExecutor(1) as pool:
         try:
             yield pool.submit(_twice, work, cursor, key, where, rows)
         except BaseException:
@@ -231,7 +231,7 @@ def _mark(work: Work, keys: list[int], key: str, where: str, equal: str, known: 
     """Mark all but the first of what is equal, among events that no other rule leaves out."""
     import pyarrow as pa
 
-    con = work.engine.backend.con
+    con = work.engine.con
     name = f"twice_{work.mark}"
     con.register(name, pa.table({"key": pa.array(keys, pa.int64())}))
     work.run(
@@ -241,7 +241,7 @@ def _mark(work: Work, keys: list[int], key: str, where: str, equal: str, known: 
                 SELECT {KEY} AS event, $equal FROM $event
                 WHERE $where AND $key IN (SELECT key FROM $twice)
                     AND {KEY} IN (SELECT event FROM $act WHERE rule_no = 0 $known))) AS one
-        WHERE nth > 1 AND one.event = $act.event""",  # noqa: S608
+        WHERE nth > 1 AND one.event = $act.event""",
         equal=equal, where=where, key=key, twice=name, known=known,
     )  # fmt: skip
     con.unregister(name)

@@ -22,7 +22,7 @@ FROM (SELECT {hashed_or_null("query_id")} AS named, {hashed_or_null("session_id"
         {hashed_or_null("user_id")} AS own_user, user_id, (coalesce(time_ms, 0), file, row) AS instant FROM $event)
 WHERE named IN (SELECT named FROM $page WHERE rule_no = 0 AND (own_session IS NULL OR own_user IS NULL))
 GROUP BY named
-"""  # noqa: S608
+"""
 
 _OWNERS = f"""
 CREATE TEMP TABLE $owner AS
@@ -30,7 +30,7 @@ SELECT own_session, min(own_user) AS own_user, min_by(user_id, own_user) AS user
     SELECT own_session, own_user, user_id FROM $page WHERE rule_no = 0
     UNION ALL SELECT {hashed_or_null("session_id")}, {hashed_or_null("user_id")}, user_id FROM $event)
 WHERE own_session IS NOT NULL AND own_user IS NOT NULL GROUP BY own_session
-"""  # noqa: S608
+"""
 
 _STREAM = """
 CREATE TEMP TABLE $cut AS
@@ -55,7 +55,7 @@ FROM (SELECT a.event, e.own_user, e.own_session, e.named, o.own_user AS owner
     JOIN (SELECT {KEY} AS event, {hashed_or_null("query_id")} AS named, {hashed_or_null("session_id")} AS own_session,
         {hashed_or_null("user_id")} AS own_user FROM $event) AS e ON a.event = e.event
     LEFT JOIN $owner AS o ON e.own_session = o.own_session)
-"""  # noqa: S608
+"""
 
 _SESSIONS = """
 CREATE TEMP VIEW $session AS
@@ -77,7 +77,7 @@ FROM (SELECT session, any_value("user") AS "user", min(time_ms) AS first, max(ti
 LEFT JOIN (SELECT {KEY} AS event, nullif(session_id, '') AS session_id, nullif(user_id, '') AS user_id,
         {hashed_or_null("session_id")} AS own_session FROM $event) AS e ON s.event = e.event
 LEFT JOIN $owner AS o ON e.own_session = o.own_session AND s."user" = o.own_user
-"""  # noqa: S608
+"""
 
 
 def identify_pages(work: Work) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from judged.errors import InputError
 from judged.online.actions import checked
+from judged.online.engine import identifier
 from judged.online.findings import by_harm
 from judged.online.log import InteractionLog
 from judged.online.making.counting import event_findings, query_findings, trouble_findings
@@ -19,14 +20,13 @@ from judged.online.making.peeking import peek
 from judged.online.making.shown import shown_results, view_impressions
 from judged.online.making.telling import abilities
 from judged.online.making.work import Bots, Choices, Work
+from judged.online.reading.loading import DUCKDB
 from judged.online.tables import ATTRIBUTE_LIMIT, EVENT, SERP, SESSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    import ibis.expr.types as ir
-
-    from judged.online.engine import Engine
+    from judged.online.engine import Engine, Relation
     from judged.online.making.peeking import Peek
     from judged.online.reading.raw import RawLog
 
@@ -126,7 +126,9 @@ def _log(work: Work, seen: Peek, nobodies: int, name: str | None) -> Interaction
         serp=_serp(work, own, impressed=counts["impressions"] > 0, viewed=viewed),
         shown=shown_results(work, counts["impressions"], seen.propensities, viewed=viewed),
         event=_events(work),
-        session=work.table("session").select(*(column.name for column in SESSION)),
+        session=work.engine.query(
+            f"SELECT {', '.join(identifier(column.name) for column in SESSION)} FROM {work.table('session')}"
+        ),
         name=name or (PurePath(raw.files[0]).name if raw.files else "log"),
         layout=raw.layout,
         files=raw.files,
@@ -137,11 +139,10 @@ def _log(work: Work, seen: Peek, nobodies: int, name: str | None) -> Interaction
         accounts=(of_queries, of_events),
         attributes=tuple(own),
         policies=_policies(work, seen),
-        engine=work.engine,
     )
 
 
-def _serp(work: Work, own: Mapping[str, str], *, impressed: bool, viewed: bool) -> ir.Table:
+def _serp(work: Work, own: Mapping[str, str], *, impressed: bool, viewed: bool) -> Relation:
     counted = """LEFT JOIN (SELECT serp, count(*) AS n,
         coalesce(list(rank ORDER BY rank) FILTER (rank IS NOT NULL), []) AS ranks FROM $viewed GROUP BY serp
         ) AS v USING (serp)"""
@@ -153,8 +154,9 @@ def _serp(work: Work, own: Mapping[str, str], *, impressed: bool, viewed: bool) 
         sent=("v.n" if viewed else "NULL") if impressed else _SENT,
         ranks=f"coalesce(p.ranks, {in_view})" if viewed else "p.ranks",
     )
-    table = work.table("serp")
-    return table.select(*(column.name for column in SERP), **{name: table[column] for name, column in own.items()})
+    columns = [identifier(column.name) for column in SERP]
+    columns += [f"{identifier(column)} AS {identifier(name)}" for name, column in own.items()]
+    return work.engine.query(f"SELECT {', '.join(columns)} FROM {work.table('serp')}")
 
 
 def _own_names(work: Work) -> dict[str, str]:
@@ -164,12 +166,13 @@ def _own_names(work: Work) -> dict[str, str]:
     return {f"{name}_attribute" if name in ours else name: OWN + name for name in names}
 
 
-def _events(work: Work) -> ir.Table:
-    from judged.online.engine import ibis_library
-
-    table, ibis = work.table("act"), ibis_library()
-    missing = {one.name: ibis.null(one.type) for one in EVENT if one.name not in table.columns}
-    return table.filter(table.rule_no == 0).mutate(**missing).select(*(column.name for column in EVENT))
+def _events(work: Work) -> Relation:
+    table = work.table("act")
+    columns = [
+        identifier(one.name) if one.name in table.columns else f"CAST(NULL AS {DUCKDB[one.type]}) AS {one.name}"
+        for one in EVENT
+    ]
+    return work.engine.query(f"SELECT {', '.join(columns)} FROM {table} WHERE rule_no = 0")
 
 
 def _policies(work: Work, seen: Peek) -> tuple[tuple[str, str], ...]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from judged.online.engine import identifier
 from judged.online.making.work import DAY, KEY, SCRIPTED, hashed, hashed_or_null
-from judged.online.reading.loading import identifier
 from judged.online.reading.raw import RAW_QUERY
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ FROM (SELECT {KEY} AS serp, query_id, {hashed("query_id")} AS named, nullif(sess
     (CASE WHEN query_id IS NULL OR query_id = '' THEN {_NO_ID} WHEN time_ms IS NULL AND $timed THEN {_ODD_TIME}
         WHEN time_ms > $future AND $timed THEN {_FUTURE} WHEN size = 0 THEN {_FACET} ELSE 0 END)::TINYINT AS rule_no
 FROM $query)
-"""  # noqa: S608
+"""
 
 _REPEATS = f"""
 CREATE TEMP TABLE $repeat AS
@@ -66,7 +66,7 @@ FROM (SELECT serp, n_returned,
             max(coalesce(n_returned, 0)) OVER (PARTITION BY named) = 0 AS none
         FROM $page WHERE rule_no = 0 AND named IN (
             SELECT named FROM $page WHERE rule_no = 0 GROUP BY named HAVING count(*) > 1)))
-"""  # noqa: S608
+"""
 
 
 def make_pages(work: Work) -> None:

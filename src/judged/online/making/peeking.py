@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from judged.online.actions import NAMES, action_of
-from judged.online.making.work import SCRIPTED, quoted
+from judged.online.engine import listed
+from judged.online.making.work import SCRIPTED
 from judged.online.tables import ACTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from judged.online.making.work import Work
+from judged.online.making.work import Work
 
 _RARE = 10
 """Positions 0 are how a log counts, and no accident, if they are at least a tenth as frequent as positions 1."""
@@ -32,15 +33,15 @@ _PLAIN = "regexp_replace(lower(action), '[^a-z0-9]', '', 'g')"
 
 _KNOWN = f"""
 SELECT action, sum(rows)::BIGINT AS rows, sum(dwelling)::BIGINT AS dwelling FROM $tally
-WHERE action IN ($given) OR {_PLAIN} IN ($plain) GROUP BY action ORDER BY rows DESC, action
-"""  # noqa: S608
+WHERE action IN $given OR {_PLAIN} IN $plain GROUP BY action ORDER BY rows DESC, action
+"""
 
 _DIALECT = f"""
 CREATE TEMP TABLE $dialect AS
 SELECT *, coalesce($base, CASE WHEN zeros = 0 OR zeros * {_RARE} < ones THEN 1 ELSE 0 END) AS base
 FROM (SELECT application, sum(placed)::BIGINT AS placed, sum(zeros)::BIGINT AS zeros, sum(ones)::BIGINT AS ones
     FROM $tally GROUP BY application HAVING sum(placed) > 0)
-"""  # noqa: S608
+"""
 
 
 @dataclass(frozen=True)
@@ -180,7 +181,7 @@ def peek(work: Work, actions: Mapping[str, str]) -> Peek:
             sum(propensities) AS propensities, sum("values") AS "values" FROM $tally""")
     rows, dwelling, programs, propensities, values = (int(value or 0) for value in sums.values())
     plain = {name.replace("_", "") for name in (*ACTIONS, *" ".join(NAMES.values()).split())}
-    named = work.run(_KNOWN, given=_listed(actions), plain=_listed(plain))
+    named = work.run(_KNOWN, given=listed(actions), plain=listed(plain))
     known = [(action, count, dwell) for action, count, dwell in named if action and action_of(action, actions)]
     opening = [one for one in known if action_of(one[0], actions) in _OPENING]
     aside = rows - sum(count for _, count, _ in opening)
@@ -198,15 +199,11 @@ def peek(work: Work, actions: Mapping[str, str]) -> Peek:
     )
 
 
-def _listed(texts: Iterable[str]) -> str:
-    return ", ".join(map(quoted, sorted(texts))) or "NULL"
-
-
 def _unknown(work: Work, known: Iterable[str]) -> Unknown:
     work.run(
         """CREATE TEMP TABLE $unknown AS SELECT coalesce(nullif(action, ''), '(none)') AS name, sum(rows)::BIGINT AS n
-        FROM $tally WHERE NOT coalesce(action IN ($known), false) GROUP BY name""",
-        known=_listed(known),
+        FROM $tally WHERE NOT coalesce(action IN $known, false) GROUP BY name""",
+        known=listed(known),
     )
     rows, names = work.run("SELECT coalesce(sum(n), 0)::BIGINT, count(*) FROM $unknown")[0]
     most = work.run("SELECT name, n FROM $unknown ORDER BY n DESC, name LIMIT $limit", limit=_NAMED)

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from judged.online.making.work import KEY
 
 if TYPE_CHECKING:
-    import ibis.expr.types as ir
-
+    from judged.online.engine import Relation
     from judged.online.making.work import Work
 
 _VIEWED = """
@@ -30,7 +29,7 @@ FROM (SELECT serp, first_rank, ranks, unnest(hit_ids) AS object_id, unnest(list_
             ON q.serp = p.serp)) AS l
 $joined
 WHERE l.object_id IS NOT NULL AND (ranks IS NULL OR ranks[nth] IS NOT NULL)
-"""  # noqa: S608
+"""
 
 _SEEN = """
 LEFT JOIN (SELECT serp, object_id, $chance AS propensity, bool_or(action = 'impression') AS seen FROM $act
@@ -48,7 +47,7 @@ def view_impressions(work: Work, impressions: int, propensities: int) -> bool:
     return True
 
 
-def shown_results(work: Work, impressions: int, propensities: int, *, viewed: bool) -> ir.Table:
+def shown_results(work: Work, impressions: int, propensities: int, *, viewed: bool) -> Relation:
     """Give what was shown as an expression: lists stay where they were read, and are taken apart when asked for."""
     joined = bool(impressions or propensities)
     sql = work.written(
@@ -64,7 +63,7 @@ def shown_results(work: Work, impressions: int, propensities: int, *, viewed: bo
     if viewed:
         sql += work.written("""
             UNION ALL SELECT serp, rank, object_id, NULL, propensity, true FROM $viewed WHERE rank IS NOT NULL""")
-    return work.engine.sql(sql)
+    return work.engine.query(sql)
 
 
 def _chance(propensities: int) -> str:

@@ -69,7 +69,7 @@ SELECT count(*) >= {_ENOUGH} AND count(c.serp) = count(*) AS unclicked,
 FROM (SELECT serp, n_returned FROM $page WHERE rule_no = 0) AS p
 LEFT JOIN (SELECT serp, count(DISTINCT rank) AS opened FROM $act
     WHERE rule_no = 0 AND link = 1 AND action = 'click' GROUP BY serp) AS c ON p.serp = c.serp
-"""  # noqa: S608
+"""
 
 
 def _selected(work: Work) -> set[str]:

@@ -8,9 +8,7 @@ from string import Template
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
-    import ibis.expr.types as ir
-
-    from judged.online.engine import Engine
+    from judged.online.engine import Engine, Relation
     from judged.online.reading.raw import RawLog
 
 Bots: TypeAlias = Literal["exclude", "keep"]
@@ -53,9 +51,8 @@ class Work:
     mark: str = field(default_factory=lambda: uuid.uuid4().hex[:8])
 
     def __post_init__(self) -> None:
-        backend = self.engine.backend
-        backend.create_view(self._name("query"), self.raw.queries)
-        backend.create_view(self._name("event"), self.raw.events)
+        self.run("CREATE VIEW $query AS FROM $rows", rows=self.raw.queries)
+        self.run("CREATE VIEW $event AS FROM $rows", rows=self.raw.events)
 
     @property
     def gap_ms(self) -> int:
@@ -64,17 +61,17 @@ class Work:
 
     def run(self, sql: str, **values: object) -> list[tuple[Any, ...]]:
         """Run SQL, and give its few rows."""
-        return self.engine.backend.con.execute(self.written(sql, **values)).fetchall()
+        return self.engine.con.execute(self.written(sql, **values)).fetchall()
 
     def one(self, sql: str, **values: object) -> dict[str, Any]:
         """Run SQL, and give its first row by the names of its columns."""
-        done = self.engine.backend.con.execute(self.written(sql, **values))
+        done = self.engine.con.execute(self.written(sql, **values))
         names = [column[0] for column in done.description]
         return dict(zip(names, done.fetchone() or (), strict=True))
 
-    def table(self, name: str) -> ir.Table:
+    def table(self, name: str) -> Relation:
         """Give a table made here."""
-        return self.engine.backend.table(self._name(name))
+        return self.engine.table(self._name(name))
 
     def written(self, sql: str, **values: object) -> str:
         """Fill in names and values."""
@@ -111,11 +108,6 @@ def hashed(*columns: str) -> str:
 def hashed_or_null(column: str) -> str:
     """Write the key of a text, which is null for none, and for an empty one."""
     return f"CASE WHEN {column} <> '' THEN {hashed(column)} END"
-
-
-def quoted(text: str | None) -> str:
-    """Quote a text for SQL."""
-    return "NULL" if text is None else "'" + text.replace("'", "''") + "'"
 
 
 KEY = f"(file::BIGINT << {ROW_BITS}) + row"

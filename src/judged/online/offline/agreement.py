@@ -94,7 +94,7 @@ def preference_agreement(
         _refuse_order(log, unknown[0])
     table = click_preferences(log, rules=names, depth=depth)
     joined = joined_pages(log, judgments, topics, by=by, unit=unit, which=pages)
-    found = _fetched(of_pages(table, joined.serp).to_pyarrow(), joined, judgments, names)
+    found = _fetched(of_pages(table, joined.serp).to_arrow(), joined, judgments, names)
     lists = lists_of(log, joined.serp)
     grades = _grades(lists, joined, judgments, depth)
     rows: list[AgreementRow] = []
@@ -116,10 +116,10 @@ def preference_agreement(
 
 def _refuse_order(log: InteractionLog, rule: str) -> None:
     """Times of a log without a clock still order what happened, where the reader knew the order."""
-    event = log.event
-    clicks = event.filter(event.action == "click", event.serp.notnull())
-    per_page: Any = clicks.group_by("serp").agg(times=clicks.time_ms.nunique(), clicks=clicks.object_id.nunique())
-    if per_page.filter(per_page.clicks > 1, per_page.times == 1).count().to_pyarrow().as_py():
+    at_once = f"""
+        SELECT serp FROM {log.event} WHERE action = 'click' AND serp IS NOT NULL
+        GROUP BY serp HAVING count(DISTINCT object_id) > 1 AND count(DISTINCT time_ms) = 1"""
+    if log.engine.rows(f"SELECT count(*) AS n FROM ({at_once})")[0]["n"]:
         raise InputError(f"{log.name} does not say in which order results were clicked, and {rule} needs that",
                          fix="take the rules above, previous and next")  # fmt: skip
 

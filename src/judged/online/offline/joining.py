@@ -14,11 +14,9 @@ from judged.data.compute import pc
 from judged.data.topics import Topics
 from judged.errors import InputError
 from judged.online.arguments import need_texts
-from judged.online.engine import ibis_library
+from judged.online.engine import Relation, identifier, listed
 
 if TYPE_CHECKING:
-    import ibis.expr.types as ir
-
     from judged._types import Bools, Ints, Strings, Table
     from judged.data.qrels import Qrels
     from judged.online.log import InteractionLog
@@ -125,12 +123,14 @@ def joined_pages(log: InteractionLog, qrels: Qrels, topics: Any, *, by: str | No
     if by is not None and by not in log.serp.columns:
         some = ", ".join((*log.attributes, "device", "language", "variant"))
         raise InputError(f"{log.name} has no column {by!r} to slice by", fix=f"one of {some}")
-    serp = log.serp
-    wanted: dict[str, Any] = {"serp": serp.serp, "name": serp.query_id, "unit": serp[unit],
-                              "key": serp[column].cast("string"), "page": serp.page, "shown": serp.n_shown}  # fmt: skip
-    if by is not None:
-        wanted["slice"] = serp[by].cast("string")
-    table = serp.select(**wanted).to_pyarrow().sort_by("name")
+    wanted = [
+        "serp",
+        "query_id AS name",
+        f"{identifier(unit)} AS unit",
+        f"CAST({identifier(column)} AS VARCHAR) AS key",
+    ]
+    wanted += ["page", "n_shown AS shown"] + ([] if by is None else [f"CAST({identifier(by)} AS VARCHAR) AS slice"])
+    table = log.engine.arrow(f"SELECT {', '.join(wanted)} FROM {log.serp}").sort_by("name")
     codes = _codes(table["key"], texts, qrels)
     reasons = {
         "not the first page of a result list": _numbers(table["page"]) > 1 if which == "first" else None,
@@ -167,8 +167,8 @@ def _key(log: InteractionLog, qrels: Qrels, topics: Any) -> tuple[str, dict[str,
         return "query_norm", _by_text(known), f"by the text of the query, as in {known.name}"
     if "topic" in columns:
         return "topic", None, "by the column topic"
-    names = pa.array(qrels.index.topics, pa.string())
-    if log.serp.filter(log.serp.query_id.isin(names.to_pylist()[:1000])).count().to_pyarrow().as_py():
+    names = pa.array(qrels.index.topics, pa.string()).to_pylist()[:1000]
+    if log.engine.rows(f"SELECT count(*) AS n FROM {log.serp} WHERE query_id IN {listed(names)}")[0]["n"]:
         return "query_id", None, "by the name of the page (query_id)"
     raise InputError(
         f"nothing in {log.name} says which topic a page is about",
@@ -239,10 +239,10 @@ def _numbers(column: Any) -> Ints:
     return np.asarray(pc.fill_null(column, 0).to_numpy(), dtype=np.int64)
 
 
-def of_pages(table: ir.Table, serp: Ints) -> ir.Table:
+def of_pages(table: Relation, serp: Ints) -> Relation:
     """Leave the rows of these pages."""
-    keys = ibis_library().memtable(pa.table({"serp": pa.array(serp)}))
-    return table.semi_join(keys, "serp")
+    keys = table.engine.register(pa.table({"serp": pa.array(serp)}))
+    return table.engine.query(f"SELECT * FROM {table} WHERE serp IN (SELECT serp FROM {keys})")
 
 
 def places(serp: Ints, wanted: Ints) -> Ints:
@@ -257,9 +257,9 @@ def places(serp: Ints, wanted: Ints) -> Ints:
 
 def lists_of(log: InteractionLog, serp: Ints) -> PageLists:
     """Fetch what is shown on these pages: (N,) keys."""
-    shown = of_pages(log.shown, serp)
-    shown = shown.group_by("serp", "object_id").agg(rank=shown["rank"].min())
-    table: Table = shown.to_pyarrow()
+    table: Table = log.engine.arrow(
+        f"SELECT serp, object_id, min(rank) AS rank FROM {of_pages(log.shown, serp)} GROUP BY serp, object_id"
+    )
     page, rank = places(serp, _numbers(table["serp"])), _numbers(table["rank"])
     order = np.lexsort((rank, page))
     starts = np.searchsorted(page[order], np.arange(len(serp) + 1)).astype(np.int64)
@@ -271,12 +271,10 @@ def list_codes(log: InteractionLog, joined: Joined) -> Ints:
 
     The database makes two numbers of 50 bits of each list, sums over its rows; no list is fetched.
     """
-    shown: Any = of_pages(log.shown, joined.serp)
-    rank = shown["rank"].cast("string")
-    rows = shown.select(
-        "serp", one=(rank + ":" + shown.object_id).hash() % _BELOW, other=(shown.object_id + ":" + rank).hash() % _BELOW
+    hashes = [f"CAST(sum(hash({pair}) % {_BELOW}) AS BIGINT)" for pair in ("rank, object_id", "object_id, rank")]
+    table: Table = log.engine.arrow(
+        f"SELECT serp, {hashes[0]} AS one, {hashes[1]} AS other FROM {of_pages(log.shown, joined.serp)} GROUP BY serp"
     )
-    table: Table = rows.group_by("serp").agg(one=rows.one.sum(), other=rows.other.sum()).to_pyarrow()
     at = places(joined.serp, _numbers(table["serp"]))
     keys = np.zeros((3, len(joined.serp)), dtype=np.int64)
     keys[0], keys[1, at], keys[2, at] = joined.topic, _numbers(table["one"]), _numbers(table["other"])

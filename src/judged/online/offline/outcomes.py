@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, Literal
 from judged.errors import InputError
 from judged.online.arguments import names_of
 from judged.online.facts.clicks import click_facts
-from judged.online.facts.followed import begin_followed
-from judged.online.facts.pages import Wanted, need_the_next_query, page_facts
+from judged.online.facts.next_query import begin_next_queries
+from judged.online.facts.pages import SCALES, Wanted, need_the_next_query, page_facts
 from judged.online.facts.settings import FactSettings
 from judged.online.metrics.metric import written
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import ibis.expr.types as ir
-
+    from judged.online.engine import Relation
     from judged.online.log import InteractionLog
 
 
@@ -87,12 +86,19 @@ def outcomes_of(names: Sequence[str] | str | None, log: InteractionLog) -> tuple
     return tuple(found)
 
 
-def page_outcomes(log: InteractionLog, outcomes: Sequence[Outcome], seconds: float) -> ir.Table:
+def page_outcomes(log: InteractionLog, outcomes: Sequence[Outcome], seconds: float) -> Relation:
     """Give one row a page: ``serp``, and an outcome a column, ``outcome_0`` and so on."""
     thresholds = (seconds,) if any("{t}" in one.column for one in outcomes) else ()
     columns = [one.column.format(t=written(seconds)) for one in outcomes]
     settings = FactSettings()
-    followed = begin_followed(log, settings) if need_the_next_query(columns) else None
+    followed = (
+        begin_next_queries(log.serp, within_ms=round(settings.reformulation_gap * 1000))
+        if need_the_next_query(columns)
+        else None
+    )
     pages = page_facts(log, click_facts(log), Wanted(satisfied=thresholds), settings, followed=followed)
-    facts = pages.select(dict.fromkeys(columns))
-    return facts.select("serp", **{f"outcome_{at}": facts[column] for at, column in enumerate(columns)})
+    made = [
+        f"CAST({pages.columns[column]} AS DOUBLE) / {SCALES.get(column, 1)} AS outcome_{at}"
+        for at, column in enumerate(columns)
+    ]
+    return log.engine.query(f"SELECT serp, {', '.join(made)} FROM {pages.joined}")

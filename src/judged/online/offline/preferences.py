@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from judged.errors import InputError
 from judged.online.arguments import names_of, need_log, need_numbers
+from judged.online.engine import literal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    import ibis.expr.types as ir
-
+    from judged.online.engine import Relation
     from judged.online.log import InteractionLog
 
 RULES = {
@@ -26,7 +26,7 @@ RULES = {
 DEFAULT_RULES = ("above", "last-above", "next")
 
 
-def click_preferences(log: InteractionLog, *, rules: Sequence[str] | str = DEFAULT_RULES, depth: int = 10) -> ir.Table:
+def click_preferences(log: InteractionLog, *, rules: Sequence[str] | str = DEFAULT_RULES, depth: int = 10) -> Relation:
     """Give what clicks say about which of two results of a page is better.
 
     A result counts once a page, at its first rank. Clicks on something that the page does not show say nothing. Where
@@ -43,7 +43,7 @@ def click_preferences(log: InteractionLog, *, rules: Sequence[str] | str = DEFAU
 
     Returns
     -------
-    ibis.Table
+    Relation
         ``serp, session, user, rule, better, worse, better_rank, worse_rank``: the two results as ids; each pair once a
         page and rule. In no order, and not run yet.
 
@@ -67,75 +67,36 @@ def click_preferences(log: InteractionLog, *, rules: Sequence[str] | str = DEFAU
         raise InputError("no rule is given", fix=f"some of {', '.join(RULES)}")
     if depth < 2:
         raise InputError(f"the depth is {depth}", fix="2 or more: a preference is between two results")
-    clicked, skipped = _sides(log, depth)
-    found = [_MADE[name](clicked, skipped).mutate(rule=_literal(name)) for name in names]
-    every = found[0]
-    for one in found[1:]:
-        every = every.union(one)
-    owners = log.serp.select("serp", "session", "user")
-    joined = every.inner_join(owners, "serp")
-    return joined.select("serp", "session", "user", "rule", "better", "worse", "better_rank", "worse_rank")
+    pairs = " UNION ALL ".join(f"SELECT *, {literal(name)} AS rule FROM ({_PAIRS[name]})" for name in names)
+    listed = "false" if "impressions" in log.has else "true"
+    return log.engine.query(f"""
+        WITH result AS (
+            SELECT serp, object_id, min(rank) AS rank, bool_or(coalesce(seen, {listed})) AS seen
+            FROM {log.shown} WHERE rank <= {depth} GROUP BY serp, object_id),
+        click AS (
+            SELECT serp, object_id, min(time_ms) AS first_ms, max(time_ms) AS last_ms FROM {log.event}
+            WHERE action = 'click' AND serp IS NOT NULL AND object_id IS NOT NULL GROUP BY serp, object_id),
+        clicked AS (
+            SELECT r.serp, r.object_id, r.rank, c.first_ms, c.last_ms,
+                max(c.last_ms) OVER (PARTITION BY r.serp) AS end_ms
+            FROM result AS r JOIN click AS c ON c.serp = r.serp AND c.object_id = r.object_id),
+        skipped AS (
+            SELECT r.serp, r.object_id, r.rank FROM result AS r
+            LEFT JOIN click AS c ON c.serp = r.serp AND c.object_id = r.object_id WHERE r.seen AND c.serp IS NULL)
+        SELECT p.serp, p.session, p."user", m.rule, m.better, m.worse, m.better_rank, m.worse_rank
+        FROM ({pairs}) AS m JOIN {log.serp} AS p ON p.serp = m.serp""")
 
 
-def _literal(text: str) -> Any:
-    from judged.online.engine import ibis_library
-
-    return ibis_library().literal(text)
-
-
-def _sides(log: InteractionLog, depth: int) -> tuple[ir.Table, ir.Table]:
-    """Give the clicked results with the times of their first and last click, and those that were passed over."""
-    shown: Any = log.shown
-    shown = shown.filter(shown["rank"] <= depth)
-    seen = shown.seen.fill_null("impressions" not in log.has).ifelse(1, 0).max()
-    results = shown.group_by("serp", "object_id").agg(place=shown["rank"].min(), seen=seen)
-    event = log.event.filter(log.event.action == "click", log.event.serp.notnull(), log.event.object_id.notnull())
-    clicks = event.group_by("serp", "object_id").agg(first=event.time_ms.min(), last=event.time_ms.max())
-    clicked = clicks.inner_join(results, ["serp", "object_id"])
-    skipped = results.anti_join(clicks, ["serp", "object_id"])
-    skipped = skipped.filter(skipped.seen == 1)
-    return (
-        clicked.select("serp", "first", "last", better=clicked.object_id, better_rank=clicked.place),
-        skipped.select("serp", worse=skipped.object_id, worse_rank=skipped.place),
-    )
+def _pairs(other: str, condition: str) -> str:
+    return f"""
+        SELECT b.serp, b.object_id AS better, w.object_id AS worse, b.rank AS better_rank, w.rank AS worse_rank
+        FROM clicked AS b JOIN {other} AS w ON w.serp = b.serp WHERE {condition}"""
 
 
-def _above(clicked: ir.Table, skipped: ir.Table) -> ir.Table:
-    pairs = clicked.inner_join(skipped, "serp")
-    return _pair(pairs.filter(pairs.worse_rank < pairs.better_rank))
-
-
-def _last_above(clicked: ir.Table, skipped: ir.Table) -> ir.Table:
-    ends = clicked.group_by("serp").agg(end=clicked["last"].max())
-    marked = clicked.inner_join(ends, "serp")
-    return _above(marked.filter(marked["last"] == marked.end).drop("end"), skipped)
-
-
-def _earlier(clicked: ir.Table, skipped: ir.Table) -> ir.Table:
-    del skipped
-    before = clicked.select("serp", start=clicked["first"], worse=clicked.better, worse_rank=clicked.better_rank)
-    pairs = clicked.inner_join(before, "serp")
-    return _pair(pairs.filter(pairs.start < pairs["first"]))
-
-
-def _previous(clicked: ir.Table, skipped: ir.Table) -> ir.Table:
-    pairs: Any = clicked.inner_join(skipped, "serp")
-    return _pair(pairs.filter(pairs.worse_rank == pairs.better_rank - 1))
-
-
-def _next(clicked: ir.Table, skipped: ir.Table) -> ir.Table:
-    pairs: Any = clicked.inner_join(skipped, "serp")
-    return _pair(pairs.filter(pairs.worse_rank == pairs.better_rank + 1))
-
-
-def _pair(pairs: ir.Table) -> ir.Table:
-    return pairs.select("serp", "better", "worse", "better_rank", "worse_rank")
-
-
-_MADE: dict[str, Callable[[ir.Table, ir.Table], ir.Table]] = {
-    "above": _above,
-    "last-above": _last_above,
-    "earlier": _earlier,
-    "previous": _previous,
-    "next": _next,
+_PAIRS = {
+    "above": _pairs("skipped", "w.rank < b.rank"),
+    "last-above": _pairs("skipped", "w.rank < b.rank AND b.last_ms = b.end_ms"),
+    "earlier": _pairs("clicked", "w.first_ms < b.first_ms"),
+    "previous": _pairs("skipped", "w.rank = b.rank - 1"),
+    "next": _pairs("skipped", "w.rank = b.rank + 1"),
 }

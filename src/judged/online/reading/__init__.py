@@ -52,7 +52,7 @@ def read_raw(
     ...     log = Path(folder) / "log.ndjson"
     ...     _ = log.write_text('{"query_id": "q", "user_query": "car", "timestamp": "2026-01-05T10:00:00Z"}\n')
     ...     raw = read_raw([log], Engine())
-    ...     (raw.layout, raw.queries.select("query", "time_ms").to_pyarrow().to_pylist())
+    ...     (raw.layout, raw.queries.to_arrow("query", "time_ms").to_pylist())
     ('ubi', [{'query': 'car', 'time_ms': 1767607200000}])
     """
     from judged.online.reading.beside import without_strangers

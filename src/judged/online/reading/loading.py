@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from judged.data import files
 from judged.errors import InputError
+from judged.online.engine import identifier
 from judged.online.reading.blocks import LINE_LIMIT, line_blocks
 from judged.online.reading.raw import Trouble
 from judged.online.tables import Column
 
 if TYPE_CHECKING:
-    import ibis.expr.types as ir
-
-    from judged.online.engine import Engine
+    from judged.online.engine import Engine, Relation
 
 Progress: TypeAlias = Callable[[int], None] | None
 """Called with the number of records that were read since the last call."""
@@ -49,24 +48,6 @@ def new_name(prefix: str) -> str:
     return f"{prefix}_{uuid.uuid4().hex[:12]}"
 
 
-def identifier(name: str) -> str:
-    """Quote a name for SQL.
-
-    >>> identifier("a")
-    '"a"'
-    """
-    return '"' + name.replace('"', '""') + '"'
-
-
-def literal(value: str) -> str:
-    """Quote a text for SQL.
-
-    >>> print(literal("it's"))
-    'it''s'
-    """
-    return "'" + value.replace("'", "''") + "'"
-
-
 def selected(columns: Sequence[Column], known: Mapping[str, str], attributes: Mapping[str, str] | None = None) -> str:
     """Write the columns of a SELECT: the known ones by their expressions, null for all others, attributes behind.
 
@@ -80,12 +61,7 @@ def selected(columns: Sequence[Column], known: Mapping[str, str], attributes: Ma
 
 def run(engine: Engine, sql: str) -> list[tuple[Any, ...]]:
     """Run SQL and give its few rows."""
-    return engine.backend.con.execute(sql).fetchall()
-
-
-def table(engine: Engine, name: str) -> ir.Table:
-    """Give a table of the database."""
-    return engine.backend.table(name)
+    return engine.con.execute(sql).fetchall()
 
 
 def load_lines(
@@ -122,7 +98,7 @@ def load_lines(
 
     name = new_name("lines")
     reader = pa.RecordBatchReader.from_batches(_arrow(_LINE), counted())
-    con = engine.backend.con
+    con = engine.con
     con.register(name, reader)
     try:
         con.execute(sql.replace("{lines}", name))
@@ -187,7 +163,7 @@ class Rows:
         self._columns = (*columns, *(Column(one, "string", True, "") for one in attributes))
         self._waiting: list[Mapping[str, Any]] = []
         named = ", ".join(f"{identifier(one.name)} {DUCKDB[one.type]}" for one in self._columns)
-        engine.backend.con.execute(f"CREATE TABLE {self.name} ({named})")
+        engine.con.execute(f"CREATE TABLE {self.name} ({named})")
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Put one row in; columns that it lacks are null."""
@@ -195,10 +171,10 @@ class Rows:
         if len(self._waiting) >= ROWS:
             self._flush()
 
-    def done(self) -> ir.Table:
+    def done(self) -> Relation:
         """Give the table."""
         self._flush()
-        return table(self._engine, self.name)
+        return self._engine.table(self.name)
 
     def _flush(self) -> None:
         import pyarrow as pa
@@ -208,10 +184,10 @@ class Rows:
         lot = pa.Table.from_pylist(list(map(dict, self._waiting)), schema=_arrow(self._columns))
         self._waiting.clear()
         name = new_name("lot")
-        con = self._engine.backend.con
+        con = self._engine.con
         con.register(name, lot)
         try:
-            con.execute(f"INSERT INTO {self.name} SELECT * FROM {name}")  # noqa: S608 -- both names are made here
+            con.execute(f"INSERT INTO {self.name} SELECT * FROM {name}")
         finally:
             con.unregister(name)
 
@@ -271,7 +247,7 @@ def dropped_after(engine: Engine, *names: str) -> Generator[None]:
         yield
     finally:
         for name in names:
-            engine.backend.con.execute(f"DROP TABLE IF EXISTS {name}")
+            engine.con.execute(f"DROP TABLE IF EXISTS {name}")
 
 
 def existing(paths: Sequence[Path | str]) -> tuple[str, ...]:

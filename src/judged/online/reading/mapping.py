@@ -10,17 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from judged.errors import InputError
-from judged.online.reading.loading import (
-    Progress,
-    Rows,
-    dropped_after,
-    existing,
-    literal,
-    new_name,
-    run,
-    table,
-    trouble_of,
-)
+from judged.online.engine import literal
+from judged.online.reading.loading import Progress, Rows, dropped_after, existing, new_name, run, trouble_of
 from judged.online.reading.mapping_file import MappingFile, Section, Value, nearest, read_mapping
 from judged.online.reading.mapping_rows import Loader
 from judged.online.reading.mapping_sql import (
@@ -74,11 +65,11 @@ def read(paths: Sequence[Path | str], engine: Engine, *, mapping: str | Path, pr
         _check_where(engine, known, records, loader)
         queries, query_trouble = _Maker(engine, known, records, loader).all("queries")
         pages = [one for one in known.sections if one.kind == "queries"]
-        empty = run(engine, f"SELECT 1 FROM {queries} WHERE len(hit_ids) = 0 LIMIT 1")  # noqa: S608
+        empty = run(engine, f"SELECT 1 FROM {queries} WHERE len(hit_ids) = 0 LIMIT 1")
         events, event_trouble = _Maker(engine, known, records, loader).all("events")
     return RawLog(
-        queries=table(engine, queries),
-        events=table(engine, events),
+        queries=engine.table(queries),
+        events=engine.table(events),
         layout="mapping",
         files=files,
         rank_base=known.rank_base,
@@ -127,7 +118,7 @@ def _check_values(
     if not tests:
         return
     found = ", ".join(f"coalesce(bool_or({test}), false)" for test in tests.values())
-    rows, *there = run(engine, f"SELECT count(*), {found} FROM ({chosen(section, records)})")[0]  # noqa: S608
+    rows, *there = run(engine, f"SELECT count(*), {found} FROM ({chosen(section, records)})")[0]
     missing = [path for path, one in zip(tests, there, strict=True) if not one]
     if rows and missing:
         raise InputError(
@@ -167,7 +158,7 @@ class _Maker:
                 staged.append(pages)
                 trouble += self._misplaced(stage, pages)
                 stage = pages
-            kept.append(f"SELECT {kept_columns(section, attributes, self._mapping.rank_base or 0)} FROM {stage}")  # noqa: S608
+            kept.append(f"SELECT {kept_columns(section, attributes, self._mapping.rank_base or 0)} FROM {stage}")
         empty = Rows(self._engine, "empty", RAW_QUERY if kind == "queries" else RAW_EVENT)
         staged.append(empty.name)
         with dropped_after(self._engine, *staged):
@@ -176,7 +167,7 @@ class _Maker:
 
     def _odd(self, section: Section, stage: str) -> list[Trouble]:
         kind = "query" if section.kind == "queries" else "event"
-        names = [one for (one,) in run(self._engine, f"SELECT DISTINCT unnest(odd) AS one FROM {stage} ORDER BY one")]  # noqa: S608
+        names = [one for (one,) in run(self._engine, f"SELECT DISTINCT unnest(odd) AS one FROM {stage} ORDER BY one")]
         found: list[Trouble] = []
         for name in names:
             time = name == "time_ms"

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
-from judged.online.reading.loading import literal
+from judged.online.engine import literal
 
 
 @dataclass(frozen=True)

@@ -12,18 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from judged.data.files import compression, opened
 from judged.errors import InputError
-from judged.online.reading.loading import (
-    Progress,
-    Rows,
-    Troubles,
-    dropped_after,
-    identifier,
-    literal,
-    load_lines,
-    new_name,
-    run,
-    trouble_of,
-)
+from judged.online.engine import identifier, literal
+from judged.online.reading.loading import Progress, Rows, Troubles, dropped_after, load_lines, new_name, run, trouble_of
 from judged.online.reading.mapping_file import FORMATS, MappingFile
 from judged.online.reading.raw import Trouble
 from judged.online.tables import Column
@@ -67,10 +57,10 @@ class Loader:
     def _json(self, paths: Sequence[Path | str]) -> None:
         name = new_name("json")
         with dropped_after(self._engine, name):
-            sql = f"CREATE TABLE {name} AS SELECT file, row, TRY_CAST(line AS JSON) AS doc FROM {{lines}}"  # noqa: S608
+            sql = f"CREATE TABLE {name} AS SELECT file, row, TRY_CAST(line AS JSON) AS doc FROM {{lines}}"
             self.lines, long = load_lines(paths, self._engine, sql, self._progress, self._mapping.encoding)
             bad = "doc IS NULL OR json_type(doc) <> 'OBJECT'"
-            run(self._engine, f"CREATE TABLE {self._name} AS SELECT * FROM {name} WHERE NOT ({bad})")  # noqa: S608
+            run(self._engine, f"CREATE TABLE {self._name} AS SELECT * FROM {name} WHERE NOT ({bad})")
             like = Trouble("broken-json", "file", 0, True, "the line is no JSON object", "write one object a line")
             self.trouble = (*long, *trouble_of(self._engine, self._files, name, bad, like))
 
@@ -82,7 +72,7 @@ class Loader:
         for file, path in enumerate(paths):
             source = f"read_parquet({literal(str(path))}, file_row_number = true)"
             try:
-                described = run(self._engine, f"DESCRIBE SELECT * FROM {source}")  # noqa: S608
+                described = run(self._engine, f"DESCRIBE SELECT * FROM {source}")
             except duckdb.Error as error:
                 problem = "it is no Parquet file" if Path(path).is_file() else "there is no such file"
                 raise InputError(
@@ -90,12 +80,12 @@ class Loader:
                 ) from None
             names.update(dict.fromkeys(one[0] for one in described if one[0] != "file_row_number"))
             parts.append(
-                f"SELECT {file} AS file, file_row_number + 1 AS row, to_json(record) AS doc FROM "  # noqa: S608
+                f"SELECT {file} AS file, file_row_number + 1 AS row, to_json(record) AS doc FROM "
                 f"(SELECT file_row_number, {_packed(described)} AS record FROM {source})"
             )
         self.columns = tuple(names)
         run(self._engine, f"CREATE TABLE {self._name} AS {' UNION ALL '.join(parts)}")
-        self.lines = run(self._engine, f"SELECT count(*) FROM {self._name}")[0][0]  # noqa: S608
+        self.lines = run(self._engine, f"SELECT count(*) FROM {self._name}")[0][0]
         if self._progress is not None:
             self._progress(self.lines)
 
@@ -108,7 +98,7 @@ class Loader:
                 names.update(dict.fromkeys(self._csv_file(file, str(path), text, separator, rows)))
         self.columns = tuple(names)
         rows.done()
-        run(self._engine, f"CREATE TABLE {self._name} AS SELECT file, row, CAST(doc AS JSON) AS doc FROM {rows.name}")  # noqa: S608
+        run(self._engine, f"CREATE TABLE {self._name} AS SELECT file, row, CAST(doc AS JSON) AS doc FROM {rows.name}")
         run(self._engine, f"DROP TABLE {rows.name}")
 
     def _csv_file(self, file: int, path: str, text: io.TextIOWrapper, separator: str, rows: Rows) -> Sequence[str]:
@@ -163,7 +153,7 @@ class Loader:
         if self.columns:
             return list(self.columns)
         found: dict[str, None] = {}
-        for (doc,) in run(self._engine, f"SELECT CAST(doc AS VARCHAR) FROM {self._name} LIMIT {_SAMPLE}"):  # noqa: S608
+        for (doc,) in run(self._engine, f"SELECT CAST(doc AS VARCHAR) FROM {self._name} LIMIT {_SAMPLE}"):
             with suppress(RecursionError):  # objects in one another by the thousand: others tell the names
                 _members(json.loads(doc), "", found)
         return list(found)

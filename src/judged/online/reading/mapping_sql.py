@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from judged.online.reading.loading import DUCKDB, identifier, literal
+from judged.online.engine import identifier, literal
+from judged.online.reading.loading import DUCKDB
 from judged.online.reading.mapping_file import NUMBERED, RENAMED, Section, Value
 from judged.online.reading.mapping_path import exists, json_of, resolved
 from judged.online.reading.raw import RAW_EVENT, RAW_QUERY
@@ -44,12 +45,12 @@ def chosen(section: Section, records: Records) -> str:
     where = [f"file IN ({', '.join(numbers)})" if numbers else "false"]
     where += [_condition(section, number, records) for number in range(len(section.where))]
     if section.each is None:
-        return f"SELECT *, 0 AS nth FROM {records.name} WHERE {' AND '.join(where)}"  # noqa: S608
-    items = f"SELECT *, {_list(section.each, records, json=True)} AS items FROM {records.name}"  # noqa: S608
+        return f"SELECT *, 0 AS nth FROM {records.name} WHERE {' AND '.join(where)}"
+    items = f"SELECT *, {_list(section.each, records, json=True)} AS items FROM {records.name}"
     each = (
-        f"SELECT * EXCLUDE (items), unnest(items) AS element, generate_subscripts(items, 1) - 1 AS nth FROM ({items})"  # noqa: S608
+        f"SELECT * EXCLUDE (items), unnest(items) AS element, generate_subscripts(items, 1) - 1 AS nth FROM ({items})"
     )
-    return f"SELECT * FROM ({each}) WHERE {' AND '.join(where)}"  # noqa: S608
+    return f"SELECT * FROM ({each}) WHERE {' AND '.join(where)}"
 
 
 def made(section: Section, records: Records) -> str:
@@ -74,15 +75,15 @@ def made(section: Section, records: Records) -> str:
     if section.kind == "events":
         texts.append("(hash(doc, nth) >> 1) AS record")
         names.append("record")
-    inner = f"SELECT file, row, nth{''.join(', ' + text for text in texts)} FROM ({chosen(section, records)})"  # noqa: S608
-    outer = f"SELECT *{''.join(', ' + column for column in columns)} FROM ({inner})"  # noqa: S608
+    inner = f"SELECT file, row, nth{''.join(', ' + text for text in texts)} FROM ({chosen(section, records)})"
+    outer = f"SELECT *{''.join(', ' + column for column in columns)} FROM ({inner})"
     rest = [
         f"NULL::{DUCKDB[one.type]} AS {one.name}" for one in raw if one.name not in {"file", "row", "time_ms", *names}
     ]
     if "time_ms" not in values and records.clock:
         rest.append("NULL::BIGINT AS time_ms")
     listed = f"list_filter([{', '.join(odd)}]::VARCHAR[], lambda one: one IS NOT NULL)"
-    return f"SELECT file, row, {', '.join([*names, *rest])}, {listed} AS odd FROM ({outer})"  # noqa: S608
+    return f"SELECT file, row, {', '.join([*names, *rest])}, {listed} AS odd FROM ({outer})"
 
 
 def grouped(section: Section, rows: str, rank_base: int) -> str:
@@ -111,7 +112,7 @@ def grouped(section: Section, rows: str, rank_base: int) -> str:
     names = [one.name for one in RAW_QUERY if one.name not in skipped]
     names += [_attribute(number) for number in range(len(section.attributes))]
     columns += [f"arg_min({name}, (file, row)) AS {name}" for name in names]
-    return f"SELECT {', '.join(columns)}, {doubled} AS doubled FROM {rows} WHERE NOT ({ASTRAY}) GROUP BY query_id"  # noqa: S608
+    return f"SELECT {', '.join(columns)}, {doubled} AS doubled FROM {rows} WHERE NOT ({ASTRAY}) GROUP BY query_id"
 
 
 def clicked_pages(section: Section, rows: str) -> str:

@@ -18,16 +18,15 @@ from typing import TYPE_CHECKING
 
 from judged.data.files import head
 from judged.errors import InputError
+from judged.online.engine import literal
 from judged.online.reading.loading import (
     Progress,
     dropped_after,
     existing,
-    literal,
     load_lines,
     new_name,
     run,
     selected,
-    table,
     trouble_of,
 )
 from judged.online.reading.raw import RAW_EVENT, RAW_QUERY, RawLog, Trouble
@@ -66,8 +65,8 @@ def read(paths: Sequence[Path | str], engine: Engine, *, progress: Progress = No
             *trouble_of(engine, files, parts, "good AND propensity IS NULL", _ODD_PROPENSITY),
         )
     return RawLog(
-        queries=table(engine, pages),
-        events=table(engine, clicks),
+        queries=engine.table(pages),
+        events=engine.table(clicks),
         layout="open-bandit",
         files=files,
         rank_base=1,
@@ -144,7 +143,7 @@ def _parts(headers: Sequence[Sequence[str]]) -> str:
         {sql_time("time", "varchar")} AS time_ms,
         coalesce(whole AND item IS NOT NULL AND position >= 1 AND click IN (0, 1), false) AS good
     FROM named
-    """  # noqa: S608 -- only names of ours and numbers
+    """
 
 
 def _known() -> dict[str, str]:
@@ -156,9 +155,9 @@ def _pages(parts: str, files: Sequence[str]) -> str:
     attributes = {"position": "position", **{name: name for name in _FEATURES}}
     if len(files) > 1:
         attributes["source"] = f"[{', '.join(map(literal, files))}][file + 1]"
-    return f"SELECT {selected(RAW_QUERY, known, attributes)} FROM {parts} WHERE good"  # noqa: S608
+    return f"SELECT {selected(RAW_QUERY, known, attributes)} FROM {parts} WHERE good"
 
 
 def _clicks(parts: str) -> str:
     known = {**_known(), "action": "'click'", "object_id": "item", "position": "position", "propensity": "propensity"}
-    return f"SELECT {selected(RAW_EVENT, known)} FROM {parts} WHERE good AND click = 1"  # noqa: S608
+    return f"SELECT {selected(RAW_EVENT, known)} FROM {parts} WHERE good AND click = 1"

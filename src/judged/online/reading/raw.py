@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from judged.online.tables import Column
 
 if TYPE_CHECKING:
-    import ibis.expr.types as ir
+    from judged.online.engine import Relation
 
 RAW_QUERY = (
     Column("file", "int32", False, "which of the files, from 0"),
@@ -129,8 +129,8 @@ class RawLog:
         False: a page without a click would not be in it, so that nothing is said of how many are left without one.
     """
 
-    queries: ir.Table
-    events: ir.Table
+    queries: Relation
+    events: Relation
     layout: str
     files: tuple[str, ...]
     rank_base: int | None = None

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 
-from judged.online.reading.loading import identifier, literal
+from judged.online.engine import identifier, literal
 
 Shape: TypeAlias = "str | dict[str, Shape] | tuple[str, Shape]"
 """A type of DuckDB: a name in lower case, a struct's fields, or ``("list", inner)`` and ``("map", of the values)``."""
@@ -100,7 +100,7 @@ class Finder:
     def source(self, table: str) -> str:
         """Give the table with what was parsed, layer on layer: to be asked when all paths were found."""
         for layer in self.layers:
-            table = f"(SELECT *, {', '.join(layer)} FROM {table})"  # noqa: S608 -- made here
+            table = f"(SELECT *, {', '.join(layer)} FROM {table})"
         return table
 
     def _node(self, path: Path) -> _Node:

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from judged.errors import InputError
+from judged.online.engine import identifier, literal
 from judged.online.reading.blocks import LINE_LIMIT
-from judged.online.reading.loading import identifier, literal, new_name, run, selected
-from judged.online.reading.loading import table as table_of
+from judged.online.reading.loading import new_name, run, selected
 from judged.online.reading.opening import Opener, Part, first_bytes, form_of
 from judged.online.reading.raw import RAW_EVENT, RAW_QUERY, RawLog, Trouble
 from judged.online.reading.records import Lines, schema
@@ -92,8 +92,8 @@ def read(parts: Sequence[Part], engine: Engine, *, progress: Opener = None) -> R
     queries, more = _queries(stages, engine)
     base, mixed = _rank_base(stages, engine)
     return RawLog(
-        queries=table_of(engine, queries),
-        events=table_of(engine, _events(stages, engine)),
+        queries=engine.table(queries),
+        events=engine.table(_events(stages, engine)),
         layout="ubi",
         files=files,
         rank_base=base,
@@ -119,7 +119,7 @@ def _lines(
             failed.append(error)
 
     source, name = new_name("lines"), new_name("ubi")
-    con = engine.backend.con
+    con = engine.con
     con.register(source, pa.RecordBatchReader.from_batches(schema(), batches()))
     reading = reading_of(_records_of_lines(source, wrapped=wrapped))
     try:
@@ -128,7 +128,7 @@ def _lines(
         con.unregister(source)
     if failed:
         raise failed[0]
-    rows = run(engine, f"SELECT count(*) FROM {name}")[0][0]  # noqa: S608
+    rows = run(engine, f"SELECT count(*) FROM {name}")[0][0]
     trouble = [
         *counted(given.too_long, "too-long", f"a line of more than {LINE_LIMIT >> 20} MiB", "log less in one record"),
         *counted(given.not_utf8, *_NOT_UTF8, lost=False),
@@ -141,7 +141,7 @@ def _records_of_lines(source: str, *, wrapped: bool) -> Records:
     text = "CASE WHEN prefix(line, '{') THEN line ELSE line[strpos(line, '{'):] END"  # most lines are the record
     before = "trim(left(line, strpos(line, '{') - 1), ' ' || chr(9))"
     front = f"CASE WHEN prefix(line, '{{') THEN '' WHEN strpos(line, '{{') > 0 THEN {before} ELSE '-' END"
-    table = f"(SELECT file, row, lead, line, {text} AS whole, {front} AS front FROM {source})"  # noqa: S608
+    table = f"(SELECT file, row, lead, line, {text} AS whole, {front} AS front FROM {source})"
     record, index = "whole", 'regexp_extract(lead, \'"_index"\\s*:\\s*"([^"]*)"\', 1)'
     name = 'nullif(regexp_extract(lead, \'"_id"\\s*:\\s*"([^"]*)"\', 1), \'\')'
     if wrapped:
@@ -151,14 +151,14 @@ def _records_of_lines(source: str, *, wrapped: bool) -> Records:
         name = f"coalesce({around.format('''json_extract_string(whole, '$._id')''')}, {name})"
     shape = structure(tree(WANTED))
     table = (
-        f"(SELECT file, row, line, lower(coalesce(nullif(front, ''), {index}, '')) AS hint, {name} AS name, "  # noqa: S608
+        f"(SELECT file, row, line, lower(coalesce(nullif(front, ''), {index}, '')) AS hint, {name} AS name, "
         f"{record} AS record, CASE WHEN front = '' THEN true ELSE regexp_full_match(front, '[A-Za-z0-9_.:-]*') END "
         f"AS front_ok FROM {table})"
     )
-    table = f"(SELECT *, CASE WHEN front_ok THEN {object_of('record', shape)} END AS r FROM {table})"  # noqa: S608
+    table = f"(SELECT *, CASE WHEN front_ok THEN {object_of('record', shape)} END AS r FROM {table})"
     # What was taken apart is valid: nothing is looked through twice but what is broken.
     valid = "CASE WHEN r IS NOT NULL THEN true ELSE (front_ok AND json_valid(record)) OR json_valid(line) END"
-    table = f"(SELECT file, row, hint, name, r, {valid} AS ok, hash(record) >> 1 AS whole_hash FROM {table})"  # noqa: S608
+    table = f"(SELECT file, row, hint, name, r, {valid} AS ok, hash(record) >> 1 AS whole_hash FROM {table})"
     action = "r.action_name IS NOT NULL"
     asked = "coalesce(r.user_query, r.query_id, r.query_response_hit_ids, r.query_response_object_ids) IS NOT NULL"
     queries = "contains(hint, 'quer') AND NOT contains(hint, 'event')"
@@ -194,7 +194,7 @@ def _stage(records: Records, engine: Engine) -> Stage:
     kept = "VIEW" if is_file and not reading.costly else "TABLE"
     run(engine, f"CREATE {kept} {name} AS {reading.sql}")
     kinds = (records.holds,) if records.holds in {"query", "event"} else ("query", "event")
-    return Stage(name, reading, kinds, run(engine, f"SELECT count(*) FROM {records.table}")[0][0])  # noqa: S608
+    return Stage(name, reading, kinds, run(engine, f"SELECT count(*) FROM {records.table}")[0][0])
 
 
 def _events(stages: Sequence[Stage], engine: Engine) -> str:
@@ -204,7 +204,7 @@ def _events(stages: Sequence[Stage], engine: Engine) -> str:
 
 def _of_kind(stage: Stage, kind: str, columns: str, table: str = "") -> str:
     where = f" WHERE _kind = '{kind}'" if len(stage.kinds) > 1 else ""
-    return f"SELECT {columns} FROM {table or stage.name}{where}"  # noqa: S608
+    return f"SELECT {columns} FROM {table or stage.name}{where}"
 
 
 def _view(selects: Sequence[str], columns: Sequence[Column], engine: Engine) -> str:
@@ -229,7 +229,7 @@ def _queries(stages: Sequence[Stage], engine: Engine) -> tuple[str, tuple[Troubl
         own = {one.column: one.sql_in(stage.reading) for one in chosen}
         if stage.reading.as_json and chosen:
             wanted = literal(json.dumps({one.name: "VARCHAR" for one in chosen}))
-            table = f"(SELECT *, from_json(_attributes, {wanted}) AS _own FROM {table})"  # noqa: S608
+            table = f"(SELECT *, from_json(_attributes, {wanted}) AS _own FROM {table})"
         listed = ", ".join(f"{sql} AS {identifier(name)}" for name, sql in (columns | own).items())
         joined = f"{table} AS q" + (f" LEFT JOIN {counts} AS c ON q.query_id = c.query_id" if counts else "")
         selects.append(_of_kind(stage, "query", listed, joined))
@@ -239,7 +239,7 @@ def _queries(stages: Sequence[Stage], engine: Engine) -> tuple[str, tuple[Troubl
 def _counts(stages: Sequence[Stage], engine: Engine) -> str:
     """Keep the numbers of results that events tell of, by query; empty where they tell of none."""
     telling = [
-        f"SELECT query_id, _found AS found FROM {one.name} WHERE _kind = 'event' "  # noqa: S608
+        f"SELECT query_id, _found AS found FROM {one.name} WHERE _kind = 'event' "
         "AND _found IS NOT NULL AND query_id IS NOT NULL"
         for one in stages
         if "event" in one.kinds and "found" in one.reading.extras
@@ -248,8 +248,8 @@ def _counts(stages: Sequence[Stage], engine: Engine) -> str:
         return ""
     name = new_name("counts")
     every = " UNION ALL ".join(telling)
-    run(engine, f"CREATE TABLE {name} AS SELECT query_id, max(found) AS found FROM ({every}) GROUP BY query_id")  # noqa: S608
-    return name if run(engine, f"SELECT count(*) FROM {name}")[0][0] else ""  # noqa: S608
+    run(engine, f"CREATE TABLE {name} AS SELECT query_id, max(found) AS found FROM ({every}) GROUP BY query_id")
+    return name if run(engine, f"SELECT count(*) FROM {name}")[0][0] else ""
 
 
 def _rank_base(stages: Sequence[Stage], engine: Engine) -> tuple[int | None, tuple[Trouble, ...]]:
@@ -257,7 +257,7 @@ def _rank_base(stages: Sequence[Stage], engine: Engine) -> tuple[int | None, tup
     said: dict[int, int] = {}
     for one in stages:
         if "base" in one.reading.extras:
-            sql = f"SELECT _base, count(*) FROM {one.name} WHERE _base IS NOT NULL GROUP BY _base LIMIT 100"  # noqa: S608
+            sql = f"SELECT _base, count(*) FROM {one.name} WHERE _base IS NOT NULL GROUP BY _base LIMIT 100"
             for base, rows in run(engine, sql):
                 said[base] = said.get(base, 0) + rows
     if len(said) == 1 and next(iter(said)) in {0, 1}:

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from judged.online.reading.loading import identifier, run
+from judged.online.engine import identifier
+from judged.online.reading.loading import run
 from judged.online.reading.raw import RAW_EVENT, RAW_QUERY, Trouble
 from judged.online.reading.ubi_fields import KNOWN_ATTRIBUTES
 from judged.online.reading.ubi_sql import Reading
@@ -83,7 +84,7 @@ def _scalars(table: str, engine: Engine) -> Counter[str]:
     flat = f"strlen(_attributes) - strlen(translate(_attributes, '{{[', '')) <= {_BRACKETS}"
     shapes = run(
         engine,
-        f"SELECT json_structure(_attributes)::VARCHAR AS shape, count(*) AS n FROM {table} "  # noqa: S608
+        f"SELECT json_structure(_attributes)::VARCHAR AS shape, count(*) AS n FROM {table} "
         f"WHERE _kind = 'query' AND {flat} GROUP BY shape ORDER BY n DESC, shape LIMIT {_STRUCTURES}",
     )
     counts: Counter[str] = Counter()

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from judged.online.reading.loading import DUCKDB, identifier, literal
+from judged.online.engine import identifier, literal
+from judged.online.reading.loading import DUCKDB
 from judged.online.reading.raw import RAW_EVENT, RAW_QUERY
 from judged.online.reading.shapes import Finder, Path, Place, plain
 from judged.online.reading.times import WITHOUT_OFFSET, sql_without_offset
@@ -148,7 +149,7 @@ def reading_of(records: Records) -> Reading:
     columns += [f"CAST({place.sql} AS VARCHAR) AS {identifier(column)}" for column, place in attributes.values()]
     columns += [f"{as_json} AS _attributes"] if as_json else []
     columns += [f"({one.mark}) AS _mark_{at}" for at, one in enumerate(checks)]
-    inner = f"SELECT {', '.join(columns)} FROM {finder.source(records.table)} AS _records"  # noqa: S608
+    inner = f"SELECT {', '.join(columns)} FROM {finder.source(records.table)} AS _records"
     bits = [f"_mark_{at} AND {one.also}" for at, one in enumerate(checks)]
     return Reading(
         sql=_outer(inner, values, bits, [column for column, _ in attributes.values()], as_json),
@@ -226,7 +227,7 @@ def _outer(
     columns.append("_attributes" if as_json else "CAST(NULL AS VARCHAR) AS _attributes")
     mask = " + ".join(f"CASE WHEN {bit} THEN {1 << at} ELSE 0 END" for at, bit in enumerate(bits))
     columns.append(f"CAST({mask or '0'} AS BIGINT) AS _bad")
-    return f"SELECT {', '.join(columns)} FROM ({inner})"  # noqa: S608 -- every name and text in it is quoted
+    return f"SELECT {', '.join(columns)} FROM ({inner})"
 
 
 def _attributes(records: Records, finder: Finder) -> tuple[dict[str, tuple[str, Place]], str]:

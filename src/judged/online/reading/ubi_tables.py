@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from judged.data import files
 from judged.errors import InputError
+from judged.online.engine import identifier, literal
 from judged.online.reading.blocks import LINE_LIMIT
-from judged.online.reading.loading import identifier, literal, new_name, run
+from judged.online.reading.loading import new_name, run
 from judged.online.reading.opening import UBI_NAMES, Part, opened, plain_path
 from judged.online.reading.records import Count
 from judged.online.reading.shapes import Place, plain, shape_of
@@ -63,7 +64,7 @@ def _parquet(part: Part, number: int, engine: Engine) -> ParquetFile:
             shutil.copyfile(path, link)
         path = link
     try:
-        found = engine.backend.con.sql(f"SELECT * FROM {_scan([path])}")  # noqa: S608 -- quoted
+        found = engine.con.sql(f"SELECT * FROM {_scan([path])}")
         columns = dict(zip(found.columns, found.types, strict=True))
     except duckdb.Error as error:
         first = str(error).split("\n", 1)[0]
@@ -161,9 +162,9 @@ def csv_records(number: int, part: Part, engine: Engine) -> Csv:
                 texts = [row[at] or None for _, row in lot]
                 columns[name] = pa.array(texts, pa.large_string())
             given = new_name("lot")
-            engine.backend.con.register(given, pa.table(columns))
-            run(engine, f"INSERT INTO {table} SELECT * FROM {given}")  # noqa: S608 -- names made here
-            engine.backend.con.unregister(given)
+            engine.con.register(given, pa.table(columns))
+            run(engine, f"INSERT INTO {table} SELECT * FROM {given}")
+            engine.con.unregister(given)
             lot.clear()
 
         for line, row in Rows(lines, delimiter, part.name, too_long, open_quote, taken=1):

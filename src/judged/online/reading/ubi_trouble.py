@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from judged.online.reading.loading import PLACES, identifier, run
+from judged.online.engine import identifier
+from judged.online.reading.loading import PLACES, run
 from judged.online.reading.raw import Trouble
 from judged.online.reading.records import Count
 from judged.online.reading.ubi_fields import ESSENTIAL, EVENT_FIELDS, QUERY_FIELDS
@@ -44,10 +45,10 @@ def found_in(table: str, reading: Reading, files: Sequence[str], engine: Engine)
     bits = "".join(f", count(*) FILTER ((_bad & {1 << at}) != 0)" for at in range(len(checks)))
     where = "" if bits or _has_lost(reading) else " WHERE false"
     found: list[Trouble] = []
-    sql = f"SELECT _kind, count(*){bits} FROM {table}{where} GROUP BY _kind ORDER BY _kind"  # noqa: S608
+    sql = f"SELECT _kind, count(*){bits} FROM {table}{where} GROUP BY _kind ORDER BY _kind"
     for kind, rows, *counts in run(engine, sql):
         if kind in _LOST:
-            places = _places(f"SELECT file, row FROM {table} WHERE _kind = '{kind}'", files, engine)  # noqa: S608
+            places = _places(f"SELECT file, row FROM {table} WHERE _kind = '{kind}'", files, engine)
             found.append(Trouble(kind, "file", rows, True, *_WORDS[kind], places))
             continue
         if reading.no_offset and rows:
@@ -55,7 +56,7 @@ def found_in(table: str, reading: Reading, files: Sequence[str], engine: Engine)
         for at, (check, count) in enumerate(zip(checks, counts, strict=True)):
             if not count:
                 continue
-            marked = f"SELECT file, row FROM {table} WHERE _kind = '{kind}' AND (_bad & {1 << at}) != 0"  # noqa: S608
+            marked = f"SELECT file, row FROM {table} WHERE _kind = '{kind}' AND (_bad & {1 << at}) != 0"
             problem, fix = _WORDS.get(check.rule) or _wrong_type(check.column)
             found.append(Trouble(check.rule, kind, count, False, problem, fix, _places(marked, files, engine)))
     return found
@@ -86,7 +87,7 @@ def lacking(stages: Sequence[tuple[str, Reading, Sequence[str]]], engine: Engine
             counts = ", ".join(
                 f"count({identifier(one)})" if len(kinds) > 1 else str(int(one in reading.columns)) for one in columns
             )
-            sql = f"SELECT count(*), {counts} FROM {table}"  # noqa: S608
+            sql = f"SELECT count(*), {counts} FROM {table}"
             number, *each = run(engine, sql + (f" WHERE _kind = '{kind}'" if len(kinds) > 1 else ""))[0]
             rows += number
             for one, count in zip(columns, each, strict=True):

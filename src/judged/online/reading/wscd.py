@@ -32,7 +32,6 @@ from judged.online.reading.loading import (
     new_name,
     run,
     selected,
-    table,
     trouble_of,
 )
 from judged.online.reading.raw import RAW_EVENT, RAW_QUERY, RawLog, Trouble
@@ -82,8 +81,8 @@ def read(paths: Sequence[Path | str], engine: Engine, *, progress: Progress = No
             *trouble_of(engine, files, parts, "kind = 'T'", _WITHHELD),
         ]
     return RawLog(
-        queries=table(engine, pages),
-        events=table(engine, clicks),
+        queries=engine.table(pages),
+        events=engine.table(clicks),
         layout="wscd",
         files=files,
         rank_base=1,
@@ -133,7 +132,7 @@ SELECT file, row, ordinal, p, later, CASE
     WHEN NOT later AND p[3] = 'C' AND n = 4 THEN 'C'
 END AS kind
 FROM years JOIN told USING (file)
-"""  # noqa: S608 -- the table's name is ours
+"""
 
 
 def _pages(parts: str, name: str) -> str:
@@ -159,14 +158,14 @@ def _pages(parts: str, name: str) -> str:
     SELECT {selected(RAW_QUERY, known, attributes)} FROM {parts} q
     LEFT JOIN ({_people(parts)}) m ON m.session_id = q.p[1]
     WHERE q.kind = 'Q'
-    """  # noqa: S608 -- names of tables are made here
+    """
 
 
 def _people(parts: str) -> str:
     return f"""
     SELECT p[1] AS session_id, arg_min(p[4], ordinal) AS user_id, arg_min(p[3], ordinal) AS day
     FROM {parts} WHERE kind = 'M' GROUP BY p[1]
-    """  # noqa: S608
+    """
 
 
 def _clicks(parts: str, pages: str, name: str) -> str:
@@ -205,4 +204,4 @@ def _clicks(parts: str, pages: str, name: str) -> str:
         SELECT *, session_id || '/' || serp AS query_id FROM click WHERE later
     )
     SELECT {selected(RAW_EVENT, known)} FROM placed c LEFT JOIN ({_people(parts)}) m USING (session_id)
-    """  # noqa: S608
+    """

@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from judged.errors import InputError
-from judged.online.engine import ibis_library
+from judged.online.engine import Relation, identifier
 from judged.online.metrics.metric import written
 from judged.online.slicing.cut import Cut, banded
 from judged.slicing.bands import Bands
 
 if TYPE_CHECKING:
-    import ibis.expr.types as ir
-
     from judged._types import Floats, Ints
 
 MANY = 30
 """So many values make a slice each."""
 
+_NUMBERS = ("BIGINT", "DECIMAL", "DOUBLE", "FLOAT", "HUGEINT", "INTEGER", "SMALLINT", "TINYINT", "U")  # types
+
 _PARTS = 4  # that more numbers than MANY are cut into, where nothing is said
 
 
-def by_column(serp: ir.Table, name: str, how: str = "") -> Cut:
+def by_column(serp: Relation, name: str, how: str = "") -> Cut:
     """Cut pages by a column.
 
     Texts and truth values make a slice each; blank texts are not known. Numbers do so up to `MANY` different ones, and
@@ -47,18 +48,20 @@ def by_column(serp: ir.Table, name: str, how: str = "") -> Cut:
     InputError
         If the cuts make no sense, or the column holds neither texts nor numbers nor truth values.
     """
-    column: Any = serp[name]
-    if column.type().is_string() and not how:
-        return Cut(serp.select("serp", slice=column.strip().nullif("")))
-    if column.type().is_boolean() and not how:
-        named = column.isnull().ifelse(ibis_library().null("string"), column.ifelse("true", "false"))
-        return Cut(serp.select("serp", slice=named), ("false", "true"))
-    if not (column.type().is_numeric() or column.type().is_string()):
-        raise InputError(f"{name} is {column.type()}: no text, no number", fix="slice by another column")
+    column, kind = identifier(name), serp.types[name]
+    text = kind == "VARCHAR" or kind.startswith("ENUM")
+    if text and not how:
+        return Cut(f"SELECT serp, nullif(trim({column}), '') AS slice FROM {serp}")
+    if kind == "BOOLEAN" and not how:
+        named = f"CASE WHEN {column} THEN 'true' WHEN NOT {column} THEN 'false' END"
+        return Cut(f"SELECT serp, {named} AS slice FROM {serp}", ("false", "true"))
+    if not text and not kind.startswith(_NUMBERS):
+        raise InputError(f"{name} is {kind}: no text, no number", fix="slice by another column")
     # JSON and CSV may write a number as a text; what is none is not known
-    numbers: Any = serp.select("serp", number=column.try_cast("float64") if column.type().is_string() else column)
-    numbers = numbers.mutate(number=numbers.number.cast("float64"))
-    numbers = numbers.mutate(number=numbers.number.isnan().ifelse(ibis_library().null("float64"), numbers.number))
+    number = f"TRY_CAST({column} AS DOUBLE)"
+    numbers = serp.engine.query(
+        f"SELECT serp, CASE WHEN isnan({number}) THEN NULL ELSE {number} END AS number FROM {serp}"
+    )
     if how.startswith(":"):
         return _ranges(numbers, _bounds(name, how[1:]))
     values, counts = _distribution(numbers)
@@ -70,8 +73,7 @@ def by_column(serp: ir.Table, name: str, how: str = "") -> Cut:
     if len(cuts) + 1 < parts and len(values):
         found = f"{len(cuts) + 1} parts" if cuts else "one part"
         notes.append(f"many pages have the same {name}: {found}, not {parts}")
-    cut = _ranges(numbers, cuts, short=True)
-    return Cut(cut.table, cut.order, "; ".join(notes))
+    return replace(_ranges(numbers, cuts, short=True), note="; ".join(notes))
 
 
 def equal_parts(values: Floats, counts: Ints, parts: int) -> tuple[float, ...]:
@@ -123,25 +125,28 @@ def _parts(name: str, text: str) -> int:
     return int(text)
 
 
-def _ranges(numbers: Any, cuts: tuple[float, ...], *, short: bool = False) -> Cut:
+def _ranges(numbers: Relation, cuts: tuple[float, ...], *, short: bool = False) -> Cut:
     wrote = [written(cut) for cut in cuts]
     if short:  # what is no round number anyway is named by six digits, where these tell the cuts apart
         brief = [exact if cut.is_integer() else f"{cut:g}" for cut, exact in zip(cuts, wrote, strict=True)]
         wrote = brief if len(set(brief)) == len(brief) else wrote
     between = [f"{low} to <{high}" for low, high in pairwise(wrote)]
     names = (f"<{wrote[0]}", *between, f">={wrote[-1]}") if wrote else ("all",)
-    return Cut(numbers.select("serp", slice=banded(numbers.number, Bands(cuts, names))), names)
+    return Cut(f"SELECT serp, {banded('number', Bands(cuts, names))} AS slice FROM {numbers}", names)
 
 
-def _distribution(numbers: Any) -> tuple[Floats, Ints]:
+def _distribution(numbers: Relation) -> tuple[Floats, Ints]:
     """Give the different numbers, rising, and how many pages have each."""
-    known = numbers.filter(numbers.number.notnull())
-    found = known.group_by("number").aggregate(pages=known.count()).order_by("number").to_pyarrow()
+    found = numbers.engine.arrow(
+        f"SELECT number, count(*) AS pages FROM {numbers} WHERE number IS NOT NULL GROUP BY number ORDER BY number"
+    )
     return found["number"].to_numpy(), found["pages"].to_numpy()
 
 
-def _values(numbers: ir.Table, values: Floats) -> Cut:
+def _values(numbers: Relation, values: Floats) -> Cut:
     names = [written(value) if math.isfinite(value) else str(value) for value in values.tolist()]
     known = pa.table({"number": pa.array(values, pa.float64()), "slice": pa.array(names, pa.string())})
-    joined = numbers.left_join(ibis_library().memtable(known), "number")
-    return Cut(joined.select("serp", "slice"), tuple(names))
+    named = numbers.engine.register(known)
+    return Cut(
+        f"SELECT n.serp, k.slice FROM {numbers} AS n LEFT JOIN {named} AS k ON k.number = n.number", tuple(names)
+    )

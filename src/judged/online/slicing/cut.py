@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from judged.online.engine import ibis_library
+from judged.online.engine import literal
 
 if TYPE_CHECKING:
-    import ibis.expr.types as ir
-
     from judged.slicing.bands import Bands
 
 
@@ -19,8 +17,8 @@ class Cut:
 
     Parameters
     ----------
-    table
-        ``serp`` and ``slice``; null where it is not known. Each page once.
+    sql
+        Gives ``serp`` and ``slice``; null where it is not known. Each page once.
     order
         Names in the order that they are shown in; empty: that of numbers or of the alphabet.
     note
@@ -29,15 +27,14 @@ class Cut:
         There may be any number of slices: points of a series.
     """
 
-    table: ir.Table
+    sql: str
     order: tuple[str, ...] = ()
     note: str = ""
     all_kept: bool = False
 
 
-def banded(number: Any, bands: Bands) -> Any:
-    """Name the range of each number of a column; null for null."""
-    ibis = ibis_library()
-    cases = [(number < start, name) for start, name in zip(bands.starts, bands.names[:-1], strict=True)]
-    named = ibis.cases(*cases, else_=bands.names[-1]) if cases else bands.names[-1]
-    return number.isnull().ifelse(ibis.null("string"), named)
+def banded(number: str, bands: Bands) -> str:
+    """Write the SQL of the name of the range that each number lies in; null for null."""
+    below = zip(bands.starts, bands.names[:-1], strict=True)
+    cases = [f"WHEN {number} < {start!r} THEN {literal(name)}" for start, name in below]
+    return f"CASE WHEN {number} IS NULL THEN NULL {' '.join(cases)} ELSE {literal(bands.names[-1])} END"

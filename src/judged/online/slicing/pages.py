@@ -8,15 +8,13 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from judged.errors import InputError
-from judged.online.engine import ibis_library, kept, rows_of
+from judged.online.engine import Relation, listed, literal
 from judged.online.slicing import results, texts
 from judged.online.slicing.columns import MANY, by_column
 from judged.online.slicing.times import BY_TIME, by_time
 from judged.slicing.bands import in_order
 
 if TYPE_CHECKING:
-    import ibis.expr.types as ir
-
     from judged.online.log import InteractionLog
     from judged.online.slicing.cut import Cut
 
@@ -63,7 +61,7 @@ class SlicedPages:
         What a reader should know; may be empty.
     """
 
-    table: ir.Table
+    table: Relation
     values: tuple[str, ...]
     note: str = ""
 
@@ -123,12 +121,12 @@ def slice_pages(log: InteractionLog, by: str, *, objects: Any = None) -> SlicedP
     """
     column, how = _column(log, by)
     if column:
-        return _counted(_logged(log, column, how), column)
+        return _counted(log, _logged(log, column, how), column)
     base, _, parameters = _plain(by).partition(":")
     base = _ALSO_CALLED.get(base, base)
     if base in _COLUMNS:
-        return _counted(_logged(log, base, f":{parameters}" if parameters else ""), base)
-    return _counted(_derived(log, base, parameters, by, objects), base)
+        return _counted(log, _logged(log, base, f":{parameters}" if parameters else ""), base)
+    return _counted(log, _derived(log, base, parameters, by, objects), base)
 
 
 def _column(log: InteractionLog, by: str) -> tuple[str, str]:
@@ -142,9 +140,9 @@ def _column(log: InteractionLog, by: str) -> tuple[str, str]:
 
 def _logged(log: InteractionLog, column: str, how: str) -> Cut:
     """Cut by a column, language tags in one case and with hyphens: they mean the same so (RFC 5646, 2.1.1)."""
-    serp: Any = log.serp
+    serp = log.serp
     if column == "language" and not how:
-        serp = serp.mutate(language=serp.language.lower().replace("_", "-"))
+        serp = log.engine.query(f"SELECT serp, replace(lower(language), '_', '-') AS language FROM {serp}")
     return by_column(serp, column, how)
 
 
@@ -184,22 +182,21 @@ def _unknown(log: InteractionLog, by: str) -> InputError:
     return InputError(f"pages cannot be sliced by {by!r}", fix=f"{guess}there are {', '.join(names)}")
 
 
-def _counted(cut: Cut, name: str) -> SlicedPages:
+def _counted(log: InteractionLog, cut: Cut, name: str) -> SlicedPages:
     """Run it; name what is not known, merge what is rare, and put the slices in order."""
-    ibis: Any = ibis_library()
-    cells: Any = cut.table["slice"]
-    table = kept(cut.table.select("serp", slice=cells.fill_null(UNKNOWN)))
-    counts = table.group_by("slice").aggregate(pages=table.count())
-    known = counts.filter(counts["slice"] != UNKNOWN)
-    notes = [cut.note] if cut.note else []
-    many = known.count().to_pyarrow().as_py()
-    if many > MANY and not cut.all_kept:
-        largest = known.order_by(ibis.desc("pages"), "slice").limit(MANY - 1)
-        stay = [row["slice"] for row in rows_of(largest)]
-        cells = table["slice"]
-        table = kept(table.select("serp", slice=cells.isin([*stay, UNKNOWN]).ifelse(cells, OTHER)))
-        notes.append(f"{name} has {many:,} values: the {MANY - 1} with most pages, and {OTHER}")
-    found = {row["slice"] for row in rows_of(table.select("slice").distinct())}
+    engine, notes = log.engine, [cut.note] if cut.note else []
+    table = engine.keep(f"SELECT serp, coalesce(slice, {literal(UNKNOWN)}) AS slice FROM ({cut.sql})", "sliced")
+    counts = engine.rows(f"SELECT slice, count(*) AS pages FROM {table} GROUP BY slice ORDER BY pages DESC, slice")
+    known = [row["slice"] for row in counts if row["slice"] != UNKNOWN]
+    found = {row["slice"] for row in counts}
+    if len(known) > MANY and not cut.all_kept:
+        stay = listed([*known[: MANY - 1], UNKNOWN])
+        table = engine.keep(
+            f"SELECT serp, CASE WHEN slice IN {stay} THEN slice ELSE {literal(OTHER)} END AS slice FROM {table}",
+            "sliced",
+        )
+        notes.append(f"{name} has {len(known):,} values: the {MANY - 1} with most pages, and {OTHER}")
+        found = {*known[: MANY - 1], OTHER} | (found & {UNKNOWN})
     if found == {UNKNOWN}:
         notes.append(f"no page tells its {name}{_INSTEAD.get(name, '')}")
     return SlicedPages(table, _ordered(found, cut.order), "; ".join(notes))

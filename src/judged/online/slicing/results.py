@@ -10,14 +10,12 @@ import pyarrow as pa
 
 from judged.data.documents import Documents
 from judged.errors import InputError
-from judged.online.engine import ibis_library
+from judged.online.engine import Engine, Relation, literal
 from judged.online.slicing.cut import Cut, banded
 from judged.slicing.bands import AGE, Bands
 from judged.slicing.documents import days_by_doc
 
 if TYPE_CHECKING:
-    import ibis.expr.types as ir
-
     from judged.online.log import InteractionLog
 
 PAGE = Bands((2, 3, 4), ("1", "2", "3", "4+"))
@@ -36,46 +34,42 @@ _OUTCOME = "pages are cut by what users did on them: it explains no metric of cl
 _DAY = 86_400_000  # milliseconds
 
 
-def by_page(serp: ir.Table) -> Cut:
+def by_page(serp: Relation) -> Cut:
     """Cut by the number of the page."""
-    return Cut(serp.select("serp", slice=banded(serp.page, PAGE)), PAGE.names)
+    return Cut(f"SELECT serp, {banded('page', PAGE)} AS slice FROM {serp}", PAGE.names)
 
 
-def by_filter(serp: ir.Table) -> Cut:
+def by_filter(serp: Relation) -> Cut:
     """Cut by whether a filter or facet was set."""
-    names = ("not filtered", "filtered")
-    filtered: Any = serp.filtered
-    some = serp.filter(filtered).limit(1).count().to_pyarrow().as_py()
+    some = serp.engine.rows(f"SELECT count(*) AS n FROM (SELECT 1 FROM {serp} WHERE filtered LIMIT 1)")[0]["n"]
     note = "" if some else "no page has a filter: a log that does not record filters looks the same"
-    return Cut(serp.select("serp", slice=filtered.ifelse(names[1], names[0])), names, note)
+    named = "CASE WHEN filtered THEN 'filtered' ELSE 'not filtered' END"
+    return Cut(f"SELECT serp, {named} AS slice FROM {serp}", ("not filtered", "filtered"), note)
 
 
-def by_results(serp: ir.Table) -> Cut:
+def by_results(serp: Relation) -> Cut:
     """Cut by the number of results that the engine found or, where it does not say, sent for this page."""
-    found = ibis_library().coalesce(serp.n_total, serp.n_returned.cast("int64"))
-    return Cut(serp.select("serp", slice=banded(found, RESULTS)), RESULTS.names)
+    return Cut(f"SELECT serp, {banded('coalesce(n_total, n_returned)', RESULTS)} AS slice FROM {serp}", RESULTS.names)
 
 
 def by_first_click(log: InteractionLog) -> Cut:
     """Cut by the rank of the first click on the page: the best rank of several at that time; not known without one."""
-    serp, ibis = log.serp, ibis_library()
-    first = _first_clicks(log).group_by("serp").aggregate(first=ibis._["rank"].min(), clicks=ibis._.count())
-    pages: Any = serp.select("serp").left_join(first, "serp")
-    named = pages.clicks.isnull().ifelse(NONE, banded(pages["first"], FIRST_CLICK))
-    return Cut(pages.select("serp", slice=named), (*FIRST_CLICK.names, NONE), _OUTCOME)
+    named = f"CASE WHEN f.serp IS NULL THEN {literal(NONE)} ELSE {banded('f.rank', FIRST_CLICK)} END"
+    sql = f"""
+        SELECT p.serp, {named} AS slice FROM {log.serp} AS p
+        LEFT JOIN (SELECT serp, min(rank) AS rank FROM {_first_clicks(log)} GROUP BY serp) AS f ON f.serp = p.serp"""
+    return Cut(sql, (*FIRST_CLICK.names, NONE), _OUTCOME)
 
 
-def _first_clicks(log: InteractionLog) -> ir.Table:
+def _first_clicks(log: InteractionLog) -> Relation:
     """Give the clicks of each page that come first: ``serp``, ``rank``, ``object_id``."""
     if "clicks" not in log.has:
         raise InputError("this log has no clicks", fix="slice by something else", path=log.name)
-    event = log.event
-    clicks = event.filter((event.action == "click") & event.serp.notnull()).select(
-        "serp", "time_ms", "rank", "object_id"
-    )
-    first = clicks.group_by("serp").aggregate(first_ms=clicks.time_ms.min())
-    joined = clicks.inner_join(first, "serp")
-    return joined.filter(joined.time_ms == joined.first_ms).select("serp", "rank", "object_id")
+    return log.engine.query(f"""
+        SELECT serp, rank, object_id FROM (
+            SELECT serp, rank, object_id, time_ms, min(time_ms) OVER (PARTITION BY serp) AS first_ms FROM {log.event}
+            WHERE action = 'click' AND serp IS NOT NULL)
+        WHERE time_ms = first_ms""")
 
 
 def by_freshness(log: InteractionLog, objects: Any, *, clicked: bool = False) -> Cut:
@@ -86,8 +80,8 @@ def by_freshness(log: InteractionLog, objects: Any, *, clicked: bool = False) ->
     log
         The log.
     objects
-        When results were made: documents with a column ``date`` (a `Documents`, or the path of one), or a table of Ibis
-        or Arrow with ``object_id`` and ``time_ms`` (milliseconds since 1970).
+        When results were made: documents with a column ``date`` (a `Documents`, or the path of one), or a table of
+        Arrow, or what makes one, with ``object_id`` and ``time_ms`` (milliseconds since 1970).
     clicked
         Of what was clicked first, not of all that was shown. Pages without a click are ``none``.
 
@@ -98,40 +92,38 @@ def by_freshness(log: InteractionLog, objects: Any, *, clicked: bool = False) ->
     """
     if not clicked and "shown" not in log.has:
         raise InputError("this log has no shown results", fix="slice by freshness:clicked", path=log.name)
-    made = _made(objects, log.serp)
+    made = _made(objects, log.engine)
     which = _first_clicks(log) if clicked else log.shown
-    dated = which.left_join(made, "object_id").group_by("serp").aggregate(newest=ibis_library()._.made_ms.max())
-    dated = dated.mutate(had=ibis_library().literal(True))
-    pages: Any = log.serp.select("serp", "time_ms").left_join(dated, "serp")
-    days = (pages.time_ms // _DAY).cast("int64") - (pages.newest // _DAY).cast("int64")
-    named = banded(days, AGE)
+    days = f"CAST(floor(p.time_ms / {_DAY}.0) - floor(d.newest / {_DAY}.0) AS BIGINT)"
+    named = f"CASE WHEN d.serp IS NULL THEN {literal(NONE)} ELSE {banded(days, AGE)} END"
+    sql = f"""
+        SELECT p.serp, {named if clicked else banded(days, AGE)} AS slice FROM {log.serp} AS p
+        LEFT JOIN (
+            SELECT w.serp, max(m.made_ms) AS newest FROM {which} AS w
+            LEFT JOIN {made} AS m ON m.object_id = w.object_id GROUP BY w.serp) AS d ON d.serp = p.serp"""
     if not clicked:
-        return Cut(pages.select("serp", slice=named), AGE.names, "age of the newest result shown, in days")
-    named = pages.had.isnull().ifelse(NONE, named)
-    return Cut(pages.select("serp", slice=named), (*AGE.names, NONE), f"age of the first click, in days; {_OUTCOME}")
+        return Cut(sql, AGE.names, "age of the newest result shown, in days")
+    return Cut(sql, (*AGE.names, NONE), f"age of the first click, in days; {_OUTCOME}")
 
 
-def _made(objects: Any, serp: ir.Table) -> ir.Table:
+def _made(objects: Any, engine: Engine) -> Relation:
     """Give when each object was made; the latest, where one is there twice."""
-    ibis: Any = ibis_library()
     fix = "give objects=: documents with a column date, or a table with object_id and time_ms (milliseconds since 1970)"
     if objects is None:
         raise InputError("the age of results is not in a log", fix=fix)
     if isinstance(objects, (str, Path, Documents)):
         objects = _dated(Documents.of(objects))
-    if not isinstance(objects, ibis.Table):
-        try:
-            objects = ibis.memtable(pa.table(objects))
-        except (TypeError, ValueError, pa.ArrowInvalid):
-            raise InputError(f"a {type(objects).__name__} holds no times of objects", fix=fix) from None
-    elif objects.get_backend() is not serp.get_backend():
-        objects = ibis.memtable(objects.to_pyarrow())
-    if missing := {"object_id", "time_ms"} - set(objects.columns):
+    try:
+        table = objects.to_arrow() if isinstance(objects, Relation) else pa.table(objects)
+    except (TypeError, ValueError, pa.ArrowInvalid):
+        raise InputError(f"a {type(objects).__name__} holds no times of objects", fix=fix) from None
+    if missing := {"object_id", "time_ms"} - set(table.column_names):
         raise InputError(f"the objects have no {min(missing)}", fix=fix)
-    if not objects.time_ms.type().is_integer():
-        raise InputError(f"time_ms of the objects is {objects.time_ms.type()}", fix=fix)
-    texts = objects.select(object_id=objects.object_id.cast("string"), time_ms=objects.time_ms.cast("int64"))
-    return texts.group_by("object_id").aggregate(made_ms=texts.time_ms.max())
+    if not pa.types.is_integer(kind := table.schema.field("time_ms").type):
+        raise InputError(f"time_ms of the objects is {kind}", fix=fix)
+    return engine.query(f"""
+        SELECT CAST(object_id AS VARCHAR) AS object_id, max(CAST(time_ms AS BIGINT)) AS made_ms
+        FROM {engine.register(table)} GROUP BY CAST(object_id AS VARCHAR)""")
 
 
 def _dated(documents: Documents) -> Any:

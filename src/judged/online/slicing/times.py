@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from judged.errors import InputError
-from judged.online.engine import ibis_library
+from judged.online.engine import Relation
 from judged.online.slicing.cut import Cut
 
 if TYPE_CHECKING:
-    import ibis.expr.types as ir
-
     from judged._types import Ints
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -63,7 +61,7 @@ BY_TIME = tuple(_CLOCKS)
 """Names of slices by time."""
 
 
-def by_time(serp: ir.Table, name: str) -> Cut:
+def by_time(serp: Relation, name: str) -> Cut:
     """Cut by when the page was asked for.
 
     ``hour`` is named as 2024-05-31T09, ``day`` as 2024-05-31, ``week`` as its Monday: in the order of time if sorted.
@@ -76,14 +74,12 @@ def by_time(serp: ir.Table, name: str) -> Cut:
         One of `BY_TIME`.
     """
     clock = _CLOCKS[name]
-    time: Any = serp.time_ms
-    pages = serp.select("serp", bucket=((time + clock.moved) // clock.size).cast("int64"))
-    buckets = np.sort(pages.select("bucket").distinct().to_pyarrow()["bucket"].to_numpy())
-    names = clock.named(buckets)
-    known = pa.table({"bucket": pa.array(buckets, pa.int64()), "slice": pa.array(names, pa.string())})
-    joined = pages.left_join(ibis_library().memtable(known), "bucket").select("serp", "slice")
-    order = clock.order or tuple(names)
-    return Cut(joined, order, "UTC", all_kept=True)
+    bucket = f"CAST(floor((time_ms + {clock.moved}) / {clock.size}.0) AS BIGINT)"
+    found = serp.engine.arrow(f"SELECT DISTINCT {bucket} AS bucket FROM {serp} ORDER BY bucket")
+    names = clock.named(found["bucket"].to_numpy())
+    known = serp.engine.register(pa.table({"bucket": found["bucket"], "slice": pa.array(names, pa.string())}))
+    sql = f"SELECT p.serp, k.slice FROM {serp} AS p LEFT JOIN {known} AS k ON k.bucket = {bucket}"
+    return Cut(sql, clock.order or tuple(names), "UTC", all_kept=True)
 
 
 def bucket_starts(names: Iterable[str]) -> tuple[int, ...]:

@@ -1,44 +1,40 @@
-"""What was asked next: sessions made by hand, page by page, on both backends."""
+"""What was asked next: sessions made by hand, page by page."""
 
 from __future__ import annotations
 
 import random
 
-import ibis
 import pyarrow as pa
-import pytest
 
-from judged.online.engine import rows_of
-from judged.online.facts import rewrites as module
-from judged.online.facts.rewrites import rewrites
-from judged.online.facts.rewriting import kind_of
+from judged.online.engine import Engine
+from judged.online.facts import next_query as module
+from judged.online.facts.next_query import begin_next_queries
+from judged.online.facts.reformulation import kind_of
 
-BACKENDS = ("duckdb", "polars")
 TYPES = {
     "serp": "int64", "session": "int64", "time_ms": "int64", "page": "int32", "query_norm": "string",
     "filtered": "bool",
 }  # fmt: skip
 
 
-def told(backend, pages, **options):
+def told(pages, within_ms=2**62):
     """Run it on pages as (session, time_ms, page, text, perhaps filtered), keys from 1; give its rows by key."""
     schema = pa.schema([(name, pa.type_for_alias(kind)) for name, kind in TYPES.items()])
     rows = [dict(zip(TYPES, (key, *page, False)[: len(TYPES)], strict=True)) for key, page in enumerate(pages, 1)]
-    serp = getattr(ibis, backend).connect().create_table("serp", pa.Table.from_pylist(rows, schema))
-    table = rewrites(serp, **options)
-    assert table.columns == ("serp", "next_serp", "gap_ms", "kind", "again")
-    made = rows_of(table)
-    assert sorted(row["serp"] for row in made) == list(range(1, len(pages) + 1))
-    return {row["serp"]: row for row in made}
+    engine = Engine()
+    serp = engine.register(pa.Table.from_pylist(rows, schema))
+    made = engine.rows(f"FROM {begin_next_queries(serp, within_ms=within_ms)()}")
+    assert len({row["serp"] for row in made}) == len(made)
+    nothing = {"next_serp": None, "gap_ms": None, "kind": None, "again": False}
+    return {key: {"serp": key, **nothing} for key in range(1, len(pages) + 1)} | {row["serp"]: row for row in made}
 
 
-def found(backend, pages):
+def found(pages):
     """Give what it says of each: (next, gap, kind)."""
-    return {key: (row["next_serp"], row["gap_ms"], row["kind"]) for key, row in told(backend, pages).items()}
+    return {key: (row["next_serp"], row["gap_ms"], row["kind"]) for key, row in told(pages).items()}
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_session_page_by_page(backend):
+def test_a_session_page_by_page():
     pages = [
         (1, 0, 1, "shoes"),  # 1: reloaded
         (1, 1_000, 1, "shoes"),  # 2: given up after its second page
@@ -54,7 +50,7 @@ def test_a_session_page_by_page(backend):
         (3, 0, 2, "cut off"),  # 12: the log begins with a second page
         (3, 5, 1, "tie"),  # 13
     ]
-    assert found(backend, pages) == {
+    assert found(pages) == {
         1: (2, 1_000, "same"),
         2: (5, 3_000, "specialise"),
         3: (5, 1_500, "specialise"),
@@ -71,10 +67,9 @@ def test_a_session_page_by_page(backend):
     }
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_next_is_strictly_later_and_ties_go_to_the_smaller_key(backend):
+def test_next_is_strictly_later_and_ties_go_to_the_smaller_key():
     pages = [(1, 5, 1, "a b"), (1, 5, 1, "a"), (1, 6, 1, "b"), (1, 6, 1, "a b c"), (1, 6, 2, "a")]
-    assert found(backend, pages) == {
+    assert found(pages) == {
         1: (3, 1, "generalise"),
         2: (3, 1, "new-topic"),
         3: (None, None, None),
@@ -83,14 +78,12 @@ def test_next_is_strictly_later_and_ties_go_to_the_smaller_key(backend):
     }
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_no_page_at_all_and_no_pair_of_texts(backend):
-    assert found(backend, []) == {}
-    assert found(backend, [(1, 0, 1, "a"), (2, 0, 1, "b"), (2, 1, 3, "b")]) == dict.fromkeys((1, 2, 3), (None,) * 3)
+def test_no_page_at_all_and_no_pair_of_texts():
+    assert found([]) == {}
+    assert found([(1, 0, 1, "a"), (2, 0, 1, "b"), (2, 1, 3, "b")]) == dict.fromkeys((1, 2, 3), (None,) * 3)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_filter_cuts_no_chain_of_what_is_asked_without_one(backend):
+def test_a_filter_cuts_no_chain_of_what_is_asked_without_one():
     """Sessions as texts and, behind a dot, whether filtered; and the places of the pages that are asked again so."""
     sessions = {
         "a a": [1],
@@ -108,13 +101,12 @@ def test_a_filter_cuts_no_chain_of_what_is_asked_without_one(backend):
         steps = texts.split()
         expected += [at in again for at in range(1, len(steps) + 1)]
         pages += [(session, at, 1, text[0], text[1:] == ".") for at, text in enumerate(steps)]
-    rows = told(backend, pages, within_ms=0)  # known however late
+    rows = told(pages, within_ms=0)  # known however late
     assert [rows[key]["again"] for key in sorted(rows)] == expected
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_page_behind_the_first_asks_nothing_again(backend):
-    rows = told(backend, [(1, 0, 1, "a"), (1, 1, 2, "a"), (1, 2, 1, "a", True), (1, 3, 1, "a"), (1, 4, 1, None)])
+def test_a_page_behind_the_first_asks_nothing_again():
+    rows = told([(1, 0, 1, "a"), (1, 1, 2, "a"), (1, 2, 1, "a", True), (1, 3, 1, "a"), (1, 4, 1, None)])
     assert [rows[key]["again"] for key in sorted(rows)] == [True, False, False, False, False]
 
 
@@ -139,7 +131,7 @@ def test_many_pages_against_a_walk_through_each_session(monkeypatch):
         said = (later[2], later[1] - time, kind_of(text, later[3])) if later else (None,) * 3
         expected[key] = said
     assert len({kind for _, _, kind in expected.values()}) == 7  # all kinds, and none
-    assert found("duckdb", pages) == found("polars", pages) == expected
+    assert found(pages) == expected
 
 
 def test_what_is_asked_again_without_a_filter_against_a_walk_through_each_session():
@@ -155,6 +147,5 @@ def test_what_is_asked_again_without_a_filter_against_a_walk_through_each_sessio
     for session, time, key, text in ((s, t, key, text) for s, t, key, text in plain if text):
         later = next((one for one in plain if one[0] == session and one[1] > time), None)
         again[key] = later is not None and later[3] == text
-    for backend in BACKENDS:
-        assert {key: row["again"] for key, row in told(backend, pages).items()} == again
+    assert {key: row["again"] for key, row in told(pages).items()} == again
     assert 50 < sum(again.values()) < 250

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judged.online.facts.rewriting import (
+from judged.online.facts.reformulation import (
     KINDS,
     LONGEST,
     REFORMULATIONS,
