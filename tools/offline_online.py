@@ -29,7 +29,8 @@ from judged.tables import Table
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "offline-online.md"
 MEASURES = ("nDCG@10", "P@10", "RR", "ERR(max=4)@10")
-TYPES = {"int64": pa.int64(), "int32": pa.int32(), "float64": pa.float64(), "string": pa.string(),
+TYPES = {"int64": pa.int64(), "int32": pa.int32(), "array<int32>": pa.list_(pa.int32()),
+          "float64": pa.float64(), "string": pa.string(),
          "boolean": pa.bool_()}  # fmt: skip
 
 

@@ -6,7 +6,7 @@ import re
 import shutil
 import tempfile
 import weakref
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     import duckdb
     import pandas as pd
     import polars as pl
-    import pyarrow as pa
+
+    from judged._types import Table
 
 _FOLDERS = "judged-log-"
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT])i?B\s*", re.IGNORECASE)
@@ -69,8 +70,7 @@ class Relation:
     @cached_property
     def types(self) -> dict[str, str]:
         """The columns and their types, in DuckDB's words."""
-        described = self.engine.con.execute(f"DESCRIBE FROM {self.sql}").fetchall()
-        return {row[0]: row[1] for row in described}
+        return self.engine.types(self.sql)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -81,7 +81,7 @@ class Relation:
         """Give the rows that meet a condition, in SQL."""
         return self.engine.query(f"SELECT * FROM {self} WHERE {condition}")
 
-    def to_arrow(self, *columns: str) -> pa.Table:
+    def to_arrow(self, *columns: str) -> Table:
         """Run it and give its rows, or some columns of them, as a table of Arrow."""
         chosen = ", ".join(map(identifier, columns)) or "*"
         return self.engine.arrow(f"SELECT {chosen} FROM {self.sql}")
@@ -152,19 +152,20 @@ class Engine:
         self.con.execute(f"CREATE TEMP TABLE {made} AS {sql}")
         return self.table(made)
 
-    def register(self, rows: pa.Table, name: str = "given") -> Relation:
+    def register(self, rows: Table, name: str = "given") -> Relation:
         """Give a table of Arrow as one of the database; it is read where it is."""
         self._made += 1
         made = f"{name}_{self._made}"
         self.con.register(made, rows)
         return self.table(made)
 
-    def arrow(self, sql: str) -> pa.Table:
-        """Run a query and give its rows as a table of Arrow."""
-        import pyarrow as pa
+    def types(self, table: str) -> dict[str, str]:
+        """Name the columns of what stands behind FROM, and their types."""
+        return {row[0]: row[1] for row in self.con.execute(f"DESCRIBE FROM {table}").fetchall()}
 
-        rows: Any = self.con.execute(sql).arrow()
-        return rows if isinstance(rows, pa.Table) else rows.read_all()
+    def arrow(self, sql: str) -> Table:
+        """Run a query and give its rows as a table of Arrow."""
+        return self.con.sql(sql).to_arrow_table()
 
     def rows(self, sql: str) -> list[dict[str, Any]]:
         """Run a query and give its rows: only ever done with small results."""
@@ -189,7 +190,7 @@ def literal(text: str | None) -> str:
     return "NULL" if text is None else "'" + text.replace("'", "''") + "'"
 
 
-def listed(texts: Sequence[str]) -> str:
+def listed(texts: Iterable[str]) -> str:
     """Write texts as the right side of IN.
 
     >>> listed(["a", "b"])

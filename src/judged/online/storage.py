@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judged.errors import InputError, OutputError
-from judged.online.engine import identifier, literal
+from judged.online.engine import duckdb_library, identifier, literal
 from judged.online.findings import Account, LogFinding
 from judged.online.log import InteractionLog
 from judged.online.reading.damage import whole_files
@@ -81,7 +81,10 @@ def _write(table: Relation, path: Path) -> None:
     columns = [f"CAST({identifier(name)} AS VARCHAR) AS {identifier(name)}" if kind.startswith("ENUM") else
                identifier(name) for name, kind in table.types.items()]  # fmt: skip
     options = f"FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {_ROW_GROUP}"
-    table.engine.con.execute(f"COPY (SELECT {', '.join(columns)} FROM {table}) TO {literal(str(path))} ({options})")
+    try:
+        table.engine.con.execute(f"COPY (SELECT {', '.join(columns)} FROM {table}) TO {literal(str(path))} ({options})")
+    except duckdb_library().IOException as error:
+        raise OSError(str(error).split("\n")[0]) from None
 
 
 def _about(log: InteractionLog) -> dict[str, Any]:

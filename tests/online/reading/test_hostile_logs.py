@@ -329,7 +329,7 @@ def test_typed_parquet_is_a_view_and_costs_no_copy(tmp_path: Path) -> None:
     before = con.execute("SELECT count(*) FROM duckdb_tables()").fetchall()
     raw = read(path)
     assert con.execute("SELECT count(*) FROM duckdb_tables()").fetchall() == before
-    plan = con.execute(f"EXPLAIN SELECT count(action) FROM {raw.events.get_name()}").fetchall()[0][1]
+    plan = con.execute(f"EXPLAIN SELECT count(action) FROM {raw.events}").fetchall()[0][1]
     assert "file_row_number" not in plan
     assert "timestamp" not in plan
 

@@ -15,6 +15,7 @@ from judged.online.tables import EVENT, SERP, SESSION, SHOWN
 TYPES = {
     "int64": pa.int64(),
     "int32": pa.int32(),
+    "array<int32>": pa.list_(pa.int32()),
     "float64": pa.float64(),
     "string": pa.string(),
     "boolean": pa.bool_(),

@@ -181,7 +181,8 @@ def test_freshness_by_dates_of_documents(tmp_path):
 
 
 def test_metrics_by_freshness_are_given_the_objects():
-    log = logs([{"time_ms": 2 * DAY}] * 2, shown=[{"serp": 0, "rank": 1, "object_id": "a"}], events=CLICKS[:1])[0]
+    log = logs([{"time_ms": 2 * DAY}] * 2, shown=[{"serp": 0, "rank": 1, "object_id": "a"}], events=CLICKS[:1],
+               has=("clicks", "shown", "unclicked"))  # fmt: skip
     objects = {"object_id": ["a"], "time_ms": [DAY]}
     scores = online_metrics(log, "Abandonment", by="freshness", objects=objects)
     assert [(one.slice, one.numerator, one.denominator) for one in scores.estimates] == [

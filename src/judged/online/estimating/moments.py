@@ -50,14 +50,12 @@ def moments(sums: UnitSums, metrics: Sequence[OnlineMetric]) -> list[dict[str, A
         n, d = code[name], code[other]
         wanted[f"product {name} {other}"] = f"sum({_wide(n)} * {_wide(d)})"
         wanted[f"units {name} {other}"] = f"sum(CASE WHEN {n} <> 0 OR {d} <> 0 THEN 1 ELSE 0 END)"
-    slices = "slice" if sums.sliced else "NULL AS slice"
-    group = "GROUP BY slice ORDER BY slice" if sums.sliced else ""
-    columns = ", ".join(wanted.values())
-    found = sums.table.engine.con.execute(
-        f"SELECT {slices}, {columns} FROM (SELECT {'slice, ' if sums.sliced else ''}{facts} FROM {sums.table}) {group}"
-    ).fetchall()
+    slices, group = ("slice, ", "GROUP BY slice ORDER BY slice") if sums.sliced else ("", "")
+    columns = ", ".join(f"CAST({total} AS VARCHAR) AS m{at}" for at, total in enumerate(wanted.values()))
+    found = sums.table.engine.rows(f"SELECT {slices}{columns} FROM (SELECT {slices}{facts} FROM {sums.table}) {group}")
     return [
-        {"slice": row[0], **{name: int(cell or 0) for name, cell in zip(wanted, row[1:], strict=True)}} for row in found
+        {"slice": row.get("slice"), **{name: int(row[f"m{at}"] or 0) for at, name in enumerate(wanted)}}
+        for row in found
     ]
 
 

@@ -260,16 +260,22 @@ def _squares(
     columns = [f"influence_{at}" for at in range(len(times[0]))]
     given = keyed.engine.register(influences)
     sums = ", ".join(f"CAST(sum(i.{name}) AS HUGEINT) AS {name}" for name in columns)
-    squares = ", ".join(f"sum({name} * {name}) AS {name}" for name in columns)
-    found = keyed.engine.con.execute(f"""
-        SELECT slice, count(*), CAST(sum(visits) AS BIGINT), CAST(sum(visits * visits) AS BIGINT), {squares} FROM (
+    squares = ", ".join(f"CAST(sum({name} * {name}) AS VARCHAR) AS {name}" for name in columns)
+    found = keyed.engine.rows(f"""
+        SELECT slice, count(*) AS units, CAST(sum(visits) AS BIGINT) AS visits,
+            CAST(sum(visits * visits) AS BIGINT) AS square, {squares}
+        FROM (
             SELECT k.slice, k.unit, count(*) AS visits, {sums} FROM {keyed} AS k
             JOIN {given} AS i ON i.slice = k.slice AND i.duration = k.duration AND i.ended = k.ended
             GROUP BY k.slice, k.unit)
-        GROUP BY slice""").fetchall()
+        GROUP BY slice""")
     return {
-        name: (tuple(int(square) / scale**2 for square in squared), units, effective_units(visits, square_visits))
-        for name, units, visits, square_visits, *squared in found
+        row["slice"]: (
+            tuple(int(row[name]) / scale**2 for name in columns),
+            row["units"],
+            effective_units(row["visits"], row["square"]),
+        )
+        for row in found
     }
 
 

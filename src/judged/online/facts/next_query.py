@@ -14,12 +14,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from judged.online.engine import Relation
 from judged.online.facts.reformulation import kinds_of
+
+if TYPE_CHECKING:
+    from judged._types import Table
 
 PAIRS_AT_ONCE = 50_000
 """So many pairs of texts are Python objects at a time."""
@@ -88,7 +91,7 @@ def begin_next_queries(serp: Relation, *, within_ms: int) -> Callable[[], Relati
         LEFT JOIN {engine.register(kinds.result())} AS k ON k.was = p.was AND k.became = p.became""")
 
 
-def _kinds(texts: Any) -> pa.Table:
+def _kinds(texts: Any) -> Table:
     """Give the kind of each pair of texts."""
     pieces = [
         pa.table({**{name: batch[name] for name in ("was", "became")}, "kind": kinds_of(batch["was"], batch["became"])})

@@ -412,7 +412,7 @@ def _shows(rank: str, page: str = "") -> str:
 
 def _listed(condition: str) -> str:
     """Count the ranks of a page whose ranks have gaps that meet a condition."""
-    return f"len(list_filter(ranks, lambda rank: rank {condition}))"
+    return f"array_length(list_filter(ranks, lambda rank: rank {condition}))"
 
 
 def _reciprocal(rank: str) -> str:

@@ -66,8 +66,8 @@ class Work:
     def one(self, sql: str, **values: object) -> dict[str, Any]:
         """Run SQL, and give its first row by the names of its columns."""
         done = self.engine.con.execute(self.written(sql, **values))
-        names = [column[0] for column in done.description]
-        return dict(zip(names, done.fetchone() or (), strict=True))
+        names, rows = [column[0] for column in done.description], done.fetchall()
+        return dict(zip(names, rows[0], strict=True))
 
     def table(self, name: str) -> Relation:
         """Give a table made here."""

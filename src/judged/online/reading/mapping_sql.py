@@ -270,7 +270,7 @@ def _time(text: str, value: Value) -> str:
         whole = f"TRY_CAST(CASE WHEN regexp_full_match({text}, '[+-]?[0-9]+') THEN {text} END AS HUGEINT) {scale}"
         parts = f"floor({_number(text)} * {per!r} + 0.001)"
         return f"coalesce(TRY_CAST({whole} AS BIGINT), TRY_CAST({parts} AS BIGINT))"
-    return f"epoch_ms(try_strptime({text}, {literal(value.format)}))"
+    return f"(epoch_us(try_strptime({text}, {literal(value.format)})) // 1000)"
 
 
 def kept_columns(section: Section, attributes: Mapping[str, None], rank_base: int) -> str:

@@ -58,7 +58,7 @@ def sql_time(value: str, type: str) -> str:
     elif type in REALS:
         found = _of_real(f"CAST({value} AS DOUBLE)")
     elif type in _CLOCKS:
-        found = f"epoch_ms({value})"
+        found = _milliseconds(value)
     else:
         return "CAST(NULL AS BIGINT)"
     return f"nullif(greatest({found}, {EARLIEST - 1}), {EARLIEST - 1})"  # greatest() passes over null
@@ -69,6 +69,11 @@ def sql_without_offset(value: str, type: str) -> str | None:
     if type in TEXTS:
         return f"(NOT suffix({value}, 'Z') AND regexp_full_match(trim({value}), '{_DAY}([Tt ]{_CLOCK})?'))"
     return f"({value} IS NOT NULL)" if type in WITHOUT_OFFSET else None
+
+
+def _milliseconds(time: str) -> str:
+    """Give whole milliseconds, what is left over cut off: later versions of DuckDB would round."""
+    return f"(epoch_us({time}) // 1000)"
 
 
 def _of_whole(number: str) -> str:
@@ -95,18 +100,18 @@ def _of_text(value: str) -> str:
     text = f"trim({value})"
     part = "regexp_extract({text}, '{iso}', {group})".format
     day, clock, zone = (part(text=text, iso=_ISO, group=group) for group in (1, 2, 3))
-    time = f"coalesce(nullif(replace({clock}, ',', '.'), ''), '00:00')"
+    time, blank = f"coalesce(nullif(replace({clock}, ',', '.'), ''), '00:00')", "' '"
     tail = f"CASE substr({value}, -3, 1) WHEN ':' THEN 6 WHEN '+' THEN 3 WHEN '-' THEN 3 ELSE 5 END"
     ending = f"right({value}, {tail})"
     return (
-        f"CASE WHEN regexp_full_match({value}, '{_UTC}') THEN epoch_ms(TRY_CAST({value} AS TIMESTAMP)) "
+        f"CASE WHEN regexp_full_match({value}, '{_UTC}') THEN {_milliseconds(f'TRY_CAST({value} AS TIMESTAMP)')} "
         f"WHEN regexp_full_match({value}, '{_OFFSET}') THEN "
-        f"epoch_ms(TRY_CAST(left({value}, length({value}) - {tail}) AS TIMESTAMP)) - {_offset(ending)} "
+        f"{_milliseconds(f'TRY_CAST(left({value}, length({value}) - {tail}) AS TIMESTAMP)')} - {_offset(ending)} "
         f"WHEN length({value}) > {_LONGEST} THEN NULL "
         f"WHEN regexp_full_match({text}, '{_WHOLE}') THEN {_of_whole(f'TRY_CAST({text} AS BIGINT)')} "
         f"WHEN regexp_full_match({text}, '{_NUMBER}') THEN {_of_real(f'TRY_CAST({text} AS DOUBLE)')} "
         f"WHEN length({text}) >= {_SHORTEST} THEN "
-        f"epoch_ms(TRY_CAST({day} || ' ' || {time} AS TIMESTAMP)) - {_offset(zone)} END"
+        f"{_milliseconds(f'TRY_CAST({day} || {blank} || {time} AS TIMESTAMP)')} - {_offset(zone)} END"
     )
 
 

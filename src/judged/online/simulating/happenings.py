@@ -85,6 +85,7 @@ def happen(
     end = begin[:, -1]
     begin = begin - pages.look - pages.dwell
     click = begin + pages.look
+    last = pages.clicked & (np.cumsum(pages.clicked[:, ::-1], axis=1)[:, ::-1] == 1)
     seen = np.arange(shape[1]) < np.where(bot, 0, pages.last_seen)[:, None]
     prices = world.prices.ravel()
     made = [
@@ -95,7 +96,8 @@ def happen(
         _at(carts, click + pages.dwell // 2, "add_to_cart", prices[pages.docs]),
         _at(bought, click + (4 * pages.dwell) // 5, "purchase", prices[pages.docs]),
         _on(copied, end, "copy"),
-        _on(exits, end, "page_exit"),
+        _at(last & exits[:, None], click + pages.dwell, "page_exit"),  # of what was opened: the user is back
+        _on(exits & ~pages.clicked.any(axis=1), end, "page_exit"),
     ]
     together = Happenings(
         **{one.name: np.concatenate([getattr(each, one.name) for each in made]) for one in fields(Happenings)}
