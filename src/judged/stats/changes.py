@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 _HELD = 1 << 18  # values simulated at a time
 _MOST = 0.5  # autocorrelation that a series may have without a change; of more, little tells it from one
+_AROUND = 5  # days that tell whether the one among them is odd
+_ODD = 6.0  # sigmas from their median, from which it is
+_MAD = 1.4826  # sigmas of normal values in their median absolute deviation
 _ERRORS = 2.0  # of the estimated autocorrelation, by which that of the series without a change is larger
 
 
@@ -63,18 +66,31 @@ def change_points(
         raise InputError(f"{resamples} resamples cannot reach {alpha}", fix=f"at least {int(np.ceil(1 / alpha))}")
     known = np.flatnonzero(np.isfinite(values) & np.isfinite(weights) & (weights > 0))
     x, w = values[known], weights[known]
+    level = _without_outliers(x)
     cuts: dict[int, float] = {}
     parts = [(0, len(x))]
     while parts:
         start, end = parts.pop()
         rng = np.random.default_rng((seed, start, end))
-        cut, p = _cut(x[start:end], w[start:end], shortest, resamples, rng)
+        cut, p = _cut(level[start:end], w[start:end], shortest, resamples, rng)
         if p <= alpha:
             cuts[start + cut] = p
             parts += [(start, start + cut), (start + cut, end)]
     edges = [0, *sorted(cuts), len(x)]
     means = [float(np.average(x[a:b], weights=w[a:b])) for a, b in itertools.pairwise(edges) if b > a]
     return tuple(Change(int(known[edge]), means[at], means[at + 1], cuts[edge]) for at, edge in enumerate(edges[1:-1]))
+
+
+def _without_outliers(x: Floats) -> Floats:
+    """Put single points far from those around to their median (Hampel): one odd day is no level, and would hide one."""
+    if len(x) < _AROUND:
+        return x
+    around = np.lib.stride_tricks.sliding_window_view(np.pad(x, _AROUND // 2, mode="edge"), _AROUND)
+    median = np.median(around, axis=1)
+    usual = _MAD * np.median(np.abs(x - median))
+    steps = np.abs(np.diff(x, prepend=np.inf, append=np.inf))
+    nearest = np.minimum(np.abs(x - median), np.minimum(steps[:-1], steps[1:]))  # a new level resembles a neighbour
+    return np.where((usual > 0) & (nearest > _ODD * usual), median, x)
 
 
 def _cut(x: Floats, w: Floats, shortest: int, resamples: int, rng: np.random.Generator) -> tuple[int, float]:

@@ -36,8 +36,9 @@ def test_the_error_of_a_median_by_hand() -> None:
 def test_a_median_over_time_has_limits() -> None:
     """Nine users wait 4 s less to 4 s more than the median, which is 13 s and 14 s in turn, and 40 s on the last day.
 
-    The error is 2 s each day: half of what the third and the seventh user are apart. Neighbours differ by half an
-    error, so that limits are 3 * 2 * 0.5 / (2 / sqrt(pi)) from the centre.
+    The error is 2 s each day: half of what the third and the seventh user are apart. Of the 45 pairs of days 25 differ,
+    by half an error: with 2 / sqrt(pi) for what two normal values differ by, that is the spread. Limits are three of it
+    from the centre, moved up a little: nobody waits less than 0 s.
     """
     medians = [13.0, 14.0] * 5 + [40.0]
     rows = [(user, median + user - 4, day) for day, median in enumerate(medians) for user in range(9)]
@@ -46,5 +47,6 @@ def test_a_median_over_time_has_limits() -> None:
     assert [one.estimate.value for one in found.points] == medians
     assert {one.estimate.error for one in found.points} == {2.0}
     assert (found.base, found.centre) == (10, 13.5)
-    assert found.points[0].high_limit - 13.5 == pytest.approx(1.5 * math.sqrt(math.pi))
+    spread = 2 * (25 / 45 * 0.5) * math.sqrt(math.pi) / 2
+    assert found.points[0].high_limit - 13.5 == pytest.approx(3 * spread + spread**2 / 13.5 * 8 / 6)
     assert [(one.rule, one.point, one.side) for one in found.signals] == [("nelson-1", 10, "above")]

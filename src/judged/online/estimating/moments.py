@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from judged._types import Floats
 
 _BOUNDED = ("share", "reciprocal rank")  # every row lies between 0 and 1
+_COUNTS = ("count", "rank")
 
 
 def ratios(sums: UnitSums, metrics: Sequence[OnlineMetric], level: float) -> list[OnlineEstimate]:
@@ -87,7 +88,8 @@ def _estimates(
     errors = ratio_errors(units, n, d, made["nn"], dd, made["nd"])
     with np.errstate(divide="ignore", invalid="ignore"):
         values, effective = np.where(d != 0, n / d, np.nan), d**2 / dd
-    low, high = ratio_intervals(values, errors, units, effective, level, share=np.array(metric.unit in _BOUNDED))
+    kind = {"share": np.array(metric.unit in _BOUNDED), "counted": np.array(metric.unit in _COUNTS)}
+    low, high = ratio_intervals(values, errors, units, effective, level, **kind)
     low = low if metric.unit == "money" else np.maximum(low, 0.0)  # only money can be given back
     return [
         OnlineEstimate(
