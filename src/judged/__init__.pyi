@@ -108,6 +108,7 @@ def compare(
     documents: Any = None,
     rel: float | None = None,
     attributes: Any = None,
+    where: str | None = None,
     progress: Callable[[str, int], None] | None = None,
 ) -> Comparison: ...
 def power(
@@ -127,6 +128,7 @@ def power(
     documents: Any = None,
     rel: float | None = None,
     attributes: Any = None,
+    where: str | None = None,
     progress: Callable[[str, int], None] | None = None,
 ) -> Plans: ...
 def slices(
@@ -148,6 +150,7 @@ def slices(
     documents: Any = None,
     rel: float | None = None,
     attributes: Any = None,
+    where: str | None = None,
     progress: Callable[[str, int], None] | None = None,
 ) -> SlicedScores: ...
 def disagree(
@@ -166,6 +169,7 @@ def disagree(
     precision: Precision | None = None,
     rel: float | None = None,
     attributes: Any = None,
+    where: str | None = None,
     progress: Callable[[str, int], None] | None = None,
     documents: Any = None,
 ) -> Disagreement: ...
@@ -190,6 +194,7 @@ def matrix(
     documents: Any = None,
     rel: float | None = None,
     attributes: Any = None,
+    where: str | None = None,
     progress: Callable[[str, int], None] | None = None,
 ) -> Matrix: ...
 def needs(
@@ -214,6 +219,7 @@ def needs(
     documents: Any = None,
     rel: float | None = None,
     attributes: Any = None,
+    where: str | None = None,
     progress: Callable[[str, int], None] | None = None,
 ) -> Needs: ...
 def tradeoff(
@@ -238,6 +244,7 @@ def tradeoff(
     documents: Any = None,
     rel: float | None = None,
     attributes: Any = None,
+    where: str | None = None,
     progress: Callable[[str, int], None] | None = None,
 ) -> Tradeoff: ...
 

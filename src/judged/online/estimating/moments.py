@@ -88,8 +88,8 @@ def _estimates(
     errors = ratio_errors(units, n, d, made["nn"], dd, made["nd"])
     with np.errstate(divide="ignore", invalid="ignore"):
         values, effective = np.where(d != 0, n / d, np.nan), d**2 / dd
-    kind = {"share": np.array(metric.unit in _BOUNDED), "counted": np.array(metric.unit in _COUNTS)}
-    low, high = ratio_intervals(values, errors, units, effective, level, **kind)
+    share, counted = np.array(metric.unit in _BOUNDED), np.array(metric.unit in _COUNTS)
+    low, high = ratio_intervals(values, errors, units, effective, level, share=share, counted=counted)
     low = low if metric.unit == "money" else np.maximum(low, 0.0)  # only money can be given back
     return [
         OnlineEstimate(
