@@ -121,7 +121,7 @@ def clicked_pages(section: Section, rows: str) -> str:
     names += [_attribute(number) for number in range(len(section.attributes))]
     columns = [f"arg_min({name}, (file, row)) AS {name}" for name in names]
     keys = "min(file) AS file, arg_min(row, (file, row)) AS row, query_id, min(time_ms) AS time_ms"
-    return f"SELECT {keys}, {', '.join(columns)} FROM {rows} WHERE query_id IS NOT NULL GROUP BY query_id"  # noqa: S608
+    return f"SELECT {keys}, {', '.join(columns)} FROM {rows} WHERE query_id IS NOT NULL GROUP BY query_id"
 
 
 ASTRAY = "query_id IS NULL OR (position IS NULL AND object_id IS NOT NULL)"
