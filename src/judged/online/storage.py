@@ -131,13 +131,19 @@ def _log_of(about: dict[str, Any], tables: dict[str, Relation]) -> InteractionLo
         dated=about["dated"],
         has=frozenset(about["has"]),
         findings=tuple(map(_finding, about["findings"])),
-        accounts=tuple(
-            Account(one["table"], one["read"], one["kept"], tuple((rule, rows) for rule, rows in one["excluded"]))
-            for one in about["accounts"]
-        ),
+        accounts=tuple(map(_account, about["accounts"])),
         attributes=tuple(about["attributes"]),
         policies=tuple((key, value) for key, value in about["policies"]),
     )
+
+
+def _account(stored: dict[str, Any]) -> Account:
+    account = Account(
+        stored["table"], stored["read"], stored["kept"], tuple((rule, n) for rule, n in stored["excluded"])
+    )
+    if account.read != account.kept + sum(rows for _, rows in account.excluded):
+        raise ValueError
+    return account
 
 
 def _finding(stored: dict[str, Any]) -> LogFinding:
