@@ -28,6 +28,13 @@ def in_spark(sql: str) -> str:
     return tree.sql(dialect="spark")
 
 
+def _spark(kind: pa.DataType) -> str:
+    name = str(kind)
+    if name.startswith("list"):
+        return f"ARRAY<{_spark(kind.value_type)}>"
+    return {"int64": "BIGINT", "int32": "INT", "double": "DOUBLE", "bool": "BOOLEAN"}.get(name, "STRING")
+
+
 class SailEngine(Engine):
     """Sail in the place of DuckDB, behind a session of Spark."""
 
@@ -43,7 +50,9 @@ class SailEngine(Engine):
         """Give a table of Arrow as one of the database."""
         self._made += 1
         made = f"{name}_{self._made}"
-        self.session.createDataFrame(rows).createOrReplaceTempView(made)
+        nothing = ", ".join(f"CAST(NULL AS {_spark(field.type)}) AS `{field.name}`" for field in rows.schema)
+        frame = self.session.createDataFrame(rows) if len(rows) else self.session.sql(f"SELECT {nothing} WHERE false")
+        frame.createOrReplaceTempView(made)
         return self.table(made)
 
     def types(self, table: str) -> dict[str, str]:

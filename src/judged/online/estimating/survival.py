@@ -218,7 +218,7 @@ def _counted(clicks: Relation, exact: Sequence[int], *, by: str | None, unit: st
                 key = f"CASE WHEN dwell_ms <= {time} AND {key} > {time} THEN {time} ELSE {key} END"
         keyed = engine.query(f"""
             SELECT unit, CAST({key} AS BIGINT) AS duration, ended, slice FROM (
-                SELECT *, {identifier(unit)} AS unit, {cut} AS slice FROM {clicks})
+                SELECT {identifier(unit)} AS unit, dwell_ms, ended, {cut} AS slice FROM {clicks})
             WHERE unit IS NOT NULL AND dwell_ms IS NOT NULL AND ended IS NOT NULL AND slice IS NOT NULL""")
         found = engine.arrow(f"""
             SELECT slice, duration, count(*) AS visits, CAST(sum(ended) AS BIGINT) AS ended FROM {keyed}
