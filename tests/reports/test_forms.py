@@ -208,7 +208,7 @@ def test_charts_as_pictures(made: Report, tmp_path: Path) -> None:
         made.save_charts(tmp_path / "none", form="gif")
     assert not (tmp_path / "none").exists()
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="it cannot be written"):
+    with pytest.raises(InputError, match="cannot be written"):
         made.save_charts(tmp_path / "file")
 
 
