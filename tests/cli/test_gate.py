@@ -106,7 +106,7 @@ def test_the_configuration_knows_where_its_files_are(folder: Path, run: Callable
         (("none.run",), "none.run"),
         (("same.run", "-o", "x.pdx"), "no form of a result is known by .pdx"),
         (("same.run", "--json", "gate.toml"), "this file is an input"),
-        (("same.run", "--json", "x", "--junit", "x"), "two results are to be written to it"),
+        (("same.run", "--json", "x", "--junit", "x"), "two results would be written to this file"),
         ((), "Missing argument 'CANDIDATE'"),
     ],
 )
@@ -162,11 +162,11 @@ def test_init_slices_by_what_is_known_and_large_enough(folder: Path, run: Callab
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "gate.toml: this file is there already. Fix: give another name, or --force."),
+        ((), "gate.toml: this file exists already. Fix: give another name, or --force"),
         (("--by", "kind", "-o", "n.toml"), "the attribute kind is in no table"),
         (("--attributes", "topics.csv", "-o", "n.toml"), "Fix: give --by with one of kind, order"),
         (("--by", "first_relevant", "-o", "n.toml"), "no gate can be cut by first_relevant, an outcome of a run"),
-        (("-m", "AP(rel=5)", "-o", "n.toml"), "AP(rel=5) of the baseline old is 0 on every topic, so that nothing"),
+        (("-m", "AP(rel=5)", "-o", "n.toml"), "AP(rel=5) of the baseline old is 0 on every topic, so nothing"),
         (("-m", "NumRelRet", "-o", "n.toml"), "NumRelRet cannot be checked by a gate"),
         (("-o", "qrels.txt", "--force"), "this file is an input"),
     ],
@@ -300,6 +300,8 @@ def test_a_margin_for_a_measure_is_that_of_a_configuration(
     alone = run("gate", *files, "-m", "MRR,P@1", "--margin", "0.02", "--format", "json")
     with_file = run("gate", *files, "--format", "json")
     said, other = (json.loads(done.out) for done in (alone, with_file))
+    lines = [[check.pop("line") for check in found["checks"]] for found in (said, other)]
+    assert lines == [[None, None], [1, 4]]
     assert (alone.code, said["checks"], said["sentences"]) == (with_file.code, other["checks"], other["sentences"])
     strict = run("gate", *files, "-m", "RR", "--margin-relative", "0.05", "--strict")
     found = gate(*files, {"gate": {"strict": True}, "check": [{"measure": "RR", "margin_relative": 0.05}]})

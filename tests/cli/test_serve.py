@@ -186,8 +186,8 @@ def test_the_next_port_is_taken_where_the_usual_one_is_not_free():
     ("arguments", "said"),
     [
         (["nothing.qrels"], "nothing.qrels: there is no such file"),
-        (["--queries", "q.tsv"], "--queries is given without QRELS"),
-        (["--texts", "d"], "--texts is given without QRELS"),
+        (["--queries", "q.tsv"], "--queries needs QRELS"),
+        (["--texts", "d"], "--texts needs QRELS"),
         (["--port", "70000"], "70000"),
         (["--port", "x"], "not a valid integer"),
         (["--host", ""], "no host is given"),

@@ -66,10 +66,10 @@ def test_charts(run: Callable[..., Ended], folder: Path, ending: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("tradeoff", "--costs", "costs.csv"), "say what is compared"),
-        ((*FILES, "--scores", "s.parquet"), "say what is compared"),
+        (("tradeoff", "--costs", "costs.csv"), "must say what to compare"),
+        ((*FILES, "--scores", "s.parquet"), "must say what to compare"),
         (("tradeoff", "qrels.txt", "--costs", "costs.csv"), "no run is given"),
-        ((*FILES, "--format", "png"), "this form is not printed"),
+        ((*FILES, "--format", "png"), "this format cannot be printed"),
         ((*FILES, "--cost", "euros"), "no cost 'euros'"),
         ((*FILES, "-o", "costs.csv"), "this file is an input"),
         ((*FILES, "-o", "good.run", "--format", "csv"), "this file is an input"),

@@ -368,7 +368,7 @@ def test_policies_go_to_evaluate() -> None:
         ({"seed": -1}, "the seed -1 is below 0"),
         ({"min_difference": -0.1}, "the minimum difference -0.1 makes no sense"),
         ({"margin": 0.0}, "the margin 0.0 makes no sense"),
-        ({"test": "dunnett"}, "dunnett compares with a baseline. Fix: name one"),
+        ({"test": "dunnett"}, "dunnett compares with a baseline. Fix: name a baseline"),
         ({"test": "tukey", "family": "all"}, "tukey allows for the pairs of one measure"),
         ({"measures": "AP"}, "AP was not evaluated. Fix: evaluate it, or take one of RR, P@2"),
         ({"ci": "guess"}, "no interval method 'guess'"),

@@ -101,7 +101,7 @@ def test_one_topic_is_named_below() -> None:
 def test_refusals() -> None:
     assert "takes no cutoff" in refused("-m", "Rprec")
     assert "known by .gif" in refused("-o", "a.gif")
-    assert "this form is not printed" in refused("--format", "png")
+    assert "this format cannot be printed" in refused("--format", "png")
     assert "contradict" in refused("--to", "5", "--cutoffs", "1,2")
     assert "'1,x' is not a list of cutoffs" in refused("--cutoffs", "1,x")
     assert "leave out -m" in refused("--precision-recall", "raw", "-m", "P")

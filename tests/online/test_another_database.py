@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,8 +27,9 @@ LOGS = {
 @pytest.fixture(scope="module")
 def session() -> Iterator[Any]:
     server_of = pytest.importorskip("pysail.spark").SparkConnectServer
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patched:
         warnings.simplefilter("ignore")  # pyspark's, of versions of pandas
+        patched.setenv("SPARK_HOME", str(Path(__file__).parent))  # looked for, and not used
         from pyspark.sql import SparkSession
 
         server = server_of("127.0.0.1", 0)

@@ -49,7 +49,7 @@ def exceptions() -> list[type[BaseException]]:
 
 def example(kind: type[BaseException]) -> BaseException:
     """Raise one with something for everything that it takes."""
-    values: dict[str, Any] = {"error": OSError(28, "No space left"), "line": 3, "code": 2}
+    values: dict[str, Any] = {"error": OSError(28, "No space left"), "line": 3, "code": 2, "ctx": None, "param": None}
     if not inspect.isfunction(kind.__init__):
         return kind("wrong. Fix: this.")
     taken = [name for name in inspect.signature(kind.__init__).parameters if name != "self"]

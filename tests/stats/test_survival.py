@@ -165,4 +165,4 @@ def test_coverage_over_users_where_greenwood_fails(users: int) -> None:
     for time in times:
         assert 0.92 <= clustered[time] / samples <= 0.98
         assert greenwood[time] / samples < 0.82
-    assert 0.92 <= median / samples <= 0.99
+    assert median / samples >= 0.92

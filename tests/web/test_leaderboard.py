@@ -266,7 +266,7 @@ def test_sorting(small: TestClient) -> None:
     judged_first = order("-judged")
     assert judged_first[0] == "good"
     assert judged_first[-1] == "bad"
-    assert "no column 'zz' to sort by: one of run, judged, RR, R@1" in refused(small, measures="RR,R@1", sort="zz")
+    assert "no column 'zz' to sort by: use one of run, judged, RR, R@1" in refused(small, measures="RR,R@1", sort="zz")
 
 
 def test_a_run_without_a_number_is_last_either_way() -> None:

@@ -419,7 +419,7 @@ def test_which_runs_are_shown(tiny: TestClient) -> None:
     assert chosen(second="") == ["A"]
     assert chosen(second="A") == ["A"]
     assert chosen(first="B", second="B") == ["B"]
-    assert refused(tiny, "/api/v1/topic", id="q", first="C") == (400, "no run 'C' is open", "one of A, B")
+    assert refused(tiny, "/api/v1/topic", id="q", first="C") == (400, "no run 'C' is open", "use one of A, B")
 
 
 def test_one_list_alone(tiny: TestClient) -> None:

@@ -222,7 +222,7 @@ def test_hostile_judgments_are_refused_by_their_name(app, data, said):
         ("runs", "r.json", b"[" * 20_000, "nested too deeply"),
         ("runs", "r.jsonl", b'{"query_id": "q1"}\n' + b"[" * 20_000 + b"\n", ""),
         ("runs", "r.csv", NAMED + b"".join(b"q1,d1,1.5,r%d\n" % n for n in range(5)), "5 runs"),
-        ("runs", "r.csv", NAMED + b"q1,d1,1.5,a\nq1,d1,1.5," + b"x" * 100 + b"\n", "no name of a run"),
+        ("runs", "r.csv", NAMED + b"q1,d1,1.5,a\nq1,d1,1.5," + b"x" * 100 + b"\n", "is not a name for a run"),
         ("queries", "q.xml", b'<!DOCTYPE x [<!ENTITY a "aaaa">]><x>&a;</x>', "entities"),
         ("queries", "q.xml", b"<a>" * 20_000, ""),
         ("queries", "q.json", b"[" * 20_000, "nested too deeply"),

@@ -220,14 +220,14 @@ class World:
 
     def looked(self, user: User, row: dict[str, Any], shown: list[str], time: int, page: int) -> tuple[bool, bool, int]:
         """Go down a page as a dynamic Bayesian network does."""
-        clicked = False
+        clicked, opened = False, ("", 0)
         for rank, document in enumerate(shown, 10 * (page - 1) + 1):
             grade = self.sample.grades.get((row["query_attributes"]["topic"], document), 0)
             time += self.seconds(1.4, 0.5)
             if self.happens(HOVER):
                 self.event(row, "hover", time, document, rank)
             if self.happens(ATTRACTIVE[grade] * user.keen):
-                clicked = True
+                clicked, opened = True, (document, rank)
                 self.event(row, "click", time, document, rank)
                 fallen = row["timestamp"] >= FALL * 86_400_000
                 satisfied = self.happens(SATISFYING[grade] * (FALLEN if fallen else 1.0))
@@ -236,14 +236,14 @@ class World:
                 self.out.truth["satisfied clicks " + ("after" if fallen else "before")] += satisfied
                 if satisfied:
                     if self.happens(0.5):  # or else the tab stays open, and nobody sees the end of the visit
-                        self.event(row, "page_exit", time)
+                        self.event(row, "page_exit", time, *opened)
                     return True, True, time
             elif grade >= 2 and self.happens(COPY):
                 self.event(row, "copy", time, document, rank)
                 return True, clicked, time
             if not self.happens(GO_ON):
                 break
-        self.event(row, "page_exit", time)
+        self.event(row, "page_exit", time, *opened)
         return False, clicked, time
 
     def event(self, row: dict[str, Any], action: str, time: int, document: str = "", rank: int = 0) -> None:

@@ -173,7 +173,9 @@ class _Choice(click.Choice[str]):
 class Misspelt(click.BadParameter):
     """A value that an option does not take, and what to write."""
 
-    def __init__(self, message: str, fix: str, ctx: click.Context, param: click.Parameter) -> None:
+    def __init__(
+        self, message: str, fix: str = "", ctx: click.Context | None = None, param: click.Parameter | None = None
+    ) -> None:
         super().__init__(message, ctx, param)
         self.fix = fix
 

@@ -90,7 +90,7 @@ def read_log(
     ...     log = read_log(path)
     ...     print([(one.table, one.read, one.kept) for one in log.accounts])
     ...     print([(one.rule, one.rows) for one in log.findings])
-    ...     print(log.event.to_arrow("action", "object_id", "rank").to_pylist()[0])
+    ...     print(log.event.where("serp IS NOT NULL").to_arrow("action", "object_id", "rank").to_pylist()[0])
     [('query', 1, 1), ('event', 2, 2)]
     [('unknown-query-id', 1)]
     {'action': 'click', 'object_id': 'b', 'rank': 2}

@@ -102,7 +102,7 @@ def ratio_estimate(
     --------
     >>> clicks, pages = np.array([1.0, 1.0, 0.0, 2.0]), np.array([1.0, 4.0, 2.0, 3.0])
     >>> str(ratio_estimate(clicks, pages, 0.95))
-    '0.400 [0.080, 2.012]'
+    '0.400 [0.080, 3.208]'
     """
     there = below > 0
     n, d = above[there], below[there]
