@@ -41,6 +41,7 @@ class SailEngine(Engine):
     def __init__(self, session: Any) -> None:
         self.session = session
         self._made = 0
+        self._given_up = []
 
     def keep(self, sql: str, name: str = "kept") -> Relation:
         """Run a query and keep its rows."""

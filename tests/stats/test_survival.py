@@ -150,7 +150,7 @@ def test_coverage_over_users_where_greenwood_fails(users: int) -> None:
         curve, place = curve_of(np.minimum(lasts, watched).astype(np.int64), ended)
         effective = effective_units(visits_of.sum(), (visits_of**2).sum())
         middle = curve.quantile(0.5)
-        for time in (*times, middle):
+        for time in dict.fromkeys((*times, middle)):
             of_ended, of_censored = curve.influence(time)
             by_user = np.bincount(user, np.where(ended, of_ended[place], of_censored[place]))
             error = clustered_error(curve.at(time), float((by_user**2).sum()), users)

@@ -104,8 +104,7 @@ def _lacking(conditions: Sequence[str], known: Attributes) -> list[Note]:
     """Say of how many topics an attribute is not known: they satisfy no comparison with it."""
     from judged.data.expression import Expression
 
-    asked = [where for where in conditions if "missing" not in where]
-    names = dict.fromkeys(name for where in asked for name in Expression(where).names)
+    names = dict.fromkeys(name for where in conditions for name in Expression(where).names)
     counts = {name: known.column(name).null_count for name in names}
     return [
         Note(

@@ -6,7 +6,7 @@ import re
 import shutil
 import tempfile
 import weakref
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -136,6 +136,24 @@ class Engine:
         self.con: duckdb.DuckDBPyConnection = library.connect(str(self.folder / "log.duckdb"), config=options)
         self.con.execute("SET preserve_insertion_order = false; SET TimeZone = 'UTC'")
         self._made = 0
+        self._given_up: list[Callable[[], object]] = []
+
+    @contextmanager
+    def scratch(self) -> Generator[None]:
+        """Give up, behind what is done in it, all tables that were kept and registered for it.
+
+        >>> engine = Engine()
+        >>> with engine.scratch():
+        ...     kept = engine.keep("SELECT 1 AS n")
+        >>> engine.rows("SELECT count(*) AS n FROM duckdb_tables()")
+        [{'n': 0}]
+        """
+        begun = len(self._given_up)
+        try:
+            yield
+        finally:
+            while len(self._given_up) > begun:
+                self._given_up.pop()()
 
     def table(self, name: str) -> Relation:
         """Give a table by its name."""
@@ -150,6 +168,7 @@ class Engine:
         self._made += 1
         made = f"{name}_{self._made}"
         self.con.execute(f"CREATE TEMP TABLE {made} AS {sql}")
+        self._given_up.append(lambda: self.con.execute(f"DROP TABLE {made}").fetchall())
         return self.table(made)
 
     def register(self, rows: Table, name: str = "given") -> Relation:
@@ -157,6 +176,7 @@ class Engine:
         self._made += 1
         made = f"{name}_{self._made}"
         self.con.register(made, rows)
+        self._given_up.append(lambda: self.con.unregister(made))
         return self.table(made)
 
     def types(self, table: str) -> dict[str, str]:

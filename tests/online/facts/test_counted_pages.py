@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from judged.online import FactSettings, online_metrics
+from judged.online.curves.dwell import dwell_times
 from judged.online.facts.clicks import click_facts
 from judged.online.facts.pages import Wanted, page_facts
 from typed_logs import typed_log
@@ -116,3 +117,37 @@ def test_what_the_page_does_not_show_is_not_opened_of_it() -> None:
     scores = online_metrics(typed_log(pages, events), ["ImpressionCTR", "ClicksPerPage"])
     assert (scores.of("ImpressionCTR").numerator, scores.of("ImpressionCTR").denominator) == (2, 30)
     assert scores.of("ClicksPerPage").numerator == 4
+
+
+def test_seconds_need_not_be_whole() -> None:
+    pages = [{"serp": 0, "session": 0, "user": 0, "time_ms": 0, "query": "lamp", "n_shown": 3}]
+    click = {"serp": 0, "session": 0, "user": 0, "action": "click", "object_id": "a", "rank": 1}
+    log = typed_log(pages, [{**click, "time_ms": 1_000, "dwell_ms": 2_400}])
+    names = ("SatisfiedClicks(t=2.4)", "SatisfiedClicks(t=2.5)", "DissatisfiedClicks(t=2.5)", "SessionSuccess(t=0.5)")
+    scores = online_metrics(log, names, settings=FactSettings(success=2.5))
+    assert [scores.value(name) for name in names] == [1, 0, 1, 1]
+
+
+def test_a_list_with_gaps_shows_what_stands_in_it() -> None:
+    """Results at ranks 1 and 5, and the one at 5 was opened: nothing stood at 2, and only 1 is above."""
+    pages = [{"serp": 0, "session": 0, "user": 0, "time_ms": 0, "query": "lamp", "n_shown": 2, "ranks": [1, 5]}]
+    click = {"serp": 0, "session": 0, "user": 0, "action": "click", "time_ms": 1, "object_id": "e", "rank": 5}
+    expected = {
+        "CTRAtRank(r=2)": (0, 0), "CTRAtRank(r=5)": (1, 1), "ImpressionCTR@4": (0, 1), "ImpressionCTR@5": (1, 2),
+        "SkipRate": (1, 1),
+    }  # fmt: skip
+    assert counted(pages, [click], *expected) == expected
+
+
+def test_a_call_leaves_nothing_in_the_database() -> None:
+    pages = pages_of("0 lamp, 5 lamps, 9 hat")
+    click = {"serp": 0, "session": 0, "user": 0, "action": "click", "time_ms": 1, "object_id": "a", "rank": 1}
+    log = typed_log(pages, [click])
+
+    def held() -> list[dict[str, Any]]:
+        return log.engine.rows("SELECT table_name FROM duckdb_tables() UNION ALL SELECT view_name FROM duckdb_views()")
+
+    before = held()
+    online_metrics(log, by="traffic")
+    dwell_times(log)
+    assert sorted(map(str, held())) == sorted(map(str, before))

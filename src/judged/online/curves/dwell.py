@@ -193,9 +193,10 @@ def dwell_times(
     if not scores.estimates:
         reason = scores.refused[0][1] if scores.refused else "it has no clicks"
         raise InputError(f"this log has no dwell times: {reason}", fix="see 'judged online list SatisfiedClicks'")
-    clicks = click_facts(log)
-    points = survival_of(clicks, at_ms=[1000 * second - 1 for second in SECONDS], unit=unit, level=level)
-    median = survival_quantile(clicks, unit=unit, level=level)
+    with log.engine.scratch():
+        clicks = click_facts(log)
+        points = survival_of(clicks, at_ms=[1000 * second - 1 for second in SECONDS], unit=unit, level=level)
+        median = survival_quantile(clicks, unit=unit, level=level)
     return DwellTimes(scores, tuple(points), median[0] if median else None)
 
 

@@ -148,15 +148,13 @@ def online_metrics(
     resampling = (resamples, seed) if interval == "bootstrap" else None
     wanted = usual_metrics() if names is None else online_metrics_named(names)
     told, refused = tellable(wanted, log, unit)
-    followed = (
-        begin_next_queries(log.serp, within_ms=round(settings.reformulation_gap * 1000))
-        if _hang_on_the_next_query(told)
-        else None
-    )
-    slices = None if by is None else slice_pages(log, by, objects=objects)
-    facts = _Facts(log, settings, followed, slices)
-    asked = _prepared(facts, told, _Interval(unit, level, resampling), progress or _silent)
-    found = _estimates(asked, slices.table if slices is not None else None)
+    with log.engine.scratch():
+        soon_ms = round(settings.reformulation_gap * 1000)
+        followed = begin_next_queries(log.serp, within_ms=soon_ms) if _hang_on_the_next_query(told) else None
+        slices = None if by is None else slice_pages(log, by, objects=objects)
+        facts = _Facts(log, settings, followed, slices)
+        asked = _prepared(facts, told, _Interval(unit, level, resampling), progress or _silent)
+        found = _estimates(asked, slices.table if slices is not None else None)
     withheld = not_measured(told, found) | (not_there(told, found) if names is None else {})
     told, refused = tuple(one for one in told if one not in withheld), (*refused, *withheld.items())
     order = [None, *(slices.values if slices is not None else ())]
@@ -182,7 +180,7 @@ def online_metrics(
 def _prepared(facts: _Facts, told: Sequence[OnlineMetric], interval: _Interval, progress: Progress) -> _Asked:
     """Make the facts that the metrics are added up of."""
     log, slices = facts.log, facts.slices
-    by_rank = _RANKED if {"shown", "clicks"} <= log.has else ()
+    by_rank = _RANKED if {"shown", "clicks", "ranks"} <= log.has else ()
     metrics = tuple({str(one): one for one in (*told, *by_rank)}.values())
     progress("clicks", 0.05)
     clicks = click_facts(log)

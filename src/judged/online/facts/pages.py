@@ -193,8 +193,10 @@ def page_facts(
     ]
     opened += [f"{name}_{t}" for t in names for name in ("satisfied", "satisfied_events")]
     opened += [f"dissatisfied_events_{written(t)}" for t in wanted.dissatisfied]
-    beside = [f"least(o.satisfied_ms_{t}, a.sale_ms) AS success_ms_{t}" for t in names]
-    last = f"greatest(o.satisfied_last_ms_{written(settings.success)}, a.last_sale_ms)"
+    beside = [
+        f"least(o.{identifier(f'satisfied_ms_{t}')}, a.sale_ms) AS {identifier(f'success_ms_{t}')}" for t in names
+    ]
+    last = f"greatest(o.{identifier(f'satisfied_last_ms_{written(settings.success)}')}, a.last_sale_ms)"
     columns = [*map(identifier, opened), "hovers", "copies", "carts", "purchases", "money", "sale_ms", *beside]
     joins = ["LEFT JOIN opened AS o ON o.serp = p.serp", f"LEFT JOIN {sold} AS a ON a.serp = p.serp"]
     if followed is not None:

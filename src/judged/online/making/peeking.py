@@ -130,7 +130,7 @@ class Bases:
 
 @dataclass(frozen=True)
 class Peek:
-    """What the first look shows; this file is empty grows with the number of names that a log has.
+    """What the first look shows; nothing in it grows with the number of names that a log has.
 
     Parameters
     ----------

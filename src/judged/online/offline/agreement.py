@@ -94,7 +94,8 @@ def preference_agreement(
         _refuse_order(log, unknown[0])
     table = click_preferences(log, rules=names, depth=depth)
     joined = joined_pages(log, judgments, topics, by=by, unit=unit, which=pages)
-    found = _fetched(of_pages(table, joined.serp).to_arrow(), joined, judgments, names)
+    with log.engine.scratch():
+        found = _fetched(of_pages(table, joined.serp).to_arrow(), joined, judgments, names)
     lists = lists_of(log, joined.serp)
     grades = _grades(lists, joined, judgments, depth)
     rows: list[AgreementRow] = []

@@ -257,9 +257,10 @@ def places(serp: Ints, wanted: Ints) -> Ints:
 
 def lists_of(log: InteractionLog, serp: Ints) -> PageLists:
     """Fetch what is shown on these pages: (N,) keys."""
-    table: Table = log.engine.arrow(
-        f"SELECT serp, object_id, min(rank) AS rank FROM {of_pages(log.shown, serp)} GROUP BY serp, object_id"
-    )
+    with log.engine.scratch():
+        table: Table = log.engine.arrow(
+            f"SELECT serp, object_id, min(rank) AS rank FROM {of_pages(log.shown, serp)} GROUP BY serp, object_id"
+        )
     page, rank = places(serp, _numbers(table["serp"])), _numbers(table["rank"])
     order = np.lexsort((rank, page))
     starts = np.searchsorted(page[order], np.arange(len(serp) + 1)).astype(np.int64)
@@ -272,9 +273,9 @@ def list_codes(log: InteractionLog, joined: Joined) -> Ints:
     The database makes two numbers of 50 bits of each list, sums over its rows; no list is fetched.
     """
     hashes = [f"CAST(sum(hash({pair}) % {_BELOW}) AS BIGINT)" for pair in ("rank, object_id", "object_id, rank")]
-    table: Table = log.engine.arrow(
-        f"SELECT serp, {hashes[0]} AS one, {hashes[1]} AS other FROM {of_pages(log.shown, joined.serp)} GROUP BY serp"
-    )
+    shown = f"SELECT serp, {hashes[0]} AS one, {hashes[1]} AS other FROM"
+    with log.engine.scratch():
+        table: Table = log.engine.arrow(f"{shown} {of_pages(log.shown, joined.serp)} GROUP BY serp")
     at = places(joined.serp, _numbers(table["serp"]))
     keys = np.zeros((3, len(joined.serp)), dtype=np.int64)
     keys[0], keys[1, at], keys[2, at] = joined.topic, _numbers(table["one"]), _numbers(table["other"])

@@ -178,7 +178,8 @@ def _ordering(measures: tuple[Measure, ...]) -> tuple[Measure, ...]:
 
 def _outcomes(log: InteractionLog, joined: Joined, outcomes: Sequence[Outcome], dwell: float) -> Floats:
     """Fetch the outcomes of these pages: (O, N)."""
-    table = of_pages(page_outcomes(log, outcomes, dwell), joined.serp).to_arrow()
+    with log.engine.scratch():
+        table = of_pages(page_outcomes(log, outcomes, dwell), joined.serp).to_arrow()
     rows = np.argsort(places(joined.serp, np.asarray(table["serp"].to_numpy(), dtype=np.int64)))
     return np.stack([table[f"outcome_{at}"].to_numpy()[rows] for at in range(len(outcomes))]).astype(np.float64)
 
