@@ -28,7 +28,7 @@ def dwell_chart(curve: Sequence[SurvivalEstimate], scores: ScoresTable, *, width
     """Draw the curve of dwell times above that of thresholds."""
     alt = altair()
     panels = [survival_panel(curve, width=width), thresholds_panel(scores, width=width)]
-    subtitle = f"with {percent(scores.level)} intervals over {scores.unit}s"
+    subtitle = f"with {percent(scores.level)} intervals over {scores.over}s"
     title = alt.TitleParams("How long opened results are looked at", subtitle=subtitle, anchor="start")
     return themed(alt.vconcat(*panels, spacing=26).properties(title=title))
 

@@ -47,7 +47,7 @@ class DwellTimes:
 
     def curve_table(self) -> Table:
         """Lay out one row a time: the share of visits that last as long."""
-        header = ("seconds", "last as long", f"{percent(self.scores.level)} interval", f"{self.scores.unit}s")
+        header = ("seconds", "last as long", f"{percent(self.scores.level)} interval", f"{self.scores.over}s")
         rows = tuple(
             (_seconds(one), number(one.value, "share"), span(one.low, one.high, "share"), f"{one.units:,}")
             for one in self.curve

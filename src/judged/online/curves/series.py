@@ -50,7 +50,7 @@ class Series:
         unit, places, noted = self.found.metric.unit, self.decimals, self.notes
         width = max((len(note) for note in noted), default=0)
         header = (f"{self.found.every} (UTC)", str(self.found.metric), f"{percent(self.scores.level)} interval",
-                  "usual", f"{self.scores.unit}s", "note".ljust(width))  # fmt: skip
+                  "usual", f"{self.scores.over}s", "note".ljust(width))  # fmt: skip
         rows = tuple(
             (
                 written_start(one.start_ms, self.found.every),
@@ -94,7 +94,7 @@ class Series:
         if len(whole) < FEWEST:
             return f"they take at least {FEWEST} {every}, and there are {len(whole)}"
         if not any(one.error > 0 for one in whole):
-            return f"they are made of errors, and in none of {len(whole)} {every} two {self.scores.unit}s differ"
+            return f"they are made of errors, and in none of {len(whole)} {every} two {self.scores.over}s differ"
         if found.base < FEWEST:
             return f"they take at least {FEWEST} {every} at the beginning, and {found.base} of these have a value"
         return f"{found.metric} is the same in all of {found.base} {every}"
