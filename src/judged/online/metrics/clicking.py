@@ -16,7 +16,7 @@ METRICS = (
         "shown",
         "share",
         0,
-        "results opened, of a page at most as many as it shows / results shown; with k: those shown at ranks 1 to k",
+        "results opened that the page shows / results shown; with k: those at ranks 1 to k",
         PAGE,
         ONCE,
         "Richardson, Dominowska and Ragno, Predicting clicks (WWW 2007)",
