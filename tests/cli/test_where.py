@@ -94,6 +94,7 @@ def test_what_is_not_known_is_said(run: Callable[..., Ended], folder: Path) -> N
     asked = ("evaluate", "qrels.txt", "a.run", "-m", "RR", "--attributes", "known.csv", "--where")
     assert "1 of 4 topics have no kind" in run(*asked, "kind != 'law'").err
     assert "have no kind" not in run(*asked, "missing(kind)").err
+    assert "have no kind" in run(*asked, "kind != 'missing'").err
     assert "where is empty" in run(*asked, " ").err
     assert run(*asked, " ").code == 2
     assert "Over the topics where size > 4." in run(*asked, "size > 4", "--format", "markdown").out

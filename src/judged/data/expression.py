@@ -102,6 +102,22 @@ class Expression:
         """The attributes that it asks for."""
         return tuple(dict.fromkeys(self._read()[0]))
 
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """Those of them that it does not ask for by ``missing(name)``: who does, knows that some topics have none.
+
+        >>> Expression("missing(words) or words < 5 or kind == 'missing'").compared
+        ('kind',)
+        """
+        asked: set[str] = set()
+        for node in ast.walk(_parsed(self.text.strip())) if self.text.strip() else ():
+            match node:
+                case ast.Call(func=ast.Name(id="missing"), args=[ast.Name(id=name)]):
+                    asked.add(name)
+                case _:
+                    pass
+        return tuple(name for name in self.names if name not in asked)
+
     def mask(self, attributes: Attributes) -> Bools:
         """Mark the topics that satisfy it: (T,).
 

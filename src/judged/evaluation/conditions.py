@@ -32,7 +32,7 @@ def attributes_of(measures: Any) -> tuple[str, ...]:
         return ()
     from judged.data.expression import Expression
 
-    return tuple(dict.fromkeys(name for where in conditions for name in Expression(where).names))
+    return tuple(dict.fromkeys(name for where in conditions for name in Expression(where).compared))
 
 
 def narrowed(qrels: Qrels, where: str | None, attributes: Any = None) -> tuple[Qrels, tuple[Note, ...]]:
@@ -104,7 +104,7 @@ def _lacking(conditions: Sequence[str], known: Attributes) -> list[Note]:
     """Say of how many topics an attribute is not known: they satisfy no comparison with it."""
     from judged.data.expression import Expression
 
-    names = dict.fromkeys(name for where in conditions for name in Expression(where).names)
+    names = dict.fromkeys(name for where in conditions for name in Expression(where).compared)
     counts = {name: known.column(name).null_count for name in names}
     return [
         Note(
