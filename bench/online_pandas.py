@@ -79,9 +79,9 @@ def facts(pages: pd.DataFrame, events: pd.DataFrame) -> pd.DataFrame:
     for name, action in (("cart", "add_to_cart"), ("bought", "purchase")):
         found = found.join(events[events["action"] == action].groupby("query_id").size().rename(name), how="outer")
     page = pages.join(found, on="query_id")
-    page["max_rr"] = 1 / page["highest"]
-    page[["opened", "satisfied", "clicks", "first_rr", "max_rr", "cart", "bought"]] = page[
-        ["opened", "satisfied", "clicks", "first_rr", "max_rr", "cart", "bought"]
+    page["topmost_rr"] = 1 / page["highest"]
+    page[["opened", "satisfied", "clicks", "first_rr", "topmost_rr", "cart", "bought"]] = page[
+        ["opened", "satisfied", "clicks", "first_rr", "topmost_rr", "cart", "bought"]
     ].fillna(0)
     page["page"] = 1.0
     page["empty"] = (page["total"] == 0).astype(float)
@@ -97,7 +97,7 @@ METRICS = {
     "PageCTR": ("any_opened", "answered"),
     "ClicksPerPage": ("opened", "answered"),
     "FirstClickRR": ("first_rr", "answered"),
-    "MaxRR": ("max_rr", "answered"),
+    "TopmostClickRR": ("topmost_rr", "answered"),
     "SatisfiedClicks": ("satisfied", "clicks"),
     "SatisfiedPageCTR": ("any_satisfied", "answered"),
     "Abandonment": ("abandoned", "page"),

@@ -23,7 +23,7 @@ NAN = math.nan
 CTR = online_metric("PageCTR")
 ZERO = online_metric("ZeroResults")
 DWELL = online_metric("TimeToFirstClick")
-DEPTH = online_metric("LowestClick")
+DEPTH = online_metric("DeepestClickRank")
 CARTS = online_metric("AddToCart")
 WEIRD = "<script>alert(1)</script> | *b*"
 

@@ -25,9 +25,9 @@ COUNTED = {
     "PageCTR@3": (10, 19),
     "ClicksPerPage": (15, 20),
     "FirstClickRR": (1 + 1 / 2 + 1 + 1 / 12 + 1 + 1 + 1 / 2 + 1 / 5 + 1 + 1 + 1, 20),
-    "MaxRR": (1 + 1 / 2 + 1 + 1 / 12 + 1 + 1 + 1 / 2 + 1 / 2 + 1 + 1 + 1, 20),
+    "TopmostClickRR": (1 + 1 / 2 + 1 + 1 / 12 + 1 + 1 + 1 / 2 + 1 / 2 + 1 + 1 + 1, 20),
     "MeanRR": ((1 + 1 / 3) / 2 + 1 / 2 + 5 / 8 + 1 / 12 + 1 + 1 + 1 / 2 + (1 / 5 + 1 / 2 + 1 / 9) / 3 + 3, 20),
-    "LowestClick": (3 + 2 + 4 + 12 + 1 + 1 + 2 + 9 + 1 + 1 + 1, 11),
+    "DeepestClickRank": (3 + 2 + 4 + 12 + 1 + 1 + 2 + 9 + 1 + 1 + 1, 11),
     "SkipRate": (1 + 1 + 2 + 1 + 1 + 6, 2 + 1 + 3 + 1 + 1 + 8),  # page 6: rank 11 above rank 12
     "TimeToFirstClick": (5 + 5 + 2 + 10 + 5 + 10 + 3 + 10 + 5 + 2, 10),  # page 14's click is before the page
     "SessionCTR": (9, 12),

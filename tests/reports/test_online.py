@@ -56,7 +56,7 @@ def test_what_the_section_holds() -> None:
     tables = {part.title: part.grid() for part in found.section.blocks if isinstance(part, Table)}
     assert tables["What this log cannot tell"].rows == (("no add_to_cart event is in this log", "AddToCart"),)
     assert [row[0] for row in tables["What each metric is"].rows] == [
-        "PageCTR", "ZeroResults", "TimeToFirstClick", "LowestClick", "AddToCart",
+        "PageCTR", "ZeroResults", "TimeToFirstClick", "DeepestClickRank", "AddToCart",
     ]  # fmt: skip
     ranks = next(part for part in found.section.blocks if isinstance(part, Chart) and part.name == "usersRanks")
     assert ranks.sentence.startswith(

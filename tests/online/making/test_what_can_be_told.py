@@ -43,14 +43,14 @@ def test_of_a_log_of_clicks_alone_no_share_of_clicked_pages_is_told(name: str) -
 def test_of_a_log_of_clicked_results_nothing_was_shown() -> None:
     assert "shown" not in clicked_pages(20).has
     assert "shown" in clicked_pages(20, hits=("a", "b")).has
-    assert {"SkipRate", "LowestClick"} <= {
-        name for name in ("SkipRate", "LowestClick") if not lacking(clicked_pages(20), name)
+    assert {"SkipRate", "DeepestClickRank"} <= {
+        name for name in ("SkipRate", "DeepestClickRank") if not lacking(clicked_pages(20), name)
     }
 
 
 def test_ranks_of_clicks_are_told_where_a_click_has_one() -> None:
     nowhere = made([query("1", hits=None)], [event("1", "click", 1, "a")])
-    for name in ("FirstClickRR", "MaxRR", "MeanRR", "LowestClick", "PageCTR@3"):
+    for name in ("FirstClickRR", "TopmostClickRR", "MeanRR", "DeepestClickRank", "PageCTR@3"):
         assert "at which rank" in lacking(nowhere, name)
     assert not lacking(nowhere, "PageCTR")
     assert not lacking(made([query("1")], [event("1", "click", 1, "a")]), "PageCTR@3")

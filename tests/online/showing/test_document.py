@@ -25,7 +25,7 @@ def test_keys_and_values() -> None:
     }  # fmt: skip
     assert made["slices"] == [{"slice": "desktop", "pages": 500}, {"slice": WEIRD, "pages": 500}]
     assert [one["metric"] for one in made["metrics"]] == [
-        "PageCTR", "ZeroResults", "TimeToFirstClick", "LowestClick", "AddToCart",
+        "PageCTR", "ZeroResults", "TimeToFirstClick", "DeepestClickRank", "AddToCart",
     ]  # fmt: skip
     assert made["estimates"][0]["low"] == 0.381 - 0.0123  # as it is, not as it is shown
     assert made["estimates"][3] | {"value": None} == {

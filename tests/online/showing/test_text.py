@@ -22,13 +22,13 @@ ubi.ndjson (ubi): 1,000 pages, 2,345 events, 120 sessions, 40 users
 left out: facet-request 60 of 1,060 query rows
 put right: rank-base 287 of 2,345 event rows
 
-metric               value    95% interval  numerator  denominator  users
+metric                 value    95% interval  numerator  denominator  users
 Clicks
-  PageCTR *          38.1%  [36.9%, 39.3%]        381        1,000     40
-  TimeToFirstClick  41.2 s  [38.9, 43.6 s]         60          120     40
-  LowestClick *          –               –          0            0      0
+  PageCTR *            38.1%  [36.9%, 39.3%]        381        1,000     40
+  TimeToFirstClick    41.2 s  [38.9, 43.6 s]         60          120     40
+  DeepestClickRank *       –               –          0            0      0
 Outcomes
-  ZeroResults        7.14%               –          6           84      1
+  ZeroResults          7.14%               –          6           84      1
 
 * Position bias: users look at the top whatever stands there, so clicks say where a result stood as
   much as how good it was. Read the metrics marked * beside CTR by rank; between rankings they
@@ -39,7 +39,7 @@ rank    CTR    95% interval  clicked  shown
 2     15.0%  [13.0%, 17.0%]      150  1,000  ████████████
 3     10.0%   [8.0%, 12.0%]      100  1,000  ████████
 
-– LowestClick: nothing to divide by, its denominator is 0
+– DeepestClickRank: nothing to divide by, its denominator is 0
 – ZeroResults: no interval, it takes two users and there is 1
 not shown, since no add_to_cart event is in this log: AddToCart
 95% intervals over users, by the delta method; session gap: 30 min; rank base: 1 (found)"""
@@ -53,13 +53,13 @@ def test_the_table() -> None:
 def test_slices_are_columns() -> None:
     lines = scores(sliced=True).text().splitlines()
     assert (
-        lines[4] == "metric                                all               desktop  <script>alert(1)</script> | *b*"
+        lines[4] == "metric                                  all               desktop  <script>alert(1)</script> | *b*"
     )
     assert (
-        lines[5] == "pages                               1,000                   500                              500"
+        lines[5] == "pages                                 1,000                   500                              500"
     )
     assert (
-        lines[7] == "  PageCTR *          38.1% [36.9%, 39.3%]  40.0% [38.0%, 42.0%]             36.2% [34.2%, 38.2%]"
+        lines[7] == "  PageCTR *            38.1% [36.9%, 39.3%]  40.0% [38.0%, 42.0%]             36.2% [34.2%, 38.2%]"
     )
     assert (
         lines[8] == "  TimeToFirstClick  41.2 s [38.9, 43.6 s]                     –                                –"

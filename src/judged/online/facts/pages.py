@@ -37,11 +37,11 @@ COLUMNS = {
     "answered_to_{k}": "1 if the page was not empty and holds a rank up to k",
     "click_events": "clicks, repeated ones too",
     "first_rr": "1 / rank of the first click in time, 0 without a click",
-    "max_rr": "1 / rank of the highest result opened, 0 without a click",
+    "topmost_rr": "1 / rank of the topmost result opened, the smallest, 0 without a click",
     "mean_rr": "mean of 1 / rank over opened results, 0 without a click",
-    "lowest": "rank of the lowest result opened",
+    "deepest": "rank of the deepest result opened, the largest",
     "ranked": "1 if a result with a known rank was opened",
-    "passed": "results above the lowest one opened",
+    "passed": "results above the deepest one opened",
     "skipped": "of those, not opened",
     "first_click_s": "seconds from the page to its first click",
     "timed": "1 if that time is known and not negative",
@@ -81,7 +81,7 @@ COLUMNS = {
 RECIPROCAL = 963_761_198_400  # 2^6 3^4 5^2 7 11 13 17 19 23: of ranks 1 to 28 whole, and so are most means of a few
 MONEY = 10_000  # parts of the log's unit of money
 SCALES = {
-    **dict.fromkeys(("first_rr", "max_rr", "mean_rr"), RECIPROCAL),
+    **dict.fromkeys(("first_rr", "topmost_rr", "mean_rr"), RECIPROCAL),
     "first_click_s": 1000,
     "latency_s": 1_000_000,
     "money": MONEY,
@@ -186,7 +186,7 @@ def page_facts(
     thresholds = tuple(sorted({*wanted.satisfied, settings.success}))
     names = [written(t) for t in thresholds]
     sold = _sold(log, settings)
-    opened = ["opened", "click_events", "observed", "first_ms", "first_packed", "lowest", "highest", "ranked", "rr_sum",
+    opened = ["opened", "click_events", "observed", "first_ms", "first_packed", "deepest", "topmost", "ranked", "rr_sum",
               "inside", "ranks_opened"]  # fmt: skip
     opened += [f"deep_to_{k}" for k in wanted.cutoffs if k > _BITS] + [
         f"deep_at_{r}" for r in wanted.ranks if r > _BITS
@@ -255,7 +255,7 @@ def _opened(serp: Relation, wanted: Wanted, thresholds: Iterable[str]) -> str:
         "opened": "count(*)",
         "click_events": "sum(r.events)",
         "observed": "sum(r.observed)",
-        "lowest": "max(r.rank)",
+        "deepest": "max(r.rank)",
         "ranked": "count(r.rank)",
         "rr_sum": f"sum({_reciprocal('r.rank')})",
         "inside": f"sum({_flag(f'{inside} OR {unlisted}')})",
@@ -268,7 +268,7 @@ def _opened(serp: Relation, wanted: Wanted, thresholds: Iterable[str]) -> str:
     for t in map(written, wanted.dissatisfied):
         sums[f"dissatisfied_events_{t}"] = f"sum(r.{identifier(f'dissatisfied_events_{t}')})"
     made = {name: f"CAST({total} AS BIGINT)" for name, total in sums.items()}
-    made |= {"first_ms": "min(r.first_ms)", "first_packed": "min(r.first_packed)", "highest": "min(r.rank)"}
+    made |= {"first_ms": "min(r.first_ms)", "first_packed": "min(r.first_packed)", "topmost": "min(r.rank)"}
     for t in thresholds:
         made[f"satisfied_ms_{t}"] = f"min(r.{identifier(f'satisfied_ms_{t}')})"
         made[f"satisfied_last_ms_{t}"] = f"max(r.{identifier(f'satisfied_last_ms_{t}')})"
@@ -380,7 +380,7 @@ def _columns(wanted: Wanted, thresholds: list[str], *, timed: bool, followed: bo
 
 def _of_the_clicks(wanted: Wanted, *, timed: bool) -> Iterator[tuple[str, str]]:
     """Give what was opened on a page."""
-    above = f"CASE WHEN ranks IS NULL THEN lowest - first_rank ELSE {_listed('< lowest')} END"
+    above = f"CASE WHEN ranks IS NULL THEN deepest - first_rank ELSE {_listed('< deepest')} END"
     passed = f"coalesce(greatest({above}, 0), 0)"
     waited = f"{_flag('first_ms >= time_ms')}" if timed else "0"
     yield "opened", "coalesce(opened, 0)"
@@ -389,9 +389,9 @@ def _of_the_clicks(wanted: Wanted, *, timed: bool) -> Iterator[tuple[str, str]]:
     yield "click_events", "coalesce(click_events, 0)"
     yield "observed", "coalesce(observed, 0)"
     yield "first_rr", f"coalesce({_reciprocal(f'(first_packed & {2**_RANK_BITS - 1})')}, 0)"
-    yield "max_rr", f"coalesce({_reciprocal('highest')}, 0)"
+    yield "topmost_rr", f"coalesce({_reciprocal('topmost')}, 0)"
     yield "mean_rr", "coalesce(CAST(round(CAST(rr_sum AS DOUBLE) / nullif(ranked, 0)) AS BIGINT), 0)"
-    yield "lowest", "coalesce(lowest, 0)"
+    yield "deepest", "coalesce(deepest, 0)"
     yield "ranked", _flag("ranked > 0")
     yield "passed", passed
     yield "skipped", f"CASE WHEN ranked > 0 THEN greatest({passed} - (ranked - 1), 0) ELSE 0 END"
@@ -400,7 +400,7 @@ def _of_the_clicks(wanted: Wanted, *, timed: bool) -> Iterator[tuple[str, str]]:
     for k in wanted.cutoffs:
         within = f"coalesce(bit_count(ranks_opened & {2**k - 1}), 0)" if k <= _BITS else f"coalesce(deep_to_{k}, 0)"
         yield f"opened_of_shown_to_{k}", within
-        yield f"clicked_to_{k}", _flag(f"highest <= {k}")
+        yield f"clicked_to_{k}", _flag(f"topmost <= {k}")
     for r in wanted.ranks:
         here = f"(ranks_opened & {2 ** (r - 1)}) <> 0" if r <= _BITS else f"deep_at_{r} > 0"
         yield f"opened_at_{r}", _flag(here)

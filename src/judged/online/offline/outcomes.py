@@ -51,7 +51,7 @@ _ALL = (
             "satisfied_page_{t}", 1, clock=True),
     Outcome("clicked", "a result was opened", "clicked", 1),
     Outcome("first click RR", "1 / rank of the first click, 0 without one", "first_rr", 1),
-    Outcome("best click RR", "1 / rank of the highest result opened, 0 without one", "max_rr", 1),
+    Outcome("best click RR", "1 / rank of the highest result opened, 0 without one", "topmost_rr", 1),
     Outcome("opened", "how many results were opened", "opened", 1, share=False),
     Outcome("abandoned", "nothing was opened", "abandoned", -1),
     Outcome("reformulated", "the next query of the session says it otherwise", "reformulated", -1, clock=True),
