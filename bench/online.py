@@ -23,8 +23,8 @@ DATA = HERE / "data"
 JUDGED, LIMITED, TENTH = "judged", "judged, memory=1GB", "judged, a tenth"
 SAME, PANDAS = "judged, 13 metrics", "pandas, 13 metrics"
 THIRTEEN = (
-    "ImpressionCTR", "PageCTR", "ClicksPerPage", "FirstClickRR", "TopmostClickRR", "SatisfiedClicks", "SatisfiedPageCTR",
-    "Abandonment", "ZeroResults", "AddToCart", "CartsPerClick", "Conversion", "Latency",
+    "ImpressionCTR", "PageCTR", "ClicksPerPage", "FirstClickRR", "TopmostClickRR", "SatisfiedClicks",
+    "SatisfiedPageCTR", "Abandonment", "ZeroResults", "AddToCart", "CartsPerClick", "Conversion", "Latency",
 )  # fmt: skip
 _SECONDS, _GIGABYTES, _RATIO = 20.0, 4.0, 11.0
 _TOLERANCE = 1e-9

@@ -62,7 +62,7 @@ def test_slices_are_columns() -> None:
         lines[7] == "  PageCTR *            38.1% [36.9%, 39.3%]  40.0% [38.0%, 42.0%]             36.2% [34.2%, 38.2%]"
     )
     assert (
-        lines[8] == "  TimeToFirstClick  41.2 s [38.9, 43.6 s]                     –                                –"
+        lines[8] == "  TimeToFirstClick    41.2 s [38.9, 43.6 s]                     –                                –"
     )
     assert max(map(len, scores(sliced=True).text(width=60).splitlines())) <= 60
 

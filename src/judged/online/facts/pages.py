@@ -186,8 +186,8 @@ def page_facts(
     thresholds = tuple(sorted({*wanted.satisfied, settings.success}))
     names = [written(t) for t in thresholds]
     sold = _sold(log, settings)
-    opened = ["opened", "click_events", "observed", "first_ms", "first_packed", "deepest", "topmost", "ranked", "rr_sum",
-              "inside", "ranks_opened"]  # fmt: skip
+    opened = ["opened", "click_events", "observed", "first_ms", "first_packed", "deepest", "topmost", "ranked",
+              "rr_sum", "inside", "ranks_opened"]  # fmt: skip
     opened += [f"deep_to_{k}" for k in wanted.cutoffs if k > _BITS] + [
         f"deep_at_{r}" for r in wanted.ranks if r > _BITS
     ]

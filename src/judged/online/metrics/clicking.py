@@ -99,7 +99,7 @@ METRICS = (
         "answered",
         "reciprocal rank",
         1,
-        "sum of 1 / rank of the topmost result opened (its smallest rank), 0 without a click / pages that were not empty",
+        "sum of 1 / the smallest rank opened on each page, 0 without a click / pages that were not empty",
         PAGE,
         ONCE,
         _ABSOLUTE,
