@@ -60,6 +60,28 @@ class SurvivalCurve:
         reached = np.flatnonzero(self.survival <= 1.0 - probability + 1e-12)
         return float(self.times[reached[0]]) if len(reached) else math.inf
 
+    def mean(self, time: float) -> float:
+        """Give the mean of durations cut at a time, the area below the curve; NaN where it ends above 0 before it.
+
+        >>> kaplan_meier([1, 2, 4], [1, 0, 1], [0, 1, 0]).mean(3)  # 1 + 2/3 + 2/3
+        2.333333333333333
+        """
+        return math.nan if math.isnan(self.at(time)) else float(self._areas(time)[0])
+
+    def mean_influence(self, time: float) -> tuple[Floats, Floats]:
+        """Give what one duration adds to ``mean(time)``, by its length."""
+        # As `influence`, integrated up to `time`: each step counts by the area that lies behind it.
+        beyond = self._areas(time)[1:]
+        left = np.maximum(self.at_risk - self.ended, 1)
+        lasted = np.cumsum(np.diff(self.spread, prepend=0.0) * beyond)
+        return lasted - beyond / left, lasted
+
+    def _areas(self, time: float) -> Floats:
+        """Give the area below the curve up to a time: (J + 1,) from 0, and from each of the durations on."""
+        ends = np.minimum(np.concatenate([[0.0], self.times, [np.inf]]), time)
+        pieces = np.diff(ends) * np.concatenate([[1.0], self.survival])
+        return np.cumsum(pieces[::-1])[::-1].astype(np.float64)
+
     def greenwood(self, time: float) -> float:
         """Give Greenwood's standard error of `at`: right where all durations are independent."""
         step = self._step(time)

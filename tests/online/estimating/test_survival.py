@@ -51,7 +51,8 @@ def row_by_row(columns: dict[str, np.ndarray], at: float | None) -> tuple[float,
     if at is not None:
         return curve.at(time), *curve.interval(time, error, unit.max() + 1, 0.95, effective=effective), error
     low, high = woodruff(0.5, error, unit.max() + 1, 0.95, effective=effective)
-    return time, curve.quantile(low), curve.quantile(high), error
+    ends = curve.quantile(0.5 - error), curve.quantile(0.5 + error)
+    return time, curve.quantile(low), curve.quantile(high), (ends[1] - ends[0]) / 2
 
 
 def numbers(one: SurvivalEstimate) -> list[float]:

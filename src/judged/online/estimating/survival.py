@@ -8,15 +8,15 @@ made of the counts alone. What one adds is rounded to a part in 10 to the 10, so
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
 from judged.errors import InputError
 from judged.online.engine import Relation, identifier
-from judged.stats.ratio import effective_units, woodruff
+from judged.stats.ratio import effective_units, ratio_interval, woodruff
 from judged.stats.survival import SurvivalCurve, clustered_error, kaplan_meier
 
 if TYPE_CHECKING:
@@ -26,13 +26,14 @@ DISTINCT = 200_000
 """Durations, by slice, that are told apart at most: more are rounded up to a grid of 10 ms, or 100, or 1000..."""
 
 _COARSEST = 10**9  # milliseconds: more than ten days
-_PART = 1e10  # influences are counted in such parts of the largest one
-_Times: TypeAlias = Callable[[SurvivalCurve], Sequence[float]]
+_PART = 1e10  # influences are counted in such parts of the largest one of their kind
+_Read: TypeAlias = tuple[float, float, float, float, float]  # time, value, both limits, error
+_Units: TypeAlias = tuple[float, float]  # how many units, and how many effective ones
 
 
 @dataclass(frozen=True)
 class SurvivalEstimate:
-    """The share of visits that last longer than a time, on one slice; or the time itself, for a quantile.
+    """What is read off the curve of one slice: the share of visits that last longer than a time, a mean, or a quantile.
 
     Parameters
     ----------
@@ -41,10 +42,11 @@ class SurvivalEstimate:
     at_ms
         The time. Of a quantile that is not reached: infinite.
     value, low, high
-        The share with its interval; for a quantile, the time in milliseconds with its interval, infinite where the
+        The share with its interval; the mean, or a quantile, in milliseconds with its interval, infinite where the
         curve does not come down so far. NaN where no visit was watched so long, and limits for fewer than two units.
     error
-        Standard error of the share at `at_ms`, over units; for a quantile, of the share that it is the quantile of.
+        Standard error over units; of a quantile half of what lies between the times by which one standard error less
+        and more of the visits have ended.
     units
         How many users (or other units) the interval is made over.
     observed, censored
@@ -66,16 +68,46 @@ class SurvivalEstimate:
 
 
 @dataclass(frozen=True)
-class _Summed:
-    """One slice: its curve, and at each time the sum over units of squared influences."""
+class Reading:
+    """What is read off a curve: the share that lasts longer than a time, the mean up to it, or a quantile.
 
-    slice: str | None
-    curve: SurvivalCurve
-    times: tuple[float, ...]
-    squares: tuple[float, ...]
-    units: int
-    effective: float
-    grid_ms: int
+    Parameters
+    ----------
+    kind
+        As above.
+    at
+        The time in milliseconds; of a quantile the share that has ended by it.
+    """
+
+    kind: Literal["share", "mean", "quantile"]
+    at: float
+
+    def time(self, curve: SurvivalCurve) -> float:
+        """Say where the error is taken: of a quantile at it, or at the last step at which the curve is above 0."""
+        if self.kind != "quantile":
+            return self.at
+        above = curve.times[curve.survival > 0]
+        return min(curve.quantile(self.at), float(above[-1])) if len(above) else 0.0
+
+    def influence(self, curve: SurvivalCurve) -> tuple[Floats, Floats]:
+        """Give what one visit adds, by its length: to a mean, or to the logarithm of the share."""
+        return (curve.mean_influence if self.kind == "mean" else curve.influence)(self.time(curve))
+
+    def estimate(self, curve: SurvivalCurve, squares: float, over: _Units, level: float) -> _Read:
+        """Give time, value, both limits and error out of the sum of squared influences over units."""
+        time, (units, effective) = self.time(curve), over
+        if self.kind == "mean":
+            mean, error = curve.mean(time), clustered_error(1.0, squares, units)
+            ends = ratio_interval(mean / time, error / time, units, level, share=True, effective=effective)
+            return time, mean, ends[0] * time, ends[1] * time, error
+        share = curve.at(time)
+        error = math.nan if math.isnan(share) else clustered_error(share, squares, units)
+        if self.kind == "share":
+            return time, share, *curve.interval(time, error, units, level, effective=effective), error
+        low, high = woodruff(self.at, error, units, level, effective=effective)
+        ends = (math.nan, math.nan) if math.isnan(low) else (curve.quantile(low), curve.quantile(high))
+        quantile = curve.quantile(self.at)
+        return quantile, quantile, *ends, (curve.quantile(self.at + error) - curve.quantile(self.at - error)) / 2
 
 
 def survival_of(
@@ -91,29 +123,15 @@ def survival_of(
 
     Parameters
     ----------
-    clicks
-        One row a visit: `unit`, perhaps `by`, ``dwell_ms`` (how long it lasted, or was watched) and ``ended`` (1: it
-        was seen to end; 0: it was not). Rows in which one of them is null do not count.
+    clicks, by, pooled, unit, level
+        As for `survival_readings`.
     at_ms
         The times in milliseconds. "At least 30 s" is "longer than 29 999 ms".
-    by
-        Column to slice by; None: all rows together.
-    pooled
-        With `by`: give all rows together too, before the slices.
-    unit
-        Column of what is independent.
-    level
-        Of the intervals.
 
     Returns
     -------
     list of SurvivalEstimate
         By slice in order of its values, then time as given. Empty where there are no rows.
-
-    Raises
-    ------
-    InputError
-        If there are more slices than durations are told apart.
 
     Examples
     --------
@@ -124,15 +142,9 @@ def survival_of(
     >>> [(one.at_ms, one.value, one.units) for one in survival_of(visits, at_ms=[10, 25])]
     [(10, 0.75, 3), (25, 0.5, 3)]
     """
-    times = tuple(at_ms)
-    found: list[SurvivalEstimate] = []
-    for one in _summed(clicks, lambda _: times, by=by, unit=unit, exact=times, pooled=pooled):
-        for time, squares in zip(one.times, one.squares, strict=True):
-            value = one.curve.at(time)
-            error = math.nan if math.isnan(value) else clustered_error(value, squares, one.units)
-            limits = one.curve.interval(time, error, one.units, level, effective=one.effective)
-            found.append(_estimate(one, time, value, limits, error))
-    return found
+    wanted = [Reading("share", time) for time in at_ms]
+    found = survival_readings(clicks, wanted, by=by, pooled=pooled, unit=unit, level=level)
+    return [estimate for by_reading in zip(*found, strict=True) for estimate in by_reading]
 
 
 def survival_quantile(
@@ -146,7 +158,7 @@ def survival_quantile(
     Parameters
     ----------
     clicks, by, unit, level
-        As for `survival_of`.
+        As for `survival_readings`.
     probability
         The share that has ended, above 0 and below 1.
 
@@ -163,47 +175,75 @@ def survival_quantile(
     >>> survival_quantile(Engine().register(pyarrow.table(rows)))[0].value
     20.0
     """
-    found: list[SurvivalEstimate] = []
-    for one in _summed(clicks, lambda curve: (_last_above_0(curve, probability),), by=by, unit=unit, exact=()):
-        share = one.curve.at(one.times[0])
-        error = clustered_error(share, one.squares[0], one.units)
-        low, high = woodruff(probability, error, one.units, level, effective=one.effective)
-        limits = (math.nan, math.nan) if math.isnan(low) else (one.curve.quantile(low), one.curve.quantile(high))
-        time = one.curve.quantile(probability)
-        found.append(_estimate(one, time, time, limits, error))
-    return found
+    return survival_readings(clicks, [Reading("quantile", probability)], by=by, unit=unit, level=level)[0]
 
 
-def _last_above_0(curve: SurvivalCurve, probability: float) -> float:
-    """Find where the error of a quantile is taken: at it, or at the last step at which the curve is above 0."""
-    above = curve.times[curve.survival > 0]
-    return min(curve.quantile(probability), float(above[-1])) if len(above) else 0.0
+def survival_readings(
+    clicks: Relation,
+    wanted: Sequence[Reading],
+    *,
+    by: str | None = None,
+    pooled: bool = False,
+    unit: str = "user",
+    level: float = 0.95,
+) -> list[list[SurvivalEstimate]]:
+    """Read shares, means and quantiles off the curves of visits, or of whatever lasts for a while.
 
+    Parameters
+    ----------
+    clicks
+        One row a visit: `unit`, perhaps `by`, ``dwell_ms`` (how long it lasted, or was watched) and ``ended`` (1: it
+        was seen to end; 0: it was not). Rows in which one of them is null do not count.
+    wanted
+        What is read off each curve.
+    by
+        Column to slice by; None: all rows together.
+    pooled
+        With `by`: give all rows together too, before the slices.
+    unit
+        Column of what is independent.
+    level
+        Of the intervals.
 
-def _estimate(one: _Summed, time: float, value: float, limits: tuple[float, float], error: float) -> SurvivalEstimate:
-    ended, censored = int(one.curve.ended.sum()), int(one.curve.censored.sum())
-    return SurvivalEstimate(one.slice, time, value, *limits, error, one.units, ended, censored, one.grid_ms)
+    Returns
+    -------
+    list of list of SurvivalEstimate
+        For each reading, by slice in order of its values. Empty where there are no rows.
 
-
-def _summed(
-    clicks: Relation, times_of: _Times, *, by: str | None, unit: str, exact: Sequence[int], pooled: bool = False
-) -> list[_Summed]:
-    """Count durations, make the curves, and sum influences by unit and slice."""
-    keyed, counted, grid_ms = _counted(clicks, exact, by=by, unit=unit)
+    Raises
+    ------
+    InputError
+        If there are more slices than durations are told apart.
+    """
+    keyed, counted, grid_ms = _counted(clicks, _exact(wanted), by=by, unit=unit)
     curves = _curves(counted)
     if not curves:
-        return []
-    times = [tuple(times_of(curve)) for _, curve in curves]
-    sums = _squares(keyed, curves, times)
-    made = [
-        _Summed(None if by is None else name, curve, wanted, *sums[name], grid_ms)
-        for (name, curve), wanted in zip(curves, times, strict=True)
+        return [[] for _ in wanted]
+    sums = _squares(keyed, curves, wanted)
+    made = [(None if by is None else name, curve, *sums[name]) for name, curve in curves]
+    if pooled and by is not None:
+        together = clicks.engine.query(f"SELECT unit, duration, ended, '' AS slice FROM {keyed}")
+        whole = _pooled(counted)
+        made.insert(0, (None, whole, *_squares(together, [("", whole)], wanted)[""]))
+    return [
+        [
+            SurvivalEstimate(
+                name,
+                *reading.estimate(curve, squares[at], units, level),
+                int(units[0]),
+                int(curve.ended.sum()),
+                int(curve.censored.sum()),
+                grid_ms,
+            )
+            for name, curve, squares, units in made
+        ]
+        for at, reading in enumerate(wanted)
     ]
-    if not pooled or by is None:
-        return made
-    whole = _pooled(counted)
-    together = clicks.engine.query(f"SELECT unit, duration, ended, '' AS slice FROM {keyed}")
-    return [_Summed(None, whole, times[0], *_squares(together, [("", whole)], times[:1])[""], grid_ms), *made]
+
+
+def _exact(wanted: Sequence[Reading]) -> list[int]:
+    """Give the times that durations must not be rounded over."""
+    return [int(one.at) for one in wanted if one.kind == "share"]
 
 
 def _counted(clicks: Relation, exact: Sequence[int], *, by: str | None, unit: str) -> tuple[Relation, Any, int]:
@@ -253,11 +293,11 @@ def _pooled(counted: Any) -> SurvivalCurve:
 
 
 def _squares(
-    keyed: Relation, curves: list[tuple[str, SurvivalCurve]], times: list[tuple[float, ...]]
-) -> dict[str, tuple[tuple[float, ...], int, float]]:
-    """Sum influences by unit; give by slice the sum of their squares at each time, units, and effective ones."""
-    influences, scale = _influences(curves, times)
-    columns = [f"influence_{at}" for at in range(len(times[0]))]
+    keyed: Relation, curves: list[tuple[str, SurvivalCurve]], wanted: Sequence[Reading]
+) -> dict[str, tuple[tuple[float, ...], _Units]]:
+    """Sum influences by unit; give by slice the sum of their squares for each reading, and the units."""
+    influences, scales = _influences(curves, wanted)
+    columns = [f"influence_{at}" for at in range(len(wanted))]
     given = keyed.engine.register(influences)
     sums = ", ".join(f"CAST(sum(i.{name}) AS HUGEINT) AS {name}" for name in columns)
     squares = ", ".join(f"CAST(sum({name} * {name}) AS VARCHAR) AS {name}" for name in columns)
@@ -271,32 +311,29 @@ def _squares(
         GROUP BY slice""")
     return {
         row["slice"]: (
-            tuple(int(row[name]) / scale**2 for name in columns),
-            row["units"],
-            effective_units(row["visits"], row["square"]),
+            tuple(int(row[name]) / scale**2 for name, scale in zip(columns, scales, strict=True)),
+            (row["units"], effective_units(row["visits"], row["square"])),
         )
         for row in found
     }
 
 
-def _influences(curves: list[tuple[str, SurvivalCurve]], times: list[tuple[float, ...]]) -> tuple[Any, float]:
-    """Make a table of what a visit adds to each point of its slice's curve, by its length and whether it ended.
+def _influences(curves: list[tuple[str, SurvivalCurve]], wanted: Sequence[Reading]) -> tuple[Any, list[float]]:
+    """Make a table of what a visit adds to each reading of its slice's curve, by its length and whether it ended.
 
     And in how many parts it is counted.
     """
     import pyarrow as pa
 
-    names: list[str] = []
-    durations: list[np.ndarray] = []
-    values: list[list[Floats]] = [[] for _ in times[0]]
-    for (name, curve), wanted in zip(curves, times, strict=True):
-        names += [name] * (2 * len(curve.times))
-        durations += [curve.times, curve.times]
-        for at, time in enumerate(wanted):
-            values[at] += curve.influence(time)
+    names = [name for name, curve in curves for _ in range(2 * len(curve.times))]
+    durations = np.concatenate([np.tile(curve.times, 2) for _, curve in curves])
     ended = np.concatenate([np.repeat([1, 0], len(curve.times)) for _, curve in curves])
-    made = {"slice": pa.array(names, pa.string()), "duration": np.concatenate(durations), "ended": ended}
-    joined = [np.concatenate(value) for value in values]
-    scale = _PART / max(max((float(np.abs(value).max(initial=0.0)) for value in joined), default=0.0), 1e-12)
-    made |= {f"influence_{at}": np.round(value * scale).astype(np.int64) for at, value in enumerate(joined)}
-    return pa.table(made), scale
+    made = {"slice": pa.array(names, pa.string()), "duration": durations, "ended": ended}
+    values = [np.concatenate([part for _, curve in curves for part in one.influence(curve)]) for one in wanted]
+    largest = dict.fromkeys((one.kind for one in wanted), 1e-12)
+    for one, column in zip(wanted, values, strict=True):
+        largest[one.kind] = max(largest[one.kind], float(np.abs(column).max(initial=0.0)))
+    scales = [_PART / largest[one.kind] for one in wanted]
+    for at, (column, scale) in enumerate(zip(values, scales, strict=True)):
+        made[f"influence_{at}"] = np.round(column * scale).astype(np.int64)
+    return pa.table(made), scales
