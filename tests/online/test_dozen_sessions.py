@@ -28,6 +28,9 @@ COUNTED = {
     "TopmostClickRR": (1 + 1 / 2 + 1 + 1 / 12 + 1 + 1 + 1 / 2 + 1 / 2 + 1 + 1 + 1, 20),
     "MeanRR": ((1 + 1 / 3) / 2 + 1 / 2 + 5 / 8 + 1 / 12 + 1 + 1 + 1 / 2 + (1 / 5 + 1 / 2 + 1 / 9) / 3 + 3, 20),
     "DeepestClickRank": (3 + 2 + 4 + 12 + 1 + 1 + 2 + 9 + 1 + 1 + 1, 11),
+    "MeanClickRank": (4 + 2 + 5 + 12 + 1 + 1 + 2 + 16 + 1 + 1 + 1, 15),
+    "LastClickAtRank(r=1)": (5, 7),  # pages 9, 11, 17, 18, 19; pages 0 and 4 go on to ranks 3 and 4
+    "LastClickAtRank(r=2)": (2, 3),  # pages 1, 14; page 16 goes on to rank 9
     "SkipRate": (1 + 1 + 2 + 1 + 1 + 6, 2 + 1 + 3 + 1 + 1 + 8),  # page 6: rank 11 above rank 12
     "TimeToFirstClick": (5 + 5 + 2 + 10 + 5 + 10 + 3 + 10 + 5 + 2, 10),  # page 14's click is before the page
     "SessionCTR": (9, 12),
@@ -41,6 +44,12 @@ COUNTED = {
     "BadAbandonment": (7, 22),
     "GoodAbandonment": (1, 22),  # something was copied from page 2
     "UnknownAbandonment": (1, 22),  # page 8: later something else, which succeeded
+    "BadAbandonment(look=4)": (6, 22),
+    "GoodAbandonment(look=4)": (2, 22),  # and page 21, hovered over after 4 seconds
+    "GoodAbandonment(look=4.5)": (1, 22),
+    "UnknownAbandonment(look=4)": (1, 22),
+    "ExitRate": (5, 22),  # 7, 13, 15, 20, 21; page 2 was copied from, page 12 led to a purchase
+    "SecondPageRate": (1, 21),  # of page 5
     "Reformulation": (6, 20),  # 0, 3, 5, 14, 16, 19; page 6 is no first page, page 10 is asked again
     "SpecialiseReformulation": (3, 20),
     "GeneraliseReformulation": (1, 20),
@@ -52,6 +61,13 @@ COUNTED = {
     "CartsPerClick": (1, 16),
     "Conversion": (2, 22),  # G's purchase comes too late
     "RevenuePerSearch": (80, 22),
+    "OrderValue": (80, 2),
+    "RevenuePerSession": (80, 12),
+    "RevenuePerUser": (80, 8),
+    "PositiveFeedback": (2, 3),
+    "MeanRating": (4 + 2.5, 2),
+    "FilterUse": (1, 22),
+    "SuggestionUse": (1, 2),  # of pages 0 and 5
     "SessionSuccess": (6, 12),
     "QueriesPerSuccess": (1 + 2 + 2 + 1 + 1 + 1, 6),
     "TimeToSuccess": (25 + 15 + 405 + 9 + 31 + 5, 6),
@@ -68,13 +84,26 @@ DESKTOP = {  # sessions 0, 1, 4, 5, 8, 9, 10: pages 0 to 2, 8 to 12, 16 to 20
     "QueriesPerSession": (12, 7),
     "AddToCart": (1, 13),
     "SatisfiedClicks": (6, 11),
+    "RevenuePerUser": (50, 6),
+}
+CURVES = {  # three visits are censored at once; 13 are left: 1, 1, 5, 5, 8, 20, 20, 27, 45, 45, (60), 69, (3995)
+    "DwellOver": 5 / 13,
+    "DwellTime(t=60)": (1 * 13 + 4 * 11 + 3 * 9 + 12 * 8 + 7 * 6 + 18 * 5 + 15 * 3) / 13,
+    "DwellTime": (357 + 9 * 3 + 231 * 3 / 2) / 13,
+    "DwellTime(q=0.5)": 20,  # 7 of 13
+    "DwellTime(q=0.75)": 45,  # 10 of 13
+    "ReturnRate(d=0.997)": 1 / 8,  # H after 86,100 seconds
+    "ReturnRate(d=1)": 4 / 8,  # A, B, and E after a day to the millisecond; nobody was lost sight of so soon
+    "ReturnRate(d=2)": 4 / 8,  # G was, by the end of the log
 }
 
 
 @pytest.fixture(scope="module")
 def scores() -> OnlineScores:
     log = typed_log(*pages_and_events())
-    return online_metrics(log, [*COUNTED, *QUANTILES, "DwellOver"], by="device")
+    return online_metrics(
+        log, [*COUNTED, *QUANTILES, *CURVES, "Revenue", "DwellTime(q=0.9)", "ReturnRate"], by="device"
+    )
 
 
 @pytest.mark.parametrize("name", COUNTED)
@@ -97,9 +126,28 @@ def test_quantiles(scores: OnlineScores, name: str) -> None:
     assert scores.value(name) == pytest.approx(QUANTILES[name], rel=1e-12)
 
 
-def test_kaplan_meier(scores: OnlineScores) -> None:
-    """Three visits are censored at once and leave 13 at risk; 8 of them end before 30 s, none is censored there."""
-    assert scores.value("DwellOver") == pytest.approx(5 / 13, rel=1e-12)
+@pytest.mark.parametrize("name", CURVES)
+def test_kaplan_meier(scores: OnlineScores, name: str) -> None:
+    assert scores.value(name) == pytest.approx(CURVES[name], rel=1e-12)
+
+
+def test_a_curve_says_nothing_beyond_what_was_watched(scores: OnlineScores) -> None:
+    assert math.isnan(scores.value("DwellTime(q=0.9)"))
+    assert math.isnan(scores.value("ReturnRate"))  # nobody could have come back after 7 days and been seen
+
+
+def test_users_come_back_on_the_slice_of_their_first_page(scores: OnlineScores) -> None:
+    """A and H of A, C, D, F, G and H; the error is that of a share of six independent users."""
+    found = scores.of("ReturnRate(d=1)", "desktop")
+    assert (found.value, found.units) == (pytest.approx(2 / 6), 6)
+    assert found.error == pytest.approx(math.sqrt(2 / 6 * 4 / 6 / 6 * 6 / 5), rel=1e-9)
+    assert found.low < found.value < found.high
+
+
+def test_a_total_is_the_mean_of_users_times_as_many(scores: OnlineScores) -> None:
+    total, mean = scores.of("Revenue"), scores.of("RevenuePerUser")
+    assert (total.value, total.denominator) == (80, 8)
+    assert [total.low, total.high, total.error] == pytest.approx([8 * one for one in (mean.low, mean.high, mean.error)])
 
 
 def test_ranks_stand_beside(scores: OnlineScores) -> None:

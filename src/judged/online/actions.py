@@ -1,4 +1,4 @@
-"""What the names of actions mean: the ones that logs use, as the ten that metrics know."""
+"""What the names of actions mean: the ones that logs use, as those that metrics know."""
 
 from __future__ import annotations
 
@@ -24,6 +24,10 @@ NAMES = {
     "add_to_cart": "add_to_cart addtocart add_to_basket cart_add atc",
     "purchase": "purchase buy order transaction order_placed",
     "copy": "copy copy_text text_copy",
+    "scroll": "scroll page_scroll scroll_depth",
+    "like": "like thumbs_up thumb_up upvote",
+    "dislike": "dislike thumbs_down thumb_down downvote",
+    "rating": "rating rate star_rating",
     "search": "search on_search query view_search_results search_result_page searchresultpage site_search",
 }
 """Names by what they mean. "view" is missing on purpose: it is an impression here and an opened product there."""

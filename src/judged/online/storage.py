@@ -17,7 +17,7 @@ from judged.online.tables import EVENT, SERP, SESSION, SHOWN
 if TYPE_CHECKING:
     from judged.online.engine import Engine, Relation
 
-VERSION = 2
+VERSION = 3
 """Of the layout of the folder: a later one may not be understood by an earlier judged."""
 
 ABOUT = "log.json"

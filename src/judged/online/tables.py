@@ -50,6 +50,7 @@ SERP = (
         "nothing was found: by n_total, or else n_returned; null where neither is logged",
     ),
     Column("rescued", "boolean", True, "what is shown answers a changed query, since the typed one found nothing"),
+    Column("suggested", "boolean", True, "the text was taken from a suggestion; null where that is not logged"),
     Column("latency_ms", "float64", True, "how long the engine took"),
     Column("experiment", "string", True, "name of the experiment"),
     Column("variant", "string", True, "arm of the experiment"),
@@ -79,7 +80,7 @@ EVENT = (
     Column("object_id", "string", True, "what it was done to"),
     Column("rank", "int32", True, "rank of that on the page, from 1; null where it is not known"),
     Column("dwell_ms", "int64", True, "how long the visit lasted, where the log says so itself"),
-    Column("value", "float64", True, "money, of a purchase or a product put into the cart"),
+    Column("value", "float64", True, "money, of a purchase or a product put into the cart; points of a rating"),
 )
 """One row an event."""
 
@@ -104,6 +105,10 @@ ACTIONS = (
     "add_to_cart",
     "purchase",
     "copy",  # something was copied from the result page: an answer without a click
+    "scroll",  # the result page was scrolled
+    "like",  # a thumb up: for the page, or a result of it
+    "dislike",  # a thumb down
+    "rating",  # stars or points, as the value
     "search",  # the page itself, as the front end logs it
     "other",  # anything else: kept, and never counted as one of the above
 )

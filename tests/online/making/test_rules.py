@@ -237,7 +237,7 @@ def test_what_a_log_can_tell() -> None:
     assert made([query("1", hits=None, n_total=0)]).has == {"zero_results", "sessions", "queries", "users"}
     events = [event("1", "click", 1, "a"), event("1", "purchase", 2, "a", value=3.0), event("1", "copy", 3)]
     assert made([query("1", latency_ms=3.0, rescued=False)], events).has == {
-        "shown", "clicks", "dwell", "zero_results", "purchases", "values", "copies", "latency", "rescues", "sessions",
+        "shown", "clicks", "dwell", "zero_results", "purchases", "values", "reading", "latency", "rescues", "sessions",
         "queries", "users", "ranks", "unclicked",
     }  # fmt: skip
     assert "dwell" not in made([query("1")], events, has_time=False).has

@@ -118,8 +118,8 @@ def test_every_row_has_a_place(queries: list[Any], events: list[Any], has_time: 
             name: column.null_count for name, column in zip(table.columns, table.to_arrow().columns, strict=True)
         }
         nullable = {"application", "query", "query_norm", "language", "device", "n_total", "n_returned", "zero_results",
-                    "rescued", "latency_ms", "experiment", "variant", "assign_p", "ranker", "trace_id", "team", "ranks",
-                    "propensity",
+                    "rescued", "suggested", "latency_ms", "experiment", "variant", "assign_p", "ranker", "trace_id",
+                    "team", "ranks", "propensity",
                     "seen", "object_id", "rank", "dwell_ms", "value", "session_id", "user_id"}  # fmt: skip
         if "event" in table.columns:
             nullable |= {"serp"}

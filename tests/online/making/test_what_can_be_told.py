@@ -56,11 +56,24 @@ def test_ranks_of_clicks_are_told_where_a_click_has_one() -> None:
     assert not lacking(made([query("1")], [event("1", "click", 1, "a")]), "PageCTR@3")
 
 
-def test_an_answer_without_a_click_is_told_by_copies_alone() -> None:
+@pytest.mark.parametrize("action", ["copy", "hover", "page_scroll"])
+def test_an_answer_without_a_click_is_told_by_what_shows_that_it_is_read(action: str) -> None:
     pages = [query("1"), query("2", 60)]
     assert "copies" in lacking(made(pages, [event("1", "click", 1, "a")]), "GoodAbandonment")
-    copied = made(pages, [event("1", "click", 1, "a"), event("2", "copy", 61)])
-    assert not lacking(copied, "GoodAbandonment")
+    read = made(pages, [event("1", "click", 1, "a"), event("2", action, 61)])
+    assert not lacking(read, "GoodAbandonment")
+
+
+def test_feedback_filters_suggestions_and_further_pages_are_told_where_they_are_logged() -> None:
+    names = ("PositiveFeedback", "MeanRating", "FilterUse", "SuggestionUse", "SecondPageRate")
+    plain = made([query("1"), query("2", 60)], [event("1", "click", 1, "a"), event("1", "rating", 2)])
+    assert [bool(lacking(plain, name)) for name in names] == [True] * 5
+    pages = [query("1", suggested=False), query("2", 60, filtered=True), query("3", 70, page=2)]
+    done = [event("1", "thumbs_down", 1), event("2", "star_rating", 61, value=3.0)]
+    log = made(pages, done)
+    assert not any(lacking(log, name) for name in names)
+    scores = online_metrics(log, names)
+    assert [scores.value(name) for name in names] == [0, 3, 1 / 3, 0, 1 / 2]
 
 
 def test_where_no_session_has_a_second_page_nothing_is_worded_anew() -> None:

@@ -40,6 +40,7 @@ QUERY = {
     "teams": ["A", "B", "A"],
     "propensities": [0.5, 0.25, 1.0],
     "rescued": False,
+    "suggested": True,
     "latency_ms": 12.5,
     "experiment": "e1",
     "variant": "B",

@@ -38,6 +38,7 @@ QUERIES: list[dict[str, Any]] = [
             "language": "de",
             "device": "mobile",
             "rescued": False,
+            "suggested": True,
             "bot": False,
             "ranker": "bm25",
             "trace_id": "t1",

@@ -21,9 +21,10 @@ from judged.online.estimating.sums import (
 )
 from judged.online.estimating.withheld import not_measured, not_there, taken_as_users, tellable
 from judged.online.facts.clicks import click_facts
+from judged.online.facts.columns import need_the_next_query
 from judged.online.facts.next_query import begin_next_queries
-from judged.online.facts.pages import PageFacts, Wanted, need_the_next_query, page_facts
-from judged.online.facts.sessions import OF_PAGES
+from judged.online.facts.pages import PageFacts, page_facts
+from judged.online.facts.sessions import of_pages
 from judged.online.facts.settings import FactSettings
 from judged.online.findings import doubts
 from judged.online.metrics.metric import OnlineMetric
@@ -70,6 +71,7 @@ class _Facts:
 class _Asked:
     """What a call asks for, and the tables that it is made of."""
 
+    log: InteractionLog
     metrics: tuple[OnlineMetric, ...]
     clicks: Relation
     pages: PageFacts
@@ -79,8 +81,8 @@ class _Asked:
     sliced: bool
     interval: _Interval
 
-    def of(self, kind: str, *, sessions: bool = False) -> list[OnlineMetric]:
-        return [one for one in self.metrics if one.kind == kind and is_of_sessions(one) == sessions]
+    def of(self, *kinds: str, sessions: bool = False) -> list[OnlineMetric]:
+        return [one for one in self.metrics if one.kind in kinds and is_of_sessions(one) == sessions]
 
 
 def online_metrics(
@@ -185,16 +187,28 @@ def _prepared(facts: _Facts, told: Sequence[OnlineMetric], interval: _Interval, 
     progress("clicks", 0.05)
     clicks = click_facts(log)
     progress("pages", 0.2)
-    wide = _wanted(metrics, facts.settings)
     cut = slices.table if slices is not None else None
-    pages = page_facts(log, clicks, wide, facts.settings, followed=facts.followed, slices=cut)
+    successes = sorted(
+        {float(one.parameters["t"] or 0) for one in metrics if is_of_sessions(one) and "t" in one.parameters}
+    )
+    columns = _of_pages(metrics)
+    pages = page_facts(log, clicks, columns, facts.settings, successes=successes, followed=facts.followed, slices=cut)
     most, counts = _most_pages(log, interval.unit), _counts(log)
     progress("users", 0.6)
-    return _Asked(metrics, clicks, pages, most, counts, wide.satisfied, slices is not None, interval)
+    return _Asked(log, metrics, clicks, pages, most, counts, tuple(successes), slices is not None, interval)
 
 
 def _hang_on_the_next_query(metrics: Sequence[OnlineMetric]) -> bool:
-    return any(is_of_sessions(one) or need_the_next_query(one.columns()) for one in metrics)
+    return need_the_next_query(_of_pages(metrics))
+
+
+def _of_pages(metrics: Sequence[OnlineMetric]) -> list[str]:
+    """Name the facts of pages that metrics are made of."""
+    ratios_of = {True: set[str](), False: {"page"}}
+    for one in metrics:
+        if one.kind in {"ratio", "total", "quantile"}:
+            ratios_of[is_of_sessions(one)].update(one.columns())
+    return sorted({*ratios_of[False], *of_pages(ratios_of[True])})
 
 
 def _silent(_text: str, _share: float | None) -> None:
@@ -214,20 +228,6 @@ def _check(unit: str, level: float, interval: str, resamples: int, settings: obj
         raise InputError(f"settings is {settings!r:.60}", fix="give FactSettings(...)")
 
 
-def _wanted(metrics: Sequence[OnlineMetric], settings: FactSettings) -> Wanted:
-    """Collect cutoffs, ranks and thresholds of the metrics."""
-    given = {name: {one.parameters[name] for one in metrics if one.parameters.get(name) is not None} for name in "krt"}
-    times = [(one, float(one.parameters["t"] or 0)) for one in metrics if "t" in one.parameters and one.kind == "ratio"]
-    short = {t for one, t in times if one.numerator.startswith("dissatisfied")}
-    long = {t for one, t in times if not one.numerator.startswith("dissatisfied")}
-    return Wanted(
-        cutoffs=tuple(sorted(int(k or 0) for k in given["k"])),
-        ranks=tuple(sorted(int(r or 0) for r in given["r"])),
-        satisfied=tuple(sorted({*long, settings.success})),
-        dissatisfied=tuple(sorted(short)),
-    )
-
-
 def _estimates(asked: _Asked, slices: Relation | None) -> dict[str, list[OnlineEstimate]]:
     """Estimate everything, by the name of the metric; pages by slice stand under `_SIZES`."""
     page_metrics = asked.of("ratio")
@@ -240,7 +240,7 @@ def _estimates(asked: _Asked, slices: Relation | None) -> dict[str, list[OnlineE
     of_quantiles = asked.of("quantile")
     timed = asked.pages.select({name for one in of_quantiles for name in one.columns()})
     found += quantiles(timed, of_quantiles, unit, level, sliced=asked.sliced)
-    found += _survivals(asked, slices)
+    found += _lifetimes(asked, slices)
     grouped: dict[str, list[OnlineEstimate]] = {_SIZES: _sizes(sums, asked)}
     for one in found:
         grouped.setdefault(str(one.metric), []).append(one)
@@ -249,10 +249,10 @@ def _estimates(asked: _Asked, slices: Relation | None) -> dict[str, list[OnlineE
 
 def _of_sessions(asked: _Asked) -> list[OnlineEstimate]:
     """Estimate ratios of facts of sessions, over all of them, and by slice."""
-    metrics, unit = asked.of("ratio", sessions=True), asked.interval.unit
+    metrics, unit = asked.of("ratio", "total", sessions=True), asked.interval.unit
     if not metrics:
         return []
-    pages = asked.pages.select(OF_PAGES)
+    pages = asked.pages.select(of_pages({name for one in metrics for name in one.columns()}))
     sums = session_sums(pages, metrics, asked.thresholds, unit, sliced=asked.sliced)
     if not asked.sliced:
         return _ratios(sums, metrics, asked)
@@ -264,29 +264,37 @@ def _of_sessions(asked: _Asked) -> list[OnlineEstimate]:
 
 
 def _ratios(sums: UnitSums, metrics: Sequence[OnlineMetric], asked: _Asked) -> list[OnlineEstimate]:
-    """Estimate ratios by the delta method, or draw units anew."""
+    """Estimate ratios and totals by the delta method, or draw units anew."""
     found = ratios(sums, metrics, asked.interval.level)
-    if asked.interval.resampling is None:
-        return found
-    from judged.online.estimating.resampled import with_bootstrap
+    if asked.interval.resampling is not None:
+        from judged.online.estimating.resampled import with_bootstrap
 
-    resamples, seed = asked.interval.resampling
-    return with_bootstrap(found, sums, asked.interval.level, resamples=resamples, seed=seed)
+        resamples, seed = asked.interval.resampling
+        found = with_bootstrap(found, sums, asked.interval.level, resamples=resamples, seed=seed)
+    return [_total(one) if one.metric.kind == "total" else one for one in found]
 
 
-def _survivals(asked: _Asked, slices: Relation | None) -> list[OnlineEstimate]:
-    """Read metrics off the Kaplan-Meier curve of visits."""
-    metrics = asked.of("survival")
-    if not metrics:
+def _total(one: OnlineEstimate) -> OnlineEstimate:
+    """Make the sum of what is a ratio to the units: as many of them taken for granted."""
+    n = one.denominator
+    return replace(one, value=one.numerator, low=one.low * n, high=one.high * n, error=one.error * n)
+
+
+def _lifetimes(asked: _Asked, slices: Relation | None) -> list[OnlineEstimate]:
+    """Read metrics off the Kaplan-Meier curves of visits, and of how long users stay away."""
+    of_visits = asked.of("survival", "survival mean", "survival quantile")
+    of_users = asked.of("survival", sessions=True)
+    if not of_visits and not of_users:
         return []
-    from judged.online.estimating.visits import share_of_longer_visits
+    from judged.online.estimating.lifetimes import absences, read_off, visits
 
-    sliced = asked.clicks
-    if slices is not None:
-        sliced = sliced.engine.query(f"SELECT c.*, s.slice FROM {sliced} AS c JOIN {slices} AS s ON s.serp = c.serp")
-    return share_of_longer_visits(
-        sliced, metrics, unit=asked.interval.unit, level=asked.interval.level, sliced=slices is not None
-    )
+    level, sliced = asked.interval.level, slices is not None
+    found = list[OnlineEstimate]()
+    if of_visits:
+        found += read_off(visits(asked.clicks, slices), of_visits, unit=asked.interval.unit, level=level, sliced=sliced)
+    if of_users:
+        found += read_off(absences(asked.log, slices), of_users, unit="user", level=level, sliced=sliced)
+    return found
 
 
 def _sizes(sums: UnitSums, asked: _Asked) -> list[OnlineEstimate]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _BOUNDED = ("share", "reciprocal rank")  # every row lies between 0 and 1
 _COUNTS = ("count", "rank")
+_SIGNED = ("money", "rating")  # money can be given back, and ratings below 0
 
 
 def ratios(sums: UnitSums, metrics: Sequence[OnlineMetric], level: float) -> list[OnlineEstimate]:
@@ -89,8 +90,10 @@ def _estimates(
     with np.errstate(divide="ignore", invalid="ignore"):
         values, effective = np.where(d != 0, n / d, np.nan), d**2 / dd
     share, counted = np.array(metric.unit in _BOUNDED), np.array(metric.unit in _COUNTS)
-    low, high = ratio_intervals(values, errors, units, effective, level, share=share, counted=counted)
-    low = low if metric.unit == "money" else np.maximum(low, 0.0)  # only money can be given back
+    low, high = ratio_intervals(
+        values, errors, units, effective, level, share=share, counted=counted, signed=metric.unit == "rating"
+    )
+    low = low if metric.unit in _SIGNED else np.maximum(low, 0.0)
     return [
         OnlineEstimate(
             metric=metric,

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from judged.online.engine import Relation, identifier
 from judged.online.estimating.packing import Packing, packing_of
-from judged.online.facts.pages import SCALES, PageFacts, is_flag
+from judged.online.facts.columns import SCALES, is_flag
+from judged.online.facts.pages import PageFacts
 from judged.online.facts.sessions import session_facts
 from judged.online.metrics.metric import OnlineMetric
 
@@ -85,7 +86,7 @@ def session_sums(
     table = pages.engine.keep(
         f"""
         SELECT {keys}, CAST(sum(session_count) AS BIGINT) AS n_sessions, 1 AS n_users{sums}
-        FROM {session_facts(pages, thresholds, sliced=sliced)} GROUP BY {keys}""",
+        FROM {session_facts(pages, names, thresholds, sliced=sliced)} GROUP BY {keys}""",
         "sums",
     )
     return UnitSums(table, sliced)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -25,7 +26,7 @@ def tellable(
     wanted: Sequence[OnlineMetric], log: InteractionLog, unit: str
 ) -> tuple[tuple[OnlineMetric, ...], tuple[tuple[OnlineMetric, str], ...]]:
     """Part the metrics that this log can tell from those that it cannot, with the reason."""
-    has = log.has | ({"clock"} if log.has_time else frozenset())
+    has = log.has | ({"clock"} if log.has_time else set()) | ({"dates"} if log.has_time and log.dated else set())
     reasons = {one: missing(one, has) or _unfit(one, unit) for one in wanted}
     told = tuple(one for one in wanted if not reasons[one])
     return told, tuple((one, why) for one, why in reasons.items() if why)
@@ -38,7 +39,11 @@ def _unfit(metric: OnlineMetric, unit: str) -> str:
 def not_there(told: Sequence[OnlineMetric], found: _Found) -> dict[OnlineMetric, str]:
     """Find what nobody asked for and this log has nothing of."""
     empty = [one for one in told if all(each.denominator == 0 for each in found.get(str(one), ()))]
-    return dict.fromkeys(empty, "the log has nothing that it could be counted of")
+    short = [one for one in told if all(math.isnan(each.value) for each in found.get(str(one), ()))]
+    return {
+        **dict.fromkeys(short, "nothing of it was watched for so long"),
+        **dict.fromkeys(empty, "the log has nothing that it could be counted of"),
+    }
 
 
 def not_measured(told: Sequence[OnlineMetric], found: _Found) -> dict[OnlineMetric, str]:

@@ -36,8 +36,11 @@ SELECT count(*) AS read, count(*) FILTER (rule_no = 0) AS kept,
     count(*) FILTER (rule_no = 0 AND link = 1 AND action = 'hover') AS hovers,
     count(*) FILTER (rule_no = 0 AND action = 'add_to_cart') AS carts,
     count(*) FILTER (rule_no = 0 AND action = 'purchase') AS purchases,
-    count(*) FILTER (rule_no = 0 AND link = 1 AND action = 'copy') AS copies,
-    count(*) FILTER (rule_no = 0 AND $valued) AS "values", count(*) FILTER (rule_no = 0 AND $dwelling) AS dwelling
+    count(*) FILTER (rule_no = 0 AND link = 1 AND action IN ('copy', 'hover', 'scroll')) AS reading,
+    count(*) FILTER (rule_no = 0 AND link = 1 AND action IN ('like', 'dislike')) AS thumbs,
+    count(*) FILTER (rule_no = 0 AND link = 1 AND action = 'rating' AND $has_value) AS ratings,
+    count(*) FILTER (rule_no = 0 AND action = 'purchase' AND $has_value) AS "values",
+    count(*) FILTER (rule_no = 0 AND $dwelling) AS dwelling
 FROM $act
 """
 
@@ -112,9 +115,9 @@ def _more_of_queries(work: Work, rule: str) -> str:
 
 def event_findings(work: Work, seen: Peek, nobodies: int) -> tuple[Account, dict[str, int], Iterator[LogFinding]]:
     """Count the rules of the events; in the middle, what else was counted."""
-    valued = "action = 'purchase' AND value IS NOT NULL" if "value" in seen.extras else "false"
+    has_value = "value IS NOT NULL" if "value" in seen.extras else "false"
     dwelling = "link = 1 AND action = 'click' AND dwell_ms IS NOT NULL" if "dwell_ms" in seen.extras else "false"
-    counts = {name: int(value) for name, value in work.one(_EVENTS, valued=valued, dwelling=dwelling).items()}
+    counts = {name: int(value) for name, value in work.one(_EVENTS, has_value=has_value, dwelling=dwelling).items()}
     out = {rule: int(n) for rule, n in work.run("SELECT rule_no, count(*) FROM $act GROUP BY rule_no")}
     by_rule = {name: out.get(at, 0) for at, name in enumerate(events.RULES) if at}
     account = Account("event", counts["read"], counts["kept"], _excluded(by_rule))

@@ -47,7 +47,7 @@ FROM (SELECT {KEY} AS serp, query_id, {hashed("query_id")} AS named, nullif(sess
     first_rank IS NULL AND ranks IS NULL AND page IS NULL AS unplaced,
     {_SENT}::INTEGER AS n_returned,
     list_transform(hit_ids, lambda one: CASE WHEN one IS NOT NULL THEN (hash(one) & 4294967295)::UINTEGER END) AS hits,
-    rescued, latency_ms, experiment,
+    rescued, suggested, latency_ms, experiment,
     variant, assign_p, ranker, trace_id, {SCRIPTED} AS bot$attributes,
     (CASE WHEN query_id IS NULL OR query_id = '' THEN {_NO_ID} WHEN time_ms IS NULL AND $timed THEN {_ODD_TIME}
         WHEN time_ms > $future AND $timed THEN {_FUTURE} WHEN size = 0 THEN {_FACET} ELSE 0 END)::TINYINT AS rule_no

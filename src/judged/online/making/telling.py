@@ -29,7 +29,12 @@ FAMILIES = {
     "queries": "what was typed: reformulation, queries by session",
     "users": "who asked: sessions of a user",
     "rescues": "queries that were changed since nothing was found",
-    "copies": "answers that are copied without a click",
+    "reading": "copies, hovers, scrolling: answers that are read without a click",
+    "second_pages": "pages behind the first: turning the page",
+    "filters": "filters: how often they are set",
+    "suggestions": "which queries were suggestions",
+    "thumbs": "thumbs up and down: share that is positive",
+    "ratings": "ratings: their mean",
 }
 """What a log may tell, and which metrics need it."""
 
@@ -41,6 +46,8 @@ def abilities(work: Work, counts: Mapping[str, int]) -> frozenset[str]:
         SELECT bool_or(n_returned IS NOT NULL) AS shown,
             bool_or(n_total IS NOT NULL OR ($empty_told AND n_returned IS NOT NULL)) AS zero_results,
             bool_or(latency_ms IS NOT NULL) AS latency, bool_or(rescued IS NOT NULL) AS rescues,
+            bool_or(suggested IS NOT NULL) AS suggestions, bool_or(filtered) AS filters,
+            bool_or(page > 1) AS second_pages,
             bool_or(query IS NOT NULL) AS queries,
             count(*) FILTER (own_user IS NULL) <= $nobodies * count(*) AND count(own_user) > 0 AS users,
             bool_or(own_user IS NOT NULL OR own_session IS NOT NULL) AS sessions,

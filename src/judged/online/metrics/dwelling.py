@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from judged.online.metrics.metric import OnlineMetric
-from judged.online.metrics.words import ONCE, PAGE, POSITION, SATISFIED
+from judged.online.metrics.words import FOX, ONCE, PAGE, POSITION, SATISFIED
 
 _VISIT = "from a click to the next sign of the user on the result pages of the session, or to the last heartbeat"
-_FOX = "Fox, Karnawat, Mydland, Dumais and White, Evaluating implicit measures to improve web search (TOIS 2005)"
 _THRESHOLD = "What is long enough depends on the task: look at the threshold curve before trusting one value."
 
 METRICS = (
@@ -21,7 +20,7 @@ METRICS = (
         f"satisfied clicks / clicks; {SATISFIED}",
         _VISIT,
         "clicks that name the page",
-        _FOX,
+        FOX,
         f"A user who gives up after a click counts as satisfied. {_THRESHOLD}",
         parameters={"t": 30.0},
         needs=("clicks", "dwell"),
@@ -53,7 +52,7 @@ METRICS = (
         f"pages with at least one satisfied click / pages that were not empty; {SATISFIED}",
         _VISIT,
         ONCE,
-        _FOX,
+        FOX,
         f"{_THRESHOLD} {POSITION}",
         parameters={"t": 30.0},
         needs=("clicks", "unclicked", "dwell"),
@@ -76,6 +75,26 @@ METRICS = (
         parameters={"t": 30.0},
         needs=("clicks", "dwell"),
         kind="survival",
+    ),
+    OnlineMetric(
+        "DwellTime",
+        "How long visits last",
+        "click",
+        "dwell_ms",
+        "ended",
+        "seconds",
+        0,
+        "mean of min(dwell, t): the area below the Kaplan-Meier curve of visits up to t seconds; with q: the time by "
+        "which a share q of them has ended by that curve, whatever t is",
+        _VISIT,
+        "clicks that name the page",
+        "Liu, White and Dumais, Understanding web browsing behaviors through Weibull analysis of dwell time (SIGIR "
+        "2010); Irwin, The standard error of an estimate of expectation of life (J. Hygiene 1949): restricted mean",
+        "Visits that nobody saw end are taken to be like those that went on as long, and those beyond t count as t, so "
+        "that means of different t are different numbers. Long is good for an article and bad for a form.",
+        parameters={"t": 300.0, "q": None},
+        needs=("clicks", "dwell"),
+        kind="survival mean",
     ),
     OnlineMetric(
         "ObservedVisits",

@@ -6,17 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
-Row: TypeAlias = Literal["page", "query", "click", "session", "user"]
-Kind: TypeAlias = Literal["ratio", "quantile", "survival"]
-Unit: TypeAlias = Literal["share", "count", "seconds", "rank", "reciprocal rank", "money"]
+Row: TypeAlias = Literal["page", "query", "click", "session", "user", "purchase", "rating"]
+Kind: TypeAlias = Literal["ratio", "total", "quantile", "survival", "survival mean", "survival quantile"]
+Unit: TypeAlias = Literal["share", "count", "seconds", "rank", "reciprocal rank", "money", "rating"]
+_QUANTILE: dict[Kind, Kind] = {"ratio": "quantile", "survival mean": "survival quantile"}
 
 
 @dataclass(frozen=True)
 class OnlineMetric:
     """A metric: what is counted, of what, over which rows, and when it misleads.
 
-    Its value is ``sum(numerator) / sum(denominator)`` over the rows (kind ``ratio``), a quantile of the numerator over
-    rows whose denominator is not 0 (``quantile``), or a value of the Kaplan-Meier curve (``survival``).
+    Its value is ``sum(numerator) / sum(denominator)`` over the rows (kind ``ratio``), the sum of the numerator
+    (``total``), a quantile of the numerator over rows whose denominator is not 0 (``quantile``), or a share, a mean up
+    to a time, or a quantile of the Kaplan-Meier curve (``survival``, ``survival mean``, ``survival quantile``).
 
     Parameters
     ----------
@@ -25,9 +27,10 @@ class OnlineMetric:
     title
         What it is, in a few words.
     row
-        What a row is: a page of results, the first page of a query, an opened result, a session, a user.
+        What a row is: a page of results, the first page of a query, an opened result, a session, a user, a purchase, a
+        rating.
     numerator, denominator
-        Columns of the facts of that row (`judged.online.facts`), with parameters in braces: ``clicked_to_{k}``.
+        Columns of the facts (`judged.online.facts`), with parameters in braces: ``clicked_to_{k}``.
     unit
         Of the value.
     better
@@ -90,7 +93,7 @@ class OnlineMetric:
 
     def given(self, **values: float) -> OnlineMetric:
         """Give the same metric with other parameters."""
-        kind: Kind = "quantile" if "q" in values else self.kind
+        kind = _QUANTILE.get(self.kind, self.kind) if "q" in values else self.kind
         changed = tuple(dict.fromkeys((*self.changed, *values)))
         return replace(self, parameters={**self.parameters, **values}, changed=changed, kind=kind)
 

@@ -23,9 +23,10 @@ ONLINE_METRICS: dict[str, OnlineMetric] = {one.name: one for family in FAMILIES.
 """Name to metric, with its default parameters."""
 
 USUAL = (
-    *(name for name in ONLINE_METRICS if name != "CTRAtRank"),
+    *(name for name in ONLINE_METRICS if name not in {"CTRAtRank", "LastClickAtRank"}),
     *("ImpressionCTR@3", "ImpressionCTR@10", "PageCTR@1", "PageCTR@3"),
-    *("TimeToFirstClick(q=0.5)", "Latency(q=0.5)", "Latency(q=0.95)"),
+    *("LastClickAtRank(r=1)", "LastClickAtRank(r=2)", "LastClickAtRank(r=3)"),
+    *("TimeToFirstClick(q=0.5)", "DwellTime(q=0.5)", "Latency(q=0.5)", "Latency(q=0.95)"),
 )
 """What is computed when nothing is asked for: every metric, and the cutoffs and quantiles that people look at."""
 
@@ -110,7 +111,13 @@ _LACKING = {
     "users": "the log does not say who asked, or not of most pages",
     "sessions": "the log has no sessions",
     "next_pages": "no session of the log has a second page",
-    "copies": "the log holds no copies: nothing tells a page that answered by itself",
+    "reading": "the log holds no copies, hovers or scrolling: nothing tells a page that answered by itself",
+    "second_pages": "no page of the log is behind the first one of its list",
+    "filters": "no page of the log has a filter",
+    "suggestions": "the log does not say which queries were suggestions",
+    "thumbs": "the log holds no thumbs, up or down",
+    "ratings": "the log holds no ratings",
+    "dates": "the log has no dates",
 }
 
 
@@ -135,13 +142,19 @@ def _parameter(text: str, metric: OnlineMetric) -> tuple[str, float]:
 def _checked(metric: OnlineMetric) -> OnlineMetric:
     """Refuse values that make no sense."""
     values = metric.parameters
-    k, t, q, r = (values.get(name) for name in "ktqr")
+    k, t, q, r, d, look = (values.get(name) for name in ("k", "t", "q", "r", "d", "look"))
     if r is not None and not (r >= 1 and float(r).is_integer()):
         raise MeasureError(f"{metric.name}: a rank is a whole number from 1, not {r:g}. Fix: give one such as r=1")
     if k is not None and k < 1:
         raise MeasureError(f"{metric.name}: a cutoff is 1 or more, not {k:g}. Fix: give one such as @10")
     if t is not None and t < 0:
         raise MeasureError(f"{metric.name}: t is {t:g}. Fix: give seconds, 0 or more")
+    if look is not None and look < 0:
+        raise MeasureError(f"{metric.name}: look is {look:g}. Fix: give seconds, 0 or more")
+    if d is not None and not 0 < d <= 3650:
+        raise MeasureError(f"{metric.name}: d is {d:g}. Fix: give days, above 0 and at most 3650")
+    if metric.kind == "survival mean" and not t:
+        raise MeasureError(f"{metric.name}: t is {t:g}. Fix: give seconds above 0, up to which the mean is taken")
     if q is not None and not 0 < q < 1:
         raise MeasureError(f"{metric.name}: q is {q:g}. Fix: give a quantile between 0 and 1, such as q=0.95")
     return metric

@@ -1,5 +1,6 @@
 """Phrases that many metrics share."""
 
+FOX = "Fox, Karnawat, Mydland, Dumais and White, Evaluating implicit measures to improve web search (TOIS 2005)"
 PAGE = "the page"
 SESSION = "the session"
 ONCE = "clicks that name the page; what stands at one rank, or without a rank is one object, counts once"

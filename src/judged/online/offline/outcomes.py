@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Literal
 from judged.errors import InputError
 from judged.online.arguments import names_of
 from judged.online.facts.clicks import click_facts
+from judged.online.facts.columns import SCALES, need_the_next_query
 from judged.online.facts.next_query import begin_next_queries
-from judged.online.facts.pages import SCALES, Wanted, need_the_next_query, page_facts
+from judged.online.facts.pages import page_facts
 from judged.online.facts.settings import FactSettings
 from judged.online.metrics.metric import written
 
@@ -29,7 +30,7 @@ class Outcome:
     name, title
         Its name, and what it is.
     column
-        Of the facts of a page (`judged.online.facts.pages.COLUMNS`); ``{t}`` stands for seconds of dwell.
+        Of the facts of a page (`judged.online.facts.columns.COLUMNS`); ``{t}`` stands for seconds of dwell.
     better
         1: more is better, -1: less is.
     clock
@@ -88,7 +89,6 @@ def outcomes_of(names: Sequence[str] | str | None, log: InteractionLog) -> tuple
 
 def page_outcomes(log: InteractionLog, outcomes: Sequence[Outcome], seconds: float) -> Relation:
     """Give one row a page: ``serp``, and an outcome a column, ``outcome_0`` and so on."""
-    thresholds = (seconds,) if any("{t}" in one.column for one in outcomes) else ()
     columns = [one.column.format(t=written(seconds)) for one in outcomes]
     settings = FactSettings()
     followed = (
@@ -96,7 +96,7 @@ def page_outcomes(log: InteractionLog, outcomes: Sequence[Outcome], seconds: flo
         if need_the_next_query(columns)
         else None
     )
-    pages = page_facts(log, click_facts(log), Wanted(satisfied=thresholds), settings, followed=followed)
+    pages = page_facts(log, click_facts(log), columns, settings, followed=followed)
     made = [
         f"CAST({pages.columns[column]} AS DOUBLE) / {SCALES.get(column, 1)} AS outcome_{at}"
         for at, column in enumerate(columns)

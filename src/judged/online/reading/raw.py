@@ -36,6 +36,7 @@ RAW_QUERY = (
     Column("teams", "array<string>", True, "beside hit_ids"),
     Column("propensities", "array<float64>", True, "beside hit_ids"),
     Column("rescued", "boolean", True, ""),
+    Column("suggested", "boolean", True, ""),
     Column("latency_ms", "float64", True, ""),
     Column("experiment", "string", True, ""),
     Column("variant", "string", True, ""),

@@ -67,6 +67,7 @@ QUERY_FIELDS = (
     Field("teams", "list", ("query_attributes.interleaving.teams",), ("teams",)),
     Field("propensities", "numbers", ("query_attributes.propensities",)),
     Field("rescued", "flag", ("query_attributes.rescued",)),
+    Field("suggested", "flag", ("query_attributes.suggested",)),
     Field("latency_ms", "real", ("query_attributes.latency_ms",)),
     Field("experiment", "word", ("query_attributes.experiment.name", "query_attributes.experiment")),
     Field("variant", "word", ("query_attributes.experiment.variant", "query_attributes.variant")),

@@ -36,6 +36,7 @@ _TITLES = {
     "rank": "rank",
     "reciprocal rank": "reciprocal rank",
     "money": "money",
+    "rating": "rating",
 }
 
 

@@ -18,7 +18,10 @@ _BETTER = {1: "more is better", -1: "less is better", 0: "more is neither better
 _KIND = {
     "ratio": "the sum of the numerator over the sum of the denominator",
     "quantile": "a quantile of the numerator, over rows whose denominator is not 0",
+    "total": "the sum of the numerator",
     "survival": "a value of the Kaplan-Meier curve",
+    "survival mean": "the area below the Kaplan-Meier curve up to a time",
+    "survival quantile": "a quantile by the Kaplan-Meier curve",
 }
 
 
@@ -47,7 +50,7 @@ def _fitted(width: int | None) -> str:
         return table
     names = {one: f"  {_written(one)}" for members in FAMILIES.values() for one in members}
     at = max(map(len, names.values())) + 2
-    drawn = ["metric".ljust(at) + "what; below: over, unit; needs"]
+    drawn = ["metric".ljust(at) + "what; over, unit; needs"]
     for family, members in FAMILIES.items():
         drawn.append(family)
         for one in members:

@@ -17,7 +17,9 @@ NOTHING = "–"
 
 ALL = "all"
 """Stands for all rows where slices stand beside them."""
-_LEAST: dict[str, int] = {"share": 1, "count": 2, "seconds": 1, "rank": 2, "reciprocal rank": 3, "money": 2}
+_LEAST: dict[str, int] = {
+    "share": 1, "count": 2, "seconds": 1, "rank": 2, "reciprocal rank": 3, "money": 2, "rating": 2,
+}  # fmt: skip
 _MORE = 3  # decimals beyond the least
 _WORD, _SENTENCE, _PLACE = 60, 800, 120  # characters of what comes from a log
 _AFTER = {"share": "%", "seconds": " s"}

@@ -1,0 +1,96 @@
+"""Metrics read off Kaplan-Meier curves: of how long visits last, and of how long users stay away."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from judged.online.engine import Relation
+from judged.online.estimating.survival import Reading, survival_readings
+from judged.online.metrics.metric import OnlineMetric
+from judged.online.result import OnlineEstimate
+
+if TYPE_CHECKING:
+    from judged.online.estimating.survival import SurvivalEstimate
+    from judged.online.log import InteractionLog
+
+_DAY = 86_400_000
+
+
+def visits(clicks: Relation, slices: Relation | None) -> Relation:
+    """Give the visits of `click_facts`, with the slice of their page where there are slices."""
+    if slices is None:
+        return clicks
+    return clicks.engine.query(f"SELECT c.*, s.slice FROM {clicks} AS c JOIN {slices} AS s ON s.serp = c.serp")
+
+
+def absences(log: InteractionLog, slices: Relation | None) -> Relation:
+    """Give one row a user: how long after the end of the first session the second began, or the log went on.
+
+    Returns
+    -------
+    Relation
+        ``user``; ``dwell_ms``, of the absence; ``ended``, 1: the user came back; ``slice`` of the first page of all
+        where there are slices.
+    """
+    cut = "" if slices is None else f" JOIN {slices} AS s ON s.serp = a.serp"
+    return log.engine.query(f"""
+        WITH page AS (
+            SELECT serp, session, "user", time_ms,
+                row_number() OVER (PARTITION BY session ORDER BY time_ms, serp) AS nth
+            FROM {log.serp}),
+        visit AS (
+            SELECT p.serp, p."user", p.time_ms, e.end_ms,
+                row_number() OVER (PARTITION BY p."user" ORDER BY p.time_ms, p.session) AS nth,
+                lead(p.time_ms) OVER (PARTITION BY p."user" ORDER BY p.time_ms, p.session) AS next_ms
+            FROM page AS p JOIN {log.session} AS e ON e.session = p.session WHERE p.nth = 1),
+        last AS (SELECT max(end_ms) AS until_ms FROM {log.session})
+        SELECT a."user", greatest(coalesce(a.next_ms, l.until_ms) - a.end_ms, 0) AS dwell_ms,
+            CAST(CASE WHEN a.next_ms IS NOT NULL THEN 1 ELSE 0 END AS BIGINT) AS ended
+            {"" if slices is None else ", s.slice"}
+        FROM visit AS a CROSS JOIN last AS l{cut} WHERE a.nth = 1""")
+
+
+def read_off(
+    lasting: Relation, metrics: Sequence[OnlineMetric], *, unit: str, level: float, sliced: bool
+) -> list[OnlineEstimate]:
+    """Estimate metrics of one curve: over all rows, then by slice."""
+    by = "slice" if sliced else None
+    wanted = [_reading(one) for one in metrics]
+    found = survival_readings(lasting, wanted, by=by, pooled=sliced, unit=unit, level=level)
+    return [_estimate(metric, one) for metric, readings in zip(metrics, found, strict=True) for one in readings]
+
+
+def _reading(metric: OnlineMetric) -> Reading:
+    given = metric.parameters
+    if metric.kind == "survival quantile":
+        return Reading("quantile", float(given["q"] or 0.5))
+    if metric.kind == "survival mean":
+        return Reading("mean", round(1000 * float(given["t"] or 0)))
+    if metric.row == "user":  # who is back after exactly so many days is back within them
+        return Reading("share", round(_DAY * float(given["d"] or 0)))
+    return Reading("share", round(1000 * float(given["t"] or 0)) - 1)  # a visit of exactly t lasts long enough
+
+
+def _estimate(metric: OnlineMetric, one: SurvivalEstimate) -> OnlineEstimate:
+    value, low, high, error = one.value, one.low, one.high, one.error
+    if metric.kind == "survival":
+        if metric.row == "user":
+            value, low, high = 1.0 - value, 1.0 - high, 1.0 - low
+    else:
+        value, low, high, error = (number / 1000 for number in (value, low, high, error))
+    value = value if math.isfinite(value) else math.nan
+    known = math.isfinite(low) and math.isfinite(high) and not math.isnan(value)
+    return OnlineEstimate(
+        metric=metric,
+        slice=one.slice,
+        value=value,
+        low=low if known else math.nan,
+        high=high if known else math.nan,
+        error=error,
+        numerator=math.nan,  # the curve is no ratio of two sums
+        denominator=float(one.observed + one.censored),
+        units=one.units,
+        method="none" if not known else "woodruff" if metric.kind == "survival quantile" else "greenwood",
+    )
