@@ -36,6 +36,7 @@ from judged import sample
 from judged.errors import JudgedWarning
 from judged.measures.pages import page
 from judged.measures.registry import REGISTRY
+from judged.online.metrics.names import NAMES
 from judged.online.metrics.registry import FAMILIES
 from judged.online.showing import listing
 
@@ -196,13 +197,19 @@ def measures() -> str:
     return head + "\n" + "\n\n".join(pages) + "\n"
 
 
+def _names() -> str:
+    rows = [(f"| {names} | {metric} | {other or ''} |").replace("  |", " |") for names, metric, other in NAMES]
+    head = "What a metric is called elsewhere is understood too, and the result says which metric was meant."
+    return "\n".join([head, "", "| name | metric | another one |", "|---|---|---|", *rows])
+
+
 def online_measures() -> str:
     """Write the catalogue of metrics of user behaviour."""
     head = (
         "# Online metrics\n\nMade from the definitions in `src/judged/online/metrics`; `judged online list NAME` shows "
         "the same.\n"
     )
-    parts: list[str] = []
+    parts: list[str] = [f"## Names\n\n{_names()}"]
     for family, members in FAMILIES.items():
         pages = (re.sub(r"^#", "###", listing.page(one), flags=re.MULTILINE) for one in members)
         parts += [f"## {family}", *pages]

@@ -28,7 +28,7 @@ from judged.online.facts.sessions import of_pages
 from judged.online.facts.settings import FactSettings
 from judged.online.findings import doubts
 from judged.online.metrics.metric import OnlineMetric
-from judged.online.metrics.registry import online_metric, online_metrics_named, usual_metrics
+from judged.online.metrics.registry import online_metric, online_metrics_named, understood, usual_metrics
 from judged.online.result import OnlineEstimate, OnlineScores
 from judged.online.slicing import SlicedPages, slice_pages
 
@@ -106,7 +106,8 @@ def online_metrics(
     log
         The log.
     metrics
-        Names such as ``PageCTR`` or ``SatisfiedClicks(t=20)``; None: every metric that the log can tell.
+        Names such as ``PageCTR`` or ``SatisfiedClicks(t=20)``, or what they are called elsewhere (``CTR``; the policies
+        of the result say which metric was meant); None: every metric that the log can tell.
     by
         What to slice by: see `slice_pages`.
     objects
@@ -148,6 +149,7 @@ def online_metrics(
     _check(unit, level, interval, resamples, settings)
     settings = settings or FactSettings()
     resampling = (resamples, seed) if interval == "bootstrap" else None
+    names = None if names is None else list(names)
     wanted = usual_metrics() if names is None else online_metrics_named(names)
     told, refused = tellable(wanted, log, unit)
     with log.engine.scratch():
@@ -173,7 +175,14 @@ def online_metrics(
         counts=asked.counts,
         ranks=_by_rank(found, order),
         refused=refused,
-        policies=(*log.policies, *settings.policies(), *taken_as_users(log), *_drawn(resampling), *_notes(slices)),
+        policies=(
+            *understood(names or ()),
+            *log.policies,
+            *settings.policies(),
+            *taken_as_users(log),
+            *_drawn(resampling),
+            *_notes(slices),
+        ),
         findings=log.findings,
         doubts=doubts(log.accounts, log.findings),
     )

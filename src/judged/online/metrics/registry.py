@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from judged.errors import MeasureError
 from judged.online.metrics import abandoning, clicking, dwelling, outcomes
 from judged.online.metrics.metric import OnlineMetric
+from judged.online.metrics.names import MEANT, plain
 
 FAMILIES: dict[str, tuple[OnlineMetric, ...]] = {
     "Clicks": clicking.METRICS,
@@ -30,14 +31,14 @@ USUAL = (
 )
 """What is computed when nothing is asked for: every metric, and the cutoffs and quantiles that people look at."""
 
-_NAME = re.compile(r"\s*(?P<name>[A-Za-z]+)\s*(?:\((?P<inside>[^()]*)\))?\s*(?:@\s*(?P<k>\d{1,4}))?\s*")
-_KEYS = {name.lower(): name for name in ONLINE_METRICS}
+_NAME = re.compile(r"\s*(?P<name>[A-Za-z][\w -]*?)\s*(?:\((?P<inside>[^()]*)\))?\s*(?:@\s*(?P<k>\d{1,4}))?\s*")
+_KEYS = {plain(name): name for name in ONLINE_METRICS}
 
 
 def online_metric(name: str | OnlineMetric) -> OnlineMetric:
     """Read the name of a metric: ``PageCTR``, ``ImpressionCTR@5``, ``SatisfiedClicks(t=20)``, ``Latency(q=0.95)``.
 
-    A metric is given back as it is.
+    What a metric is called elsewhere (``CTR``, ``zero result rate``) is understood. A metric is given back as it is.
 
     Raises
     ------
@@ -48,6 +49,8 @@ def online_metric(name: str | OnlineMetric) -> OnlineMetric:
     --------
     >>> str(online_metric("satisfiedclicks( t = 20 )"))
     'SatisfiedClicks(t=20)'
+    >>> str(online_metric("CTR@3")), str(online_metric("median dwell time"))
+    ('PageCTR@3', 'DwellTime(q=0.5)')
     >>> online_metric("Latenzy")
     Traceback (most recent call last):
     judged.errors.MeasureError: there is no online metric 'Latenzy'. Fix: did you mean Latency?
@@ -56,9 +59,10 @@ def online_metric(name: str | OnlineMetric) -> OnlineMetric:
         return name
     _need_name(name)
     match = _NAME.fullmatch(name)
-    if match is None or match["name"].lower() not in _KEYS:
+    key = plain(match["name"]) if match else ""
+    if match is None or (key not in _KEYS and key not in MEANT):
         raise MeasureError(f"there is no online metric {name!r:.60}. Fix: {_nearest(match['name'] if match else name)}")
-    metric = ONLINE_METRICS[_KEYS[match["name"].lower()]]
+    metric = ONLINE_METRICS[_KEYS[key]] if key in _KEYS else online_metric(MEANT[key][0])
     given = dict(_parameter(one, metric) for one in (match["inside"] or "").split(",") if one.strip())
     if match["k"] is not None:
         given["k"] = float(match["k"])
@@ -67,6 +71,21 @@ def online_metric(name: str | OnlineMetric) -> OnlineMetric:
         possible = ", ".join("@k" if key == "k" else key for key in metric.parameters) or "none"
         raise MeasureError(f"{metric.name} has no parameter {unknown[0]!r}. Fix: it has {possible}")
     return _checked(metric.given(**given)) if given else metric
+
+
+def understood(names: Iterable[str | OnlineMetric]) -> tuple[tuple[str, str], ...]:
+    """Say of each name that is another one here which metric was meant, and what else is called so.
+
+    >>> understood(["CTR", "PageCTR", "abandonment rate"])
+    (('CTR', 'PageCTR; of shown results it is ImpressionCTR'),
+     ('abandonment rate', 'Abandonment; in vain alone it is BadAbandonment'))
+    """
+    said = dict[str, str]()
+    for name in names:
+        match = _NAME.fullmatch(name) if isinstance(name, str) else None
+        if match is not None and (key := plain(match["name"])) in MEANT:
+            said[match[0].strip()] = "; ".join(filter(None, (str(online_metric(name)), MEANT[key][1])))
+    return tuple(said.items())
 
 
 def online_metrics_named(names: Iterable[str | OnlineMetric]) -> tuple[OnlineMetric, ...]:
@@ -161,7 +180,7 @@ def _checked(metric: OnlineMetric) -> OnlineMetric:
 
 
 def _nearest(name: str) -> str:
-    near = difflib.get_close_matches(name.lower(), _KEYS, n=3, cutoff=0.5)
-    if near:
-        return f"did you mean {' or '.join(_KEYS[one] for one in near)}?"
+    for known in (_KEYS, {key: metric for key, (metric, _) in MEANT.items()}):
+        if near := difflib.get_close_matches(plain(name), known, n=3, cutoff=0.5):
+            return f"did you mean {' or '.join(dict.fromkeys(known[one] for one in near))}?"
     return f"there are {', '.join(ONLINE_METRICS)}"

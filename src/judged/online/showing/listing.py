@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
+from judged.online.metrics.names import called
 from judged.online.metrics.registry import FAMILIES, online_metric
 from judged.online.showing.layout import marked
 from judged.tables import Table
@@ -83,6 +84,7 @@ def facts(metric: OnlineMetric) -> tuple[tuple[str, str], ...]:
         f"{name} = {'all' if value is None else f'{value:g}'}" for name, value in metric.parameters.items()
     )
     known = (
+        ("also called", ", ".join(called(str(metric)))),
         ("formula", metric.formula),
         ("value", _KIND[metric.kind]),
         ("numerator", f"`{numerator}`"),
