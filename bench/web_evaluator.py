@@ -83,7 +83,7 @@ def main() -> None:
     read.add_argument("--second", action="store_true", help="with a second list beside the first")
     read.add_argument("--open", type=int, default=0, help="measures whose working is shown meanwhile")
     asked = read.parse_args()
-    query = "list=" + ",".join(map(str, GRADES)) + "&k=10"
+    query = "list=" + ",".join(map(str, GRADES)) + "&cutoff=10"
     if asked.second:
         query += "&other=" + ",".join(map(str, GRADES))
     with _serving() as address, chromium() as browser:

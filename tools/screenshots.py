@@ -16,7 +16,7 @@ from judged.web.app import make_app
 from judged.web.workspace import open_sample
 
 DOCS = Path(__file__).resolve().parents[1] / "docs" / "images"
-CLASSIC = "list=3,0,2,1,0&k=5&gain=exp2"
+CLASSIC = "list=3,0,2,1,0&cutoff=5&gain=exp2"
 PAGES = {
     "home": "/",
     "evaluator": f"/evaluator?{CLASSIC}",
@@ -24,7 +24,7 @@ PAGES = {
     "leaderboard": "/leaderboard",
     "compare": "/compare?first=tfidf&second=bm25",
     "topics": "/topics",
-    "topic": "/topic?id=t02&first=tfidf&second=bm25",
+    "topic": "/topic?topic=t02&first=tfidf&second=bm25",
     "matrix": "/matrix?run=bm25&by=query_class",
     "slices": "/slices?by=query_class",
     "learn": "/learn",

@@ -181,7 +181,7 @@ def test_the_page_of_the_api_names_every_route_and_its_examples_work():
 
 def test_keys_of_pages_are_one_thing_each(sample):
     pages = (
-        leaderboard(sample, AskedBoard(curve="nDCG", show="difference")),
+        leaderboard(sample, AskedBoard(curve="nDCG", beside="difference")),
         compared(sample, AskedCompare(by="query_class")),
         what_is_open(sample),
     )

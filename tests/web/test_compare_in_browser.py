@@ -67,7 +67,7 @@ def test_a_click_on_a_mark_opens_its_topic(serve: Any, tab: Any, sample: Any, ch
     with page.expect_request(lambda request: "/topic?" in request.url) as asked:
         marks.first.click(force=True)
     found = query_of(asked.value.url)
-    assert found == {"id": [topic], "first": ["bm25"], "second": ["rrf"], "measure": ["nDCG@10"]}
+    assert found == {"topic": [topic], "first": ["bm25"], "second": ["rrf"], "measure": ["nDCG@10"]}
 
 
 def test_a_bar_tells_its_query(serve: Any, tab: Any, sample: Any) -> None:
@@ -83,7 +83,7 @@ def test_a_row_leads_to_its_topic(serve: Any, tab: Any, sample: Any) -> None:
     page = drawn(tab(serve(sample) + HERE))
     address = page.locator("table.topics tbody th a").first.get_attribute("href")
     assert address.startswith("/topic?")
-    assert query_of(address) == {"id": ["t46"], "first": ["bm25"], "second": ["rrf"], "measure": ["nDCG@10"]}
+    assert query_of(address) == {"topic": ["t46"], "first": ["bm25"], "second": ["rrf"], "measure": ["nDCG@10"]}
 
 
 def test_sorting_filtering_and_searching_by_keyboard(serve: Any, tab: Any, sample: Any) -> None:

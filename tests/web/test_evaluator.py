@@ -72,20 +72,20 @@ def values(data, which="value"):
         ("", "DCG(gain=exp2)@5", 8.931),
         ("", "IdealDCG(gain=exp2)@5", 9.393),
         ("", "nDCG(gain=exp2)@5", 0.951),
-        ("list=3,2,0,1,2&gain=exp2&k=5", "IdealDCG(gain=exp2)@5", 10.823),
-        ("list=3,2,0,1,2&gain=exp2&k=5", "nDCG(gain=exp2)@5", 0.969),
+        ("list=3,2,0,1,2&gain=exp2&cutoff=5", "IdealDCG(gain=exp2)@5", 10.823),
+        ("list=3,2,0,1,2&gain=exp2&cutoff=5", "nDCG(gain=exp2)@5", 0.969),
         ("list=1,0,1,0,1&missing=1", "AP", 0.567),
         ("list=1,0,1,0,1&relevant=4", "AP", 0.567),
         ("list=1,1,0,0,1,0,0,0,1", "AP", 0.76),
         ("list=0,0,1,0,0,0,1&relevant=3", "AP", 0.206),
         ("list=0,1,0,0,1,0,0,1&relevant=7", "AP", 0.182),
-        ("list=0,1,0,1,1,0,1,0&relevant=4&k=8", "AP@8", 0.543),
-        ("list=0,1,0,1,1,0,1,0&relevant=4&k=4", "R@4", 0.5),
+        ("list=0,1,0,1,1,0,1,0&relevant=4&cutoff=8", "AP@8", 0.543),
+        ("list=0,1,0,1,1,0,1,0&relevant=4&cutoff=4", "R@4", 0.5),
         ("list=3,2,3,0,0,1,2,2,3,0&discount=original", "DCG(discount=original)@10", 9.61),
         ("list=3,2,3,0,0,1,2,2,3,0&discount=original", "nDCG(discount=original)@10", 0.88),
-        ("list=0,7,2,4,6,1,4,3&k=2", "nDCG@2", 0.409),
-        ("list=0,4&missing=4&k=2", "nDCG@2", 0.387),
-        ("list=1,0,0,0,0,0,0,0,0,0&relevant=1&k=2", "F@2", 2 / 3),
+        ("list=0,7,2,4,6,1,4,3&cutoff=2", "nDCG@2", 0.409),
+        ("list=0,4&missing=4&cutoff=2", "nDCG@2", 0.387),
+        ("list=1,0,0,0,0,0,0,0,0,0&relevant=1&cutoff=2", "F@2", 2 / 3),
         ("list=2,1,0&rel=2&relevant=2", "SetR(rel=2)", 0.5),
     ],
 )
@@ -97,8 +97,8 @@ def test_a_classic_has_its_number(client, query, measure, value):
 def test_nothing_given_is_the_example(client):
     data = get(client)
     assert [item["grade"] for item in data["list"]] == [3, 0, 2, 1, 0]
-    assert (data["state"]["k"], data["state"]["gain"]) == (5, "exp2")
-    assert data["query"] == "list=3,0,2,1,0&k=5&gain=exp2"
+    assert (data["state"]["cutoff"], data["state"]["gain"]) == (5, "exp2")
+    assert data["query"] == "list=3,0,2,1,0&cutoff=5&gain=exp2"
     assert [(row["doc"], row["grade"]) for row in data["ideal"][:3]] == [("d1", 3), ("d3", 2), ("d4", 1)]
     assert data["list"][2] == {
         "rank": 3,
@@ -170,7 +170,7 @@ def test_the_list_before_has_its_own_grades_and_missing_documents(client):
 
 
 def test_hole_looks_at_the_judgments_of_its_own_list(client):
-    found = rows(get(client, "list=-:a,1:b&before=1:a,1:b&k=2"))["Hole@2"]
+    found = rows(get(client, "list=-:a,1:b&before=1:a,1:b&cutoff=2"))["Hole@2"]
     assert (found["value"], found["before"], found["moved"]) == (0.5, 0, 0.5)
 
 
@@ -205,7 +205,7 @@ def test_every_measure_is_listed_or_unavailable(client):
 
 
 def test_options_are_put_into_the_measures_that_have_them(client):
-    names = rows(get(client, "list=4,1&k=3&gain={1:1,4:9}&discount=original&base=10&rel=2&max=5")).keys()
+    names = rows(get(client, "list=4,1&cutoff=3&gain={1:1,4:9}&discount=original&base=10&rel=2&max=5")).keys()
     assert {
         "nDCG(gain={1:1,4:9},discount=original,base=10)@3",
         "AP(rel=2)@3",
@@ -219,7 +219,7 @@ def test_options_are_put_into_the_measures_that_have_them(client):
 
 def test_a_base_is_left_out_where_the_discount_has_none(client):
     data = get(client, "list=1&base=10")
-    assert (data["state"]["base"], data["query"]) == (2, "list=1&k=10&gain=linear")
+    assert (data["state"]["base"], data["query"]) == (2, "list=1&cutoff=10&gain=linear")
 
 
 GRADES = st.lists(st.one_of(st.none(), st.sampled_from([-1.0, 0.0, 0.5, 1.0, 2.0, 3.0])), max_size=8)
@@ -235,7 +235,7 @@ def test_each_value_is_that_of_the_public_measure(sample, grades, others, missin
     """The other list has documents of its own; each list misses those of the other."""
     named = ",".join(f"{part}:o{at}" for at, part in enumerate(filter(None, written(others).split(",")), 1))
     asked = Asked(
-        typed=written(grades), other=named, before=written(grades[::-1]), missing=written(missing), k=3, gain=gain
+        typed=written(grades), other=named, before=written(grades[::-1]), missing=written(missing), cutoff=3, gain=gain
     )
     found = rows(evaluate(sample, asked))
     first = [grade for grade in grades if grade is not None]
@@ -266,10 +266,10 @@ def test_each_value_is_that_of_the_public_measure(sample, grades, others, missin
         "list=-1,3&rel=0",
         "list=0.5,1.25&rel=0.5",
         "list=1",
-        "list=1,0&k=1000",
+        "list=1,0&cutoff=1000",
         "list=3,2&gain={3:-5}",
         "list=3&relevant=10000",
-        f"list={','.join(['3'] * 200)}&other={','.join(f'1:x{at}' for at in range(200))}&k=1",
+        f"list={','.join(['3'] * 200)}&other={','.join(f'1:x{at}' for at in range(200))}&cutoff=1",
     ],
 )
 def test_every_measure_has_a_number_for_unusual_lists(client, query):
@@ -300,7 +300,7 @@ def test_what_was_too_large_before_spoils_nothing_now(client):
 
 
 def test_notes_say_what_to_know(client):
-    data = get(client, "list=0,-&k=5")
+    data = get(client, "list=0,-&cutoff=5")
     assert rules(data) == ["nothing-relevant", "unjudged", "short-list"]
     assert "Without a judgment: 1 of 2 documents" in data["notes"][1]["text"]
     assert get(client)["notes"] == []
@@ -311,7 +311,9 @@ def test_notes_say_what_to_know(client):
 
 def test_the_canonical_query_gives_the_same_state(client):
     name = quote(quote("a b,c:&é", safe=""), safe="")
-    query = f"list=3:{name},-,0.5&other=1:y,2:x&missing=0,0,0,0,0,2&relevant=5&k=7&gain={{1:1,2:5}}&discount=original"
+    query = (
+        f"list=3:{name},-,0.5&other=1:y,2:x&missing=0,0,0,0,0,2&relevant=5&cutoff=7&gain={{1:1,2:5}}&discount=original"
+    )
     data = get(client, f"{query}&base=3&rel=0.5&max=4")
     again = get(client, data["query"])
     assert again == data
@@ -355,7 +357,8 @@ def test_what_makes_no_sense_is_a_problem(client, query, problem):
 
 
 @pytest.mark.parametrize(
-    "query", ["k=0", "k=1001", "k=x", "relevant=-1", "relevant=99999", "rel=nan", "rel=-1", "max=0", "max=inf"]
+    "query",
+    ["cutoff=0", "cutoff=1001", "cutoff=x", "relevant=-1", "relevant=99999", "rel=nan", "rel=-1", "max=0", "max=inf"],
 )
 def test_numbers_are_bounded(client, query):
     assert query.split("=")[0] in get(client, query, status=422)["problem"]
@@ -363,7 +366,7 @@ def test_numbers_are_bounded(client, query):
 
 def test_a_topic_of_a_run(client, sample):
     query_id = sample.query_ids[0]
-    data = get(client, f"run=bm25&topic={query_id}&other_run=tfidf&k=10")
+    data = get(client, f"run=bm25&topic={query_id}&other_run=tfidf&cutoff=10")
     state, judged = data["state"], sample.judged("bm25").only(query_id)
     every = judged.everything
     assert [item["doc"] for item in data["list"]] == every.doc.to_pylist()[:20]
@@ -415,7 +418,7 @@ SUMS = {
 
 
 @pytest.mark.parametrize(
-    "query", ["", "list=3,0,-,1,2,-,0,1&missing=2,1&k=6", "list=-1,2,0,1&other=1,-,0:z&rel=2&k=3&missing=0"]
+    "query", ["", "list=3,0,-,1,2,-,0,1&missing=2,1&cutoff=6", "list=-1,2,0,1&other=1,-,0:z&rel=2&cutoff=3&missing=0"]
 )
 def test_bars_of_sums_add_up_to_the_score_and_others_are_said_to_be_losses(sample, query):
     sums, asked = set(), dict(parse_qsl(query))
@@ -451,7 +454,7 @@ def bars(client, query, measure):
     ],
 )
 def test_the_terms_of_a_sum_by_hand(client, measure, expected):
-    found, are = bars(client, "list=3,0,-,1&missing=2&k=4", measure)
+    found, are = bars(client, "list=3,0,-,1&missing=2&cutoff=4", measure)
     assert found == pytest.approx(expected, abs=1e-12)
     assert are == TERMS
 
@@ -467,7 +470,7 @@ def test_the_terms_of_a_sum_by_hand(client, measure, expected):
     ],
 )
 def test_what_the_score_would_lose_by_hand(client, measure, expected):
-    found, are = bars(client, "list=3,0,-,1&missing=2&k=4", measure)
+    found, are = bars(client, "list=3,0,-,1&missing=2&cutoff=4", measure)
     assert found == pytest.approx(expected, abs=1e-12)
     assert are == LOSSES
 
@@ -477,7 +480,7 @@ def test_what_the_score_would_lose_by_hand(client, measure, expected):
 )
 def test_a_loss_is_that_of_a_list_with_a_nonrelevant_document_in_its_place(client, measure):
     grades, missing = [3.0, 0.0, None, 1.0, 2.0], [2.0]
-    found, _ = bars(client, "list=3,0,-,1,2&missing=2&k=5", measure)
+    found, _ = bars(client, "list=3,0,-,1,2&missing=2&cutoff=5", measure)
     score = parse(measure).of_list(grades, missing=missing)
     for at, grade in enumerate(grades):
         instead = [0.0 if place == at else other for place, other in enumerate(grades)]
@@ -550,7 +553,7 @@ def test_exported_markdown_reads_as_tables(client):
     assert "| 1 | a\\|b | 3 |" in text
     assert "| 2 | d2 | - |" in text
     assert "| RR | 1.0000 | 1.0000 | 0.0000 |" in text
-    assert "`/evaluator?list=3:a%257Cb,-&other=1:c&missing=2&k=10&gain=linear`" in text
+    assert "`/evaluator?list=3:a%257Cb,-&other=1:c&missing=2&cutoff=10&gain=linear`" in text
     assert "Relevant documents (grade 1 or more): 3." in text
 
 

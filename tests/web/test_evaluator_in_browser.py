@@ -11,7 +11,7 @@ import pytest
 expect = pytest.importorskip("playwright.sync_api").expect
 
 Show = Any
-FIVE = "/evaluator?list=3,0,2,1,0&k=5&gain=exp2"
+FIVE = "/evaluator?list=3,0,2,1,0&cutoff=5&gain=exp2"
 SHIFTS = """new PerformanceObserver((all) => {
   for (const one of all.getEntries()) window.shift = (window.shift ?? 0) + one.value;
 }).observe({ type: "layout-shift", buffered: true });"""
@@ -59,7 +59,7 @@ def test_grades_by_keys_and_an_exponential_gain(show: Show) -> None:
     for key in "3v0v2v1v0":
         page.keyboard.press("ArrowDown" if key == "v" else key)
     page.get_by_label("Gain").select_option("exp2")
-    page.get_by_label("Cutoff k").fill("5")
+    page.get_by_label("Cutoff", exact=True).fill("5")
     says(page, "DCG(gain=exp2)@5", "8.9307")
     says(page, "IdealDCG(gain=exp2)@5", "9.3928")
     says(page, "nDCG(gain=exp2)@5", "0.9508")
@@ -105,7 +105,7 @@ def test_average_precision_of_the_textbooks_by_keys(show: Show) -> None:
 
 def test_an_ideal_order_is_not_yet_reached(show: Show) -> None:
     """The list [3, 2, 0, 1, 2] with exponential gain is printed as 1.00 in places; it is 0.969."""
-    page = show("/evaluator?list=0,0,0,0,0&k=5&gain=exp2")
+    page = show("/evaluator?list=0,0,0,0,0&cutoff=5&gain=exp2")
     grade(page, 1).focus()
     for key in "3v2v0v1v2":
         page.keyboard.press("ArrowDown" if key == "v" else key)
@@ -119,7 +119,7 @@ def test_rows_are_added_by_keys_and_a_linear_gain(show: Show) -> None:
     for number in "7246143":
         page.keyboard.press("+")
         page.keyboard.press(number)
-    page.get_by_label("Cutoff k").fill("2")
+    page.get_by_label("Cutoff", exact=True).fill("2")
     says(page, "nDCG@2", "0.4095")
     assert docs(page) == [f"d{rank}" for rank in range(1, 9)]
 
@@ -133,7 +133,7 @@ def test_a_missing_document_counts_in_the_ideal(show: Show) -> None:
         page.keyboard.press(key)
     page.get_by_label("Missing grades").fill("4")
     page.get_by_label("Gain").select_option("linear")
-    page.get_by_label("Cutoff k").fill("2")
+    page.get_by_label("Cutoff", exact=True).fill("2")
     assert grades(page) == "04"
     says(page, "nDCG@2", "0.3869")
 
@@ -237,11 +237,11 @@ def test_a_reload_keeps_everything(show: Show) -> None:
     name = page.get_by_label("Document at rank 1")
     name.fill("a/b, c: ü")
     name.press("Enter")
-    page.get_by_label("Cutoff k").fill("3")
+    page.get_by_label("Cutoff", exact=True).fill("3")
     says(page, "P@3", "1.0000")
     page.locator('.measure[data-name="AP"] > summary').click()
     page.get_by_label("Find a measure").fill("ap")
-    expect(page).to_have_url(re.compile(r"k=3.*filter=ap"))
+    expect(page).to_have_url(re.compile(r"cutoff=3.*filter=ap"))
     values = page.locator(".measure .now").all_inner_texts()
     asked = parse_qs(urlsplit(page.url).query)
     assert asked["list"] == ["3:a%2Fb%2C%20c%3A%20%C3%BC,2:d3,2:d2,1,0"]
@@ -303,7 +303,7 @@ def test_opening_a_measure_shows_the_steps_and_they_stay_live(show: Show) -> Non
     expect(measure.locator(".lines li").last).to_have_text(
         "nDCG(gain=exp2)@5 = DCG / IdealDCG = 9.3235 / 9.3928 = 0.9926"
     )
-    page.get_by_label("Cutoff k").fill("2")
+    page.get_by_label("Cutoff", exact=True).fill("2")
     expect(page.locator('.measure[data-name="nDCG(gain=exp2)@2"] .lines li').last).to_contain_text("= 1")
     assert page.locator(".measure[open] .learn a").get_attribute("href") == "/learn/nDCG"
 

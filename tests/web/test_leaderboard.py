@@ -188,7 +188,7 @@ def test_a_geometric_mean_is_compared_by_a_ratio(client: TestClient) -> None:
     assert ratio["is_ratio"]
     assert ratio["difference"] == pytest.approx(column(found, "GMAP")["tfidf"] / column(found, "GMAP")["bm25"])
     assert f"\N{MULTIPLICATION SIGN}{ratio['difference']:.3f} [{ratio['difference_ci'][0]:.3f}, " in text_of(
-        client, measures="GMAP", show="difference"
+        client, measures="GMAP", beside="difference"
     )
 
 
@@ -373,8 +373,8 @@ def test_a_measure_that_cannot_be_scored_here(client: TestClient) -> None:
     [
         {"measures": "("}, {"measures": "nDCG@0"}, {"measures": "\x00"}, {"measures": "RBP(p=7)@3"},
         {"where": "().__class__"}, {"where": "\x00"}, {"where": "(" * 900}, {"curve": "x" * 300}, {"sort": "-"},
-        {"curve": "nDCG@1..90000"}, {"curve": "P@0"}, {"baseline": "\ud83d"}, {"show": "nothing"},
-        {"test": "dunnett", "where": "words == 3"}, {"measures": "x" * 301}, {"where": "x" * 2001}, {"form": "pdf"},
+        {"curve": "nDCG@1..90000"}, {"curve": "P@0"}, {"baseline": "\ud83d"}, {"beside": "nothing"},
+        {"test": "dunnett", "where": "words == 3"}, {"measures": "x" * 301}, {"where": "x" * 2001}, {"format": "pdf"},
     ],
     ids=repr,
 )  # fmt: skip
@@ -401,8 +401,8 @@ def test_one_run_is_not_tested() -> None:
     page = text_of(client, measures="RR")
     assert "1 run. All 8 topics count." in page
     assert "as baseline" not in page
-    assert client.get("/api/v1/leaderboard/table?form=tests").status_code == 400
-    assert client.get("/api/v1/leaderboard/table?form=markdown&measures=P@1").text == (
+    assert client.get("/api/v1/leaderboard/table?format=tests").status_code == 400
+    assert client.get("/api/v1/leaderboard/table?format=markdown&measures=P@1").text == (
         f"| run | P@1 |\n| :-- | --: |\n| only | 0.7500 [{low:.3f}, {high:.3f}] |\n"  # P@1 is RR on every topic here
         "\nOver the 8 topics of the qrels; ties by document id; [95% interval: adjusted t].\n"
     )
@@ -446,7 +446,7 @@ def test_hostile_names_stay_texts() -> None:
     client = client_of(
         open_workspace(QRELS, runs, attributes={topic: {"<i>": f"<b>'{at % 2}"} for at, topic in enumerate(TOPICS)})
     )
-    page = client.get("/leaderboard", params={"baseline": HOSTILE[1], "curve": "P", "show": "difference"})
+    page = client.get("/leaderboard", params={"baseline": HOSTILE[1], "curve": "P", "beside": "difference"})
     assert page.status_code == 200
     for part in ("<img", "<script>alert", "<b>'", 'onmouseover="b', "<i>"):
         assert part not in page.text
@@ -508,7 +508,7 @@ def test_tables_are_those_of_the_comparison(client: TestClient) -> None:
         ("latex", latex([expected.leaderboard()]), "text/plain"),
         ("markdown", markdown([expected.leaderboard()]), "text/markdown"),
     ):
-        answer = client.get("/api/v1/leaderboard/table", params={**query, "form": form})
+        answer = client.get("/api/v1/leaderboard/table", params={**query, "format": form})
         assert answer.text == f"{text}\n"
         assert answer.headers["content-type"] == f"{kind}; charset=utf-8"
         assert answer.headers["content-disposition"].startswith("attachment; filename=")
@@ -518,17 +518,17 @@ def test_tables_are_those_of_the_comparison(client: TestClient) -> None:
     for row in rows:
         one = estimates[row["run"], row["measure"]]
         assert (float(row["value"]), float(row["ci_low"]), float(row["ci_high"])) == (one.value, *one.ci)
-    assert client.get("/api/v1/leaderboard/table?form=pdf").status_code == 422
+    assert client.get("/api/v1/leaderboard/table?format=pdf").status_code == 422
 
 
 def test_the_address_keeps_the_choice(client: TestClient) -> None:
     page = client.get(
         "/leaderboard",
-        params={"measures": ["AP", "P@5,10"], "baseline": "rrf", "where": "words > 7", "show": "difference"},
+        params={"measures": ["AP", "P@5,10"], "baseline": "rrf", "where": "words > 7", "beside": "difference"},
     ).text
-    state = "measures=AP%2CP%405%2CP%4010&amp;baseline=rrf&amp;where=words+%3E+7&amp;show=difference"
+    state = "measures=AP%2CP%405%2CP%4010&amp;baseline=rrf&amp;where=words+%3E+7&amp;beside=difference"
     assert f'href="/api/v1/leaderboard?{state}"' in page
-    assert f'href="/api/v1/leaderboard/table?{state}&amp;form=latex"' in page
+    assert f'href="/api/v1/leaderboard/table?{state}&amp;format=latex"' in page
     assert f'<a href="?{state}&amp;sort=-P%4010"><bdi>P@10' in page
     assert 'href="?measures=AP%2CP%405%2CP%4010&amp;baseline=rrf&amp;where=words+%3E+7">Hide differences</a>' in page
     assert 'href="/compare?first=rrf&amp;second=bm25&amp;measure=AP&amp;where=words+%3E+7"' in page

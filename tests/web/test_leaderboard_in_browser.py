@@ -57,7 +57,7 @@ def test_make_a_run_the_baseline_by_its_link_and_show_differences(serve: Any, ta
     page = shown.page
     page.get_by_role("link", name="take rrf as baseline").click()
     page.get_by_role("link", name="Show differences to the baseline").click()
-    page.wait_for_url("**show=difference**")
+    page.wait_for_url("**beside=difference**")
     assert "baseline=rrf" in page.url
     expected = judged.compare(shipped.qrels(), shipped.runs(), "AP", baseline="rrf", resamples=10_000)
     pair = expected.pair("rrf", "tfidf")
@@ -67,7 +67,7 @@ def test_make_a_run_the_baseline_by_its_link_and_show_differences(serve: Any, ta
     assert row.locator("td").nth(1).inner_text().replace("\n", " ").startswith(text)
     assert page.locator(".board thead th").all_inner_texts()[2] == "difference"
     page.get_by_role("link", name="Hide differences").click()
-    page.wait_for_url(lambda url: "show" not in url)
+    page.wait_for_url(lambda url: "beside" not in url)
     assert page.locator(".board thead th").count() == 3
     shown.clean()
 
@@ -187,7 +187,7 @@ def test_charts_are_drawn(serve: Any, tab: Any, sample: Any) -> None:
 
 @pytest.mark.parametrize(("width", "scheme"), [(375, "dark"), (1280, "light")])
 def test_it_fits_and_can_be_read(serve: Any, tab: Any, sample: Any, width: int, scheme: str) -> None:
-    shown = tab(f"{serve(sample)}/leaderboard?show=difference&curve=nDCG", width=width, color_scheme=scheme)
+    shown = tab(f"{serve(sample)}/leaderboard?beside=difference&curve=nDCG", width=width, color_scheme=scheme)
     drawn(shown.page)
     shown.page.locator("details.measures summary").click()
     shown.fits()

@@ -124,7 +124,7 @@ def test_every_list_that_can_be_edited_is_one_that_the_evaluator_knows(client):
     assert len(editable) == len(NAMES) - 21
     for made in [*editable, *(lesson_page(lesson.key).example for lesson in LESSONS.values())]:
         gain = "exp2" if "exp2" in made.measure else "linear"
-        asked = {"list": made.typed, "missing": made.missing, "measure": made.measure, "k": 5, "gain": gain}
+        asked = {"list": made.typed, "missing": made.missing, "measure": made.measure, "cutoff": 5, "gain": gain}
         answer = client.get("/api/v1/evaluator/measure", params=asked)
         assert answer.status_code == 200, answer.text
         assert answer.json()["lists"][0]["value"] == made.score

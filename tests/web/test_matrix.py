@@ -56,7 +56,7 @@ def test_numbers_are_those_of_performance_matrix(sample: Workspace, of_sample: T
     cut = slice_topics(sample.attributes, "query_class")
     runs = [run for run in shipped.runs() if run.name in {"bm25", "rrf"}]
     expected = matrix(shipped.qrels(), runs, slicing=cut, baseline="bm25", resamples=10_000)
-    data = of_sample.get("/api/v1/matrix?run=rrf&against=bm25&by=query_class").json()
+    data = of_sample.get("/api/v1/matrix?run=rrf&baseline=bm25&by=query_class").json()
     assert data["cuts"] == list(expected.cuts)
     assert data["sentences"] == list(expected.sentences)
     assert data["counts"] == expected.table("counts").records()
@@ -71,7 +71,7 @@ def test_of_one_run_the_cuts_are_its_means(sample: Workspace, of_sample: TestCli
     data = of_sample.get("/api/v1/matrix").json()
     assert data["cuts"] == [means["R@100"], means["nDCG@10"]]
     assert [data["selection"][name] for name in ("x_mean", "y_mean")] == data["cuts"]
-    assert (data["run"], data["against"], data.get("changes")) == ("bm25", "", None)
+    assert (data["run"], data["baseline"], data.get("changes")) == ("bm25", "", None)
 
 
 @pytest.mark.parametrize(
@@ -114,16 +114,16 @@ def test_quadrants_select_by_the_cuts(by_hand: TestClient) -> None:
 
 
 def test_changes_and_means_of_the_other_run(by_hand: TestClient) -> None:
-    found = by_hand.get(f"/api/v1/matrix?{AXES}&run=run&against=other&x0=1&sort=-query_id").json()
+    found = by_hand.get(f"/api/v1/matrix?{AXES}&run=run&baseline=other&x0=1&sort=-query_id").json()
     data = found["selection"]
     assert [row["query_id"] for row in found["selected"]] == ["f", "a"]
     assert [(row["x_change"], row["y_change"]) for row in found["selected"]] == [(0.5, 0.5)] * 2
-    assert (data["x_mean"], data["x_mean_against"], data["y_mean_against"]) == (1, 0.5, 0.5)
+    assert (data["x_mean"], data["x_mean_baseline"], data["y_mean_baseline"]) == (1, 0.5, 0.5)
 
 
 def test_topics_stand_in_the_order_that_is_asked_for(by_hand: TestClient) -> None:
     def order(sort: str) -> str:
-        data = by_hand.get(f"/api/v1/matrix?{AXES}&sort={sort}&y0=0.01&against=other").json()
+        data = by_hand.get(f"/api/v1/matrix?{AXES}&sort={sort}&y0=0.01&baseline=other").json()
         return "".join(row["query_id"] for row in data["selected"])
 
     assert order("query_id") == "abcdfgh"
@@ -170,23 +170,23 @@ def test_a_dot_is_the_topics_of_one_place(by_hand: TestClient) -> None:
 
 
 def test_the_chart_shows_the_rectangle(by_hand: TestClient) -> None:
-    text = by_hand.get(f"/matrix?{AXES}&x0=0.5&y1=0.6&against=other").text
+    text = by_hand.get(f"/matrix?{AXES}&x0=0.5&y1=0.6&baseline=other").text
     spec = json.loads(re.search(r'data-spec="run">(.*?)</script>', text, re.DOTALL)[1])  # type: ignore[index]
     assert spec["params"][0]["value"] == {"x": [0.5, 1.0], "y": [0.0, 0.6]}
-    beside = json.loads(re.search(r'data-spec="against">(.*?)</script>', text, re.DOTALL)[1])  # type: ignore[index]
+    beside = json.loads(re.search(r'data-spec="baseline">(.*?)</script>', text, re.DOTALL)[1])  # type: ignore[index]
     assert "params" not in beside
-    assert [(one["topics"], one["chosen"]) for one in dots(text, "against")] == [(1, 0), (8, 2)]
+    assert [(one["topics"], one["chosen"]) for one in dots(text, "baseline")] == [(1, 0), (8, 2)]
 
 
 def test_the_page_says_what_its_twin_does(of_sample: TestClient) -> None:
-    query = "run=rrf&against=bm25&by=query_class&x0=0.2&x1=0.7&y0=0.1"
+    query = "run=rrf&baseline=bm25&by=query_class&x0=0.2&x1=0.7&y0=0.1"
     data = of_sample.get(f"/api/v1/matrix?{query}").json()
     text = html.unescape(of_sample.get(f"/matrix?{query}").text)
     selection = data["selection"]
     assert f"{selection['count']} topics of 48 selected; R@100 from 0.2 to 0.7; nDCG@10 from 0.1." in text
     assert f"Means of rrf: R@100 {selection['x_mean']:.4f}, nDCG@10 {selection['y_mean']:.4f}" in text
     for row in data["selected"]:
-        assert f'href="/topic?id={row["query_id"]}&first=bm25&second=rrf&measure=nDCG%4010"' in text
+        assert f'href="/topic?topic={row["query_id"]}&first=bm25&second=rrf&measure=nDCG%4010"' in text
         assert row["query"] in text
     for said in data["sentences"]:
         assert minus(said) in text
@@ -217,8 +217,8 @@ def test_no_topic_has_a_relevant_document() -> None:
     ("query", "status"),
     [
         ("x0=nan", 422), ("x0=inf", 422), ("x0=a", 422), ("page=0", 422), ("page=", 200), ("quadrant=x", 422),
-        ("sort=z", 422), ("run=nobody", 400), ("against=nobody", 400), ("x=foo", 400), ("x=nDCG@10", 400),
-        ("y=NumRel", 400), ("by=nope", 400), ("where=kind", 400), ("against=bm25", 200), ("by=,", 200),
+        ("sort=z", 422), ("run=nobody", 400), ("baseline=nobody", 400), ("x=foo", 400), ("x=nDCG@10", 400),
+        ("y=NumRel", 400), ("by=nope", 400), ("where=kind", 400), ("baseline=bm25", 200), ("by=,", 200),
         ("by=kind&min_topics=1000", 200), ("x0=0.5&x1=", 200), ("x=", 400), ("sort=change", 200),
     ],
 )  # fmt: skip

@@ -83,7 +83,7 @@ def test_a_rectangle_selects_the_topics_in_it(
 
 
 def test_back_and_an_empty_click(serve: Callable[[Any], str], tab: Callable[..., Any], sample: Workspace) -> None:
-    made = tab(f"{serve(sample)}/matrix?run=rrf&against=bm25")
+    made = tab(f"{serve(sample)}/matrix?run=rrf&baseline=bm25")
     page = drawn(made)
     brush(page, (0.3, 0.9), (0.2, 0.9))
     selected = shown(page)
@@ -143,7 +143,7 @@ def test_a_click_on_a_dot_and_on_a_slice(
     left, top, width, height = plot(page)
     page.mouse.click(left + x * width, top + (1 - y) * height)
     page.wait_for_url("**/topic?**")
-    assert parse_qs(urlsplit(page.url).query) == {"first": ["bm25"], "measure": ["nDCG@10"], "id": ["t30"]}
+    assert parse_qs(urlsplit(page.url).query) == {"first": ["bm25"], "measure": ["nDCG@10"], "topic": ["t30"]}
     page.go_back()
     drawn(made)
     left, top, width, height = plot(page)
@@ -185,7 +185,7 @@ def test_a_link_of_a_slice_filters_and_a_wrong_expression_is_told(
 def test_both_pages_fit_and_can_be_read(
     serve: Callable[[Any], str], tab: Callable[..., Any], sample: Workspace, width: int, theme: str
 ) -> None:
-    pages = ("/matrix?by=query_class&against=rrf&x0=0.2&x1=0.7", "/slices?by=query_class&run=rrf&against=bm25")
+    pages = ("/matrix?by=query_class&baseline=rrf&x0=0.2&x1=0.7", "/slices?by=query_class&run=rrf&baseline=bm25")
     for address in pages:
         made = tab(serve(sample) + address, width=width, color_scheme=theme)
         drawn(made)

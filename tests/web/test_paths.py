@@ -24,7 +24,7 @@ def test_no_path_leads_to_another_file(sample, path):
 
 
 @pytest.mark.parametrize("page", [
-    "/topic?id={}", "/api/v1/topic?id={}", "/evaluator?run=bm25&topic={}", "/api/v1/evaluator?run=bm25&topic={}",
+    "/topic?topic={}", "/api/v1/topic?topic={}", "/evaluator?run=bm25&topic={}", "/api/v1/evaluator?run=bm25&topic={}",
     "/evaluator?run={}&topic=t01", "/learn/{}", "/api/v1/learn/{}", "/compare?first={}", "/leaderboard?where={}",
 ])  # fmt: skip
 @pytest.mark.parametrize("name", [

@@ -80,7 +80,7 @@ def test_where_narrows_scores_and_thirds(sample: Workspace, of_sample: TestClien
 
 
 def test_differences_are_those_of_compare_slices(sample: Workspace, of_sample: TestClient) -> None:
-    asked = {"by": "query_class", "run": "rrf", "against": "bm25"}
+    asked = {"by": "query_class", "run": "rrf", "baseline": "bm25"}
     data = of_sample.get("/api/v1/slices", params=asked).json()["compared"]
     cut = slice_topics(sample.attributes, "query_class")
     expected = sample.scores(["nDCG@10", "R@100"], ["bm25", "rrf"]).compare_slices(cut, "bm25", resamples=10_000)
@@ -143,7 +143,7 @@ def test_a_link_keeps_what_was_asked_before(inner: str) -> None:
 
 def test_numbers_by_hand() -> None:
     opened = collection(["even", "odd"] * 12)
-    data = client(opened).get("/api/v1/slices?by=sort&measures=RR&run=one&against=two").json()
+    data = client(opened).get("/api/v1/slices?by=sort&measures=RR&run=one&baseline=two").json()
     by_name = {row["slice"]: row for row in data["results"]}
     assert {name: one["value"] for name, one in by_name.items()} == {
         "all topics": 0.75,
@@ -222,10 +222,10 @@ def test_a_wrong_expression_is_told_at_its_field(of_sample: TestClient, query: s
 @pytest.mark.parametrize(
     ("query", "status"),
     [
-        ("by=nope", 400), ("measures=foo", 400), ("run=nobody", 400), ("against=nobody", 400), ("min_topics=0", 422),
+        ("by=nope", 400), ("measures=foo", 400), ("run=nobody", 400), ("baseline=nobody", 400), ("min_topics=0", 422),
         ("min_topics=x", 422), ("min_topics=", 200), ("by=query_class,query_class", 200), ("measures=,", 200),
-        ("measures=P@1,P@2,P@3,P@4,P@5,P@6,P@7", 400), ("run=bm25&against=bm25", 400), ("against=rrf&run=*", 200),
-        ("against=bm25", 200), ("by=query_class,kind&run=bm25", 200), ("measures=GMAP,NumRel&run=bm25", 200),
+        ("measures=P@1,P@2,P@3,P@4,P@5,P@6,P@7", 400), ("run=bm25&baseline=bm25", 400), ("baseline=rrf&run=*", 200),
+        ("baseline=bm25", 200), ("by=query_class,kind&run=bm25", 200), ("measures=GMAP,NumRel&run=bm25", 200),
     ],
 )  # fmt: skip
 def test_whatever_is_asked_is_answered(of_sample: TestClient, query: str, status: int) -> None:

@@ -68,7 +68,7 @@ def test_from_the_worst_topic_to_a_document(serve: Any, tab: Any, sample: Any) -
 
 
 def test_moved_documents_are_linked(serve: Any, tab: Any, sample: Any) -> None:
-    shown = tab(f"{serve(sample)}/topic?id=t05&first=bm25&second=tfidf")
+    shown = tab(f"{serve(sample)}/topic?topic=t05&first=bm25&second=tfidf")
     page = shown.page
     both = page.locator(".list").first.locator("a.jump").count()
     assert lines(page) == both == 9
@@ -94,7 +94,7 @@ def test_moved_documents_are_linked(serve: Any, tab: Any, sample: Any) -> None:
 
 
 def test_lines_follow_when_the_page_changes(serve: Any, tab: Any, sample: Any) -> None:
-    shown = tab(f"{serve(sample)}/topic?id=t05&first=bm25&second=tfidf")
+    shown = tab(f"{serve(sample)}/topic?topic=t05&first=bm25&second=tfidf")
     page = shown.page
     ends = "[...document.querySelectorAll('.moves path')].map((path) => path.getAttribute('d'))"
     before = page.evaluate(ends)
@@ -112,7 +112,7 @@ def test_lines_follow_when_the_page_changes(serve: Any, tab: Any, sample: Any) -
 
 
 def test_with_the_keyboard_alone(serve: Any, tab: Any, sample: Any) -> None:
-    shown = tab(f"{serve(sample)}/topic?id=t05&first=bm25&second=tfidf")
+    shown = tab(f"{serve(sample)}/topic?topic=t05&first=bm25&second=tfidf")
     page = shown.page
     link = page.locator("#a-1 a.jump")
     assert link.inner_text() == "rank 4 in tfidf"
@@ -167,7 +167,9 @@ def test_texts_never_run(serve: Any, tab: Any, hostile: Any) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_on_a_phone(serve: Any, tab: Any, sample: Any, scheme: str) -> None:
     address = serve(sample)
-    shown = tab(f"{address}/topic?id=t12&first=bm25&second=bm25_nostem&explain=AP&tools=true", 375, color_scheme=scheme)
+    shown = tab(
+        f"{address}/topic?topic=t12&first=bm25&second=bm25_nostem&explain=AP&tools=true", 375, color_scheme=scheme
+    )
     page = shown.page
     assert not page.locator(".moves").is_visible()
     link = page.locator("#a-0 a.jump")
@@ -183,7 +185,7 @@ def test_on_a_phone(serve: Any, tab: Any, sample: Any, scheme: str) -> None:
 
 
 def test_explanation_and_tools_on_demand(serve: Any, tab: Any, sample: Any) -> None:
-    shown = tab(f"{serve(sample)}/topic?id=t12&first=bm25&second=bm25_nostem&sort=mean")
+    shown = tab(f"{serve(sample)}/topic?topic=t12&first=bm25&second=bm25_nostem&sort=mean")
     page = shown.page
     page.get_by_label("Explain").fill("AP")
     follow(page, page.get_by_role("button", name="Explain"))
@@ -200,16 +202,16 @@ def test_explanation_and_tools_on_demand(serve: Any, tab: Any, sample: Any) -> N
 
 
 def test_without_scripts(serve: Any, tab: Any, sample: Any) -> None:
-    shown = tab(f"{serve(sample)}/topic?id=t05&first=bm25&second=tfidf", java_script_enabled=False)
+    shown = tab(f"{serve(sample)}/topic?topic=t05&first=bm25&second=tfidf", java_script_enabled=False)
     page = shown.page
     page.locator("#a-0 summary").click()
-    assert page.locator("#a-0 .said a").get_attribute("href") == "/api/v1/document?id=math.gcd"
+    assert page.locator("#a-0 .said a").get_attribute("href") == "/api/v1/document?doc_id=math.gcd"
     page.locator("#a-1 a.jump").click()
     assert page.url.endswith("#b-1")
 
 
 def test_a_topic_that_does_not_exist(serve: Any, tab: Any, sample: Any) -> None:
-    shown = tab(f"{serve(sample)}/topic?id=t4")
+    shown = tab(f"{serve(sample)}/topic?topic=t4")
     assert "no topic 't4' is in the judgments" in shown.page.locator("main").inner_text()
     assert "near it are t04" in shown.page.locator("main").inner_text()
     assert shown.foreign == []

@@ -62,7 +62,7 @@ def refused(of: TestClient, path: str, **asked: Any) -> tuple[int, str, str]:
 def documents_of(found: dict[str, Any], run: str) -> list[dict[str, Any]]:
     """Give the documents of one list, with where the other one has them."""
     others = [f"rank:{other}" for other in found["runs"] if other != run]
-    mine = [row for row in found["documents"] if 0 < (row[f"place:{run}"] or 0) <= found["depth"]]
+    mine = [row for row in found["documents"] if 0 < (row[f"place:{run}"] or 0) <= found["cutoff"]]
     return [
         row | {"rank": row[f"rank:{run}"], "tied": row[f"tied:{run}"], "there": row[others[0]] if others else None}
         for row in sorted(mine, key=lambda row: row[f"place:{run}"])
@@ -116,8 +116,8 @@ def test_the_list_by_hand(tiny: TestClient) -> None:
 @pytest.mark.parametrize(
     ("sort", "ids"),
     [
-        ("id", "none q z"),
-        ("-id", "z q none"),
+        ("query_id", "none q z"),
+        ("-query_id", "z q none"),
         ("query", "q z none"),  # find a, the last, x
         ("relevant", "none z q"),
         ("-judged", "q none z"),
@@ -166,9 +166,9 @@ def test_pages_of_a_long_list() -> None:
     pages = [get(of, "/api/v1/topics", page=page) for page in (1, 2, 3, 9)]
     assert [one["query_id"] for page in pages[:3] for one in page["topics"]] == ids  # q9 before q10
     assert [(page["page"], page["pages"], page["total"]) for page in pages] == [(page, 3, 120) for page in (1, 2, 3, 3)]
-    shown = of.get("/topics?page=2&sort=-id").text
+    shown = of.get("/topics?page=2&sort=-query_id").text
     assert "51–100 of 120 topics" in shown
-    assert "/api/v1/topics?sort=-id&amp;page=2" in shown
+    assert "/api/v1/topics?sort=-query_id&amp;page=2" in shown
 
 
 def test_more_runs_than_columns() -> None:
@@ -176,7 +176,7 @@ def test_more_runs_than_columns() -> None:
     of = client(open_workspace(QRELS, runs))
     found = get(of, "/api/v1/topics")
     assert (found["runs"], found["other_runs"]) == ([f"r{at}" for at in range(12)], ["r12", "r13", "r14"])
-    assert len(get(of, "/api/v1/topic", id="q")["all_runs"]) == 15
+    assert len(get(of, "/api/v1/topic", topic="q")["all_runs"]) == 15
 
 
 def test_a_measure_that_is_better_low_has_its_hardest_topics_first(tiny: TestClient) -> None:
@@ -189,7 +189,7 @@ def test_a_measure_that_is_better_low_has_its_hardest_topics_first(tiny: TestCli
     ]
     shown = html.unescape(tiny.get("/topics?measure=NumNonrelRet").text)
     assert '<a href="/topics?measure=NumNonrelRet&sort=-mean">hardest first</a>' in shown
-    topic = get(tiny, "/api/v1/topic", id="none", measure="NumNonrelRet")
+    topic = get(tiny, "/api/v1/topic", topic="none", measure="NumNonrelRet")
     assert (topic["scores"][0]["difference"], topic["scores"][0]["better"]) == (1.0, "A")
     assert [one["run"] for one in topic["all_runs"]] == ["A", "B"]
 
@@ -226,7 +226,7 @@ def test_no_topic_holds_the_words(tiny: TestClient) -> None:
 
 
 def test_one_topic_by_hand(tiny: TestClient) -> None:
-    found = get(tiny, "/api/v1/topic", id="q")
+    found = get(tiny, "/api/v1/topic", topic="q")
     gain_b = 1 / math.log2(3)
     ideal = 2 + gain_b + 1 / 2
     first, second = (2 + 1 / 2) / ideal, (1 + 2 / math.log2(3)) / ideal
@@ -279,7 +279,7 @@ def test_one_topic_by_hand(tiny: TestClient) -> None:
 
 def test_tied_documents_are_named_and_bounded() -> None:
     of = client(open_workspace({"q": {"a": 1, "b": 0}}, {"A": {"q": {"a": 1.0, "b": 1.0, "c": 0.5}}}))
-    found = get(of, "/api/v1/topic", id="q", measure="RR")
+    found = get(of, "/api/v1/topic", topic="q", measure="RR")
     assert [(one["doc_id"], one["tied"]) for one in documents_of(found, found["runs"][0])] == [
         ("b", True),
         ("a", True),
@@ -303,7 +303,7 @@ def test_tied_documents_are_named_and_bounded() -> None:
 def test_one_topic_by_the_public_functions(
     of_sample: TestClient, sample: Workspace, measure: str, query_id: str
 ) -> None:
-    found = get(of_sample, "/api/v1/topic", id=query_id, first="bm25", second="tfidf", measure=measure)
+    found = get(of_sample, "/api/v1/topic", topic=query_id, first="bm25", second="tfidf", measure=measure)
     qrels, runs = shipped.qrels(), {run.name: run for run in shipped.runs()}
     ones = [judge(qrels, runs[name]).only(query_id) for name in ("bm25", "tfidf")]
     at = sample.query_ids.index(query_id)
@@ -331,7 +331,7 @@ def test_one_topic_by_the_public_functions(
 
 
 def test_the_loss_is_that_of_stages(of_sample: TestClient) -> None:
-    found = get(of_sample, "/api/v1/topic", id="t12", first="bm25_nostem", second="tfidf", measure="AP")
+    found = get(of_sample, "/api/v1/topic", topic="t12", first="bm25_nostem", second="tfidf", measure="AP")
     for loss, name in zip(found["losses"], ("bm25_nostem", "tfidf"), strict=True):
         run = next(run for run in shipped.runs() if run.name == name)
         whole = stages(shipped.qrels(), run, measure="AP", cutoff=100)
@@ -340,13 +340,13 @@ def test_the_loss_is_that_of_stages(of_sample: TestClient) -> None:
         assert loss["attainable_candidates"] == whole.trace.attainable[at]
         assert (loss["found"], loss["relevant"]) == (whole.trace.found[at], whole.trace.relevant[at])
         assert loss["verdict"] == whole.verdicts[at]
-    refused_by_stages = get(of_sample, "/api/v1/topic", id="t12", measure="SetP")["losses"][0]
+    refused_by_stages = get(of_sample, "/api/v1/topic", topic="t12", measure="SetP")["losses"][0]
     assert refused_by_stages["score"] is None
     assert "its loss cannot be split into stages" in refused_by_stages["sentence"]
 
 
 def test_what_other_tools_report(of_sample: TestClient) -> None:
-    asked = {"id": "t12", "first": "bm25", "second": "tfidf", "measure": "nDCG@10"}
+    asked = {"topic": "t12", "first": "bm25", "second": "tfidf", "measure": "nDCG@10"}
     assert "tools" not in get(of_sample, "/api/v1/topic", **asked)
     found = get(of_sample, "/api/v1/topic", **asked, tools=True)["tools"]
     for name in ("bm25", "tfidf"):
@@ -362,7 +362,7 @@ def test_the_scale_of_grades_is_that_of_all_judgments() -> None:
     """An unjudged document may have the highest grade of the qrels, though this topic has none of it."""
     qrels = {"q": {"a": 1}, "other": {"b": 4}}
     run = {"q": {"x": 2.0, "a": 1.0}}
-    found = get(client(open_workspace(qrels, {"A": run})), "/api/v1/topic", id="q", measure="DCG@2", tools=True)
+    found = get(client(open_workspace(qrels, {"A": run})), "/api/v1/topic", topic="q", measure="DCG@2", tools=True)
     whole = unjudged_range(judge(qrels, run).only("q"), "DCG@2")
     assert whole.high[0] == 4 + 1 / math.log2(3)
     assert found["reaches"][1]["high"] == whole.high[0]
@@ -372,12 +372,13 @@ def test_the_scale_of_grades_is_that_of_all_judgments() -> None:
 
 def test_deeper_lists(of_sample: TestClient) -> None:
     shallow, deep = (
-        get(of_sample, "/api/v1/topic", id="t12", first="bm25", second="bm25_nostem", depth=depth) for depth in (10, 50)
+        get(of_sample, "/api/v1/topic", topic="t12", first="bm25", second="bm25_nostem", cutoff=cutoff)
+        for cutoff in (10, 50)
     )
     assert [len(documents_of(shallow, run)) for run in shallow["runs"]] == [10, 10]
     assert [len(documents_of(deep, run)) for run in deep["runs"]] == [50, 50]
     assert any(row["there"] and row["there"] > 10 for row in documents_of(shallow, "bm25"))
-    shown = html.unescape(of_sample.get("/topic?id=t12&first=bm25&second=bm25_nostem").text)
+    shown = html.unescape(of_sample.get("/topic?topic=t12&first=bm25&second=bm25_nostem").text)
     for row in missed_of(shallow):
         for run in shallow["runs"]:
             rank = row[f"rank:{run}"]
@@ -396,55 +397,55 @@ def test_the_way_to_the_next_topic_is_the_order_of_the_list(of_sample: TestClien
     ids = [one["query_id"] for one in get(of_sample, "/api/v1/topics", **asked)["topics"]]
     walked, here = [], ids[0]
     while here:
-        found = get(of_sample, "/api/v1/topic", id=here, **asked)
+        found = get(of_sample, "/api/v1/topic", topic=here, **asked)
         assert (found["place"], found["of"]) == (len(walked) + 1, len(ids))
         assert found["previous"] == (walked[-1] if walked else None)
         walked.append(here)
         here = found["next"]
     assert walked == ids
-    shown = html.unescape(of_sample.get("/topic", params={"id": ids[1], **asked}).text)
+    shown = html.unescape(of_sample.get("/topic", params={"topic": ids[1], **asked}).text)
     kept = "measure=AP&sort=-spread&q=a&where=relevant+in+%284%2C+5%2C+6%2C+7%29&runs=bm25&runs=tfidf"
-    assert f'rel="next" href="/topic?{kept}&id={ids[2]}"' in shown
+    assert f'rel="next" href="/topic?{kept}&topic={ids[2]}"' in shown
     assert f'<a href="/topics?{kept}">All topics</a>' in shown
     outside = next(one for one in (f"t{number:02}" for number in range(1, 49)) if one not in ids)
-    elsewhere = get(of_sample, "/api/v1/topic", id=outside, **asked)
+    elsewhere = get(of_sample, "/api/v1/topic", topic=outside, **asked)
     assert (elsewhere["place"], elsewhere["previous"], elsewhere["next"]) == (0, None, None)
 
 
 def test_which_runs_are_shown(tiny: TestClient) -> None:
-    chosen: Callable[..., list[str]] = lambda **asked: get(tiny, "/api/v1/topic", id="q", **asked)["runs"]  # noqa: E731
+    chosen: Callable[..., list[str]] = lambda **asked: get(tiny, "/api/v1/topic", topic="q", **asked)["runs"]  # noqa: E731
     assert chosen() == ["A", "B"]
     assert chosen(first="B") == ["B"]
     assert chosen(first="B", second="A") == ["B", "A"]
     assert chosen(second="") == ["A"]
     assert chosen(second="A") == ["A"]
     assert chosen(first="B", second="B") == ["B"]
-    assert refused(tiny, "/api/v1/topic", id="q", first="C") == (400, "no run 'C' is open", "use one of A, B")
+    assert refused(tiny, "/api/v1/topic", topic="q", first="C") == (400, "no run 'C' is open", "use one of A, B")
 
 
 def test_one_list_alone(tiny: TestClient) -> None:
-    found = get(tiny, "/api/v1/topic", id="q", first="B")
+    found = get(tiny, "/api/v1/topic", topic="q", first="B")
     assert "sentences" not in found
     assert [(one["there"], one["moved"]) for one in documents_of(found, found["runs"][0])] == [(None, "")] * 3
     assert all(row["run:B"] is not None and "run:A" not in row for row in found["scores"])
-    assert "that the list does not show" in tiny.get("/topic?id=q&first=B").text
+    assert "that the list does not show" in tiny.get("/topic?topic=q&first=B").text
 
 
 def test_a_topic_without_relevant_documents(tiny: TestClient) -> None:
-    found = get(tiny, "/api/v1/topic", id="none")
+    found = get(tiny, "/api/v1/topic", topic="none")
     assert (found["relevant"], missed_of(found)) == (0, [])
     assert found["losses"][1]["verdict"] == "nothing relevant"
-    assert "No document of this topic is known to be relevant" in tiny.get("/topic?id=none").text
+    assert "No document of this topic is known to be relevant" in tiny.get("/topic?topic=none").text
 
 
 def test_a_run_without_the_topic(tiny: TestClient) -> None:
-    found = get(tiny, "/api/v1/topic", id="z")
+    found = get(tiny, "/api/v1/topic", topic="z")
     assert found["notes"][0]["text"] == "B has nothing for this topic: it counts as an empty list."
     assert [row["returned"] for row in sorted(found["all_runs"], key=lambda row: row["run"])] == [1, 0]
     assert by_measure(found) == [1.0, 0.0]
     assert found["losses"][1]["sentence"] == "B has nothing for this topic: everything is lost."
     assert [one["run"] for one in found["reaches"]] == ["A", "A"]
-    assert "B returned nothing for this topic." in tiny.get("/topic?id=z").text
+    assert "B returned nothing for this topic." in tiny.get("/topic?topic=z").text
 
 
 def test_a_run_that_is_a_set() -> None:
@@ -453,50 +454,50 @@ def test_a_run_that_is_a_set() -> None:
     listed = get(of, "/api/v1/topics")
     assert scores_of(listed)[1][0] is None
     assert "the run S has no scores" in listed["notes"][0]["text"]
-    found = get(of, "/api/v1/topic", id="q")
+    found = get(of, "/api/v1/topic", topic="q")
     assert [(one["doc_id"], one["rank"]) for one in documents_of(found, found["runs"][0])] == [("x", None), ("a", None)]
     assert [one["there"] for one in documents_of(found, found["runs"][1])] == [None, None, None]
     assert by_measure(found)[0] is None
     assert "needs a ranking" in found["explained"][0]["problem"]
-    of_set = get(of, "/api/v1/topic", id="q", measure="SetP")
+    of_set = get(of, "/api/v1/topic", topic="q", measure="SetP")
     assert by_measure(of_set) == [0.5, pytest.approx(2 / 3)]
     assert of_set["reaches"][0]["sentence"] == "The run is a set: it has no order."
-    assert of.get("/topic?id=q").status_code == 200
+    assert of.get("/topic?topic=q").status_code == 200
 
 
 def test_no_run_at_all() -> None:
     of = client(open_workspace(QRELS, []))
     assert [one["relevant"] for one in get(of, "/api/v1/topics", sort="-relevant")["topics"]] == [3, 1, 0]
-    found = get(of, "/api/v1/topic", id="q")
+    found = get(of, "/api/v1/topic", topic="q")
     assert (found["runs"], found["all_runs"]) == ([], [])
     assert [(one["doc_id"], one["grade"]) for one in missed_of(found)] == [("a", 2.0), ("b", 1.0), ("m", 1.0)]
-    shown = of.get("/topic?id=q").text
+    shown = of.get("/topic?topic=q").text
     assert "No run is open" in shown
     assert "3 relevant documents" in shown
     assert "No run is open" in of.get("/topics").text
-    assert refused(of, "/api/v1/topic", id="q", first="A")[1] == "no run 'A' is open"
+    assert refused(of, "/api/v1/topic", topic="q", first="A")[1] == "no run 'A' is open"
 
 
 def test_a_measure_that_looks_at_all_topics() -> None:
     """Document b is judged for q2: on q1 alone it would be a hole."""
     of = client(open_workspace({"q1": {"a": 1}, "q2": {"b": 1}}, {"A": {"q1": {"a": 3.0, "b": 2.0, "c": 1.0}}}))
-    found = get(of, "/api/v1/topic", id="q1", measure="Hole@3")
+    found = get(of, "/api/v1/topic", topic="q1", measure="Hole@3")
     assert by_measure(found) == [pytest.approx(1 / 3)]
     assert found["reaches"][1]["sentence"].startswith("Hole@3 of one topic depends on the other topics")
     assert "depends on the other topics" in found["explained"][0]["problem"]
-    assert refused(of, "/api/v1/topic/explain", id="q1", run="A", measure="Hole@3")[0] == 400
+    assert refused(of, "/api/v1/topic/explain", topic="q1", run="A", measure="Hole@3")[0] == 400
 
 
 def test_topics_that_do_not_exist(of_sample: TestClient) -> None:
-    code, problem, fix = refused(of_sample, "/api/v1/topic", id="t4")
+    code, problem, fix = refused(of_sample, "/api/v1/topic", topic="t4")
     assert (code, problem) == (400, "no topic 't4' is in the judgments")
     assert fix.startswith("near it are t04, ")
-    assert "t04" in of_sample.get("/topic?id=t4").text
-    assert refused(of_sample, "/api/v1/topic", id="x" * 5000)[1] == f"no topic '{'x' * 79}…' is in the judgments"
+    assert "t04" in of_sample.get("/topic?topic=t4").text
+    assert refused(of_sample, "/api/v1/topic", topic="x" * 5000)[1] == f"no topic '{'x' * 79}…' is in the judgments"
     assert refused(of_sample, "/api/v1/topic")[0] == 422
-    assert refused(of_sample, "/api/v1/topic", id="t04", depth=0)[0] == 422
-    assert refused(of_sample, "/api/v1/topic", id="t04", depth=101)[0] == 422
-    assert refused(of_sample, "/api/v1/topic", id="t04", explain="nope")[1] == "there is no measure 'nope'"
+    assert refused(of_sample, "/api/v1/topic", topic="t04", cutoff=0)[0] == 422
+    assert refused(of_sample, "/api/v1/topic", topic="t04", cutoff=101)[0] == 422
+    assert refused(of_sample, "/api/v1/topic", topic="t04", explain="nope")[1] == "there is no measure 'nope'"
 
 
 def test_ids_near_one() -> None:
@@ -510,11 +511,11 @@ def test_ids_near_one() -> None:
 def test_explain_any_measure(of_sample: TestClient) -> None:
     run = next(run for run in shipped.runs() if run.name == "bm25")
     wanted = explain_list(judge(shipped.qrels(), run), "AP", "t12")
-    found = get(of_sample, "/api/v1/topic/explain", id="t12", run="bm25", measure="AP")
+    found = get(of_sample, "/api/v1/topic/explain", topic="t12", run="bm25", measure="AP")
     assert found == wanted.to_dict()
-    of_page = get(of_sample, "/api/v1/topic", id="t12", explain="AP")["explained"][0]
+    of_page = get(of_sample, "/api/v1/topic", topic="t12", explain="AP")["explained"][0]
     assert of_page == {**wanted.to_dict(), "problem": ""}
-    shown = of_sample.get("/topic?id=t12&explain=AP").text
+    shown = of_sample.get("/topic?topic=t12&explain=AP").text
     assert "<li>AP = sum of precision / R = 2.7500 / 3 = 0.9167</li>" in shown
     assert '<td class="label"><bdi>inspect.getdoc</bdi></td><td>1</td><td>2</td><td>1</td><td>2</td>' in shown
 
@@ -523,8 +524,8 @@ def test_long_explanations_put_together_what_counts_nowhere() -> None:
     qrels = {"q": {f"d{at:03}": 1 for at in range(150)}}
     run = {"q": {f"d{at:03}": 1000.0 - at for at in range(150)} | {f"u{at}": 999.5 - at / 100 for at in range(3)}}
     of = client(open_workspace(qrels, {"A": run}))
-    assert len(get(of, "/api/v1/topic", id="q", measure="AP")["explained"][0]["sheets"][0]["rows"]) == 153
-    shown = of.get("/topic?id=q&measure=AP").text
+    assert len(get(of, "/api/v1/topic", topic="q", measure="AP")["explained"][0]["sheets"][0]["rows"]) == 153
+    shown = of.get("/topic?topic=q&measure=AP").text
     assert '><bdi>2-4</bdi></th><td class="label"><bdi>(3 without a judgment)</bdi></td>' in shown
 
 
@@ -548,8 +549,8 @@ def hostile() -> TestClient:
 
 @pytest.mark.parametrize("query_id", ["a/b c?d&é#", "L" * 3000, HOSTILE])
 def test_hostile_texts_are_texts(hostile: TestClient, query_id: str) -> None:
-    for asked in ({}, {"tools": "true", "explain": "AP"}, {"first": "B/b", "second": f"A {HOSTILE}", "depth": "100"}):
-        answer = hostile.get("/topic", params={"id": query_id, **asked})
+    for asked in ({}, {"tools": "true", "explain": "AP"}, {"first": "B/b", "second": f"A {HOSTILE}", "cutoff": "100"}):
+        answer = hostile.get("/topic", params={"topic": query_id, **asked})
         assert answer.status_code == 200
         assert "<img" not in answer.text
         assert "alert(2)</script>" not in answer.text
@@ -567,25 +568,25 @@ def test_every_link_of_the_list_leads_to_its_topic(hostile: TestClient) -> None:
 
 
 def test_documents(hostile: TestClient) -> None:
-    assert get(hostile, "/api/v1/document", id=HOSTILE) == {
+    assert get(hostile, "/api/v1/document", doc_id=HOSTILE) == {
         "doc_id": HOSTILE,
         "title": HOSTILE,
         "text": HOSTILE,
         "characters": len(HOSTILE),
     }
-    part = get(hostile, "/api/v1/document", id="d/1 &<b>")
+    part = get(hostile, "/api/v1/document", doc_id="d/1 &<b>")
     assert (part["text"], part["characters"]) == ("é" * 4000, 100_000)
-    assert len(get(hostile, "/api/v1/document", id="d/1 &<b>", length=100_000)["text"]) == 100_000
-    assert hostile.get("/api/v1/document", params={"id": HOSTILE}).headers["content-type"] == "application/json"
-    code, problem, fix = refused(hostile, "/api/v1/document", id="u")
+    assert len(get(hostile, "/api/v1/document", doc_id="d/1 &<b>", length=100_000)["text"]) == 100_000
+    assert hostile.get("/api/v1/document", params={"doc_id": HOSTILE}).headers["content-type"] == "application/json"
+    code, problem, fix = refused(hostile, "/api/v1/document", doc_id="u")
     assert (code, problem) == (400, "no text of document 'u' is known")
     assert fix.startswith("texts are kept of documents that were judged or returned")
-    assert refused(hostile, "/api/v1/document", id=HOSTILE, length=0)[0] == 422
+    assert refused(hostile, "/api/v1/document", doc_id=HOSTILE, length=0)[0] == 422
 
 
 def test_no_documents_are_open(tiny: TestClient) -> None:
-    assert refused(tiny, "/api/v1/document", id="a")[:2] == (400, "no texts of documents are open")
-    found = get(tiny, "/api/v1/topic", id="q")
+    assert refused(tiny, "/api/v1/document", doc_id="a")[:2] == (400, "no texts of documents are open")
+    found = get(tiny, "/api/v1/topic", topic="q")
     assert found["notes"][0]["rule"] == "no-texts"
     assert not any(one["has_text"] for one in documents_of(found, found["runs"][0]))
 
@@ -594,7 +595,7 @@ def test_no_documents_are_open(tiny: TestClient) -> None:
 
 
 def test_the_page_shows_the_data(of_sample: TestClient) -> None:
-    asked = {"id": "t12", "first": "bm25", "second": "bm25_nostem", "explain": "AP", "tools": "true"}
+    asked = {"topic": "t12", "first": "bm25", "second": "bm25_nostem", "explain": "AP", "tools": "true"}
     found = get(of_sample, "/api/v1/topic", **asked)
     shown = html.unescape(of_sample.get("/topic", params=asked).text)
     texts = [found["query"], *found["sentences"], *(one["sentence"] for one in found["reaches"] + found["losses"])]
@@ -605,4 +606,4 @@ def test_the_page_shows_the_data(of_sample: TestClient) -> None:
     assert [text for text in texts if text not in shown and minus(text) not in shown] == []
     assert 'href="/evaluator?run=bm25_nostem&topic=t12"' in shown
     assert '<a href="#b-0" class="jump">rank 1 in bm25_nostem</a>' in shown
-    assert "/api/v1/topic?id=t12&first=bm25&second=bm25_nostem&explain=AP&tools=true" in shown
+    assert "/api/v1/topic?topic=t12&first=bm25&second=bm25_nostem&explain=AP&tools=true" in shown

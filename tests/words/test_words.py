@@ -6,8 +6,7 @@ import importlib
 import inspect
 import re
 from collections import Counter
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 import pytest
@@ -16,6 +15,7 @@ import judged
 from judged.cli.main import app
 from judged.cli.synonyms import OTHER
 from judged.evaluation.scores import FromAbove, Scores
+from word_list import listed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -26,33 +26,7 @@ PACKAGES = (
 )  # fmt: skip
 INTERNAL = {"chosen_levels", "config_of", "dialect_of", "measures_of", "parse_config", "read_config", "runs_of"}
 LOGS = ("online ", "logs ")  # have words of their own until they are rewritten
-TYPES = {"int": int, "float": (int, float), "str": str, "bool": bool, "tuple": tuple}
 CLICK = {"int": "integer", "float": "float", "str": "text", "bool": "boolean"}
-
-
-class Word(NamedTuple):
-    types: tuple[type, ...]
-    kinds: tuple[str, ...]
-
-
-def listed() -> tuple[dict[str, Word], dict[str, str]]:
-    """Read the list: words with their types, and what they are never called."""
-    words, never = dict[str, Word](), dict[str, str]()
-    rows = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text().split("| word |")[1].splitlines()[2:]
-    for row in rows:
-        if not row.startswith("|"):
-            break
-        names, _, types, other = (cell.strip() for cell in row.strip("|").split("|"))
-        python = tuple(kind for name in types.split() for kind in _several(TYPES[name]))
-        for name in re.findall(r"`(\w+)`", names):
-            words[name] = Word(python, tuple(types.split()))
-        first = re.findall(r"`(\w+)`", names)[0]
-        never |= dict.fromkeys(re.findall(r"`(\w+)`", other), first)
-    return words, never
-
-
-def _several(kind: Any) -> tuple[type, ...]:
-    return kind if isinstance(kind, tuple) else (kind,)
 
 
 def functions() -> Iterator[tuple[str, Callable[..., Any]]]:

@@ -136,7 +136,6 @@ def _example(document: Mapping[str, Any], path: str, taken: list[dict[str, Any]]
     query: list[tuple[str, str]] = []
     for one in taken:
         name, schema = one["name"], _resolved(document, one.get("schema", {}))
-        name = "document" if name == "id" and path.endswith("/document") else name
         usual = known.get(name, next(iter(schema.get("enum", ())), ""))
         value = str(next(iter([*schema.get("examples", ()), one.get("example", usual)])))
         if one["in"] == "path":
@@ -150,14 +149,14 @@ def _known(workspace: Workspace) -> dict[str, str]:
     """Name values that parameters of the usual names can have."""
     runs = [*workspace.run_names, "", ""]
     second = runs[1] or runs[0]
-    of_topic = dict.fromkeys(("id", "topic", "query_id", "query"), workspace.query_ids[0])
+    of_topic = dict.fromkeys(("topic", "query_id", "query"), workspace.query_ids[0])
     of_run = dict.fromkeys(("run", "first", "baseline"), runs[0])
     texts = [] if workspace.texts is None else workspace.texts.documents
     document = next(iter(texts), workspace.qrels.index.doc_names[0])
     return {
         **of_topic,
         **of_run,
-        "document": str(document),
+        "doc_id": str(document),
         "second": second,
         "measure": "AP",
         "family": "nDCG",

@@ -116,8 +116,8 @@ MOST = 8
 Outcome: TypeAlias = Literal["all", "wins", "losses", "ties"]
 Sort: TypeAlias = Literal[
     "",
-    "topic",
-    "-topic",
+    "query_id",
+    "-query_id",
     "query",
     "-query",
     "first",
@@ -145,7 +145,7 @@ class Asked(BaseModel):
         description=f"Measures that are tested together, with commas between; {MOST} at most.",
     )
     where: Trimmed = Field("", max_length=2000, description="Only topics that satisfy it, such as kind == 'law'.")
-    show: Outcome = Field(
+    outcome: Outcome = Field(
         "all", description="Which topics are listed: where the second run is better, worse, or equal."
     )
     q: str = Field("", max_length=500, description="Only list topics with this in their id or query.")
@@ -352,7 +352,9 @@ class ComparePage(Answer):
         asked = {"first": runs[0], "second": runs[1], "measure": str(self.measure), "where": self.asked.where or None}
         sides = list(zip(("first", "second"), runs, self.values.tolist(), judged, has, strict=True))
         columns = (
-            Column("query_id", ids, TEXT, "Topic", links=[f"/topic{query({'id': topic}, **asked)}" for topic in ids]),
+            Column(
+                "query_id", ids, TEXT, "Topic", links=[f"/topic{query({'topic': topic}, **asked)}" for topic in ids]
+            ),
             Column(
                 "query",
                 [self.workspace.query(topic) for topic in ids],
@@ -383,9 +385,9 @@ class ComparePage(Answer):
         wanted = " ".join(self.asked.q.casefold().split())
         ids = table.column("query_id").values
         found = [wanted in topic.casefold() or wanted in text for topic, text in zip(ids, texts, strict=True)]
-        values = {"topic": ids, "query": texts}.get(name) or table.column(name).values
+        values = {"query": texts}.get(name) or table.column(name).values
         order = order_by(values, falling=self.sort.startswith("-"))
-        kept = self.kinds[self.asked.show] & found
+        kept = self.kinds[self.asked.outcome] & found
         rows = [at for at in order if kept[at]]
         paging = Paging.at(self.asked.page, len(rows))
         return table.take(paging.of(rows)), paging

@@ -108,15 +108,13 @@ def comparison_page(request: Request, workspace: Opened, asked: Annotated[Asked,
             values["wrong"] = error
         else:
             shown = {"answer": answer, "facts": answer.facts(), "asked": answer.asked}
-            values |= shown | {"figures": blocks(figures(answer), ["drawn"]), "keys": _keys(answer)}
+            values |= shown | {
+                "figures": blocks(figures(answer), ["drawn"]),
+                "keys": {column.name: column.name for column in answer.listed[0].shown},
+            }
     status = HTTPStatus.BAD_REQUEST if values["wrong"] else HTTPStatus.OK
     values["usual"] = {"measure": MEASURE, "measures": MEASURES}
     return page(request, "compare.html", status=status, title="Compare", **values)
-
-
-def _keys(answer: ComparePage) -> dict[str, str]:
-    """Name the orders of the topics, by column."""
-    return {column.name: column.name for column in answer.listed[0].shown} | {"query_id": "topic"}
 
 
 @router.get("/api/v1/compare", tags=["runs"], summary="Two runs compared", responses=PROBLEMS)

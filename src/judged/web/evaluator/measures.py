@@ -133,7 +133,7 @@ def _lacks(entry: Entry) -> str:
 
 def _forms(entry: Entry, options: Options) -> Iterator[dict[str, Any]]:
     """Give the parameters of a measure in its usual forms, with those that the options set."""
-    known = USUAL | {"cutoff" if name == "k" else name: value for name, value in options._asdict().items()}
+    known = USUAL | options._asdict()
     given = {
         parameter.name: known[parameter.name]
         for parameter in entry.all_parameters

@@ -252,7 +252,7 @@ def _notes(asked: Asked, state: State, measures: Table) -> Iterator[Note]:
     for why in dict.fromkeys(why for _, why in untold):
         names = ", ".join(name for name, reason in untold if reason == why)
         yield Note("no-number", f"No number for {names}: {why}")
-    rel, k, returned = state.options.rel, state.options.k, counted(len(state.items), "document")
+    rel, cutoff, returned = state.options.rel, state.options.cutoff, counted(len(state.items), "document")
     filled, unjudged = state.relevant - state.known, sum(item.grade is None for item in state.items)
     known: dict[str, str | Literal[False]] = {
         "first-documents": state.source is not None
@@ -265,8 +265,8 @@ def _notes(asked: Asked, state: State, measures: Table) -> Iterator[Note]:
         and f"{counted(filled, 'relevant document')} without a name: counted as missing, with grade {rel:g}.",
         "unjudged": unjudged > 0
         and f"Without a judgment: {unjudged} of {returned}. Most measures count them as not relevant.",
-        "short-list": 0 < len(state.items) < k
-        and f"The list has {returned}, fewer than k = {k}: the places below are empty, and measures that divide by k"
-        " count them.",
+        "short-list": 0 < len(state.items) < cutoff
+        and f"The list has {returned}, fewer than the cutoff of {cutoff}: the places below are empty, and measures"
+        " that divide by the cutoff count them.",
     }
     yield from (Note(rule, text) for rule, text in known.items() if text)

@@ -59,7 +59,7 @@ class Asked(BaseModel):
     relevant: int | None = Field(
         None, ge=0, le=10_000, description="Relevant documents in the collection; as many as are known by default."
     )
-    k: int = Field(10, ge=1, le=1000, description="The cutoff.")
+    cutoff: int = Field(10, ge=1, le=1000, description="The cutoff.")
     gain: str = Field("linear", max_length=2000, description="linear, exp2, or a table such as {1:1,2:3}.")
     discount: str = Field("log2", max_length=20, description="log2, ln or original.")
     base: float = Field(2.0, description="The base of the original discount; others have none.")
@@ -101,13 +101,13 @@ class Pasted(BaseModel):
 
 SHOWN = 20
 """Documents that are taken from a run."""
-_EXAMPLE = {"typed": "3,0,2,1,0", "k": 5, "gain": "exp2"}
+_EXAMPLE = {"typed": "3,0,2,1,0", "cutoff": 5, "gain": "exp2"}
 
 
 class Options(NamedTuple):
     """What measures are to assume, where they have such a parameter."""
 
-    k: int
+    cutoff: int
     gain: Gain
     discount: str
     base: float  # that of the original discount; 2 for others, which have none
@@ -180,7 +180,7 @@ class State:
             "other": None if self.other is None else write_list(self.other, named=True),
             "missing": write_missing(self.missing) or None,
             "relevant": asked.relevant,
-            **{name: getattr(options, name) for name in ("k", "gain")},
+            **{name: getattr(options, name) for name in ("cutoff", "gain")},
             **{name: getattr(options, name) for name in usual if getattr(options, name) != usual[name]},
             "max": asked.max,
             **({} if source is None else {"run": source.run, "topic": source.topic, "other_run": source.other_run}),
@@ -211,7 +211,7 @@ def read_state(workspace: Workspace, asked: Asked) -> State:
         raise InputError(f"a grade is above max={spell(highest)}, the highest of the scale", fix="give a higher max")
     base = asked.base if asked.discount == "original" else 2.0
     discounted = DCG().replace(discount=asked.discount, base=base)  # checks both
-    options = Options(asked.k, _read_gain(asked.gain), discounted.discount, discounted.base, asked.rel, highest)
+    options = Options(asked.cutoff, _read_gain(asked.gain), discounted.discount, discounted.base, asked.rel, highest)
     state = State(items, other, before, missing, gone, options, source, asked)
     if state.relevant < state.known:
         raise InputError(

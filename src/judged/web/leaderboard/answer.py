@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 CORRECTION = "holm"
 
-Form: TypeAlias = Literal["csv", "tests", "latex", "markdown"]
+Format: TypeAlias = Literal["csv", "tests", "latex", "markdown"]
 Name: TypeAlias = Annotated[str, Field(max_length=300)]
 
 
@@ -60,8 +60,8 @@ class Asked(BaseModel):
         description="As compare takes it. Without it: randomisation, and t over more than 2,000 topics.",
     )
     correction: Trimmed = Field(CORRECTION, max_length=40, description="For the number of tests, as compare takes it.")
-    show: Literal["", "difference"] = Field(
-        "", description="Whether each cell of the page has the difference to the baseline, too."
+    beside: Literal["", "difference"] = Field(
+        "", description="What stands beside each number of the page: its difference to the baseline, or nothing."
     )
     curve: Trimmed = Field(
         "", max_length=300, description="A measure that is drawn by cutoff, such as nDCG; none without."
@@ -71,7 +71,7 @@ class Asked(BaseModel):
 class AskedTable(Asked):
     """The leaderboard in a form for papers and programs."""
 
-    form: Form = Field(
+    format: Format = Field(
         "csv",
         description="csv: every number in full precision; tests: every test so; latex and markdown: the leaderboard.",
     )
@@ -217,7 +217,7 @@ class LeaderboardPage(Answer):
             found.column(name, runs, self.baseline), kinds=[_KINDS.get(verdict, "") for verdict in verdicts]
         )
         verdict = Column(f"{name} against {self.baseline}", verdicts, TEXT, only="data")
-        if self.asked.show != "difference" or not any(pairs):
+        if not self.asked.beside or not any(pairs):
             return replace(column, beside=said), verdict
         show = RATIO if any(pair and pair.is_ratio for pair in pairs) else CHANGE
         values, ends = (

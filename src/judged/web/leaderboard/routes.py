@@ -20,7 +20,7 @@ from judged.stats.correction import CORRECTIONS
 from judged.web.answers import page
 from judged.web.desk import Opened
 from judged.web.filters import blocks
-from judged.web.leaderboard.answer import Asked, AskedTable, Form
+from judged.web.leaderboard.answer import Asked, AskedTable, Format
 from judged.web.leaderboard.leaderboard import leaderboard
 from judged.web.problems import PROBLEMS
 
@@ -97,7 +97,7 @@ def _slices(workspace: Workspace) -> dict[str, list[tuple[str, str, int]]]:
 
 
 router = APIRouter()
-FILES: dict[Form, tuple[str, str]] = {
+FILES: dict[Format, tuple[str, str]] = {
     "csv": ("leaderboard.csv", "text/csv"),
     "tests": ("tests.csv", "text/csv"),
     "latex": ("leaderboard.tex", "text/plain"),
@@ -163,10 +163,10 @@ def leaderboard_table(workspace: Opened, asked: Annotated[AskedTable, Query()]) 
     answer.raise_problems()
     if (result := answer.result) is None:
         raise InputError("no run is open", fix="open some: judged serve QRELS RUN...")
-    if asked.form in {"csv", "tests"}:
-        text = result.csv("results" if asked.form == "csv" else "pairs")
+    if asked.format in {"csv", "tests"}:
+        text = result.csv("results" if asked.format == "csv" else "pairs")
     else:
-        text = (latex if asked.form == "latex" else markdown)(result.blocks()[:1])
-    name, kind = FILES[asked.form]
+        text = (latex if asked.format == "latex" else markdown)(result.blocks()[:1])
+    name, kind = FILES[asked.format]
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return Response(f"{text}\n".encode(), media_type=f"{kind}; charset=utf-8", headers=headers)

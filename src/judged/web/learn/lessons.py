@@ -134,7 +134,7 @@ def lesson_page(key: str) -> LessonPage:
     first = parse(lesson.measures[0])
     changed = typed_example(first, lesson.after, lesson.after_missing)
     address = {"list": lesson.after, "missing": lesson.after_missing, "before": lesson.typed}
-    address |= {"before_missing": lesson.missing, "k": "5"}
+    address |= {"before_missing": lesson.missing, "cutoff": "5"}
     about = {
         **STEPS[at],
         "of": len(LESSONS),

@@ -45,7 +45,7 @@ class AskedMatrix(Sliced):
     """Topics and slices against two measures, and which topics are selected."""
 
     run: str = Field("", max_length=LONGEST, description="The run; the first one without it.")
-    against: str = Field(
+    baseline: str = Field(
         "", max_length=LONGEST, description="The run whose means are the cuts; without it, the run's own."
     )
     x: str = Field(X, max_length=200, description="The measure across: of the candidates.")
@@ -90,7 +90,7 @@ class MatrixPage(Answer):
 
     asked: AskedMatrix
     run: str
-    against: str  # empty where there is no other run
+    baseline: str  # empty where there is no other run
     matrix: Matrix
     chosen: Bools  # (T,): the topics that are selected; all of them that have both scores, where nothing is asked
     selected: Table  # of these topics, those of this page
@@ -111,12 +111,12 @@ class MatrixPage(Answer):
         """Give those of the matrix, what was asked, and the selection with the means over it."""
         asked = self.asked
         sides = {name: getattr(asked, name) for name in ("x0", "x1", "y0", "y1", "quadrant")}
-        means = {**self._means(self.run), **(self._means(self.against, "_against") if self.against else {})}
+        means = {**self._means(self.run), **(self._means(self.baseline, "_baseline") if self.baseline else {})}
         paging = {"count": self.paging.total, "page": self.paging.page, "pages": self.paging.last}
         return {
             **self.matrix.facts(),
             "run": self.run,
-            "against": self.against,
+            "baseline": self.baseline,
             "by": asked.names,
             "where": asked.where.strip(),
             "min_topics": asked.least,
@@ -145,17 +145,17 @@ def matrix_page(workspace: Workspace, asked: AskedMatrix) -> MatrixPage:
     if not workspace.lists:
         raise InputError("no run is open", fix="open one: judged serve QRELS RUN")
     run = asked.run or workspace.run_names[0]
-    for name in (run, *([asked.against] if asked.against else [])):
+    for name in (run, *([asked.baseline] if asked.baseline else [])):
         workspace.judged(name)
-    against = "" if asked.against == run else asked.against
-    matrix = _matrix(workspace, asked, (against, run) if against else (run,))
+    baseline = "" if asked.baseline == run else asked.baseline
+    matrix = _matrix(workspace, asked, (baseline, run) if baseline else (run,))
     chosen = _chosen(matrix, run, asked)
-    table = _ordered(workspace, matrix, run, chosen, asked.sort if against else asked.sort.replace("change", "y"))
+    table = _ordered(workspace, matrix, run, chosen, asked.sort if baseline else asked.sort.replace("change", "y"))
     paging = Paging.at(asked.page, len(table), SIZE)
     return MatrixPage(
         asked=asked,
         run=run,
-        against=against,
+        baseline=baseline,
         matrix=matrix,
         chosen=chosen,
         selected=table.take(paging.of(range(len(table)))),
@@ -223,11 +223,11 @@ TOPICS, BRUSH = "topics", "brush"
 
 
 def figures(
-    workspace: Workspace, asked: AskedMatrix, matrix: Matrix, run: str, against: str, chosen: Bools
+    workspace: Workspace, asked: AskedMatrix, matrix: Matrix, run: str, baseline: str, chosen: Bools
 ) -> dict[str, dict[str, Any] | None]:
     """Draw the run, and the one it is compared with, by place; None, where what draws them is not installed."""
     made: dict[str, dict[str, Any] | None] = {}
-    for place, name in {"run": run, **({"against": against} if against else {})}.items():
+    for place, name in {"run": run, **({"baseline": baseline} if baseline else {})}.items():
         key = ("matrix chart", name, place, matrix)
         frame = workspace.remember(key, lambda name=name, place=place: _frame(matrix, name, brush=place == "run"))
         made[place] = frame and _with_topics(frame, asked, matrix, name, chosen)

@@ -54,10 +54,10 @@ def show_matrix(request: Request, workspace: Opened, asked: Annotated[AskedMatri
 def _shown(workspace: Workspace, asked: AskedMatrix) -> dict[str, Any]:
     """Give what the page shows, in its own words: tables with links, charts, and facts as texts and numbers."""
     answer = matrix_page(workspace, asked)
-    matrix, run, against, selected = answer.matrix, answer.run, answer.against, answer.selected
-    topic = {"first": against, "second": run} if against else {"first": run}
+    matrix, run, baseline, selected = answer.matrix, answer.run, answer.baseline, answer.selected
+    topic = {"first": baseline, "second": run} if baseline else {"first": run}
     topic |= {"measure": str(matrix.y), **({"where": asked.where} if asked.where else {})}
-    topics = [f"/topic{query({'id': name, **topic})}" for name in selected.column("query_id").values]
+    topics = [f"/topic{query({'topic': name, **topic})}" for name in selected.column("query_id").values]
     parts = matrix.slicing.slices if matrix.slicing else ()
     slices = {part.name: f"/matrix{query(asked, where=both(asked.where, part.expression), **_ALL)}" for part in parts}
     changes, points = answer.tables().get("changes"), answer.table("points")
@@ -68,7 +68,7 @@ def _shown(workspace: Workspace, asked: AskedMatrix) -> dict[str, Any]:
         points = points.changed(name, title=title)
     kinds = ["small" if small else "" for small in points.column("small").values]
     points = replace(points.changed("quadrant", show=TEXT).changed("topics", beside=()), kinds=kinds)
-    points = points.showing("slice", *(["run"] if against else []), "quadrant", "topics", "x", "y", "judged")
+    points = points.showing("slice", *(["run"] if baseline else []), "quadrant", "topics", "x", "y", "judged")
     return {
         **answer.facts(),
         "x": str(matrix.x),
@@ -83,6 +83,6 @@ def _shown(workspace: Workspace, asked: AskedMatrix) -> dict[str, Any]:
         "points": points,
         "changes": changes and changes.take([at for at, row in enumerate(changes.records()) if row["run"] == run]),
         "selected": selected.changed("query_id", links=topics),
-        "charts": figures(workspace, asked, matrix, run, against, answer.chosen),
+        "charts": figures(workspace, asked, matrix, run, baseline, answer.chosen),
         "ways": {"slices": slices, "topic": f"/topic{query(topic)}"},
     }

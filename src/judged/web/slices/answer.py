@@ -70,7 +70,9 @@ class AskedSlices(Sliced):
     run: str = Field(
         "", max_length=LONGEST, description="A run; * for every one. Left out: every run, or of much data the first."
     )
-    against: str = Field("", max_length=LONGEST, description="The run that the others are compared with on each slice.")
+    baseline: str = Field(
+        "", max_length=LONGEST, description="The run that the others are compared with on each slice."
+    )
 
 
 MOST = 6
@@ -207,7 +209,7 @@ def slices(workspace: Workspace, asked: AskedSlices) -> SlicePage:
         every=runs == workspace.run_names,
         slicing=slicing,
         scores=scores,
-        compared=_compared(workspace, asked, measures, runs, slicing) if asked.against else None,
+        compared=_compared(workspace, asked, measures, runs, slicing) if asked.baseline else None,
         attributes=attributes(workspace),
         notes=notes_of(workspace, asked, len(slicing.query_ids), scores.notes if scores else ()),
     )
@@ -233,16 +235,16 @@ def _compared(
     workspace: Workspace, asked: AskedSlices, measures: tuple[str, ...], runs: tuple[str, ...], slicing: Slicing
 ) -> SliceComparison:
     """Compare the runs that are shown with another one on each slice."""
-    workspace.judged(asked.against)
-    others = tuple(name for name in runs if name != asked.against)
+    workspace.judged(asked.baseline)
+    others = tuple(name for name in runs if name != asked.baseline)
     if not others and not asked.run:  # the first run is the one that others are compared with
-        others = tuple(name for name in workspace.run_names if name != asked.against)[:1]
+        others = tuple(name for name in workspace.run_names if name != asked.baseline)[:1]
     if not others:
-        raise InputError(f"{asked.against!r} is compared with itself", fix="choose two different runs")
-    scores = workspace.scores(measures, (asked.against, *others), asked.where)
+        raise InputError(f"{asked.baseline!r} is compared with itself", fix="choose two different runs")
+    scores = workspace.scores(measures, (asked.baseline, *others), asked.where)
     how: dict[str, Any] = {"alpha": 1 - LEVEL, "resamples": draws(len(slicing.query_ids)), "seed": SEED}
     key = ("slices compared", scores, slicing)
-    return workspace.remember(key, lambda: scores.compare_slices(slicing, asked.against, **how))
+    return workspace.remember(key, lambda: scores.compare_slices(slicing, asked.baseline, **how))
 
 
 def _cell(row: SliceEstimate) -> dict[str, Any]:

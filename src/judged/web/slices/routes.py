@@ -32,7 +32,7 @@ def slices_as_json(workspace: Opened, asked: Annotated[AskedSlices, Query()]) ->
     """Cut the topics into slices by attributes, and say of each how the runs do.
 
     Each slice is tested against the other topics, corrected by Holm; one of few topics is shown and never tested.
-    With ``against``, runs are compared on each slice by a paired randomisation test.
+    With ``baseline``, runs are compared on each slice by a paired randomisation test.
     """
     return slices(workspace, asked).to_dict()
 

@@ -113,7 +113,7 @@ const follow = (event, item) => {
   if (!one) return;
   if (one.query_id) {
     followed = true;
-    location.assign(`${links.topic}&${new URLSearchParams({ id: one.query_id })}`);
+    location.assign(`${links.topic}&${new URLSearchParams({ topic: one.query_id })}`);
   } else if (one.label && Object.hasOwn(links.slices, one.label)) {
     followed = true;
     location.assign(links.slices[one.label]);

@@ -71,7 +71,7 @@ if (lists && canvas) {
 
 /** Ask for the text of a document: its beginning, or so many characters. */
 const textOf = async (id, length) => {
-  const query = new URLSearchParams({ id, ...(length ? { length } : {}) });
+  const query = new URLSearchParams({ doc_id: id, ...(length ? { length } : {}) });
   const answer = await fetch(`/api/v1/document?${query}`);
   const found = await answer.json();
   if (!answer.ok) throw new Error([found.problem, found.fix].filter(Boolean).join(". "));

@@ -119,7 +119,7 @@ def tools(workspace: Workspace, query_id: str, runs: Sequence[str], measure: Mea
 _SNIPPET = 180  # characters of a text
 
 
-def difference(workspace: Workspace, lists: Sequence[Judged], measure: Measure, depth: int) -> TopicDiff | None:
+def difference(workspace: Workspace, lists: Sequence[Judged], measure: Measure, cutoff: int) -> TopicDiff | None:
     """Put two runs side by side on one topic; None where `diff` has nothing to say of them."""
     ready = len(lists) == 2 and all(judged.ranked and judged.present[0] for judged in lists)
     if not ready or not measure.properties.topics_apart:
@@ -131,7 +131,7 @@ def difference(workspace: Workspace, lists: Sequence[Judged], measure: Measure, 
         return None
     query_id = lists[0].query_ids[0]
     qrels, (first, second) = workspace.one_topic(query_id, [judged.run.name for judged in lists])
-    return diff(qrels, first, second, topic=query_id, measure=measure, cutoff=depth).topics[0]
+    return diff(qrels, first, second, topic=query_id, measure=measure, cutoff=cutoff).topics[0]
 
 
 def documents(
@@ -139,13 +139,13 @@ def documents(
     lists: Sequence[Judged],
     grades: Mapping[str, float],
     level: float,
-    depth: int,
+    cutoff: int,
     compared: TopicDiff | None,
 ) -> Table:
     """Lay out the first documents of the lists, then the relevant ones that no list shows, best grades first."""
     orders = {judged.run.name: _order(judged) for judged in lists}
     ranked = {judged.run.name: judged.ranked for judged in lists}
-    shown = dict.fromkeys(doc for order in orders.values() for doc in list(order)[:depth])
+    shown = dict.fromkeys(doc for order in orders.values() for doc in list(order)[:cutoff])
     relevant = [doc for doc in grades if state_of(grades[doc], level) == "relevant"]
     moved = {} if compared is None else {row.doc_id: row for row in compared.rows}
     rows: list[dict[str, Any]] = []

@@ -32,11 +32,11 @@ def topics_page(request: Request, workspace: Opened, asked: Annotated[AskedList,
     """Show the list of topics."""
     answer = topics(workspace, asked)
     about, table = answer.about, answer.table()
-    links = [f"/topic{query(asked, page=None, id=topic)}" for topic in table.column("query_id").values]
+    links = [f"/topic{query(asked, page=None, topic=topic)}" for topic in table.column("query_id").values]
     table = table.changed("query_id", links=links, show=beginning(80)).changed("query", show=beginning(200))
-    keys = {column.name: column.name for column in table.shown} | {"query_id": "id"}
+    keys = {column.name: column.name for column in table.shown}
     scores = {"mean", *(f"run:{run}" for run in about["runs"])} if about["lower_is_better"] else ()
-    values = {"answer": answer, "table": table, "keys": keys, "rising": {"id", "query", *scores}, "asked": asked}
+    values = {"answer": answer, "table": table, "keys": keys, "rising": {"query_id", "query", *scores}, "asked": asked}
     paging = Paging.at(about["page"], about["total"])
     return page(request, "topics.html", title="Topics", paging=paging, **values, **about)
 
@@ -58,14 +58,14 @@ def topic_page(request: Request, workspace: Opened, asked: Annotated[AskedTopic,
     documents = tables["documents"].records()
     lists: list[dict[str, Any]] = []
     for run in runs:
-        shown = [row for row in documents if 0 < (row[f"place:{run}"] or 0) <= asked.depth]
+        shown = [row for row in documents if 0 < (row[f"place:{run}"] or 0) <= asked.cutoff]
         lists.append({**known[run], "documents": sorted(shown, key=itemgetter(f"place:{run}"))})
     reported = tables.get("tools")
     by_run: dict[str, list[int]] = {}
     for at, run in enumerate(reported.column("run").values if reported else ()):
         by_run.setdefault(run, []).append(at)
     values = {
-        "title": f"Topic {asked.id[:80]}",
+        "title": f"Topic {asked.topic[:80]}",
         "tables": tables,
         "lists": lists,
         "missed": _missed(tables["documents"], lists),
@@ -98,7 +98,7 @@ def explanation_data(workspace: Opened, asked: Annotated[AskedExplanation, Query
     """Give every step of the calculation, in full precision."""
     measure = parse(asked.measure)
     check_apart(measure)
-    return explain_list(judged_topic(workspace, asked.id, asked.run), measure, asked.id).to_dict()
+    return explain_list(judged_topic(workspace, asked.topic, asked.run), measure, asked.topic).to_dict()
 
 
 @router.get("/api/v1/document", tags=_TAGS, summary="The text of one document", responses=PROBLEMS)
@@ -108,9 +108,9 @@ def document_data(workspace: Opened, asked: Annotated[AskedDocument, Query()]) -
     if texts is None:
         fix = "open a collection as well: judged serve --texts FILE"
         raise InputError("no texts of documents are open", fix=fix)
-    if asked.id not in texts:
+    if asked.doc_id not in texts:
         fix = "texts are kept of documents that were judged or returned; the collection may lack it"
-        raise InputError(f"no text of document {asked.id!r} is known", fix=fix)
-    text = texts.text(asked.id)
+        raise InputError(f"no text of document {asked.doc_id!r} is known", fix=fix)
+    text = texts.text(asked.doc_id)
     start = text[: asked.length]
-    return {"doc_id": asked.id, "title": texts.title(asked.id), "text": start, "characters": len(text)}
+    return {"doc_id": asked.doc_id, "title": texts.title(asked.doc_id), "text": start, "characters": len(text)}

@@ -54,7 +54,7 @@ class TopicPage(PageAnswer):
 
 def topic(workspace: Workspace, asked: AskedTopic) -> TopicPage:
     """Give everything that is known of one topic."""
-    check_topic(workspace, asked.id)
+    check_topic(workspace, asked.topic)
     key = ("topic", *((name, str(value)) for name, value in asked.model_dump().items()))
     return workspace.remember(key, lambda: _topic(workspace, asked))
 
@@ -62,21 +62,21 @@ def topic(workspace: Workspace, asked: AskedTopic) -> TopicPage:
 def _topic(workspace: Workspace, asked: AskedTopic) -> TopicPage:
     measure, explained_measure = parse(asked.measure), parse(asked.explain or asked.measure)
     level, runs = level_of(measure), _runs(workspace, asked)
-    lists = [judged_topic(workspace, asked.id, run) for run in runs]
-    compared = difference(workspace, lists, measure, asked.depth)
-    grades, scores = grades_of(workspace, asked.id), _scores(workspace, lists, measure)
+    lists = [judged_topic(workspace, asked.topic, run) for run in runs]
+    compared = difference(workspace, lists, measure, asked.cutoff)
+    grades, scores = grades_of(workspace, asked.topic), _scores(workspace, lists, measure)
     values = [scores.column(f"run:{run}").values[0] for run in runs]
     lost, notes = losses(workspace, lists, measure)
     states = [state_of(grade, level) for grade in grades.values()]
     explanations = [explained(judged, explained_measure) for judged in lists]
     about = {
-        "query_id": asked.id,
-        "query": workspace.query(asked.id),
-        "attributes": _attributes(workspace, asked.id),
+        "query_id": asked.topic,
+        "query": workspace.query(asked.topic),
+        "attributes": _attributes(workspace, asked.topic),
         **facts_of(measure),
         "judged": len(grades),
         "relevant": states.count("relevant"),
-        "depth": asked.depth,
+        "cutoff": asked.cutoff,
         "candidates": CANDIDATES,
         **_place(workspace, asked),
         "runs": tuple(runs),
@@ -92,14 +92,14 @@ def _topic(workspace: Workspace, asked: AskedTopic) -> TopicPage:
     ]
     parts = (
         Table("grades", columns_of(by_grade, ("grade", significant(), "Grade"), "state", "documents")),
-        documents(workspace, lists, grades, level, asked.depth, compared),
+        documents(workspace, lists, grades, level, asked.cutoff, compared),
         scores,
-        _all_runs(workspace, asked.id, measure, runs),
+        _all_runs(workspace, asked.topic, measure, runs),
         lost,
         reaches(lists, values, measure),
     )
     if asked.tools:
-        reported, more = tools(workspace, asked.id, runs, measure)
+        reported, more = tools(workspace, asked.topic, runs, measure)
         parts, notes = (*parts, reported), (*notes, *more)
     said = "" if compared is None else compared.sentence
     told = tuple(explanation for explanation, _ in explanations)
@@ -190,7 +190,7 @@ def _all_runs(workspace: Workspace, query_id: str, measure: Measure, shown: Sequ
 def _place(workspace: Workspace, asked: AskedTopic) -> dict[str, Any]:
     """Find the place in the list that the reader came from, 0 for none, and its neighbours."""
     order = ordered(workspace, asked).tolist()
-    ids, here = workspace.query_ids, workspace.qrels.index.codes[asked.id]
+    ids, here = workspace.query_ids, workspace.qrels.index.codes[asked.topic]
     at = order.index(here) if here in order else -1
     return {
         "place": at + 1,

@@ -32,9 +32,9 @@ class Order(BaseModel):
 
     measure: str = Field(MEASURE, max_length=300, description="The measure of the scores.")
     sort: str = Field(
-        "id",
+        "query_id",
         max_length=1000,
-        description="id, query, relevant, judged, mean, spread, or run:NAME; with - before it, falling.",
+        description="query_id, query, relevant, judged, mean, spread, or run:NAME; with - before it, falling.",
     )
     q: str = Field("", max_length=500, description="Words that id or query text must hold.")
     where: str = Field("", max_length=2000, description="An expression over attributes, such as kind == 'law'.")
@@ -52,12 +52,12 @@ class AskedList(Order):
 class AskedTopic(Order):
     """One topic."""
 
-    id: str = Field(max_length=LONGEST, description="The query id.")
+    topic: str = Field(max_length=LONGEST, description="The topic's id.")
     first: str | None = Field(None, max_length=LONGEST, description="The run on the left; the first one without it.")
     second: str | None = Field(
         None, max_length=LONGEST, description="The run on the right; another one without both, none where it is empty."
     )
-    depth: int = Field(10, ge=1, le=100, description="How many documents of each list are shown.")
+    cutoff: int = Field(10, ge=1, le=100, description="How many documents of each list are shown.")
     explain: str = Field("", max_length=300, description="The measure that is explained; the chosen one without it.")
     tools: bool = Field(default=False, description="Whether to ask what other tools report.")
 
@@ -70,7 +70,7 @@ class AskedTopic(Order):
 class AskedExplanation(BaseModel):
     """How one score comes about."""
 
-    id: str = Field(max_length=LONGEST, description="The query id.")
+    topic: str = Field(max_length=LONGEST, description="The topic's id.")
     run: str = Field(max_length=LONGEST, description="The run.")
     measure: str = Field(MEASURE, max_length=300, description="The measure.")
 
@@ -78,7 +78,7 @@ class AskedExplanation(BaseModel):
 class AskedDocument(BaseModel):
     """The text of one document."""
 
-    id: str = Field(max_length=LONGEST, description="The document id.")
+    doc_id: str = Field(max_length=LONGEST, description="The document's id.")
     length: int = Field(4000, ge=1, le=10_000_000, description="So many characters of the text at most.")
 
 
@@ -198,12 +198,14 @@ def _ordered(workspace: Workspace, asked: Order, table: Table) -> Ints:
         texts = [f"{topic} {workspace.query(topic)}".casefold() for topic in workspace.query_ids]
         kept = kept & np.array([all(word in text for word in words) for text in texts], dtype=np.bool_)
     falling, name = asked.sort.startswith("-"), asked.sort.removeprefix("-")
-    if name in {"id", "query"}:
+    if name in {"query_id", "query"}:
         rank = workspace.remember(("topic names", name), lambda: _name_ranks(workspace, name))
     else:
         columns = {column.name: column for column in table.columns[2:]}
         if name not in columns:
-            raise InputError(f"topics cannot be sorted by {name!r}", fix=f"use one of id, query, {', '.join(columns)}")
+            raise InputError(
+                f"topics cannot be sorted by {name!r}", fix=f"use one of query_id, query, {', '.join(columns)}"
+            )
         rank = np.array(columns[name].values, dtype=np.float64)
     order = np.argsort(-rank if falling else rank, kind="stable")  # NaN, no score, comes last either way
     return order[kept[order]]
@@ -212,7 +214,7 @@ def _ordered(workspace: Workspace, asked: Order, table: Table) -> Ints:
 def _name_ranks(workspace: Workspace, name: str) -> Floats:
     """Number ids as people sort them, q9 before q10; or texts by the alphabet."""
     ids = workspace.query_ids
-    keys = [natural(topic) if name == "id" else (workspace.query(topic).casefold(),) for topic in ids]
+    keys = [natural(topic) if name == "query_id" else (workspace.query(topic).casefold(),) for topic in ids]
     ranks = np.empty(len(ids))
     ranks[sorted(range(len(ids)), key=keys.__getitem__)] = np.arange(len(ids))
     return ranks

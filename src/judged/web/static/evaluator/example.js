@@ -1,7 +1,7 @@
 /* Lists to edit on the pages that teach: on every element with `data-example` a list, one measure of it and its working.
 
    data-measure: the measure; data-list and data-missing: as addresses have them; any other setting of the evaluator
-   (data-k, data-gain, data-discount, data-base, data-rel, data-relevant, data-max) where it is not in the measure's name.
+   (data-cutoff, data-gain, data-discount, data-base, data-rel, data-relevant, data-max) where it is not in the measure's name.
    What the server wrote stays until the first answer is there, and for good where the API knows no answer. */
 import { working } from "./detail.js";
 import { make, mark, score, write } from "./dom.js";
@@ -16,7 +16,7 @@ let count = 0;
 
 /** Read the settings that a measure's name holds: `nDCG(gain=exp2)@5` has a gain and a cutoff. */
 const named = (measure) => {
-  const found = { k: /@(\d+)$/.exec(measure)?.[1] };
+  const found = { cutoff: /@(\d+)$/.exec(measure)?.[1] };
   for (const name of IN_NAMES)
     found[name] = new RegExp(`[(,]${name}=(\\{[^}]*\\}|[^,)]*)`).exec(measure)?.[1];
   return found;

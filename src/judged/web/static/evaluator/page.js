@@ -176,8 +176,8 @@ const start = () => {
     }
   });
   pasting((items, text) => {
-    const { k, gain, discount, base, rel } = session.state.settings; // what was missing was so from the old list
-    session.apply({ list: items, other: null, settings: { k, gain, discount, base, rel } }, { said: text });
+    const { cutoff, gain, discount, base, rel } = session.state.settings; // what was missing was so from the old list
+    session.apply({ list: items, other: null, settings: { cutoff, gain, discount, base, rel } }, { said: text });
     fillSettings();
     views.list.focus(0);
   });

@@ -1,9 +1,9 @@
 /* The state of the evaluator, which is also its address. States are never changed: each function gives a new one.
 
-   state = { list: [item], other: [item] or null, settings: { k, gain, ... } as texts, left out where not given }
+   state = { list: [item], other: [item] or null, settings: { cutoff, gain, ... } as texts, left out where not given }
    item = { key, doc, grade }: `key` tells rows apart whatever they are called, `grade` is null for unjudged */
 
-export const SETTINGS = ["missing", "relevant", "k", "gain", "discount", "base", "rel", "max", "run", "topic", "other_run"];
+export const SETTINGS = ["missing", "relevant", "cutoff", "gain", "discount", "base", "rel", "max", "run", "topic", "other_run"];
 export const SIDES = ["list", "other"];
 export const LONGEST = 200;
 
