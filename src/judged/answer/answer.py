@@ -51,6 +51,8 @@ class Answer:
     version: ClassVar[int] = 1
     main: ClassVar[str] = ""
     """The table that CSV and data frames hold where none is named; empty for the first one."""
+    stacked: ClassVar[bool] = False
+    """Whether its charts belong together: a picture shows all of them, below one another, where none is named."""
     notes: tuple[Note, ...] = ()
     provenance: Any = None
 
@@ -184,7 +186,9 @@ class Answer:
         return {block.name: block for block in flat(self.blocks()) if isinstance(block, Chart)}
 
     def chart(self, name: str | None = None, **changes: Any) -> Any:
-        """Draw a chart by its name with altair, the first one for None; ``width`` and others of `Chart` may be changed.
+        """Draw a chart by its name with altair; ``width`` and others of `Chart` may be changed.
+
+        Without a name it is the first one, or all of them where they belong together.
 
         Raises
         ------
@@ -200,7 +204,8 @@ class Answer:
             raise InputError(problem, fix=f"use one of {', '.join(charts)}" if charts else "take another form")
         from judged.answer.drawing import drawn
 
-        return drawn(replace(charts[chosen], **changes))
+        shown = charts.values() if name is None and self.stacked else [charts[chosen]]
+        return drawn(*(replace(chart, **changes) for chart in shown))
 
     def written(
         self,

@@ -80,8 +80,13 @@ class Chart:
         A column of true and false: which points are joined by `steps`, as Vega-Lite calls them.
     lines
         Reference lines.
+    band
+        Of points: a column whose intervals lie behind them as an area.
     spread
-        How `x` is spread: ``cutoff`` for whole numbers from first to last, ``amount`` for what may be logarithmic.
+        How `x` is spread: ``cutoff`` for whole numbers from first to last, ``amount`` for what may be logarithmic,
+        ``time`` for milliseconds since 1970, in UTC.
+    percent
+        The axes of shares, ``x``, ``y`` or ``xy``: their numbers are written in per cent.
     from_zero
         Whether 0 is on the axis `x`.
     reach
@@ -118,7 +123,9 @@ class Chart:
     path: str = ""
     steps: str = "step-after"
     lines: tuple[Line, ...] = ()
-    spread: Literal["", "cutoff", "amount"] = ""
+    band: str = ""
+    spread: Literal["", "cutoff", "amount", "time"] = ""
+    percent: str = ""
     from_zero: bool = False
     reach: Mapping[str, tuple[float, ...]] = field(default_factory=dict[str, tuple[float, ...]])
     subtitle: str = ""

@@ -31,23 +31,28 @@ _WIDE = 30.0  # times the least value: from here on an axis that may be logarith
 Row = dict[str, Any]
 
 
-def drawn(chart: Chart) -> Any:
-    """Draw a chart with altair.
+def drawn(*charts: Chart) -> Any:
+    """Draw a chart with altair; several below one another.
 
     Raises
     ------
     MissingExtraError
         If altair is not installed.
     """
-    if chart.draw is not None:
-        return chart.draw()
+    if len(charts) == 1 and charts[0].draw is not None:
+        return charts[0].draw()
     alt = altair()
+    parts = [_whole(alt, chart) for chart in charts]
+    return themed(parts[0] if len(parts) == 1 else alt.vconcat(*parts, spacing=26).resolve_scale(color="independent"))
+
+
+def _whole(alt: Any, chart: Chart) -> Any:
     rows = _rows(chart)
     head = {"subtitle": chart.subtitle} if chart.subtitle else {}
     title = alt.TitleParams(chart.title, anchor="start", frame="group", **head)
     panels = list(dict.fromkeys(row["facet"] for row in rows)) if chart.facet else []
     if len(panels) < 2:
-        return themed(_panel(alt, chart, rows).properties(title=title))
+        return _panel(alt, chart, rows).properties(title=title)
     scales = {axis: _scale(chart, axis, rows) for axis in ("x", "y")}
     same = replace(chart, reach={axis: (scale.low, scale.high) for axis, scale in scales.items()})
     parts = [
@@ -56,7 +61,7 @@ def drawn(chart: Chart) -> Any:
         )
         for name in panels
     ]
-    return themed(alt.concat(*parts, columns=2).properties(title=alt.TitleParams(chart.title, anchor="start", **head)))
+    return alt.concat(*parts, columns=2).properties(title=alt.TitleParams(chart.title, anchor="start", **head))
 
 
 def _panel(alt: Any, chart: Chart, rows: list[Row]) -> Any:
@@ -67,7 +72,7 @@ def _panel(alt: Any, chart: Chart, rows: list[Row]) -> Any:
         "bars": _bars,
         "columns": _columns,
     }
-    layers = [*_references(alt, chart), *kinds[chart.kind](alt, chart, rows)]
+    layers = [*_references(alt, chart, rows), *kinds[chart.kind](alt, chart, rows)]
     return alt.layer(*layers).properties(width=chart.width, height=_height(chart, rows))
 
 
@@ -83,6 +88,7 @@ def _rows(chart: Chart) -> list[Row]:
         "label": chart.label,
         "path": chart.path,
         "faint": chart.faint,
+        "band": chart.band,
         "facet": chart.facet,
     }
     used = {field: table.column(name) for field, name in fields.items() if name}
@@ -93,8 +99,8 @@ def _rows(chart: Chart) -> list[Row]:
         row: Row = {field: column.values[at] for field, column in used.items()}
         if any(_undrawn(row[field]) for field in ("x", "y", "x2") if field in row):
             continue
-        for field in ("x", "y"):
-            every = used[field].ci
+        for field in ("x", "y", "band"):
+            every = used[field].ci if field in used else None
             limits = None if every is None else every[at]
             if limits is not None and all(map(math.isfinite, limits)):
                 row |= {f"{field}_low": float(limits[0]), f"{field}_high": float(limits[1])}
@@ -133,10 +139,12 @@ def _tooltip(alt: Any, chart: Chart) -> list[Any]:
 
 def _scale(chart: Chart, axis: str, rows: list[Row]) -> Scale:
     """Make an axis that holds every value, every end of an interval and every reference line."""
-    fields = (axis, f"{axis}_low", f"{axis}_high", *(("x2",) if axis == "x" else ()))
+    fields = (axis, f"{axis}_low", f"{axis}_high", *(("x2",) if axis == "x" else ("band_low", "band_high")))
     values = [row[field] for row in rows for field in fields if field in row]
     values += [line.value for line in chart.lines if line.axis == axis] + list(chart.reach.get(axis, ()))
     low, high = min(values, default=0.0), max(values, default=1.0)
+    if axis == "x" and chart.spread == "time":
+        return Scale(low, high, (low, high))
     if axis == "x" and chart.spread == "cutoff":
         return by_cutoff(sorted({row["x"] for row in rows}) or [1.0])
     if axis == "x" and chart.spread == "amount" and low >= 1 and high > _WIDE * low:
@@ -148,6 +156,9 @@ def _scale(chart: Chart, axis: str, rows: list[Row]) -> Scale:
 def _quantity(alt: Any, chart: Chart, axis: str, rows: list[Row], scale: Scale | None = None) -> Any:
     """Make the encoding of an axis of numbers."""
     scale = scale or _scale(chart, axis, rows)
+    if axis == "x" and chart.spread == "time":
+        utc = alt.Scale(type="utc", domain=[scale.low, scale.high], nice=False)
+        return alt.X("x:T", title=_title(chart, axis), scale=utc, axis=alt.Axis(labelOverlap=True, grid=False))
     bounds = alt.Scale(
         type="log" if scale.logarithmic else "linear",
         domain=[scale.low, scale.high],
@@ -155,6 +166,7 @@ def _quantity(alt: Any, chart: Chart, axis: str, rows: list[Row], scale: Scale |
         **({} if scale.logarithmic else {"zero": False}),
     )
     form = {"format": ",.3~r"} if axis == "x" and chart.spread else {}
+    form |= {"format": f".{max(scale.decimals - 2, 0)}%"} if axis in chart.percent else {}
     kind = alt.X if axis == "x" else alt.Y
     return kind(
         f"{axis}:Q", title=_title(chart, axis), scale=bounds, axis=axis_of(alt, scale, labelFlush=False, **form)
@@ -190,14 +202,17 @@ def _colour(alt: Any, chart: Chart, rows: list[Row], *, legend: bool = True) -> 
     return alt.Color("colour:N", sort=names, title=None, legend=where, scale=alt.Scale(domain=names, range=colours))
 
 
-def _references(alt: Any, chart: Chart) -> list[Any]:
-    """Draw the reference lines."""
-    return [
+def _references(alt: Any, chart: Chart, rows: list[Row]) -> list[Any]:
+    """Draw the band and the reference lines."""
+    x, y = alt.X("x:T" if chart.spread == "time" else "x:Q"), alt.Y("y:Q")
+    lines = [
         _base(alt, [{line.axis: line.value}])
         .mark_rule(color=_GREY, strokeDash=[4, 3] if line.dashed else [1, 0])
-        .encode(**{line.axis: alt.X("x:Q") if line.axis == "x" else alt.Y("y:Q")})
+        .encode(**{line.axis: x if line.axis == "x" else y})
         for line in chart.lines
     ]
+    area = _base(alt, rows).mark_area(opacity=0.15, color=_GREY).transform_filter("isValid(datum.band_low)")
+    return [area.encode(x=x, y=alt.Y("band_low:Q"), y2="band_high:Q"), *lines] if chart.band else lines
 
 
 def _marks(base: Any, chart: Chart, size: int) -> list[Any]:
@@ -306,11 +321,13 @@ def _lines(alt: Any, chart: Chart, rows: list[Row]) -> list[Any]:
     across, up = (_scale(chart, axis, rows) for axis in ("x", "y"))
     x, y = _quantity(alt, chart, "x", rows, across), _quantity(alt, chart, "y", rows, up)
     names = _series(chart, rows)
-    direct = chart.spread == "cutoff" and len(names) <= _ENDS
+    direct = chart.spread == "cutoff" and len(names) <= _ENDS and bool(names)
     colour = _colour(alt, chart, rows, legend=not direct)
     dashes = [list(DASHES[(at + at // len(PALETTE)) % len(DASHES)]) for at in range(len(names))]
     legend = None if direct else alt.Legend(title=None, labelExpr=cut(), orient="top", columns=4)
-    dash = alt.StrokeDash("colour:N", sort=names, legend=legend, scale=alt.Scale(domain=names, range=dashes))
+    dash = {
+        "strokeDash": alt.StrokeDash("colour:N", sort=names, legend=legend, scale=alt.Scale(domain=names, range=dashes))
+    }
     rows = [{**row, "order": at} for at, row in enumerate(rows)]
     base = _base(alt, rows)
     layers: list[Any] = []
@@ -318,7 +335,7 @@ def _lines(alt: Any, chart: Chart, rows: list[Row]) -> list[Any]:
         area = base.mark_area(opacity=0.13, clip=True).transform_filter("isValid(datum.y_low)")
         layers.append(area.encode(x=x, y=alt.Y("y_low:Q"), y2="y_high:Q", color=colour))
     how = {"x": x, "y": y, "color": colour, "tooltip": _tooltip(alt, chart)}
-    layers.append(base.mark_line(strokeWidth=1.8).encode(strokeDash=dash, order=alt.Order("order:Q"), **how))
+    layers.append(base.mark_line(strokeWidth=1.8).encode(order=alt.Order("order:Q"), **(dash if names else {}), **how))
     if len(rows) <= _FEW * max(len(names), 1):
         layers.append(base.mark_point(filled=True, size=28, opacity=1).encode(**how))
     if direct and rows:

@@ -263,7 +263,12 @@ def table(
         for at, column in enumerate(columns)
     ]
     nothing = f'<tr><td class="label rest" colspan="{len(columns)}">nothing</td></tr>'
-    rows = "\n".join(f"<tr{_class(row)}>{''.join(parts)}</tr>" for row, *parts in zip(kinds, *cells, strict=True))
+    written = [f"<tr{_class(row)}>{''.join(parts)}</tr>" for row, *parts in zip(kinds, *cells, strict=True)]
+    for row in reversed(range(len(block.groups))):
+        if block.groups[row] not in {"", *block.groups[max(row - 1, 0) : row]}:
+            group = f'<th scope="rowgroup" class="label" colspan="{len(columns)}">{escape(block.groups[row])}</th>'
+            written.insert(row, f'<tr class="chosen">{group}</tr>')
+    rows = "\n".join(written)
     said = escape(label or block.title or block.name)
     above = f"<caption>{escape(caption)}</caption>\n" if caption else ""
     return (

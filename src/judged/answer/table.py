@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from judged.answer.blocks import Block
 
 _WIDTH, _LEAST = 100, 40  # of texts below rows, where no width is given, and at least
+_BAR, _EIGHTHS = 24, " ▏▎▍▌▋▊▉"  # characters of the longest bar, and the parts of one
 Type: TypeAlias = Literal["", "float64", "int64", "string", "bool"]
 """Of a column in a data frame; empty: as its values are."""
 Limits: TypeAlias = tuple[float, float] | None
@@ -115,9 +116,11 @@ class Column:
         What kind of value each is, as a page sets off its mark: ``good``, ``bad``; empty for a usual one.
     only
         ``data`` for what people do not see, ``json`` for what no cell has room for, ``people`` for what data have in
-        other columns.
+        other columns, ``terminal`` for what other forms draw.
     below
         Whether it is a text that a terminal has room for only below its row.
+    each
+        How each value is written, where rows are of different units; in place of `show`, which says the type.
     """
 
     name: str
@@ -130,11 +133,12 @@ class Column:
     best: Sequence[bool] = ()
     links: Sequence[str] = ()
     kinds: Sequence[str] = ()
-    only: Literal["", "data", "json", "people"] = ""
+    only: Literal["", "data", "json", "people", "terminal"] = ""
     below: bool = False
+    each: Sequence[Show] = ()
 
     def __post_init__(self) -> None:
-        parts = (self.ci or (), self.beside, self.mark, self.best, self.links, self.kinds)
+        parts = (self.ci or (), self.beside, self.mark, self.best, self.links, self.kinds, self.each)
         if any(len(part) not in {0, len(self.values)} for part in parts):
             raise JudgedError(f"column {self.name!r}: its parts are of different length")
 
@@ -156,15 +160,21 @@ class Column:
         return self.only == "json" or any(isinstance(value, Mapping) for value in self.values)
 
     def cells(self) -> list[str]:
-        """Write every value for people."""
-        return [self._cell(row) for row in range(len(self.values))]
+        """Write every value for people; where units differ, all intervals as wide as one another: numbers align."""
+        shows = self.each or [self.show] * len(self.values)
+        rests = [self._rest(row, show) for row, show in enumerate(shows)]
+        width = max(map(len, rests), default=0) if self.each else 0
+        return [
+            self._cell(row, show, rest.rjust(width)) for row, (show, rest) in enumerate(zip(shows, rests, strict=True))
+        ]
 
-    def _cell(self, row: int) -> str:
-        value = self.values[row]
-        number = "-" if missing(value) else self.show.write(value)
-        parts = [_interval(self.ci[row], self.show)] if self.ci else []
+    def _rest(self, row: int, show: Show) -> str:
+        parts = [_interval(self.ci[row], show)] if self.ci else []
         parts += [self.beside[row]] if self.beside else []
-        rest = " ".join(part for part in parts if part)
+        return " ".join(part for part in parts if part)
+
+    def _cell(self, row: int, show: Show, rest: str) -> str:
+        number = "-" if missing(self.values[row]) else show.write(self.values[row])
         mark, best = self.mark[row] if self.mark else "", bool(self.best and self.best[row])
         return Cell(number, rest=rest, mark=mark, best=best) if rest or mark or best else number
 
@@ -172,10 +182,15 @@ class Column:
         """Give some rows, in this order."""
         chosen = {
             name: [part[row] for row in rows]
-            for name in ("values", "ci", "beside", "mark", "best", "links", "kinds")
+            for name in ("values", "ci", "beside", "mark", "best", "links", "kinds", "each")
             if (part := getattr(self, name)) is not None and len(part)
         }
         return replace(self, **chosen)
+
+    def rounded(self, digits: int) -> Column:
+        """Write values with so many decimals, where they have no rule of their own."""
+        show, *each = (one.digits(digits) if one.digits else one for one in (self.show, *self.each))
+        return replace(self, show=show, each=each)
 
     def data(self) -> Iterator[tuple[str, Sequence[Any], Type]]:
         """Give names, values and types of what it is in CSV and data frames: an interval is two columns."""
@@ -190,6 +205,18 @@ class Column:
         yield self.name, plain(self.values[row])
         if self.ci is not None:
             yield "ci" if self.name == "value" else f"{self.name}_ci", plain(self.ci[row])
+
+
+def bars(values: Sequence[float]) -> Column:
+    """Draw a bar of characters for each number, the longest for the largest: a column that terminals alone show.
+
+    >>> [bar.rstrip() for bar in bars([1.0, 0.4, 0.0, math.nan]).cells()]
+    ['████████████████████████', '█████████▋', '', '']
+    """
+    top = max((value for value in values if not math.isnan(value)), default=0.0)
+    eighths = [round(8 * _BAR * value / top) if top > 0 and not math.isnan(value) else 0 for value in values]
+    drawn = [("█" * (count // 8) + _EIGHTHS[count % 8]).rstrip().ljust(_BAR) for count in eighths]
+    return Column("bars", drawn, AS_IT_IS, "", only="terminal")
 
 
 def columns_of(rows: Sequence[Any], *named: str | tuple[str, Show] | tuple[str, Show, str]) -> tuple[Column, ...]:
@@ -234,6 +261,8 @@ class Table:
         Whether intervals are left out where they would break it into several pieces.
     kinds
         What kind of row each is, as a page sets it off: ``chosen``, ``small``; empty for a usual one.
+    groups
+        The heading that each row stands under, empty for none; rows of one heading follow one another.
 
     Examples
     --------
@@ -258,6 +287,7 @@ class Table:
     only: Literal["", "data", "people"] = ""
     one_piece: bool = False
     kinds: Sequence[str] = ()
+    groups: Sequence[str] = ()
 
     @classmethod
     def of_grid(cls, name: str, grid: Grid, title: str = "", note: str = "", *, folded: bool = False) -> Table:
@@ -280,7 +310,7 @@ class Table:
     @property
     def data(self) -> tuple[Column, ...]:
         """The columns of CSV, JSON and data frames."""
-        return tuple(column for column in self.columns if column.only != "people")
+        return tuple(column for column in self.columns if column.only not in {"people", "terminal"})
 
     def column(self, name: str) -> Column:
         """Give a column by its name."""
@@ -288,8 +318,9 @@ class Table:
 
     def take(self, rows: Sequence[int]) -> Table:
         """Give some rows, in this order."""
-        kinds = [self.kinds[row] for row in rows] if self.kinds else ()
-        return replace(self, columns=tuple(column.take(rows) for column in self.columns), kinds=kinds)
+        kinds, groups = ([part[row] for row in rows] if part else () for part in (self.kinds, self.groups))
+        columns = tuple(column.take(rows) for column in self.columns)
+        return replace(self, columns=columns, kinds=kinds, groups=groups)
 
     def changed(self, name: str, **changes: Any) -> Table:
         """Give the table with one column written in another way: with ``links`` for a page, another ``show``."""
@@ -305,17 +336,27 @@ class Table:
         """Give the table with so many decimals for people, where a column has no rule of its own; None: as it is."""
         if digits is None:
             return self
-        columns = (replace(one, show=one.show.digits(digits)) if one.show.digits else one for one in self.columns)
-        return replace(self, columns=tuple(columns))
+        return replace(self, columns=tuple(column.rounded(digits) for column in self.columns))
 
     def grid(self) -> Grid:
         """Write all values for people."""
         columns = [column.cells() for column in self.shown]
         header = tuple(column.heading for column in self.shown)
-        return Grid(header, tuple(zip(*columns, strict=True)), labels=min(self.labels, len(header)))
+        rows = tuple(zip(*columns, strict=True))
+        if self.groups:
+            headed = zip(self.groups, ("", *self.groups), rows, strict=False)
+            parts = [
+                ([_heading(group, len(header))] if group not in {"", last} else []) + [_indented(row) if group else row]
+                for group, last, row in headed
+            ]
+            rows = tuple(row for part in parts for row in part)
+        return Grid(header, rows, labels=min(self.labels, len(header)))
 
     def text(self, width: int | None = None, *, colour: bool = False) -> str:
         """Draw for a terminal."""
+        if any(column.only == "terminal" for column in self.columns):
+            columns = (replace(one, only="people" if one.only == "terminal" else one.only) for one in self.columns)
+            return replace(self, columns=tuple(columns)).text(width, colour=colour)
         if any(column.below for column in self.shown):
             return self._with_texts_below(width, colour=colour)
         drawn, said = self.grid().text(width=width, colour=colour), ""
@@ -370,6 +411,16 @@ class Table:
     def _flat(self) -> list[tuple[str, Sequence[Any], Any]]:
         """Give names, values and types of the columns that fit into cells: what is nested stands in JSON alone."""
         return [part for column in self.data if not column.nested for part in column.data()]
+
+
+def _heading(group: str, width: int) -> tuple[str, ...]:
+    return (Cell(group, best=True), *[""] * (width - 1))
+
+
+def _indented(row: Sequence[str]) -> tuple[str, ...]:
+    """Set the first cell of a row in, which other forms than a terminal's do not show."""
+    first = row[0] if isinstance(row[0], Cell) else Cell(row[0])
+    return (Cell(f"  {first.number}", rest=first.rest, mark=first.mark, best=first.best), *row[1:])
 
 
 def _csv_cell(value: Any) -> str:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Command = TypeVar("Command", bound=Callable[..., Any])
 
-_ASCII = str.maketrans("↑↓│…", "^v|~")
+_ASCII = str.maketrans("↑↓│…█▉▊▋▌▍▎▏", "^v|~#######|")
 _NOT_PRINTED = {*PICTURES, "parquet"}
 
 
