@@ -6,12 +6,15 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from judged.online.curves.dwell import SECONDS, THRESHOLDS, DwellTimes
-from judged.online.curves.series import Series
-from judged.online.estimating.over_time import over_time_of
+from judged.online.curves.series import OverTime
+from judged.online.estimates import OnlineEstimate
+from judged.online.estimating.over_time import series_of
 from judged.online.estimating.survival import SurvivalEstimate
 from judged.online.findings import LogFinding
 from judged.online.metrics.registry import online_metric
-from judged.online.result import OnlineEstimate, OnlineScores
+from judged.online.scores import OnlineScores
+from judged.online.trouble import unfit
+from judged.online.words import bias
 
 if TYPE_CHECKING:
     from judged.online.metrics.metric import OnlineMetric
@@ -70,7 +73,6 @@ def scores(*, sliced: bool = False, estimates: tuple[OnlineEstimate, ...] | None
         "ranks": ranks(0.3, 0.15, 0.1),
         "refused": ((CARTS, "no add_to_cart event is in this log"),),
         "policies": (("session_gap", "30 min"), ("rank_base", "1 (found)"), ("bots", "exclude")),
-        "doubts": () if "findings" in more else (DOUBT,),
         "findings": (
             LogFinding("facet-request", "query", 60, 1060, "excluded", *facets),
             LogFinding("rank-base", "event", 287, 2345, "repaired", "ranks start at 0", "start at 1"),
@@ -78,6 +80,8 @@ def scores(*, sliced: bool = False, estimates: tuple[OnlineEstimate, ...] | None
     }
     if estimates is not None:
         known["estimates"] = estimates
+    told = [one.metric for one in known["estimates"]]
+    known["notes"] = (*(() if "findings" in more else unfit("ubi.ndjson", [DOUBT])), *bias(told))
     return OnlineScores(**{**known, **more})
 
 
@@ -88,13 +92,15 @@ def dwell() -> DwellTimes:
         SurvivalEstimate(None, 1000 * at - 1, 1 / (1 + at / 30), 0.1, 0.9, 0.05, 40, 80, 20) for at in SECONDS
     )
     median = SurvivalEstimate(None, 30_000, 30_000.0, 25_500.0, math.inf, 0.05, 40, 80, 20)
-    return DwellTimes(scores(estimates=known, ranks=(), refused=()), curve, median)
+    made = scores(estimates=known, ranks=(), refused=())
+    return DwellTimes(made, curve, median, made.notes)
 
 
-def series() -> Series:
+def series() -> OverTime:
     """CTR of 30 days of which the tenth is low, and the last eight are, for good; the last of them is cut off."""
     wobble = (0.004, -0.004, 0.001, -0.001, 0.002, -0.002)
     level = [(0.2 if at == 9 else 0.3 if at >= 22 else 0.4) + wobble[at % 6] for at in range(30)]
     points = [(_DAY * (20_000 + at), estimate(CTR, 1000 * one, 1000, 0.01)) for at, one in enumerate(level)]
-    found = over_time_of(points, every="day", covered=(points[0][0], points[-1][0] + _DAY // 2), warm_up=9)
-    return Series(scores(estimates=(estimate(CTR, 370, 1000, 0.01),), refused=()), found)
+    found = series_of(points, every="day", covered=(points[0][0], points[-1][0] + _DAY // 2), warm_up=9)
+    made = scores(estimates=(estimate(CTR, 370, 1000, 0.01),), refused=())
+    return OverTime(made, (found,), made.notes)

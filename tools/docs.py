@@ -36,9 +36,9 @@ from judged import sample
 from judged.errors import JudgedWarning
 from judged.measures.pages import page
 from judged.measures.registry import REGISTRY
+from judged.online import catalogue
 from judged.online.metrics.names import NAMES
 from judged.online.metrics.registry import FAMILIES
-from judged.online.showing import listing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,7 +75,7 @@ def main() -> int:
     """Write the documentation, or check it; exit code 1 if it is out of date."""
     check = "--check" in sys.argv[1:]
     stale: list[str] = []
-    catalogue = measures()  # before examples register measures of their own
+    every = measures()  # before examples register measures of their own
     made, wrong = dict[Path, str](), list[str]()
     pages = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
     with contextlib.ExitStack() as kept, ThreadPoolExecutor(2) as both:
@@ -84,7 +84,7 @@ def main() -> int:
             made[path] = text
             wrong += doctests(path.name, text, folder) if path.name != "measures.md" else []
     with sample_folder() as folder:
-        made |= {ROOT / "docs" / "measures.md": catalogue, ROOT / "docs" / "cli.md": cli(folder)}
+        made |= {ROOT / "docs" / "measures.md": every, ROOT / "docs" / "cli.md": cli(folder)}
     made[ROOT / "docs" / "choosing.md"] = choosing.page()
     made[ROOT / "docs" / "online-metrics.md"] = online_measures()
     made[ROOT / "docs" / "api.md"] = api()
@@ -211,7 +211,7 @@ def online_measures() -> str:
     )
     parts: list[str] = [f"## Names\n\n{_names()}"]
     for family, members in FAMILIES.items():
-        pages = (re.sub(r"^#", "###", listing.page(one), flags=re.MULTILINE) for one in members)
+        pages = (re.sub(r"^#", "###", catalogue.page(one), flags=re.MULTILINE) for one in members)
         parts += [f"## {family}", *pages]
     return head + "\n" + "\n\n".join(parts) + "\n"
 

@@ -12,20 +12,21 @@ import json
 import sys
 import textwrap
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from judged.answer import Table
 from judged.data import Qrels
 from judged.errors import JudgedWarning
 from judged.online.engine import Engine
 from judged.online.log import InteractionLog
 from judged.online.offline import OfflineOnline, PreferenceAgreement, against_qrels, preference_agreement
-from judged.online.offline.layout import cell
 from judged.online.opening import read_log
 from judged.online.tables import EVENT, SERP, SESSION, SHOWN
-from judged.tables import Table
+from judged.tables import Table as Grid
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "offline-online.md"
 MEASURES = ("nDCG@10", "P@10", "RR", "ERR(max=4)@10")
@@ -138,32 +139,27 @@ def typed(rows: list[dict[str, Any]], columns: Any) -> Any:
 
 def relations(found: OfflineOnline) -> Table:
     """Lay out the relations over all pages."""
-    rows = tuple(
-        (one.measure, one.outcome, cell(one.probability), cell(one.within), cell(one.tau, "+.3f"))
-        for one in found.relations
-        if one.slice is None
+    rows = [at for at, one in enumerate(found.relations) if one.slice is None]
+    return replace(found.table("relations").take(rows), labels=2).showing(
+        "measure", "outcome", "probability", "within", "tau"
     )
-    return Table(("measure", "outcome", "better score, better outcome", "within topics", "tau_b"), rows, labels=2)
 
 
 def sliced(found: OfflineOnline) -> Table:
     """Lay out one measure by slice."""
-    rows = tuple(
-        (one.slice, one.outcome, str(one.pages), str(one.units), f"{one.mean:.3f}", cell(one.probability))
-        for one in found.relations
-        if one.slice is not None and one.measure == "nDCG@10"
+    rows = [at for at, one in enumerate(found.relations) if one.slice is not None and one.measure == "nDCG@10"]
+    return replace(found.table("relations").take(rows), labels=2).showing(
+        "sliced", "outcome", "pages", "units", "mean", "probability"
     )
-    header = (found.by or "", "outcome", "pages", "sessions", "mean", "better score, better outcome")
-    return Table(header, rows, labels=2)
 
 
-def calibrated(found: OfflineOnline) -> Table:
+def calibrated(found: OfflineOnline) -> Grid:
     """Lay out two outcomes by nDCG@10."""
     rows = tuple(
-        (f"{one.low:.3f} to {one.high:.3f}", str(one.pages), cell(one.rate), cell(other.rate))
+        (f"{one.low:.3f} to {one.high:.3f}", str(one.pages), str(one.rate), str(other.rate))
         for one, other in zip(found.bins("nDCG@10", "clicked"), found.bins("nDCG@10", "satisfied"), strict=True)
     )
-    return Table(("nDCG@10", "pages", "clicked", "satisfied"), rows)
+    return Grid(("nDCG@10", "pages", "clicked", "satisfied"), rows)
 
 
 def verdict(found: OfflineOnline) -> str:

@@ -19,7 +19,7 @@ from typing import Any
 
 from judged.online import InteractionLog, OnlineEstimate, OnlineScores, check_log, online_metrics, read_log
 from judged.online.findings import doubts
-from judged.online.showing.numbers import NOTHING, amount, span_of, value_of
+from judged.online.numbers import amount, span_of, value_of
 from judged.tables import Table
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "real-logs.md"
@@ -278,7 +278,7 @@ def sliced(scores: OnlineScores) -> str:
 
 def valued(one: OnlineEstimate) -> str:
     """Write an estimate with its interval, or that there is none."""
-    return NOTHING if math.isnan(one.value) else f"{value_of(one)} {span_of(one)}"
+    return "-" if math.isnan(one.value) else f"{value_of(one)} {span_of(one)}"
 
 
 def wrapped(text: str) -> str:

@@ -5,9 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import judged
+import online_scores_made as made
+from judged import sample
 from judged.comparison.collections import collections_of_scores
 from judged.diagnosis.stages.answer import Stages
 from judged.gates import Check, Guardrail
+from judged.online import against_qrels, check_log, preference_agreement, read_log
+from online.offline.pages_made import log_of
+from online.offline.test_against_qrels import PAGES
+from online.offline.test_against_qrels import QRELS as RELEVANT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -168,9 +174,45 @@ def pool() -> Answer:
     return judged.leave_one_out(QRELS, RUNS, ("nDCG@5", "NumRet"), pool_depth=5)
 
 
+def online() -> Answer:
+    return made.scores()
+
+
+def online_by_slice() -> Answer:
+    return made.scores(sliced=True)
+
+
+def online_of_nothing() -> Answer:
+    return made.scores(estimates=(), ranks=(), findings=())
+
+
+def clicks_by_rank() -> Answer:
+    return made.scores().by_rank()
+
+
+def dwell() -> Answer:
+    return made.dwell()
+
+
+def over_time() -> Answer:
+    return made.series()
+
+
+def log() -> Answer:
+    return check_log(read_log(sample.LOG))
+
+
+def offline() -> Answer:
+    return against_qrels(log_of(PAGES), RELEVANT, outcomes="clicked", by="kind")
+
+
+def preferences() -> Answer:
+    return preference_agreement(log_of(PAGES), RELEVANT, by="kind")
+
+
 EXAMPLES: dict[str, Callable[[], Answer]] = {
-    name: made
-    for name, made in list(globals().items())
-    if callable(made) and getattr(made, "__annotations__", {}).get("return") == "Answer"
+    name: make
+    for name, make in list(globals().items())
+    if callable(make) and getattr(make, "__annotations__", {}).get("return") == "Answer"
 }
 """Every function above that gives an answer."""

@@ -191,7 +191,7 @@ def test_a_log_that_is_not_fit(run: Callable[..., Ended]) -> None:
     assert done.code == 1
     assert "facet-request     query  excluded     1        3  33.3 %" in done.out
     assert "unknown-query-id (event): 1 row: events on pages that were not logged" in done.out
-    assert "at astray.ndjson:5" in done.out
+    assert "At astray.ndjson:5" in done.out
     assert [line for line in done.lines if line.startswith("not fit")] == [
         "not fit: 1 of 3 query rows (33.3 %) are left out, more than 5 %: facet-request 1",
         "not fit: only 66.7 % of the events that name a page are on one, less than 95 %: unknown-query-id 1",
@@ -214,7 +214,7 @@ def test_names_of_the_log_break_no_table_and_steer_no_terminal(run: Callable[...
         assert all(one.isprintable() for one in done.out.replace("\n", ""))
         assert "n" * 40 in done.out
         assert "n" * 60 not in done.out
-        assert "leap \ufffd[2J|" in " ".join(done.out.split())
+        assert "leap \ufffd[2J" in " ".join(done.out.split())
         assert "unknown-action" in done.out
     assert max(map(len, run("logs", "check", "weird.ndjson").lines)) <= 100
 
@@ -223,7 +223,7 @@ def test_sentences_fit_a_terminal(run: Callable[..., Ended], monkeypatch: pytest
     monkeypatch.setenv("COLUMNS", "80")
     lines = run("logs", "check", "astray.ndjson").lines
     assert max(map(len, lines)) <= 80
-    assert "  at astray.ndjson:5" in lines
+    assert "At astray.ndjson:5." in lines
 
 
 def test_bots_are_spoken_of_where_there_are_some(run: Callable[..., Ended]) -> None:
@@ -276,17 +276,18 @@ def test_threads_reach_the_database(run: Callable[..., Ended], monkeypatch: pyte
 
 def test_forms(run: Callable[..., Ended], tmp_path: Path) -> None:
     done = run("logs", "check", "astray.ndjson", "-o", "out.json")
-    assert (done.code, done.out, done.err) == (1, "", "wrote out.json\n")
+    assert (done.code, done.out, done.err) == (1, "", "")
     found = json.loads((tmp_path / "out.json").read_text())
     assert found["accounts"][0] == {"table": "query", "read": 3, "kept": 2, "excluded": {"facet-request": 1}}
     assert [(one["rule"], one["rows"], one["of"], one["share"]) for one in found["findings"]] == [
         ("facet-request", 1, 3, 1 / 3), ("unknown-query-id", 1, 3, 1 / 3),
     ]  # fmt: skip
     assert found["counts"]["events on pages"] == 2
-    assert set(found["tells"]) | set(found["cannot_tell"]) >= {"clicks", "values"}
+    tells = {one["name"]: one["has"] for one in found["tells"]}
+    assert (tells["clicks"], tells["values"]) == (True, False)
     markdown = run("logs", "check", "astray.ndjson", "--format", "markdown").out
     assert "| facet-request | query | excluded | 1 | 3 | 33.3 % |" in markdown
-    assert "## What this log can tell" in markdown
+    assert "### What this log can tell" in markdown
 
 
 def test_a_converted_log_is_the_same_log(run: Callable[..., Ended], tmp_path: Path) -> None:
@@ -313,7 +314,7 @@ def test_a_converted_log_is_the_same_log(run: Callable[..., Ended], tmp_path: Pa
         (("check", "none.ndjson"), "none.ndjson"),
         (("check", "clean.ndjson", "--layout", "csv"), "no layout 'csv'"),
         (("check", "clean.ndjson", "--session-gap", "0"), "session-gap"),
-        (("check", "clean.ndjson", "-o", "clean.ndjson"), "this file is an input"),
+        (("check", "clean.ndjson", "-o", "clean.ndjson", "--format", "json"), "this file is an input"),
         (("check", "broken"), "this is not what 'judged logs convert' writes"),
         (("convert", "clean.ndjson", "--to", "."), "there are other files in this folder"),
         (("convert", "clean.ndjson"), "--to"),

@@ -63,7 +63,7 @@ def test_what_is_broken_is_found_to_the_row(log: InteractionLog) -> None:
 
 
 def test_the_planted_change_is_found_on_its_day(log: InteractionLog, made: tuple[str, dict[str, int]]) -> None:
-    series, truth = over_time(log, "SatisfiedClicks"), made[1]
+    series, truth = over_time(log, "SatisfiedClicks").series[0], made[1]
     (change,) = series.changes
     assert datetime.fromtimestamp(series.points[change.point].start_ms / 1000, UTC) == datetime(2026, 3, 11, tzinfo=UTC)
     for found, when in ((change.before, "before"), (change.after, "after")):
@@ -71,5 +71,6 @@ def test_the_planted_change_is_found_on_its_day(log: InteractionLog, made: tuple
 
 
 def test_what_did_not_change_is_not_found_to_have_changed(log: InteractionLog) -> None:
-    for metric in ("PageCTR", "ZeroResults"):
-        assert over_time(log, metric).changes == ()
+    found = over_time(log, ["PageCTR", "ZeroResults"])
+    assert [str(one.metric) for one in found.series] == ["PageCTR", "ZeroResults"]
+    assert all(one.changes == () for one in found.series)

@@ -68,7 +68,7 @@ def test_options_of_metrics(log: InteractionLog, given: dict[str, Any], says: st
 
 @pytest.mark.parametrize("name", [3, None, ["PageCTR"], b"PageCTR"])
 def test_what_names_no_metric(log: InteractionLog, name: Any) -> None:
-    for call in (lambda: online_metric(name), lambda: online_metrics(log, [name]), lambda: over_time(log, name)):
+    for call in (lambda: online_metric(name), lambda: online_metrics(log, [name]), lambda: over_time(log, [name])):
         with pytest.raises(MeasureError, match=r"names no online metric. Fix: give a name such as 'PageCTR'"):
             call()
 
@@ -87,13 +87,15 @@ def test_one_metric_may_be_given_as_it_is(log: InteractionLog) -> None:
         ({"alpha": "x"}, "alpha is 'x'. Fix: give a number"),
         ({"seed": 0.5}, "seed is 0.5. Fix: give a whole number"),
         ({"by": "device"}, "by makes no series"),
-        ({"metrics": ["PageCTR"]}, "metrics makes no series"),
         ({"level": "x"}, "level is 'x'"),
     ],
 )
 def test_options_of_a_series(log: InteractionLog, given: dict[str, Any], says: str) -> None:
     with pytest.raises(InputError, match=says):
         over_time(log, "PageCTR", **given)
+    for nothing, refused in ((3, "metrics is 3. Fix: give a name, or a list"), ([], "no metric is named")):
+        with pytest.raises(InputError, match=refused):
+            over_time(log, nothing)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

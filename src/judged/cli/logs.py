@@ -8,18 +8,32 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judged.cli import inputs, output
+from judged.cli.formats import answer_options
 from judged.cli.inputs import bar
 from judged.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
+    from judged.cli.formats import Give
     from judged.online.log import InteractionLog
 
-_FORMS = ("table", "json", "markdown")
 _KNOWN = "say what it is: --layout NAME, or --mapping FILE for a log of your own (see 'judged logs check --help')"
-_SUFFIX = {"": "table", ".txt": "table", ".md": "markdown", ".json": "json"}
+READING = ("layout", "mapping", "session_gap", "bots", "bot_pages", "bot_minutes", "rank_base", "memory", "threads")
+"""The options with which logs are read."""
+
+
+def interval(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of intervals."""
+    unit = click.option(
+        "--unit",
+        type=click.Choice(["user", "session"]),
+        default="user",
+        show_default=True,
+        help="Intervals are made over these: what one of them does is not independent.",
+    )
+    level = click.option("--level", type=float, default=0.95, show_default=True, help="Of the intervals.")
+    return unit(level(function))
 
 
 def log_options(function: Callable[..., None]) -> Callable[..., None]:
@@ -124,18 +138,6 @@ def progress_line(step: str = "reading") -> Generator[Callable[[str, float | Non
         yield line
 
 
-def give(text: str, out: Path | None) -> None:
-    """Print a result, or put it into a file and say so."""
-    output.write(text, out)
-    say_written(out)
-
-
-def say_written(out: Path | None) -> None:
-    """Say on standard error which file was written; nothing where the result was printed."""
-    if out is not None and str(out) != "-":
-        click.echo(f"wrote {out}", err=True)
-
-
 @click.group("logs", short_help="Check interaction logs, and make them ready for metrics.")
 def command() -> None:
     """Check interaction logs, and make them ready for metrics."""
@@ -144,9 +146,8 @@ def command() -> None:
 @command.command("check", short_help="Say what is wrong with a LOG, what was done, and what it can tell.")
 @click.argument("paths", nargs=-1, required=True, metavar="LOG...")
 @log_options
-@click.option("--format", "form", type=click.Choice(_FORMS), help="Form of the result: a table, or what -o ends in.")
-@click.option("-o", "--output", "out", type=click.Path(path_type=Path), metavar="FILE", help="Write to this file.")
-def check(paths: tuple[str, ...], form: str | None, out: Path | None, **options: Any) -> None:
+@answer_options()
+def check(paths: tuple[str, ...], give: Give, **options: Any) -> None:
     """Say what is wrong with a LOG, what was done about it, and what it can tell.
 
     Exit code 0: fit for metrics; 1: numbers of it would be wrong, since more than 5 % of the queries or events are left
@@ -157,19 +158,12 @@ def check(paths: tuple[str, ...], form: str | None, out: Path | None, **options:
     from judged.online.checking import check_log
     from judged.online.engine import within_memory
 
-    inputs.keep_inputs(out, paths)
-    chosen = form or inputs.form_of(out, _SUFFIX)
+    give.keep(*paths, options["mapping"])
     with within_memory():
         log = open_log(paths, **options)
         with progress_line("counting"):
             found = check_log(log)
-    if chosen == "json":
-        import json
-
-        text = json.dumps(found.to_dict(), indent=2, ensure_ascii=False)
-    else:
-        text = found.markdown() if chosen == "markdown" else found.text(width=output.width() if out is None else None)
-    give(text, out)
+    give(found)
     raise SystemExit(1 if found.doubts else 0)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from judged.online.checking import check_log
+from judged.online.estimates import OnlineEstimate
 from judged.online.estimating.measuring import online_metrics
 from judged.online.estimating.series import over_time
 from judged.online.facts.settings import FactSettings
@@ -13,7 +14,7 @@ from judged.online.log import InteractionLog
 from judged.online.metrics.metric import OnlineMetric
 from judged.online.metrics.registry import ONLINE_METRICS, online_metric
 from judged.online.opening import read_log
-from judged.online.result import OnlineEstimate, OnlineScores
+from judged.online.scores import OnlineScores
 
 if TYPE_CHECKING:
     from judged.online.offline import against_qrels, click_preferences, preference_agreement

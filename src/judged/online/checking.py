@@ -1,101 +1,123 @@
-"""The check of a log in words: what was read, where the rows went, what is wrong, and what the log can tell."""
+"""The check of a log as an answer: what was read, where the rows went, what is wrong, and what the log can tell."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from judged.answer import TEXT, YES_NO, Answer, Column, Sentences, Table, counted
 from judged.errors import InputError
+from judged.online import trouble, words
 from judged.online.findings import are_of_nobody, doubts
 from judged.online.making.telling import FAMILIES
-from judged.online.showing import trouble, words
-from judged.online.showing.layout import findings_table
-from judged.online.showing.numbers import counted, place, sentence, shown
-from judged.online.showing.text import lines
-from judged.tables import Table
+from judged.online.numbers import UNITS, sentence, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from judged.online.findings import LogFinding
+    from judged.answer import Block
+    from judged.online.findings import Account, LogFinding
     from judged.online.log import InteractionLog
 
 _LONG = 60  # characters of the name of a log
-_WIDTH = 100
 
 
-@dataclass(frozen=True)
-class LogCheck:
-    """What can be said about a log before anything is measured on it.
+@dataclass(frozen=True, eq=False, repr=False)
+class LogCheck(Answer):
+    """What can be said about a log before anything is measured on it: what `check_log` returns.
 
-    Parameters
+    Attributes
     ----------
-    log
-        The log.
-    counts
+    log, layout : str
+        Its name, and what it was read as.
+    files : tuple of str
+        What was read.
+    has_time : bool
+        Whether it has a clock.
+    has : frozenset of str
+        What it can tell.
+    counts : tuple of (str, int)
         ``pages``, ``events``, ``events on pages``, and ``sessions`` and ``users`` that have a page; no ``users`` where
         no page names one.
-    period
+    period : (int, int) or None
         First and last time, in milliseconds since 1970; None: it has no clock, or no page.
-    doubts
+    accounts : tuple of Account
+        Where the rows went.
+    findings : tuple of LogFinding
+        What is wrong.
+    policies : tuple of (str, str)
+        What was chosen, name to value.
+    doubts : tuple of str
         Why its numbers should not be trusted as they are; empty: it is fit.
     """
 
-    log: InteractionLog
+    kind: ClassVar[str] = "log"
+    main: ClassVar[str] = "findings"
+
+    log: str
+    layout: str
+    files: tuple[str, ...]
+    has_time: bool
+    has: frozenset[str]
     counts: tuple[tuple[str, int], ...]
     period: tuple[int, int] | None
+    accounts: tuple[Account, ...]
+    findings: tuple[LogFinding, ...]
+    policies: tuple[tuple[str, str], ...]
     doubts: tuple[str, ...]
 
-    def text(self, *, width: int | None = None) -> str:
-        """Write it for a terminal."""
-        wide = min(width or _WIDTH, _WIDTH)
-        return "\n\n".join(
-            self._parts(lambda table: table.text(width=width), "{}\n{}", lambda texts: lines(texts, wide))
+    @property
+    def title(self) -> str:
+        """What it answers."""
+        return f"Whether {shown(self.log, _LONG)} is fit"
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Whether it is fit, and why not."""
+        said = tuple(f"not fit: {sentence(reason)}" for reason in self.doubts)
+        return said or ("fit: no rule leaves out much, and events are on pages",)
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Give how much there is, where the rows went, what is wrong, what the log can tell, and the verdict."""
+        period = "" if self.period is None else f", {_day(self.period[0])} to {_day(self.period[1])} UTC"
+        about = f"{shown(self.log, _LONG)}: {self.layout}, {counted(len(self.files), 'file')}{period}"
+        chosen = ", ".join(f"{name} {sentence(value)}" for name, value in trouble.told(self.policies, self.findings))
+        families = (
+            Column("name", list(FAMILIES), TEXT, "it has"),
+            Column("has", [name in self.has for name in FAMILIES], YES_NO, ""),
+            Column("meaning", list(FAMILIES.values()), TEXT, "for"),
+        )
+        return (
+            Sentences((about, ", ".join(words.counts(self.counts)))),
+            self._accounts(),
+            trouble.findings_table(self.findings),
+            *(Sentences(meant, f"finding{at}") for at, meant in enumerate(trouble.meanings(self.findings), 1)),
+            Table("tells", families, "What this log can tell", labels=3),
+            Sentences((f"Chosen: {chosen}.",), "chosen"),
+            Sentences(self.sentences, "verdict"),
         )
 
-    def markdown(self) -> str:
-        """Write it as Markdown."""
-        return "\n\n".join(self._parts(Table.markdown, "## {}\n\n{}", "\n".join))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give it as plain values: what JSON is made of."""
-        log = self.log
+    def facts(self) -> dict[str, Any]:
+        """Give what the log is, what was chosen, and why it should not be trusted."""
+        names = ("log", "layout", "files", "has_time")
         return {
-            "name": log.name,
-            "layout": log.layout,
-            "files": list(log.files),
-            "has_time": log.has_time,
-            "period_ms": None if self.period is None else list(self.period),
+            **{name: getattr(self, name) for name in names},
+            "period_ms": self.period,
             "counts": dict(self.counts),
-            "accounts": [{**asdict(one), "excluded": dict(one.excluded)} for one in log.accounts],
-            "findings": [{**asdict(one), "places": list(one.places), "share": one.share} for one in log.findings],
-            "tells": [name for name in FAMILIES if name in log.has],
-            "cannot_tell": [name for name in FAMILIES if name not in log.has],
-            "policies": dict(log.policies),
-            "doubts": list(self.doubts),
+            "accounts": [{**asdict(one), "excluded": dict(one.excluded)} for one in self.accounts],
+            "policies": dict(self.policies),
+            "doubts": self.doubts,
         }
 
-    def _parts(self, drawn: Callable[[Table], str], titled: str, said: Callable[[Iterable[str]], str]) -> Iterator[str]:
-        """Give the parts of the text; forms differ in tables, titles and long lines."""
-        log = self.log
-        yield said(self._head())
-        yield drawn(_account_table(log))
-        if log.findings:
-            yield titled.format("Findings, the worst first", drawn(findings_table(log.findings)))
-            yield "\n\n".join(said(_explained(one)) for one in log.findings)
-        tells = tuple((name, "yes" if name in log.has else "no", meaning) for name, meaning in FAMILIES.items())
-        yield titled.format("What this log can tell", drawn(Table(("it has", "", "for"), tells, labels=3)))
-        chosen = ", ".join(f"{name} {sentence(value)}" for name, value in trouble.told(log.policies, log.findings))
-        yield said([f"Chosen: {chosen}."])
-        verdict = [f"not fit: {sentence(one)}" for one in self.doubts]
-        yield said(verdict or ["fit: no rule leaves out much, and events are on pages"])
-
-    def _head(self) -> Iterator[str]:
-        period = "" if self.period is None else f", {_day(self.period[0])} to {_day(self.period[1])} UTC"
-        yield f"{shown(self.log.name, _LONG)}: {self.log.layout}, {counted(len(self.log.files), 'file')}{period}"
-        yield ", ".join(words.counts(self.counts))
+    def _accounts(self) -> Table:
+        rules = tuple(dict.fromkeys(rule for one in self.accounts for rule, _ in one.excluded))
+        columns = (
+            Column("table", [one.table for one in self.accounts], TEXT, "rows"),
+            Column("read", [one.read for one in self.accounts], UNITS),
+            *(Column(rule, [dict(one.excluded).get(rule, 0) for one in self.accounts], UNITS) for rule in rules),
+            Column("kept", [one.kept for one in self.accounts], UNITS),
+        )
+        return Table("rows", columns, only="people")
 
 
 def check_log(log: InteractionLog) -> LogCheck:
@@ -131,7 +153,10 @@ def check_log(log: InteractionLog) -> LogCheck:
         *(() if are_of_nobody(log.findings) else (("users", found["users"]),)),
     )
     timed = log.has_time and log.dated and found["pages"] > 0
-    return LogCheck(log, counts, (found["first"], found["last"]) if timed else None, doubts(log.accounts, log.findings))
+    period = (found["first"], found["last"]) if timed else None
+    what = (log.name, log.layout, log.files, log.has_time, log.has)
+    why = doubts(log.accounts, log.findings)
+    return LogCheck(*what, counts, period, log.accounts, log.findings, log.policies, why)
 
 
 def need_records(log: InteractionLog) -> None:
@@ -163,36 +188,6 @@ def _is_blank(name: str) -> bool:
 
     file = Path(name)
     return file.is_file() and not first_bytes(Part(name, file)).strip()
-
-
-def _account_table(log: InteractionLog) -> Table:
-    rules = tuple(dict.fromkeys(rule for one in log.accounts for rule, _ in one.excluded))
-    rows = tuple(
-        (one.table, f"{one.read:,}", *(f"{dict(one.excluded).get(rule, 0):,}" for rule in rules), f"{one.kept:,}")
-        for one in log.accounts
-    )
-    return Table(("rows", "read", *rules, "kept"), rows)
-
-
-def _explained(one: LogFinding) -> Iterator[str]:
-    yield trouble.problem(one)
-    if one.places:
-        yield f"  at {', '.join(_short(one.places))}"
-    if one.fix:
-        yield f"  Fix: {sentence(one.fix)}."
-
-
-def _short(places: tuple[str, ...]) -> list[str]:
-    """Name a file once.
-
-    >>> _short(("a.ndjson:1", "a.ndjson:7", "b.ndjson:2"))
-    ['a.ndjson:1', '7', 'b.ndjson:2']
-    """
-    files = ["", *(at.rpartition(":")[0] for at in places)]
-    return [
-        shown(at.rpartition(":")[2]) if file and file == before else place(at)
-        for before, file, at in zip(files, files[1:], places, strict=False)
-    ]
 
 
 def _day(time_ms: int) -> str:

@@ -43,7 +43,7 @@ def test_a_median_over_time_has_limits() -> None:
     medians = [13.0, 14.0] * 5 + [40.0]
     rows = [(user, median + user - 4, day) for day, median in enumerate(medians) for user in range(9)]
     log = typed_log([page(at, user, seconds, day) for at, (user, seconds, day) in enumerate(rows)], [])
-    found = over_time(log, MEDIAN, warm_up=10)
+    (found,) = over_time(log, MEDIAN, warm_up=10).series
     assert [one.estimate.value for one in found.points] == medians
     assert {one.estimate.error for one in found.points} == {2.0}
     assert (found.base, found.centre) == (10, 13.5)

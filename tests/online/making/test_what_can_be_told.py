@@ -118,6 +118,6 @@ def test_two_purchases_of_one_second_are_two_unless_the_records_are_equal() -> N
 def test_where_nobody_is_named_intervals_are_over_sessions_and_say_so() -> None:
     nobodys = made([query(str(at), at, user_id=None, session_id=f"s{at}") for at in range(4)])
     scores = online_metrics(nobodys, ["ZeroResults"])
-    assert scores.over == scores.to_dict()["unit"] == "session"
+    assert scores.over == scores.facts()["unit"] == "session"
     assert "users" not in dict(check_log(nobodys).counts)
     assert "users" in dict(check_log(made([query("1")])).counts)

@@ -12,7 +12,7 @@ import pytest
 import judged
 from judged.errors import InputError, JudgedError
 from judged.online.findings import LogFinding
-from judged.online.offline import against_qrels
+from judged.online.offline import against_qrels, preference_agreement
 from judged.online.offline.outcomes import outcomes_of
 from online.offline.pages_made import log_of
 
@@ -107,7 +107,7 @@ def test_one_list_a_topic_compares_nothing_within_topics() -> None:
     assert all(math.isnan(one.value) for one in (alone.probability, alone.within, alone.tau, other.probability))
     assert "A dash stands where nothing was compared" in found.text()
     assert [row["pairs_within"] for row in found.to_dict()["relations"]] == [2, 0, 0]
-    assert found.to_dict()["relations"][1]["within"] == {"value": None, "low": None, "high": None}
+    assert (found.to_dict()["relations"][1]["within"], found.to_dict()["relations"][1]["within_ci"]) == (None, None)
 
 
 @pytest.mark.usefixtures("clicked_alone")
@@ -117,6 +117,9 @@ def test_a_log_without_users_says_what_stands_for_them() -> None:
     assert said in against_qrels(log, QRELS, outcomes="clicked").sentences
     assert said not in against_qrels(log, QRELS, outcomes="clicked", unit="session").sentences
     assert said not in ten_pages().sentences
+    assert against_qrels(log, QRELS, outcomes="clicked").to_dict()["unit"] == "session"
+    assert "take whole sessions for what varies" in " ".join(against_qrels(log, QRELS, outcomes="clicked").sentences)
+    assert preference_agreement(log, QRELS).to_dict()["unit"] == "session"
 
 
 @pytest.mark.usefixtures("clicked_alone")
@@ -251,14 +254,12 @@ def test_forms() -> None:
     found = ten_pages()
     assert "0.875" in found.text()
     assert found.markdown().count("| P@2 | clicked | all | 5 | 3 |") == 1
-    head = "measure,outcome,by,slice,pages,units,topics,mean,pairs,pairs_within,probability,"
+    head = "measure,outcome,slice,pages,units,topics,mean,probability,probability_low,probability_high,within,"
     assert found.csv().splitlines()[0].startswith(head)
     assert len(found.csv().splitlines()) == 1 + 2 * 5 * 4
     assert repr(found) == found.text()
     assert "5 of 10 pages of made" in found.sentences[0]
-    chart = found.chart("P@2", "clicked").to_dict()
-    assert len(chart["layer"]) == 3
-    with pytest.raises(KeyError):
-        found.chart("AP")
+    assert len(found.chart().to_dict()["concat"]) == 5
+    assert {row["measure"] for row in found.charts()["calibration"].table.records()} == {"P@2"}
     with pytest.raises(KeyError):
         found.of("AP", "clicked")

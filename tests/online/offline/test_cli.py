@@ -45,15 +45,15 @@ def test_scores_against_outcomes(tmp_path: Path) -> None:
     log, qrels = files(tmp_path)
     told = json.loads(run(log, qrels, "-m", "RR", "--outcome", "clicked", "--format", "json"))
     assert (told["joined"], told["how"]) == (3, "by the column topic")
-    assert told["relations"][0]["probability"]["value"] == 1.0  # 1 and 1/2 with a click, 0 without
+    assert told["relations"][0]["probability"] == 1.0  # 1 and 1/2 with a click, 0 without
 
 
 def test_preferences(tmp_path: Path) -> None:
     log, qrels = files(tmp_path)
     out = tmp_path / "told.csv"
     run(log, qrels, "--preferences", "--rule", "above", "--rule", "next", "-o", str(out))
-    rows = [line.split(",")[:9] for line in out.read_text(encoding="utf-8").splitlines()[1:]]
-    assert rows == [["above", "", "", "1", "1", "0", "1", "1", "1"], ["next", "", "", "1", "1", "0", "1", "1", "1"]]
+    rows = [line.split(",")[:8] for line in out.read_text(encoding="utf-8").splitlines()[1:]]
+    assert rows == [["above", "", "1", "1", "0", "1", "1", "1"], ["next", "", "1", "1", "0", "1", "1", "1"]]
 
 
 @pytest.mark.parametrize(

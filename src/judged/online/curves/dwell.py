@@ -4,162 +4,141 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from judged.online.showing import words
-from judged.online.showing.document import arranged, document, plain
-from judged.online.showing.layout import full, percent
-from judged.online.showing.numbers import NOTHING, counted, number, span, span_of, value_of
-from judged.online.showing.text import below, lines
-from judged.tables import Table
+from judged.answer import NUMBER, TEXT, Answer, Chart, Column, Sentences, Show, Table, counted
+from judged.errors import InputError
+from judged.online import words
+from judged.online.numbers import AMOUNT, UNITS, in_unit, percent, value_of, values
 
 if TYPE_CHECKING:
+    from judged.answer import Block
+    from judged.notes import Note
     from judged.online.estimating.measuring import Unit
     from judged.online.estimating.survival import SurvivalEstimate
     from judged.online.facts.settings import FactSettings
     from judged.online.log import InteractionLog
-    from judged.online.result import OnlineScores
+    from judged.online.scores import OnlineScores
 
 SECONDS = (1, 2, 3, 5, 7, 10, 15, 20, 25, 30, 40, 50, 60, 90, 120, 180, 300, 600)
 """The times at which the curve is taken."""
 THRESHOLDS = tuple(range(5, 65, 5))
 """The thresholds of a satisfied click that are held against one another, in seconds."""
-_WIDTH = 100
+_TIME = Show("{:g} s".format, "float64")
 
 
-@dataclass(frozen=True)
-class DwellTimes:
+@dataclass(frozen=True, eq=False, repr=False)
+class DwellTimes(Answer):
     """The Kaplan-Meier curve of dwell times, and satisfied clicks by threshold.
 
-    Parameters
+    Attributes
     ----------
-    scores
+    scores : OnlineScores
         ``SatisfiedClicks(t=...)`` at each threshold, and what the log is.
-    curve
+    curve : tuple of SurvivalEstimate
         The share of visits that last so many seconds or more.
-    median
+    median : SurvivalEstimate or None
         The time by which half of the visits have ended; None where there are no visits.
     """
+
+    kind: ClassVar[str] = "dwell"
+    stacked: ClassVar[bool] = True
 
     scores: OnlineScores
     curve: tuple[SurvivalEstimate, ...]
     median: SurvivalEstimate | None
+    notes: tuple[Note, ...] = ()
 
-    def curve_table(self) -> Table:
-        """Lay out one row a time: the share of visits that last as long."""
-        header = ("seconds", "last as long", f"{percent(self.scores.level)} interval", f"{self.scores.over}s")
-        rows = tuple(
-            (_seconds(one), number(one.value, "share"), span(one.low, one.high, "share"), f"{one.units:,}")
-            for one in self.curve
-        )
-        return Table(header, rows)
-
-    def thresholds_table(self) -> Table:
-        """Lay out one row a threshold: the share of clicks that count as satisfied by it."""
-        header = ("threshold", "satisfied clicks", f"{percent(self.scores.level)} interval", "satisfied", "clicks")
-        rows = tuple(
-            (
-                f"{one.metric.parameters['t']:g} s",
-                value_of(one),
-                span_of(one),
-                f"{one.numerator:,.0f}",
-                f"{one.denominator:,.0f}",
-            )
-            for one in self.scores.estimates
-        )
-        return Table(header, rows)
+    @property
+    def title(self) -> str:
+        """What it answers."""
+        return "How long opened results are looked at"
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """What the curves say, and what they do not."""
         if self.median is None:
             return ("No click of this log has a dwell time.",)
-        found, level = self.median, percent(self.scores.level)
-        visits = found.observed + found.censored
-        half = _time(found.value)
-        limits = "" if math.isnan(found.low) else f" ({level} interval {_time(found.low)} to {_time(found.high)})"
-        said = [
-            f"Half of {counted(visits, 'visit')} last longer than {half}{limits}."
-            if math.isfinite(found.value)
-            else f"More than half of {counted(visits, 'visit')} go on for longer than any was watched.",
-        ]
-        said.append(
-            f"The end of {counted(found.censored, 'visit')} was not seen: what was watched of them counts"
+        median = self.median
+        visits = counted(median.observed + median.censored, "visit")
+        level, (half, low, high) = percent(self.scores.level), map(_time, (median.value, median.low, median.high))
+        limits = "" if math.isnan(median.low) else f" ({level} interval {low} to {high})"
+        return (
+            f"Half of {visits} last longer than {half}{limits}."
+            if math.isfinite(median.value)
+            else f"More than half of {visits} go on for longer than any was watched.",
+            f"The end of {counted(median.censored, 'visit')} was not seen: what was watched of them counts"
             " (Kaplan-Meier), and none is left out."
-            if found.censored
-            else "Every visit was seen to end."
+            if median.censored
+            else "Every visit was seen to end.",
+            *self._on_thresholds(),
         )
-        steps = [one for one in self.scores.estimates if not math.isnan(one.value)]
-        if len(steps) > 1:
-            first, last = steps[0], steps[-1]
-            said.append(
-                f"Satisfied clicks depend on the threshold: {value_of(first)} at {first.metric.parameters['t']:g} s,"
-                f" {value_of(last)} at {last.metric.parameters['t']:g} s. A comparison should hold at all of them."
-            )
-        return tuple(said)
 
-    def text(self, *, width: int | None = None, colour: bool = False) -> str:
-        """Write for a terminal."""
-        wide = min(width or _WIDTH, _WIDTH)
-        blocks = [lines([words.about(self.scores), *words.rules(self.scores)], wide), lines(self.sentences, wide)]
-        tables = (self.curve_table(), self.thresholds_table())
-        blocks += [table.text(width=width, colour=colour) for table in tables if table.rows]
-        blocks.append(lines(below(self.scores), wide))
-        return "\n\n".join(block for block in blocks if block)
+    def _on_thresholds(self) -> tuple[str, ...]:
+        known = [one for one in self.scores.estimates if not math.isnan(one.value)]
+        if len(known) < 2:
+            return ()
+        first, last = (f"{value_of(one)} at {one.metric.parameters['t']:g} s" for one in (known[0], known[-1]))
+        return (f"Satisfied clicks depend on the threshold: {first}, {last}. A comparison should hold at all of them.",)
 
-    def markdown(self) -> str:
-        """Write as Markdown."""
-        tables = [table.markdown() for table in (self.curve_table(), self.thresholds_table()) if table.rows]
-        said = "\n".join(f"- {one}" for one in (*self.sentences, *below(self.scores)))
-        return "\n\n".join([words.about(self.scores), *tables, said])
+    def blocks(self) -> tuple[Block, ...]:
+        """Give what is said, both curves with their charts, and what the log is."""
+        return (
+            Sentences(words.about(self.scores)),
+            Sentences(self.sentences, "said"),
+            *self.curves(),
+            Sentences((*words.missing(self.scores), f"{words.made(self.scores)}."), "made"),
+            *self.scores.background(),
+        )
 
-    def csv(self) -> str:
-        """Write one point a row in full precision, both curves one after the other."""
-        header = ("curve", "seconds", "value", "low", "high", "error", "units")
-        rows = [
-            ("survival", (one.at_ms + 1) / 1000, one.value, one.low, one.high, one.error, one.units)
-            for one in self.curve
-        ]
-        rows += [
-            ("satisfied", one.metric.parameters["t"] or 0.0, one.value, one.low, one.high, one.error, one.units)
-            for one in self.scores.estimates
-        ]
-        return Table(header, tuple(tuple(full(cell) for cell in row) for row in rows)).csv()
+    def curves(self) -> tuple[Chart | Table, ...]:
+        """Give both curves, drawn and as tables."""
+        if self.median is None:
+            return ()
+        visits, thresholds, said = self._visits(), self._thresholds(), self.sentences
+        how: Any = {"kind": "lines", "y": "value", "percent": "y", "reach": {"y": (0.0,)}, "height": 200}
+        title = "Satisfied clicks by threshold"
+        last = Chart("dwell", self.title, visits, " ".join(said[:2]), x="seconds", spread="amount", **how)
+        by = Chart("thresholds", title, thresholds, said[-1], x="threshold", **how)
+        return last, visits, by, thresholds
 
-    def to_dict(self) -> dict[str, Any]:
-        """Give everything as plain values, with the keys of every command: the curve is under ``dwell``."""
-        found = self.median
-        points = [
-            {
-                "seconds": (one.at_ms + 1) / 1000,
-                "value": one.value,
-                "low": one.low,
-                "high": one.high,
-                "error": one.error,
-                "units": one.units,
-            }
-            for one in self.curve
-        ]
-        whole: dict[str, Any] = {"survival": points, "median": None, "observed": 0, "censored": 0}
-        if found is not None:
-            limits = {"seconds": found.value / 1000, "low": found.low / 1000, "high": found.high / 1000}
-            whole |= {"median": limits, "observed": found.observed, "censored": found.censored}
-        return arranged(**{**document(self.scores), "dwell": plain(whole)})
+    def facts(self) -> dict[str, Any]:
+        """Give what the log is, what was chosen, and the median in seconds."""
+        median, seen = None, {"observed": 0, "censored": 0}
+        if self.median is not None:
+            median = {name: getattr(self.median, name) / 1000 for name in ("value", "low", "high")}
+            seen = {name: getattr(self.median, name) for name in seen}
+        return {**self.scores.facts(), "median": median, **seen}
 
-    def chart(self, *, width: int = 460) -> Any:
-        """Draw both curves with their intervals.
+    def _visits(self) -> Table:
+        """Lay out one row a time: the share of visits that last as long."""
+        limits = [None if math.isnan(one.low) else (one.low, one.high) for one in self.curve]
+        return Table(
+            "survival",
+            (
+                Column("seconds", [(one.at_ms + 1) / 1000 for one in self.curve], _TIME),
+                Column("value", [one.value for one in self.curve], in_unit("share"), "last as long", limits),
+                Column("error", [one.error for one in self.curve], NUMBER, only="data"),
+                Column("units", [one.units for one in self.curve], UNITS, f"{self.scores.over}s"),
+            ),
+        )
 
-        Raises
-        ------
-        MissingExtraError
-            If altair is not installed.
-        """
-        from judged.online.curves.charts import dwell_chart
-
-        return dwell_chart(self.curve, self.scores, width=width)
-
-    def __str__(self) -> str:
-        return self.text()
+    def _thresholds(self) -> Table:
+        """Lay out one row a threshold: the share of clicks that count as satisfied by it."""
+        estimates = self.scores.estimates
+        return Table(
+            "thresholds",
+            (
+                Column("threshold", [float(one.metric.parameters["t"] or 0) for one in estimates], _TIME),
+                Column("metric", [str(one.metric) for one in estimates], TEXT, only="data"),
+                values(estimates, "value", "satisfied clicks"),
+                Column("error", [one.error for one in estimates], NUMBER, only="data"),
+                Column("numerator", [one.numerator for one in estimates], AMOUNT, "satisfied"),
+                Column("denominator", [one.denominator for one in estimates], AMOUNT, "clicks"),
+                Column("units", [one.units for one in estimates], UNITS, only="data"),
+                Column("method", [one.method for one in estimates], TEXT, only="data"),
+            ),
+        )
 
 
 def dwell_times(
@@ -183,7 +162,6 @@ def dwell_times(
     InputError
         If the log has no clicks, or no clock.
     """
-    from judged.errors import InputError
     from judged.online.estimating.measuring import online_metrics
     from judged.online.estimating.survival import survival_of, survival_quantile
     from judged.online.facts.clicks import click_facts
@@ -197,12 +175,8 @@ def dwell_times(
         clicks = click_facts(log)
         points = survival_of(clicks, at_ms=[1000 * second - 1 for second in SECONDS], unit=unit, level=level)
         median = survival_quantile(clicks, unit=unit, level=level)
-    return DwellTimes(scores, tuple(points), median[0] if median else None)
-
-
-def _seconds(one: SurvivalEstimate) -> str:
-    return f"{(one.at_ms + 1) / 1000:g} s"
+    return DwellTimes(scores, tuple(points), median[0] if median else None, scores.notes)
 
 
 def _time(value: float) -> str:
-    return NOTHING if math.isnan(value) else "more than was watched" if math.isinf(value) else f"{value / 1000:,.1f} s"
+    return "-" if math.isnan(value) else "more than was watched" if math.isinf(value) else f"{value / 1000:,.1f} s"

@@ -1,185 +1,260 @@
-"""A metric over time as people read it: what is usual, what is not, and when its level changed."""
+"""Metrics over time as an answer: what is usual, what is not, and when the level of each changed."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from judged.answer import (
+    NUMBER,
+    TEXT,
+    YES_NO,
+    Answer,
+    Chart,
+    Column,
+    Section,
+    Sentences,
+    Show,
+    Table,
+    columns_of,
+    counted,
+)
+from judged.answer.blocks import Line
+from judged.online import words
 from judged.online.estimating.over_time import written_start
-from judged.online.showing import words
-from judged.online.showing.document import arranged, document
-from judged.online.showing.layout import full, percent, ranks_table
-from judged.online.showing.numbers import counted, decimals_of, number, span
-from judged.online.showing.text import below, lines
+from judged.online.layout import estimates_table
+from judged.online.numbers import AMOUNT, UNITS, decimals_of, in_unit, percent, values
 from judged.stats.control import FEWEST
-from judged.tables import Table
 
 if TYPE_CHECKING:
-    from judged.online.estimating.over_time import OverTime
-    from judged.online.result import OnlineScores
+    from collections.abc import Sequence
+
+    from judged.answer import Block
+    from judged.notes import Note
+    from judged.online.estimating.over_time import Series
+    from judged.online.metrics.metric import OnlineMetric
+    from judged.online.scores import OnlineScores
     from judged.stats.control import Signal
 
-_WIDTH = 100
 _MOST = 6  # decimals
+_COLOURS = {"usual": "#0072B2", "not usual": "#D55E00", "incomplete": "#7F7F7F"}
 
 
-@dataclass(frozen=True)
-class Series:
-    """A metric over time beside its value over the whole log.
+@dataclass(frozen=True, eq=False, repr=False)
+class OverTime(Answer):
+    """Metrics over time, and over the whole log: what `over_time` returns.
 
-    Parameters
+    Its main table, ``periods``, has one row a metric and period.
+
+    Attributes
     ----------
-    scores
-        The metric over the whole log, with CTR by rank and what the log is.
-    found
-        The metric by period.
+    scores : OnlineScores
+        The metrics over the whole log, with CTR by rank and what the log is.
+    series : tuple of Series
+        Each metric by period.
     """
 
+    kind: ClassVar[str] = "over-time"
+    main: ClassVar[str] = "periods"
+    stacked: ClassVar[bool] = True
+
     scores: OnlineScores
-    found: OverTime
+    series: tuple[Series, ...]
+    notes: tuple[Note, ...] = ()
 
     @property
-    def decimals(self) -> int:
-        """As many as the periods deserve that are known best."""
-        known = [decimals_of(one.estimate) for one in self.found.points if not math.isnan(one.estimate.value)]
-        return min(max(known, default=1), _MOST)
-
-    def table(self) -> Table:
-        """Lay out one row a period: value, interval, what is usual, and what is not."""
-        unit, places, noted = self.found.metric.unit, self.decimals, self.notes
-        width = max((len(note) for note in noted), default=0)
-        header = (f"{self.found.every} (UTC)", str(self.found.metric), f"{percent(self.scores.level)} interval",
-                  "usual", f"{self.scores.over}s", "note".ljust(width))  # fmt: skip
-        rows = tuple(
-            (
-                written_start(one.start_ms, self.found.every),
-                number(one.estimate.value, unit, places),
-                span(one.estimate.low, one.estimate.high, unit, places),
-                span(one.low_limit, one.high_limit, unit, places),
-                f"{one.estimate.units:,}",
-                note.ljust(width),
-            )
-            for one, note in zip(self.found.points, noted, strict=True)
-        )
-        return Table(header, rows)
+    def title(self) -> str:
+        """What it answers."""
+        return f"{', '.join(str(series.metric) for series in self.series)} by {self.series[0].every}"
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What is usual, what is not, and what changed; a series that is too short for that says so."""
-        found, unit, places = self.found, self.found.metric.unit, self.decimals
-        if math.isnan(found.centre):
-            return (f"No limits: {self._why_no_limits()}.",)
-        usual = (
-            f"{found.metric} is usually {number(found.centre, unit, places)}, the mean of {found.base} {found.every}s"
-        )
-        scatter = f"{found.every}s differ {found.sigma_z:.1f} times as much as users within one would have them"
-        said = [f"{usual}; {scatter}, and the limits allow for that."]
-        unusual = sorted({one.point for one in found.signals})
-        times = ", ".join(written_start(found.points[at].start_ms, found.every) for at in unusual[:5])
-        more = f" and {len(unusual) - 5} more" if len(unusual) > 5 else ""
-        said.append(f"Not usual: {times}{more}." if unusual else "Nothing lies outside of what is usual.")
-        for one in found.changes:
-            start = written_start(found.points[one.point].start_ms, found.every)
-            said.append(
-                f"The level changed at {start}: {number(one.before, unit, places)} before,"
-                f" {number(one.after, unit, places)} after."
-            )
-        return tuple(said)
+        """What is usual, what is not, and what changed, metric by metric."""
+        return tuple(said for series in self.series for said in sentences_of(series, self.scores.over))
 
-    def _why_no_limits(self) -> str:
-        """Say what limits lack: periods, errors of them, or anything that varies."""
-        found, every = self.found, f"complete {self.found.every}s"
-        whole = [one.estimate for one in found.points if one.complete and not math.isnan(one.estimate.value)]
-        if len(whole) < FEWEST:
-            return f"they take at least {FEWEST} {every}, and there are {len(whole)}"
-        if not any(one.error > 0 for one in whole):
-            return f"they are made of errors, and in none of {len(whole)} {every} two {self.scores.over}s differ"
-        if found.base < FEWEST:
-            return f"they take at least {FEWEST} {every} at the beginning, and {found.base} of these have a value"
-        return f"{found.metric} is the same in all of {found.base} {every}"
-
-    def text(self, *, width: int | None = None, colour: bool = False) -> str:
-        """Write for a terminal; CTR by rank stands below where the metric depends on rank."""
-        wide = min(width or _WIDTH, _WIDTH)
-        blocks = [
-            lines([words.about(self.scores), *words.rules(self.scores)], wide),
-            self.table().text(width=width, colour=colour),
-            lines(self.sentences, wide),
-        ]
-        if words.is_biased(self.scores):
-            blocks.append(lines([words.bias(self.scores)], wide))
-            blocks.append(ranks_table(self.scores, bars=True).text(width=width, colour=colour))
-        blocks.append(lines(below(self.scores), wide))
-        return "\n\n".join(block for block in blocks if block)
-
-    def markdown(self) -> str:
-        """Write as Markdown."""
-        biased = [words.bias(self.scores).replace("*", r"\*"), ranks_table(self.scores).markdown()]
-        said = "\n".join(f"- {one}" for one in (*self.sentences, *below(self.scores)))
-        blocks = [words.about(self.scores), self.table().markdown(), said]
-        return "\n\n".join([*blocks, *(biased if words.is_biased(self.scores) else [])])
-
-    def csv(self) -> str:
-        """Write one period a row in full precision."""
-        header = ("start", "complete", "metric", "value", "low", "high", "error", "numerator", "denominator", "units",
-                  "low_limit", "high_limit", "note")  # fmt: skip
-        rows = tuple(
-            tuple(
-                full(cell)
-                for cell in (
-                    written_start(one.start_ms, self.found.every),
-                    str(one.complete).lower(),
-                    str(self.found.metric),
-                    one.estimate.value,
-                    one.estimate.low,
-                    one.estimate.high,
-                    one.estimate.error,
-                    one.estimate.numerator,
-                    one.estimate.denominator,
-                    one.estimate.units,
-                    one.low_limit,
-                    one.high_limit,
-                    note,
-                )
-            )
-            for one, note in zip(self.found.points, self.notes, strict=True)
-        )
-        return Table(header, rows).csv()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give everything as plain values, with the keys of every command: the periods are under ``series``."""
-        return arranged(**{**document(self.scores), "series": self.found.to_dict()})
-
-    def chart(self, *, width: int = 460) -> Any:
-        """Draw the periods with their intervals, the limits, and changes of level.
+    def of(self, metric: str | OnlineMetric) -> Series:
+        """Give the series of one metric.
 
         Raises
         ------
-        MissingExtraError
-            If altair is not installed.
+        KeyError
+            If there is none.
         """
-        from judged.online.curves.charts import series_chart
+        for series in self.series:
+            if str(series.metric) == str(metric):
+                return series
+        raise KeyError(str(metric))
 
-        return series_chart(self.found, self.notes, self.scores.level, width=width)
+    def blocks(self) -> tuple[Block, ...]:
+        """Give a section a metric with its periods and its chart; CTR by rank stands below metrics of clicks."""
+        scores = self.scores
+        ranks = scores.ranks_blocks()[1:] if scores.biased and scores.ranks else ()
+        return (
+            Sentences(words.about(scores)),
+            *(self._section(at, series) for at, series in enumerate(self.series, 1)),
+            *ranks,
+            Sentences((*words.missing(scores), f"{words.made(scores)}."), "made"),
+            *self._data(),
+            *scores.background(),
+        )
 
-    @property
-    def notes(self) -> list[str]:
-        """Say of each period what is to be said."""
-        found = self.found
-        notes: list[list[str]] = [[] if one.complete else ["incomplete"] for one in found.points]
-        for signal in found.signals:
-            notes[signal.point].append(_said(signal))
-        for change in found.changes:
-            before, after = (number(one, found.metric.unit, self.decimals) for one in (change.before, change.after))
-            notes[change.point].append(f"level {before} to {after}")
-        return ["; ".join(note) for note in notes]
+    def facts(self) -> dict[str, Any]:
+        """Give what the log is, what was chosen, and how long a period is."""
+        return {**self.scores.facts(), "every": self.series[0].every}
 
-    def __str__(self) -> str:
-        return self.text()
+    def _section(self, at: int, series: Series) -> Section:
+        name, said, over = str(series.metric), sentences_of(series, self.scores.over), self.scores.over
+        table = _periods([series], over)
+        lines = [Line("x", series.points[change.point].start_ms) for change in series.changes]
+        lines += [] if math.isnan(series.centre) else [Line("y", series.centre)]
+        chart = Chart(
+            f"series{at}",
+            f"{name} by {series.every}",
+            table,
+            " ".join(said),
+            kind="points",
+            x="start_ms",
+            x_title=f"{series.every} (UTC)",
+            y="value",
+            y_title=name,
+            colour="kind",
+            colours=_COLOURS,
+            path="drawn",
+            steps="linear",
+            band="usual",
+            lines=tuple(lines),
+            spread="time",
+            percent="y" if series.metric.unit == "share" else "",
+            reach={"x": tuple(float(one.points[end].start_ms) for one in self.series for end in (0, -1))},
+            subtitle=f"with {percent(self.scores.level)} intervals; grey: what is usual; dashed: its mean, and changes",
+            height=200,
+        )
+        return Section(f"series{at}", name, (chart, table, Sentences(said)))
+
+    def _data(self) -> tuple[Table, ...]:
+        """Lay out the periods of all metrics, what is usual for each, signals and changes."""
+        usual = ("centre", NUMBER), ("sigma_z", NUMBER), ("base", UNITS), ("run", UNITS), ("alpha", NUMBER)
+        signals = [(series, one) for series in self.series for one in series.signals]
+        changes = [(series, one) for series in self.series for one in series.changes]
+        tables = {
+            "usual": (_named(self.series), *columns_of(self.series, *usual)),
+            "signals": (
+                _named([series for series, _ in signals]),
+                Column("rule", [one.rule for _, one in signals], TEXT),
+                Column("start_ms", [series.points[one.point].start_ms for series, one in signals], UNITS),
+                Column("since_ms", [series.points[one.first].start_ms for series, one in signals], UNITS),
+                Column("side", [one.side for _, one in signals], TEXT),
+            ),
+            "changes": (
+                _named([series for series, _ in changes]),
+                Column("start_ms", [series.points[one.point].start_ms for series, one in changes], UNITS),
+                *columns_of([one for _, one in changes], ("before", NUMBER), ("after", NUMBER), ("p", NUMBER)),
+            ),
+        }
+        return (
+            replace(_periods(self.series, self.scores.over), name="periods", only="data"),
+            *(Table(name, columns, only="data") for name, columns in tables.items()),
+            replace(estimates_table(self.scores), only="data"),
+        )
+
+
+def _named(many: Sequence[Series]) -> Column:
+    return Column("metric", [str(series.metric) for series in many], TEXT, only="data")
+
+
+def _periods(many: Sequence[Series], over: str) -> Table:
+    """Lay out one row a metric and period: value, interval, what is usual, and what is not."""
+    first = many[0]
+    points = [(series, one) for series in many for one in series.points]
+    shows = [show for series in many for show in [_show(series)] * len(series.points)]
+    estimates = [one.estimate for _, one in points]
+    limits = [None if math.isnan(one.low_limit) else (one.low_limit, one.high_limit) for _, one in points]
+    ends = [show.limit or show.write for show in shows]
+    written = [two and f"[{end(two[0])}, {end(two[1])}]" for end, two in zip(ends, limits, strict=True)]
+    notes = [note for series in many for note in notes_of(series)]
+    width = max(map(len, notes))  # a text of a table stands right: filled up, it begins where the others do
+    columns = (
+        _named([series for series, _ in points]),
+        Column("start", [written_start(one.start_ms, first.every) for _, one in points], TEXT, f"{first.every} (UTC)"),
+        Column("start_ms", [one.start_ms for _, one in points], UNITS, only="data"),
+        Column("complete", [one.complete for _, one in points], YES_NO, only="data"),
+        replace(values(estimates, "value", str(first.metric)), each=shows),
+        Column("limits", written, TEXT, "usual", only="people"),
+        Column("usual", [two and series.centre for (series, _), two in zip(points, limits, strict=True)], NUMBER,
+               ci=limits, only="data"),
+        Column("error", [one.error for one in estimates], NUMBER, only="data"),
+        Column("numerator", [one.numerator for one in estimates], AMOUNT, only="data"),
+        Column("denominator", [one.denominator for one in estimates], AMOUNT, only="data"),
+        Column("units", [one.units for one in estimates], UNITS, f"{over}s"),
+        Column("kind", [kind for series in many for kind in _kinds(series)], TEXT, only="data"),
+        Column("note", notes, Show(f"{{:<{width}}}".format, "string"), "note".ljust(width)),
+        Column("drawn", [not math.isnan(one.value) for one in estimates], YES_NO, only="json"),
+    )  # fmt: skip
+    return Table(f"by_{first.every}", columns, labels=2, only="people")
+
+
+def _kinds(series: Series) -> list[str]:
+    unusual = {one.point for one in series.signals}
+    kinds = dict.fromkeys(unusual, "not usual") | {
+        at: "incomplete" for at, one in enumerate(series.points) if not one.complete
+    }
+    return [kinds.get(at, "usual") for at in range(len(series.points))]
+
+
+def _show(series: Series) -> Show:
+    """Write with as many decimals as the periods deserve that are known best."""
+    known = [decimals_of(one.estimate) for one in series.points if not math.isnan(one.estimate.value)]
+    return in_unit(series.metric.unit, min(max(known, default=1), _MOST))
+
+
+def notes_of(series: Series) -> list[str]:
+    """Say of each period what is to be said."""
+    notes: list[list[str]] = [[] if one.complete else ["incomplete"] for one in series.points]
+    for signal in series.signals:
+        notes[signal.point].append(_said(signal))
+    write = _show(series).write
+    for change in series.changes:
+        notes[change.point].append(f"level {write(change.before)} to {write(change.after)}")
+    return ["; ".join(note) for note in notes]
 
 
 def _said(signal: Signal) -> str:
     if signal.rule == "nelson-1":
         return f"{signal.side} what is usual"
     return f"{counted(signal.point - signal.first + 1, 'period')} {signal.side} the mean"
+
+
+def sentences_of(series: Series, over: str) -> tuple[str, ...]:
+    """Say what is usual, what is not, and what changed; a series that is too short for that says so."""
+    every, write = series.every, _show(series).write
+    if math.isnan(series.centre):
+        return (f"No limits: {_why_no_limits(series, over)}.",)
+    starts = [written_start(one.start_ms, every) for one in series.points]
+    unusual = sorted({one.point for one in series.signals})
+    more = f" and {len(unusual) - 5} more" if len(unusual) > 5 else ""
+    times = f"{series.sigma_z:.1f} times as much as {over}s within one would have them"
+    scatter = f"{every}s differ {times}, and the limits allow for that"
+    return (
+        f"{series.metric} is usually {write(series.centre)}, the mean of {series.base} {every}s; {scatter}.",
+        f"Not usual: {', '.join(starts[at] for at in unusual[:5])}{more}."
+        if unusual
+        else "Nothing lies outside of what is usual.",
+        *(
+            f"The level changed at {starts[one.point]}: {write(one.before)} before, {write(one.after)} after."
+            for one in series.changes
+        ),
+    )
+
+
+def _why_no_limits(series: Series, over: str) -> str:
+    """Say what limits lack: periods, errors of them, or anything that varies."""
+    every = f"complete {series.every}s"
+    whole = [one.estimate for one in series.points if one.complete and not math.isnan(one.estimate.value)]
+    if len(whole) < FEWEST:
+        return f"they take at least {FEWEST} {every}, and there are {len(whole)}"
+    if not any(one.error > 0 for one in whole):
+        return f"they are made of errors, and in none of {len(whole)} {every} two {over}s differ"
+    if series.base < FEWEST:
+        return f"they take at least {FEWEST} {every} at the beginning, and {series.base} of these have a value"
+    return f"{series.metric} is the same in all of {series.base} {every}"

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from judged.online.engine import Relation
+from judged.online.estimates import OnlineEstimate
 from judged.online.estimating.survival import Reading, survival_readings
 from judged.online.metrics.metric import OnlineMetric
-from judged.online.result import OnlineEstimate
 
 if TYPE_CHECKING:
     from judged.online.estimating.survival import SurvivalEstimate

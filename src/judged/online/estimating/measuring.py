@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from judged.errors import InputError
 from judged.online.arguments import need_log, need_numbers, need_several, need_texts
 from judged.online.engine import Relation, identifier
+from judged.online.estimates import OnlineEstimate
 from judged.online.estimating.moments import ratios
 from judged.online.estimating.quantiles import quantiles
 from judged.online.estimating.sums import (
@@ -29,8 +30,10 @@ from judged.online.facts.settings import FactSettings
 from judged.online.findings import doubts
 from judged.online.metrics.metric import OnlineMetric
 from judged.online.metrics.registry import online_metric, online_metrics_named, understood, usual_metrics
-from judged.online.result import OnlineEstimate, OnlineScores
+from judged.online.scores import OnlineScores
 from judged.online.slicing import SlicedPages, slice_pages
+from judged.online.trouble import unfit
+from judged.online.words import bias
 
 if TYPE_CHECKING:
     from judged.online.log import InteractionLog
@@ -184,7 +187,7 @@ def online_metrics(
             *_notes(slices),
         ),
         findings=log.findings,
-        doubts=doubts(log.accounts, log.findings),
+        notes=(*unfit(log.name, doubts(log.accounts, log.findings)), *bias(told)),
     )
 
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from judged.online.estimates import OnlineEstimate
 from judged.online.estimating.sums import UnitSums, column_of, scale_of
 from judged.online.metrics.metric import OnlineMetric
-from judged.online.result import OnlineEstimate
 from judged.stats.ratio import ratio_errors, ratio_intervals
 
 if TYPE_CHECKING:

@@ -7,16 +7,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
 from judged.errors import InputError
+from judged.online.estimates import OnlineEstimate
 from judged.online.metrics.metric import OnlineMetric
-from judged.online.result import OnlineEstimate
 from judged.stats.changes import Change, change_points
 from judged.stats.control import FEWEST, Control, Signal, control_limits, weekly
-from judged.tables import Table
 
 if TYPE_CHECKING:
     from judged._types import Bools, Floats
@@ -53,8 +52,8 @@ class Point:
 
 
 @dataclass(frozen=True)
-class OverTime:
-    """A metric over time.
+class Series:
+    """One metric over time.
 
     Parameters
     ----------
@@ -91,80 +90,8 @@ class OverTime:
     changes: tuple[Change, ...]
     alpha: float
 
-    def table(self) -> Table:
-        """Lay the points out: a row a period."""
-        noted = self._notes()
-        header = (self.every, str(self.metric), "low", "high", "lower limit", "upper limit", "units", "note")
-        rows = [
-            (
-                written_start(one.start_ms, self.every),
-                *map(
-                    _number,
-                    (one.estimate.value, one.estimate.low, one.estimate.high, one.low_limit, one.high_limit),
-                ),
-                f"{one.estimate.units:,}",
-                "; ".join(noted[at]),
-            )
-            for at, one in enumerate(self.points)
-        ]
-        return Table(header, tuple(rows))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Give everything as plain values for JSON; what is not a number is None."""
-        return {
-            "metric": str(self.metric),
-            "every": self.every,
-            "centre": _plain(self.centre),
-            "sigma_z": _plain(self.sigma_z),
-            "base": self.base,
-            "run": self.run,
-            "alpha": self.alpha,
-            "points": [
-                {
-                    "start_ms": one.start_ms,
-                    "start": written_start(one.start_ms, self.every),
-                    "complete": one.complete,
-                    "value": _plain(one.estimate.value),
-                    "low": _plain(one.estimate.low),
-                    "high": _plain(one.estimate.high),
-                    "error": _plain(one.estimate.error),
-                    "numerator": _plain(one.estimate.numerator),
-                    "denominator": _plain(one.estimate.denominator),
-                    "units": one.estimate.units,
-                    "low_limit": _plain(one.low_limit),
-                    "high_limit": _plain(one.high_limit),
-                }
-                for one in self.points
-            ],
-            "signals": [
-                {
-                    "rule": one.rule,
-                    "start_ms": self.points[one.point].start_ms,
-                    "since_ms": self.points[one.first].start_ms,
-                    "side": one.side,
-                }
-                for one in self.signals
-            ],
-            "changes": [
-                {"start_ms": self.points[one.point].start_ms, "before": one.before, "after": one.after, "p": one.p}
-                for one in self.changes
-            ],
-        }
-
-    def _notes(self) -> list[list[str]]:
-        """Say of each point what is to be said."""
-        notes: list[list[str]] = [[] if one.complete else ["incomplete"] for one in self.points]
-        for signal in self.signals:
-            outside = signal.rule == "nelson-1"
-            notes[signal.point].append(
-                f"{signal.side} the limits" if outside else f"{self.run}th in a row {signal.side}"
-            )
-        for change in self.changes:
-            notes[change.point].append(f"level {_number(change.before)} to {_number(change.after)}")
-        return notes
-
-
-def over_time_of(
+def series_of(
     points: Sequence[tuple[int, OnlineEstimate]],
     *,
     every: Every,
@@ -172,7 +99,7 @@ def over_time_of(
     warm_up: int | None = None,
     alpha: float = 0.01,
     seed: int = 0,
-) -> OverTime:
+) -> Series:
     """Put a metric's estimates by period together.
 
     Parameters
@@ -214,7 +141,7 @@ def over_time_of(
         Point(start, estimate, bool(whole), low, high)
         for (start, estimate), whole, low, high in zip(points, complete.tolist(), lows, highs, strict=True)
     ]
-    return OverTime(
+    return Series(
         metric,
         every,
         tuple(made),
@@ -286,11 +213,3 @@ def _is_complete(start_ms: int, every: Every, covered: tuple[int, int] | None) -
     end_ms = period_end(start_ms, every)
     outside = max(0, covered[0] - start_ms) + max(0, end_ms - 1 - covered[1])
     return outside <= _UNCOVERED * (end_ms - start_ms)
-
-
-def _plain(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
-
-
-def _number(value: float) -> str:
-    return "–" if math.isnan(value) else f"{value:.4g}"

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged.online.engine import Relation, identifier, literal
+from judged.online.estimates import OnlineEstimate
 from judged.online.estimating.sums import scale_of
 from judged.online.metrics.metric import OnlineMetric
-from judged.online.result import OnlineEstimate
 from judged.stats.ratio import ratio_error, woodruff
 
 if TYPE_CHECKING:

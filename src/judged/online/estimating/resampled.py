@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.online.engine import literal
+from judged.online.estimates import OnlineEstimate
 from judged.online.estimating.sums import UnitSums, column_of, scale_of
-from judged.online.result import OnlineEstimate
 from judged.stats.clusters import bootstrap_intervals
 
 if TYPE_CHECKING:

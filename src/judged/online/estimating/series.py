@@ -1,24 +1,26 @@
-"""A metric of a log over time."""
+"""Metrics of a log over time."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
 from judged.errors import InputError
-from judged.online.arguments import need_log, need_numbers
+from judged.online.arguments import need_log, need_numbers, need_several
+from judged.online.curves.series import OverTime
 from judged.online.estimating.measuring import online_metrics
-from judged.online.estimating.over_time import OverTime, over_time_of
+from judged.online.estimating.over_time import Series, series_of
 from judged.online.metrics.metric import OnlineMetric
-from judged.online.metrics.registry import online_metric
 from judged.online.slicing import bucket_starts
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from judged.online.log import InteractionLog
 
 
 def over_time(
     log: InteractionLog,
-    metric: str | OnlineMetric,
+    metrics: Iterable[str | OnlineMetric] | str | OnlineMetric,
     *,
     every: Literal["hour", "day", "week"] = "day",
     warm_up: int | None = None,
@@ -26,14 +28,14 @@ def over_time(
     seed: int = 0,
     **options: Any,
 ) -> OverTime:
-    """Follow a metric over time: what is usual for it, what is not, and where its level changed.
+    """Follow metrics over time: what is usual for each, what is not, and where its level changed.
 
     Parameters
     ----------
     log
         The log.
-    metric
-        Its name.
+    metrics
+        One or several, or their names.
     every
         Length of a period, in UTC; weeks begin on Mondays.
     warm_up
@@ -46,10 +48,14 @@ def over_time(
     **options
         Of `online_metrics`: ``unit``, ``level``, ``settings``, ``progress``.
 
+    Returns
+    -------
+    OverTime
+
     Raises
     ------
     InputError
-        If the log has no clock, or cannot tell the metric, or an option makes no sense.
+        If the log has no clock, or cannot tell any of the metrics, or an option makes no sense.
     MeasureError
         If there is no such metric.
     """
@@ -58,25 +64,26 @@ def over_time(
     need_numbers(whole=True, seed=seed, warm_up=0 if warm_up is None else warm_up)
     if every not in ("hour", "day", "week"):
         raise InputError(f"no period {every!r:.60}", fix="one of hour, day, week")
-    if wrong := {"by", "metrics", "objects"} & set(options):
-        raise InputError(f"{min(wrong)} makes no series", fix="follow one metric over all pages")
+    if wrong := {"by", "objects"} & set(options):
+        raise InputError(f"{min(wrong)} makes no series", fix="follow metrics over all pages")
     if not log.has_time:
         raise InputError("the log has no clock", fix="take a log with times", path=", ".join(log.files))
     if not log.dated:
         problem = "the log has times of a day and no dates: nothing can be followed over days"
         raise InputError(problem, fix="take a log with dates", path=", ".join(log.files))
-    chosen = online_metric(metric)
-    scores = online_metrics(log, [chosen], by=every, **options)
-    if scores.refused:
-        raise InputError(f"{chosen}: {scores.refused[0][1]}", fix="see what the log can tell: judged logs check")
-    periods = [one for one in scores.estimates if one.slice is not None]
-    starts = bucket_starts([one.slice or "" for one in periods])
+    given = [metrics] if isinstance(metrics, (str, OnlineMetric)) else metrics
+    need_several(metrics=given)
+    if not (names := list(given or ())):
+        raise InputError("no metric is named", fix="give a name, such as PageCTR")
+    scores = online_metrics(log, names, by=every, **options)
+    if not scores.estimates:
+        metric, why = scores.refused[0]
+        raise InputError(f"{metric}: {why}", fix="see what the log can tell: judged logs check")
     span = log.engine.rows(f"SELECT min(time_ms) AS first, max(time_ms) AS last FROM {log.serp}")[0]
-    return over_time_of(
-        list(zip(starts, periods, strict=True)),
-        every=every,
-        covered=(span["first"], span["last"]),
-        warm_up=warm_up,
-        alpha=alpha,
-        seed=seed,
-    )
+    series: list[Series] = []
+    for metric in scores.metrics:
+        periods = [one for one in scores.estimates if one.metric == metric and one.slice is not None]
+        starts = bucket_starts([one.slice or "" for one in periods])
+        how: Any = {"every": every, "warm_up": warm_up, "alpha": alpha, "seed": seed}
+        series.append(series_of(list(zip(starts, periods, strict=True)), covered=(span["first"], span["last"]), **how))
+    return OverTime(scores.unsliced(), tuple(series), scores.notes)

@@ -10,9 +10,9 @@ from judged.online.findings import are_of_nobody
 from judged.online.metrics.registry import missing
 
 if TYPE_CHECKING:
+    from judged.online.estimates import OnlineEstimate
     from judged.online.log import InteractionLog
     from judged.online.metrics.metric import OnlineMetric
-    from judged.online.result import OnlineEstimate
 
 _Found: TypeAlias = Mapping[str, Sequence["OnlineEstimate"]]
 _ALL_0 = {

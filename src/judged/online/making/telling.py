@@ -29,7 +29,7 @@ FAMILIES = {
     "queries": "what was typed: reformulation, queries by session",
     "users": "who asked: sessions of a user",
     "rescues": "queries that were changed since nothing was found",
-    "reading": "copies, hovers, scrolling: answers that are read without a click",
+    "reading": "copies, hovers, scrolling: answers read without a click",
     "second_pages": "pages behind the first: turning the page",
     "filters": "filters: how often they are set",
     "suggestions": "which queries were suggestions",

@@ -13,11 +13,12 @@ from judged.data.compute import pc
 from judged.data.qrels import Qrels
 from judged.errors import InputError
 from judged.online.arguments import names_of, need_log
-from judged.online.offline.agreement_result import PreferenceAgreement
-from judged.online.offline.agreement_rows import AgreementRow, Repeated
+from judged.online.findings import are_of_nobody, doubts
+from judged.online.offline.agreement_rows import AgreementRow, PreferenceAgreement, Repeated
 from judged.online.offline.clusters import UNKNOWN, Estimate, by_unit, influenced, ratio_estimate, refuse_level
 from judged.online.offline.joining import joined_pages, lists_of, of_pages, places
 from judged.online.offline.preferences import DEFAULT_RULES, RULES, click_preferences
+from judged.online.trouble import unfit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -110,8 +111,8 @@ def preference_agreement(
         log=log.name, qrels=judgments.name, how=joined.how, pages=joined.pages, joined=len(joined.serp),
         left_out=joined.left_out, rules=names, by=by,
         slices=tuple((value, int((joined.slices == at).sum())) for at, value in enumerate(joined.values)),
-        unit=unit, units=joined.units, depth=depth, level=level, rows=tuple(rows),
-        repeated=_repeated(found), ordered=log.has_time,
+        over="session" if are_of_nobody(log.findings) else unit, units=joined.units, depth=depth, level=level,
+        rows=tuple(rows), repeated=_repeated(found), notes=unfit(log.name, doubts(log.accounts, log.findings)),
     )  # fmt: skip
 
 

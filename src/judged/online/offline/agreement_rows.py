@@ -1,11 +1,18 @@
-"""Agreement of preferences with judgments as numbers."""
+"""What `preference_agreement` returns: whether preferences from clicks agree with judgments, as an answer."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from judged.answer import TEXT, Answer, Sentences, Table, columns_of
+from judged.online.numbers import UNITS, percent
+from judged.online.offline.answer import estimates, left_out, slice_columns
+from judged.online.offline.preferences import RULES
 
 if TYPE_CHECKING:
+    from judged.answer import Block
+    from judged.notes import Note
     from judged.online.offline.clusters import Estimate
 
 
@@ -55,6 +62,20 @@ class AgreementRow:
     expected: Estimate
     gain: Estimate
 
+    @property
+    def told(self) -> str:
+        """What may be concluded of it."""
+        if not self.decided:
+            return f"{self.rule}: none of {self.preferences} preferences is between judged results of different grades."
+        shown = (
+            f"{self.rule}: {self.agreed} of {self.decided} decided preferences agree with the grades"
+            f" ({self.agreement}); the ranks alone would bring {self.expected.value:.3f}"
+        )
+        if not self.gain.excludes(0.0):
+            return f"{shown}: that clicks say more is not shown (gain {self.gain})."
+        way = "say more than the ranks" if self.gain.value > 0 else "agree less than the ranks"
+        return f"{shown}: the clicks {way} (gain {self.gain})."
+
 
 @dataclass(frozen=True)
 class Repeated:
@@ -80,25 +101,25 @@ class Repeated:
         return self.agreed / self.comparisons if self.comparisons else float("nan")
 
 
-@dataclass(frozen=True, eq=False)
-class AgreementTable:
-    """Agreement of preferences with judgments as numbers.
+@dataclass(frozen=True, eq=False, repr=False)
+class PreferenceAgreement(Answer):
+    """Whether preferences from clicks agree with judgments, by rule and slice.
 
-    Parameters
+    Attributes
     ----------
-    log, qrels, how, pages, joined, left_out, by, slices, unit, units, level
-        As in `judged.online.offline.rows.OfflineTable`.
-    rules
+    log, qrels, how, pages, joined, left_out, by, slices, units, level
+        As of `OfflineOnline`; `over` is what intervals are made over.
+    rules : tuple of str
         In order.
-    depth
+    depth : int
         Ranks below this were not looked at.
-    rows
+    rows : tuple of AgreementRow
         By rule; all pages first, then slices.
-    repeated
+    repeated : Repeated
         How far preferences about the same pair agree with one another.
-    ordered
-        The log has a clock.
     """
+
+    kind: ClassVar[str] = "preferences"
 
     log: str
     qrels: str
@@ -109,13 +130,18 @@ class AgreementTable:
     rules: tuple[str, ...]
     by: str | None
     slices: tuple[tuple[str, int], ...]
-    unit: str
+    over: str
     units: int
     depth: int
     level: float
     rows: tuple[AgreementRow, ...] = field(repr=False)
     repeated: Repeated
-    ordered: bool
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """What it answers."""
+        return f"Whether clicks agree with {self.qrels}: {self.log}"
 
     def of(self, rule: str, slice: str | None = None) -> AgreementRow:
         """Give one row.
@@ -125,7 +151,57 @@ class AgreementTable:
         KeyError
             If there is none.
         """
-        for one in self.rows:
-            if (one.rule, one.slice) == (rule, slice):
-                return one
+        for row in self.rows:
+            if (row.rule, row.slice) == (rule, slice):
+                return row
         raise KeyError(f"{rule} on {slice or 'all pages'}")
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Give one row a rule and slice, and what may be concluded."""
+        counts = ("preferences", UNITS), ("judged", UNITS), ("tied", UNITS), ("decided", UNITS)
+        columns = (
+            *columns_of(self.rows, ("rule", TEXT)),
+            *slice_columns(self.rows, self.by),
+            *columns_of(self.rows, *counts, "agreed", ("units", UNITS, f"{self.over}s")),
+            estimates([row.agreement for row in self.rows], "agreement"),
+            estimates([row.by_rank for row in self.rows], "by_rank", "upper is better"),
+            estimates([row.expected for row in self.rows], "expected", "expected by rank"),
+            estimates([row.gain for row in self.rows], "gain", signed=True),
+        )
+        return Table("rows", columns, labels=2 if self.by else 1), Sentences(self.sentences)
+
+    def facts(self) -> dict[str, Any]:
+        """Give which pages count and why others do not, the rules, and how far repeated preferences agree."""
+        names = ("log", "qrels", "how", "pages", "joined", "by", "units", "depth", "level")
+        return {
+            **{name: getattr(self, name) for name in names},
+            "unit": self.over,
+            "left_out": [{"reason": reason, "pages": count} for reason, count in self.left_out],
+            "rules": [{"name": name, "meaning": RULES[name]} for name in self.rules],
+            "slices": [{"slice": name, "pages": count} for name, count in self.slices],
+            "repeated": asdict(self.repeated) | {"share": self.repeated.share},
+        }
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What may be concluded, and what not."""
+        again, level = self.repeated, percent(self.level)
+        some = f"{self.joined} of {self.pages} pages of {self.log} have a topic judged in {self.qrels}"
+        return (
+            f"{some}, found {self.how}{left_out(self.left_out)}. Results down to rank {self.depth} count.",
+            *(row.told for row in self.rows if row.slice is None),
+            *([_AGAIN.format(again.comparisons, again.share)] if again.comparisons else []),
+            f"{_MEANING} {level} intervals take whole {self.over}s for what varies, and are about these topics.",
+        )
+
+
+_AGAIN = (
+    "Of {} pairs of preferences, from different pages, about the same two results of a topic {:.0%} prefer the same"
+    " one. Where the list did not change this is no evidence for one rule: it then prefers the lower, or the upper, of"
+    " the two each time."
+)
+_MEANING = (
+    "Agreement is the share of preferences between results of different grades that agree with the grades; ties are"
+    " counted apart. Swaps at random would agree half of the time. 'Expected by rank' is the agreement of pairs at the"
+    " same ranks whatever was clicked; the gain over it is what the clicks say."
+)

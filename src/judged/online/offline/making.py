@@ -12,12 +12,14 @@ from judged.errors import InputError, MeasureError
 from judged.evaluation.inputs import measures_of
 from judged.measures.grammar import parse
 from judged.online.arguments import need_log, need_numbers, need_several
+from judged.online.findings import doubts
+from judged.online.offline.answer import OfflineOnline
 from judged.online.offline.clusters import refuse_level
 from judged.online.offline.joining import joined_pages, of_pages, places
 from judged.online.offline.outcomes import outcomes_of, page_outcomes
 from judged.online.offline.relating import Compared, calibration, relation, topic_relation
-from judged.online.offline.result import OfflineOnline
 from judged.online.offline.scoring import page_scores
+from judged.online.trouble import unfit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -154,6 +156,7 @@ def against_qrels(
         calibration=tuple(one for pair in compared for one in calibration(pair, bins, level)),
         topics=tuple(one for one in by_topic if one is not None),
         findings=log.findings,
+        notes=unfit(log.name, doubts(log.accounts, log.findings)),
     )
 
 

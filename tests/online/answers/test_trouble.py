@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from judged.online import online_metrics
+from judged.online import online_metrics, trouble, words
 from judged.online.checking import check_log
 from judged.online.findings import Account, LogFinding, doubts
 from judged.online.opening import read_log
-from judged.online.showing import trouble, words
 from made_log import closed_databases
-from online_scores_made import scores
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,8 +63,8 @@ def test_a_result_and_its_log_have_the_same_doubts(tmp_path: Path, lines: list[s
     log = read_log(tmp_path / "log.ndjson")
     assert list(check_log(log).doubts) == reasons
     expected = tuple(f"log.ndjson is not fit: {one}." for one in reasons)
-    assert trouble.unfit(log.name, reasons) == expected
-    assert trouble.doubtful(online_metrics(log, ["PageCTR"])) == expected
+    noted = online_metrics(log, ["PageCTR"]).notes
+    assert tuple(str(note) for note in noted if note.rule == "unfit-log") == expected
 
 
 def test_rows_that_are_lost_count_beside_those_that_are_left_out() -> None:
@@ -95,5 +93,5 @@ def test_what_is_counted_is_said_once(table: str, problem: str, said: str) -> No
 
 def test_files_of_a_folder_are_no_rows() -> None:
     found = (LogFinding("strange-file", "folder", 1, 4, "excluded", "file: no log", ""),)
-    assert words.rules(scores(findings=found)) == ("left out: strange-file 1 of 4 files",)
+    assert words.rules(found) == ("left out: strange-file 1 of 4 files",)
     assert doubts([Account("query", 9, 9, ())], found) == ()

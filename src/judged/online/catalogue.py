@@ -5,9 +5,9 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
+from judged.online.layout import MARK
 from judged.online.metrics.names import called
 from judged.online.metrics.registry import FAMILIES, online_metric
-from judged.online.showing.layout import marked
 from judged.tables import Table
 
 if TYPE_CHECKING:
@@ -108,4 +108,4 @@ def _written(metric: OnlineMetric) -> str:
         f"{name}={value:g}" for name, value in metric.parameters.items() if name != "k" and value is not None
     )
     cutoff = "[@k]" if "k" in metric.parameters else ""
-    return marked(metric).replace(metric.name, f"{metric.name}{f'({inside})' if inside else ''}{cutoff}", 1)
+    return f"{metric.name}{f'({inside})' if inside else ''}{cutoff}{f' {MARK}' if metric.biased else ''}"
