@@ -6,7 +6,7 @@ import json
 from functools import cache
 
 from judged.online.engine import Engine
-from judged.online.reading import mapping
+from judged.online.reading import read_raw
 from judged.online.reading.loading import DUCKDB
 from judged.online.reading.raw import RAW_EVENT, RAW_QUERY
 
@@ -47,7 +47,7 @@ def read_mapped(tmp_path, text, files):
         lines = content if isinstance(content, str) else "".join(json.dumps(one) + "\n" for one in content)
         paths.append(tmp_path / name)
         paths[-1].write_text(lines, encoding="utf-8")
-    log = mapping.read(paths, shared_engine(), mapping=mapping_of(tmp_path, text) if "=" in text else text)
+    log = read_raw(paths, shared_engine(), mapping=mapping_of(tmp_path, text) if "=" in text else text)
     columns_are(log.queries, RAW_QUERY)
     columns_are(log.events, RAW_EVENT)
     return log

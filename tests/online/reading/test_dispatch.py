@@ -227,6 +227,10 @@ def test_progress_is_told(tmp_path: Path) -> None:
 
 def test_forms(tmp_path: Path) -> None:
     part = Part("p", tmp_path)
-    assert form_of(part, b"PAR1") == "parquet"
-    assert form_of(part, b"\xff\n" + b'{"query_id": "a"}') == "lines"
-    assert form_of(part, b'"action_name","query_id"\n') == "csv"
+    names = ["action_name"]
+    assert form_of(part, names, b"PAR1") == "parquet"
+    assert form_of(part, names, b"\xff\n" + b'{"query_id": "a"}') == "lines"
+    assert form_of(part, names, b'"action_name","query_id"\n') == "csv"
+    assert form_of(part, names, b"other,names\n") is None
+    assert form_of(Part("p.tsv.gz", tmp_path), names, b"other names\n") == "csv"
+    assert form_of(Part("p.csv", tmp_path), names, b'{"a": 1}\n') == "lines"

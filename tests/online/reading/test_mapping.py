@@ -11,7 +11,7 @@ import pytest
 
 from judged.errors import InputError
 from judged.online.making import make_log
-from judged.online.reading import mapping
+from judged.online.reading import read_raw
 from online.reading.raw_logs import mapping_of, read_mapped, rows, shared_engine
 
 PAGES = """
@@ -94,18 +94,16 @@ def test_json_lines_every_kind_of_value(tmp_path):
             "hit_ids": [None, "d3"],
             "teams": ["A", "B"],
             "propensities": [None, None],
-            "filtered": False,
             "rescued": False,
             "position": "top",
         },
     ]
     assert rows(log.events) == []
-    odd = {(one.rule, one.problem.split(" of ")[1].split()[0]): (one.rows, one.places) for one in log.trouble}
-    place = str(tmp_path / "a.jsonl")
-    assert odd == {
-        ("odd-value", "page"): (1, (f"{place}:2",)),
-        ("odd-value", "latency_ms"): (1, (f"{place}:2",)),
-        ("odd-time", "time_ms"): (1, (f"{place}:3",)),
+    odd = {(one.rule, one.problem.split()[-1] if one.rule == "wrong-type" else ""): one for one in log.trouble}
+    assert {key: (one.rows, one.places) for key, one in odd.items()} == {
+        ("wrong-type", "page"): (1, (f"{tmp_path / 'a.jsonl'}:2",)),
+        ("wrong-type", "latency_ms"): (1, (f"{tmp_path / 'a.jsonl'}:2",)),
+        ("odd-time", ""): (1, (f"{tmp_path / 'a.jsonl'}:3",)),
     }
     assert (log.layout, log.rank_base, log.lines, log.has_time) == ("mapping", 0, 3, True)
 
@@ -138,9 +136,8 @@ def test_what_is_absent_is_not_an_empty_list(tmp_path, path, record, expected):
 def test_broken_lines_are_counted_and_blank_ones_passed_over(tmp_path):
     text = '{"id": "a"}\n\n{"id": \n[1]\n"x"\n{"id": "b"} trailing\n\xff\n{"id": "c"}\n'
     log = read_mapped(tmp_path, '[queries.columns]\nquery_id = "id"', {"a.jsonl": text})
-    (trouble,) = log.trouble
-    assert (trouble.rule, trouble.rows, trouble.lost) == ("broken-json", 5, True)
-    assert [place.rsplit(":", 1)[1] for place in trouble.places] == ["3", "4", "5", "6", "7"]
+    lost = {one.rule: [int(place.rsplit(":", 1)[1]) for place in one.places] for one in log.trouble if one.lost}
+    assert lost == {"broken-json": [3, 6, 7], "no-record": [4, 5]}
     assert [(one["row"], one["query_id"]) for one in rows(log.queries)] == [(1, "a"), (8, "c")]
     assert (log.lines, log.has_time) == (7, False)
 
@@ -318,7 +315,7 @@ def test_other_encodings(tmp_path, name, line):
     path = tmp_path / name
     path.write_bytes(line.encode("latin-1"))
     text = '[file]\nencoding = "cp1252"\n[queries.columns]\nquery_id = "id"\nquery = "q"\n'
-    log = mapping.read([path], shared_engine(), mapping=mapping_of(tmp_path, text))
+    log = read_raw([path], shared_engine(), mapping=mapping_of(tmp_path, text))
     assert [one["query"] for one in rows(log.queries)] == ["caf\xe9 \u20ac"]
 
 
@@ -347,15 +344,15 @@ def test_parquet_with_typed_columns_and_lists(tmp_path):
     )
     pq.write_table(table, path)
     text = '[queries.columns]\nquery_id = "id"\ntime = "at"\nhit_ids = "hits[].doc"\n'
-    log = mapping.read([path], shared_engine(), mapping=mapping_of(tmp_path, text))
+    log = read_raw([path], shared_engine(), mapping=mapping_of(tmp_path, text))
     assert rows(log.queries) == [
         {"file": 0, "row": 1, "query_id": "1", "time_ms": 1714557600000, "hit_ids": ["a", "b"]},
         {"file": 0, "row": 2, "query_id": "2"},
     ]
     assert log.lines == 2
     (tmp_path / "bad.parquet").write_bytes(b"PAR1 no")
-    with pytest.raises(InputError, match="it is no Parquet file"):
-        mapping.read([tmp_path / "bad.parquet"], shared_engine(), mapping=mapping_of(tmp_path, text))
+    with pytest.raises(InputError, match="damaged or cut short"):
+        read_raw([tmp_path / "bad.parquet"], shared_engine(), mapping=mapping_of(tmp_path, text))
 
 
 @pytest.mark.parametrize(
@@ -381,7 +378,8 @@ def test_times(tmp_path, format, value, expected):
     text = f'[queries.columns]\nquery_id = "#row"\ntime = {{ path = "t", format = "{format}" }}\n'
     log = read_mapped(tmp_path, text, {"a.jsonl": [{"t": value}]})
     assert rows(log.queries, full=True)[0]["time_ms"] == expected
-    assert [one.rule for one in log.trouble] == ([] if expected is not None else ["odd-time"])
+    rules = [one.rule for one in log.trouble]
+    assert rules == (["odd-time"] if expected is None else ["no-offset"] if value == "2024-05-01 10:00:00" else [])
     assert log.has_time == (format != "order")
 
 

@@ -6,7 +6,7 @@ import gzip
 import json
 from pathlib import Path
 
-from judged.online.reading import mapping
+from judged.online.reading import read_raw
 from online.reading.raw_logs import read_mapped, rows, shared_engine
 from shared_data import SHARED, needs_shared
 
@@ -212,7 +212,7 @@ def test_wikimedia_in_its_published_shape(tmp_path):
 
 @needs_shared
 def test_graphcm_as_published():
-    log = mapping.read([SHARED / "logs/session2014_graphcm/normalized.jsonl.gz"], shared_engine(), mapping="graphcm")
+    log = read_raw([SHARED / "logs/session2014_graphcm/normalized.jsonl.gz"], shared_engine(), mapping="graphcm")
     pages, clicks = rows(log.queries), rows(log.events)
     assert (len(pages), len(clicks), log.trouble, log.has_time) == (3596, 1610, (), False)
     with gzip.open(SHARED / "logs/session2014_graphcm/normalized.jsonl.gz", "rt", encoding="utf-8") as text:
@@ -230,7 +230,7 @@ def test_graphcm_as_published():
 @needs_shared
 def test_usql_as_published():
     path = SHARED / "logs/usql_searchlog/SearchLog.tsv"
-    log = mapping.read([path], shared_engine(), mapping="usql")
+    log = read_raw([path], shared_engine(), mapping="usql")
     lines = [line.split("\t") for line in path.read_text(encoding="utf-8-sig").splitlines()]
     pages, clicks = rows(log.queries), rows(log.events)
     assert [(one["user_id"], one["language"], one["query"]) for one in pages] == [

@@ -52,7 +52,7 @@ def test_esci_three_dialects_in_one_file() -> None:
     assert sum(row["query_id"] is None for row in events) == 2
     assert sum(row["user_agent"] is not None for row in events) == 429
     assert len({row["event_id"] for row in events}) == 3448
-    assert {one.rule: one.rows for one in raw.trouble} == {"dwell-time": 427}
+    assert {one.rule: one.rows for one in raw.trouble} == {"unused-value": 427}
     assert sum(row["dwell_ms"] is not None for row in events) == 2  # the two page exits
 
 
@@ -90,4 +90,4 @@ def test_chorus_counts_and_values() -> None:
     told = [row for row in queries if row["n_total"] is not None]  # by the search events
     assert len(told) > 4000
     assert all(row["n_total"] == len(row["hit_ids"]) for row in told)
-    assert {one.rule: one.rows for one in raw.trouble} == {"dwell-time": 26828 - 136}
+    assert {one.rule: one.rows for one in raw.trouble} == {"unused-value": 26828 - 136}

@@ -56,6 +56,7 @@ def read_raw(
     ('ubi', [{'query': 'car', 'time_ms': 1767607200000}])
     """
     from judged.online.reading.beside import without_strangers
+    from judged.online.reading.mapping_file import packaged, read_mapping
     from judged.online.reading.opening import LAYOUTS, layout_of, parts_of
 
     if isinstance(paths, (str, Path)):
@@ -68,22 +69,15 @@ def read_raw(
         raise InputError("the layout 'mapping' needs a mapping file", fix="give one: it names the columns")
     said = "mapping" if mapping is not None else layout
     parts, beside = without_strangers(parts_of(paths), said=said is not None)
-    raw = _read(said or layout_of(parts), parts, engine, mapping or "", progress)
+    known = said or layout_of(parts)
+    if mapping is None and known not in packaged():
+        raw = _by_reader(known, parts, engine, progress)
+    else:
+        from judged.online.reading.mapping import read
+
+        by = read_mapping(mapping) if mapping is not None else read_mapping(known, packaged_alone=True)
+        raw = read(parts, engine, mapping=by, layout=known, progress=progress)
     return replace(raw, trouble=(*raw.trouble, *beside))
-
-
-def _read(
-    layout: str,
-    parts: Sequence[Part],
-    engine: Engine,
-    mapping: str | Path,
-    progress: Callable[[str, float | None], None] | None,
-) -> RawLog:
-    if layout == "ubi":
-        from judged.online.reading import ubi
-
-        return ubi.read(parts, engine, progress=progress)
-    return _other(layout, [_file(part, engine, layout) for part in parts], engine, mapping, progress)
 
 
 def _file(part: Part, engine: Engine, layout: str) -> Path:
@@ -95,12 +89,8 @@ def _file(part: Part, engine: Engine, layout: str) -> Path:
     return plain_path(part, engine) if part.member else part.path
 
 
-def _other(
-    layout: str,
-    paths: Sequence[Path],
-    engine: Engine,
-    mapping: str | Path,
-    progress: Callable[[str, float | None], None] | None,
+def _by_reader(
+    layout: str, parts: Sequence[Part], engine: Engine, progress: Callable[[str, float | None], None] | None
 ) -> RawLog:
     lines = 0
 
@@ -114,12 +104,6 @@ def _other(
         from judged.online.reading import wscd as reader
     elif layout == "trec-session":
         from judged.online.reading import trec_session as reader
-    elif layout == "clickmodels":
-        from judged.online.reading import clickmodels as reader
-    elif layout == "open-bandit":
-        from judged.online.reading import open_bandit as reader
     else:
-        from judged.online.reading import mapping as mapped
-
-        return mapped.read(paths, engine, mapping=mapping, progress=told)
-    return reader.read(paths, engine, progress=told)
+        from judged.online.reading import clickmodels as reader
+    return reader.read([_file(part, engine, layout) for part in parts], engine, progress=told)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,32 +19,19 @@ class Step:
     value: str = ""
 
 
-@dataclass(frozen=True)
-class Path:
-    """A path, understood.
-
-    ``root`` is ``row`` for the record, ``item`` for what an ``each`` goes through (``@``), ``index`` for its number
-    from 0 (``@index``) and ``place`` for the record's own name (``#row``).
-    """
-
-    root: Literal["row", "item", "index", "place"]
-    steps: tuple[Step, ...] = ()
-
-    @property
-    def many(self) -> bool:
-        """It gives a list."""
-        return any(step.kind == "all" for step in self.steps)
-
+SPECIAL = ("#row", "#id", "#file", "@index")
+"""The record's own name, its id in the index, the name of its file, and the number of an item from 0."""
 
 _NAME = re.compile(r"(?:\\.|[^.\[\]\\])+")
 _BRACKET = re.compile(r"\[(?:(?P<item>\d{1,9})|(?P<key>[^\]=\[]+)=(?P<value>[^\]]*))?\]")
 
 
-def parsed(path: str) -> Path:
-    """Understand a path.
+def parsed(path: str) -> tuple[Step, ...]:
+    """Understand a path: its steps, the first of them to a column or a member of the record.
 
     ``a.b`` is the member b of the member a; ``a[2]`` the third item of a list, ``a[]`` all of them, ``a[key=x]`` the
-    first whose member ``key`` is x. A backslash before a dot or bracket takes away its meaning.
+    first whose member ``key`` is x. A backslash before a dot or bracket takes away its meaning. ``@`` is what an
+    ``each`` goes through.
 
     Raises
     ------
@@ -53,20 +40,18 @@ def parsed(path: str) -> Path:
 
     Examples
     --------
-    >>> [step.kind for step in parsed("params[key=term].value.text").steps]
+    >>> [step.kind for step in parsed("params[key=term].value.text")]
     ['key', 'having', 'key', 'key']
-    >>> parsed("results[].id").many
-    True
+    >>> [step.name for step in parsed("@.id")]
+    ['@', 'id']
     """
-    if path == "#row":
-        return Path("place")
-    if path == "@index":
-        return Path("index")
-    root: Literal["row", "item"] = "item" if path.startswith("@") else "row"
-    rest = path.removeprefix("@").removeprefix(".") if root == "item" else path
-    if not rest and root == "row":
+    if path in SPECIAL:
+        return (Step("key", path),)
+    if not path:
         raise ValueError("is empty")
-    steps: list[Step] = []
+    item = path.startswith("@")
+    rest = path[1:].removeprefix(".") if item else path
+    steps = [Step("key", "@")] if item else []
     at = 0
     while at < len(rest):
         if bracket := _BRACKET.match(rest, at):
@@ -80,12 +65,18 @@ def parsed(path: str) -> Path:
     kinds = [step.kind for step in steps]
     if "all" in kinds and {"all", "having"} & set(kinds[kinds.index("all") + 1 :]):
         raise ValueError("goes through lists in lists")
-    return Path(root, tuple(steps))
+    return tuple(steps)
 
 
-def resolved(path: str, columns: Collection[str]) -> Path:
-    """Understand a path into a table: a column is known by its whole name, dots and all."""
-    return Path("row", (Step("key", path),)) if path in columns else parsed(path)
+def is_many(path: str) -> bool:
+    """Say whether a path gives a list."""
+    return any(step.kind == "all" for step in parsed(path))
+
+
+def keys_of(path: str) -> tuple[str, ...]:
+    """Give the names that a path begins with, up to its first bracket."""
+    steps = parsed(path)
+    return tuple(step.name for step in steps[: next((n for n, one in enumerate(steps) if one.kind != "key"), None)])
 
 
 def _named(text: str) -> str:
@@ -103,47 +94,22 @@ def _bracket(match: re.Match[str]) -> Step:
     return Step("all")
 
 
-def json_of(path: Path) -> str:
-    """Write the SQL of what a path leads to: JSON, or a list of JSON where the path gives many."""
-    if path.root == "place":
-        return "to_json(file || ':' || row)"
-    if path.root == "index":
-        return "to_json(nth)"
-    current, inside = ("doc" if path.root == "row" else "element"), "$"
-    for number, step in enumerate(path.steps):
-        if step.kind == "key":
-            inside += f'."{step.name}"'
-        elif step.kind == "item":
-            inside += f"[{step.name}]"
-        elif step.kind == "having":
-            items = f"json_extract({current}, {literal(inside + '[*]')})"
-            member = f"json_extract_string(e{number}, {literal(_member(step.name))})"
-            current, inside = f"list_filter({items}, lambda e{number}: {member} = {literal(step.value)})[1]", "$"
-        else:
-            items = f"json_extract({current}, {literal(inside + '[*]')})"
-            rest = json_of_element(path.steps[number + 1 :])
-            there = f"json_type(json_extract({current}, {literal(inside)})) = 'ARRAY'"
-            return f"CASE WHEN {there} THEN list_transform({items}, lambda e: {rest}) END"  # absent is not empty
-    return current if inside == "$" else f"json_extract({current}, {literal(inside)})"
-
-
-def json_of_element(steps: tuple[Step, ...]) -> str:
-    """Write the SQL of what steps lead to from the item ``e`` of a list."""
-    inside = "$" + "".join(f'."{step.name}"' if step.kind == "key" else f"[{step.name}]" for step in steps)
-    return f"json_extract(e, {literal(inside)})"
-
-
-def _member(name: str) -> str:
-    return f'$."{name}"'
-
-
-def exists(path: Path) -> str | None:
-    """Write a test of whether a record has a path at all, up to its first list; None where that is no question."""
-    if path.root in {"index", "place"}:
-        return None
+def followed(json: str, steps: Sequence[Step]) -> tuple[str, bool]:
+    """Write the SQL of what steps lead to from JSON, and whether that is a list of JSON."""
     inside = "$"
-    for step in path.steps:
-        if step.kind != "key":
-            break
-        inside += f'."{step.name}"'
-    return None if inside == "$" else f"json_exists({'doc' if path.root == 'row' else 'element'}, {literal(inside)})"
+    for number, step in enumerate(steps):
+        items = f"json_extract({json}, {literal(inside + '[*]')})"
+        if step.kind == "all":
+            rest = f"json_extract(e, {literal('$' + ''.join(map(_inside, steps[number + 1 :])))})"
+            there = f"json_type(json_extract({json}, {literal(inside)})) = 'ARRAY'"
+            return f"CASE WHEN {there} THEN list_transform({items}, lambda e: {rest}) END", True  # absent is not empty
+        if step.kind == "having":
+            member = f"json_extract_string(e{number}, {literal('$' + _inside(step))})"
+            json, inside = f"list_filter({items}, lambda e{number}: {member} = {literal(step.value)})[1]", "$"
+        else:
+            inside += _inside(step)
+    return (json if inside == "$" else f"json_extract({json}, {literal(inside)})"), False
+
+
+def _inside(step: Step) -> str:
+    return f"[{step.name}]" if step.kind == "item" else f'."{step.name}"'

@@ -6,7 +6,7 @@ import re
 import shutil
 import zipfile
 import zlib
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +18,8 @@ from judged.errors import InputError
 if TYPE_CHECKING:
     from judged.online.engine import Engine
 
-Form: TypeAlias = Literal["lines", "csv", "parquet", "text"]
-"""Of a UBI log: JSON lines, a table as text, Parquet; ``text`` for all else."""
+Form: TypeAlias = Literal["lines", "csv", "parquet"]
+"""JSON lines, a table as text, Parquet."""
 
 Opener: TypeAlias = "Callable[[str, float | None], None] | None"
 """Told what is being done, and how much of it is done already (0 to 1, None where that is not known)."""
@@ -46,6 +46,9 @@ _FOREIGN = {
 _WIDE = re.compile(rb"[\t -~]\0[\t -~]\0|\0[\t -~]\0[\t -~]")
 _BULK = re.compile(rb'\s*\{\s*"(index|create)"\s*:\s*\{')
 _RECORD = re.compile(rb"\s*([\w.:-]+\s)?\s*\{")
+_ENDING = re.compile(
+    r"\.(csv|tsv|jsonl|ndjson|json|parquet)\b(?!.*\.(csv|tsv|jsonl|ndjson|json|parquet)\b)", re.IGNORECASE
+)
 _LIST = re.compile(rb"\s*\[\s*\{")
 _WSCD = re.compile(rb"\d+\t(M\t\d+|\d+\t[QTC]\t|\d+\t\d+\t[QTC]\t)")
 _SKIPPED = (".", "_")
@@ -147,7 +150,9 @@ def opened(part: Part) -> Generator[IO[bytes]]:
             with files.opened(part.path) as file:
                 yield file
         except InputError as error:
-            raise InputError(error.problem, fix=error.fix, path=part.name) from None
+            raise InputError(
+                error.problem, fix=error.fix, path=error.path if error.line else part.name, line=error.line
+            ) from None
         return
     try:
         with zipfile.ZipFile(part.path) as archive, archive.open(part.member) as file:
@@ -217,39 +222,42 @@ def known_layout(part: Part) -> str:
     header = _names(head)
     if {"item_id", "position", "click", "propensity_score"} <= set(header):
         return "open-bandit"
-    form_of(part, head)
-    return "ubi"
+    if why := _foreign(head):
+        raise InputError(why[0], fix=why[1], path=part.name)
+    if head.startswith(b"PAR1") or _is_ubi_lines(head) or _is_ubi_header(header):
+        return "ubi"
+    raise _unknown(part, _described(head))
 
 
-def form_of(part: Part, head: bytes | None = None, *, said: bool = False) -> Form:
-    """Say how a UBI log is written.
+def form_of(part: Part, names: Collection[str], head: bytes | None = None) -> Form | None:
+    """Say how a log is written; None where nothing tells.
 
     Parameters
     ----------
     part, head
         The file and, where they were read already, its first bytes.
-    said
-        The user says that it is UBI: what looks like nothing is taken for lines, most of them broken.
+    names
+        Of columns, one of which the header of a table has.
 
     Raises
     ------
     InputError
-        If it is none.
+        If it is in a form that is not read.
     """
     head = first_bytes(part) if head is None else head
     if head.startswith(b"PAR1"):
         return "parquet"
-    if not head.strip():
-        return "lines"
-    if why := _foreign(head):
+    if why := head.strip() and _foreign(head):
         raise InputError(why[0], fix=why[1], path=part.name)
-    if _is_ubi_lines(head):
+    lines = head.split(b"\n", 200)[:200]
+    ending = _ENDING.search(part.name)
+    if not head.strip() or _RECORD.match(head):
         return "lines"
-    if _is_ubi_header(_names(head)):
+    if ending:
+        return "csv" if ending[1].lower() in {"csv", "tsv"} else "lines"
+    if set(names) & set(_names(head)):
         return "csv"
-    if said:
-        return "lines"
-    raise _unknown(part, _described(head))
+    return "lines" if any(map(_RECORD.match, lines)) else None
 
 
 def unreadable(head: bytes) -> tuple[str, str] | None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
 from judged.data.bulk import is_utf8
+from judged.online.engine import identifier
 from judged.online.reading.blocks import line_blocks
-from judged.online.reading.loading import PLACES
 from judged.online.reading.opening import Part, opened
+from judged.online.reading.sections import Records
+from judged.online.reading.shapes import Place, object_of, structure, tree
 
 if TYPE_CHECKING:
     from judged._types import Batch
@@ -26,20 +28,6 @@ _BLANK = ord(" ")
 
 
 @dataclass
-class Count:
-    """How often something happened, and where first."""
-
-    rows: int = 0
-    places: list[str] = field(default_factory=list[str])
-
-    def add(self, place: str, rows: int = 1) -> None:
-        """Count rows of one place."""
-        self.rows += rows
-        if len(self.places) < PLACES:
-            self.places.append(place)
-
-
-@dataclass
 class Lines:
     """The lines of several files, read once from front to back.
 
@@ -49,20 +37,19 @@ class Lines:
         The files.
     numbers
         The number of each file in the log.
+    told
+        Called with what was wrong with a line, and its place.
+    encoding
+        Of the texts.
     progress
         Told the file, and the share of it that was read where that is known.
-
-    Attributes
-    ----------
-    too_long, not_utf8
-        Lines that were refused, and lines in which bytes were replaced; known when all were read.
     """
 
     parts: Sequence[Part]
     numbers: Sequence[int]
+    told: Callable[[str, str], None]
+    encoding: str = "utf-8"
     progress: Callable[[str, float | None], None] | None = None
-    too_long: Count = field(default_factory=Count)
-    not_utf8: Count = field(default_factory=Count)
 
     def batches(self) -> Iterator[Batch]:
         """Yield batches of ``file``, ``row``, ``line`` and ``lead``: the bulk action in the line before, or null.
@@ -82,7 +69,7 @@ class Lines:
 
     def _blocks(self, file: IO[bytes], part: Part) -> Iterator[tuple[int, bytes]]:
         """Yield whole lines and the number of the first; a bulk action goes with the line behind it."""
-        for row, block in line_blocks(file, lambda row: self.too_long.add(f"{part.name}:{row}"), _held):
+        for row, block in line_blocks(file, lambda row: self.told("too-long", f"{part.name}:{row}"), _held):
             yield row, block if block.endswith(b"\n") else block + b"\n"
 
     def _batch(self, block: bytes, first: int, number: int, part: Part) -> Batch | None:
@@ -91,7 +78,9 @@ class Lines:
 
         from judged.data.compute import pc
 
-        if not is_utf8(block):
+        if self.encoding != "utf-8":
+            block = block.decode(self.encoding, errors="replace").encode()
+        elif not is_utf8(block):
             block = self._replaced(block, first, part)
         if b"\\" in block and (b"\\ud" in block or b"\\uD" in block):
             block = _SURROGATE.sub(_paired, block)
@@ -126,7 +115,7 @@ class Lines:
         lines = block.split(b"\n")
         for at, line in enumerate(lines):
             if not is_utf8(line):
-                self.not_utf8.add(f"{part.name}:{first + at}")
+                self.told("not-utf8", f"{part.name}:{first + at}")
                 lines[at] = line.decode("utf-8", errors="replace").encode()
         return b"\n".join(lines)
 
@@ -150,3 +139,44 @@ def _paired(match: re.Match[bytes]) -> bytes:
     """Keep pairs of surrogates and doubled backslashes; half a pair is no character, and no JSON reader takes it."""
     text = match[0]
     return text if len(text) != 6 else rb"\ufffd"
+
+
+def records_of_lines(source: str, wanted: Iterable[str], numbers: Sequence[int], *, wrapped: bool) -> Records:
+    """Take the record out of each line, with the name of its index and its id there, where it has them.
+
+    Parameters
+    ----------
+    source
+        The table of lines.
+    wanted
+        All paths that will be asked for.
+    numbers
+        Of the files.
+    wrapped
+        Records may stand in ``_source``.
+    """
+    text = "CASE WHEN prefix(line, '{') THEN line ELSE line[strpos(line, '{'):] END"  # most lines are the record
+    before = "trim(left(line, strpos(line, '{') - 1), ' ' || chr(9))"
+    front = f"CASE WHEN prefix(line, '{{') THEN '' WHEN strpos(line, '{{') > 0 THEN {before} ELSE '-' END"
+    table = f"(SELECT file, row, lead, line, {text} AS whole, {front} AS front FROM {source})"
+    record, index = "whole", 'regexp_extract(lead, \'"_index"\\s*:\\s*"([^"]*)"\', 1)'
+    name = 'nullif(regexp_extract(lead, \'"_id"\\s*:\\s*"([^"]*)"\', 1), \'\')'
+    if wrapped:
+        whole_if = "CASE WHEN contains(whole, '\"_source\"') AND json_valid(whole) THEN"
+        record = f"coalesce({whole_if} json_extract(whole, '$._source')::VARCHAR END, whole)"
+        index = f"coalesce({whole_if} json_extract_string(whole, '$._index') END, {index}, '')"
+        name = f"coalesce({whole_if} json_extract_string(whole, '$._id') END, {name})"
+    shape = structure(tree(path for path in wanted if not path.startswith(("@", "#")))) or {"a": "varchar"}
+    table = (
+        f"(SELECT file, row, line, lower(coalesce(nullif(front, ''), {index}, '')) AS hint, {name} AS name, "
+        f"{record} AS record, CASE WHEN front = '' THEN true ELSE regexp_full_match(front, '[A-Za-z0-9_.:-]*') END "
+        f"AS front_ok FROM {table})"
+    )
+    table = f"(SELECT *, CASE WHEN front_ok THEN {object_of('record', shape)} END AS r FROM {table})"
+    # What was taken apart is valid: nothing is looked through twice but what is broken.
+    valid = "CASE WHEN r IS NOT NULL THEN true ELSE (front_ok AND json_valid(record)) OR json_valid(line) END"
+    table = f"(SELECT file, row, hint, name, r, record, {valid} AS ok, hash(record) >> 1 AS whole_hash FROM {table})"
+    lost = "CASE WHEN NOT ok THEN 'broken-json' WHEN r IS NULL THEN 'no-record' END"
+    columns = {one: Place(f"r.{identifier(one)}", inner, parsed=True) for one, inner in shape.items()}
+    columns |= {"#record": Place("record", "varchar", parsed=True), "#id": Place("name", "varchar")}
+    return Records(table, columns, "file", "row", tuple(numbers), "hint", lost, "whole_hash", lines=True)

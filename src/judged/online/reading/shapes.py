@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, cast
 
 from judged.online.engine import identifier, literal
+from judged.online.reading.mapping_path import SPECIAL, Step, followed, keys_of, parsed
 
 Shape: TypeAlias = "str | dict[str, Shape] | tuple[str, Shape]"
 """A type of DuckDB: a name in lower case, a struct's fields, or ``("list", inner)`` and ``("map", of the values)``."""
 
-Path: TypeAlias = tuple[str, ...]
 _TEXTS = frozenset({"varchar", "json"})
 
 
@@ -59,38 +59,49 @@ class Finder:
     Parameters
     ----------
     columns
-        Each column's place, by name.
+        Each column's place, by name; ``#record`` is the JSON that all others come from, where there is such.
     wanted
         All paths that will be asked for: JSON text is parsed once for all of them.
     flat
-        Paths may also be columns: ``event_attributes.position.ordinal``, ``position_ordinal``.
+        Names of objects whose parts may be columns, with them in front or without: ``event_attributes`` for
+        ``event_attributes.position.ordinal`` and ``position_ordinal``. None: a column is known by its own name alone.
 
     Examples
     --------
-    >>> finder = Finder({"a": Place("a", {"b": "bigint"}), "c": Place("c", "varchar")}, [("a", "b"), ("c", "d")])
-    >>> [place.sql for place in finder.find(("a", "b")) + finder.find(("c", "d"))]
+    >>> finder = Finder({"a": Place("a", {"b": "bigint"}), "c": Place("c", "varchar")}, ["a.b", "c.d"])
+    >>> [place.sql for place in finder.find("a.b") + finder.find("c.d")]
     ['a."b"', '_judged_0."d"']
     """
 
-    def __init__(self, columns: Mapping[str, Place], wanted: Iterable[Path], *, flat: bool = False) -> None:
+    def __init__(
+        self, columns: Mapping[str, Place], wanted: Iterable[str], flat: Collection[str] | None = None
+    ) -> None:
         self._columns = dict(columns)
         self._flat: dict[str, Place] = {}
-        for name, place in columns.items() if flat else ():
+        for name, place in columns.items() if flat is not None else ():
             self._flat.setdefault(plain(name), place)
+        self._left_out = flat or ()
         self._root = tree(wanted)
         self._parsed: dict[str, Place] = {}
+        self._texts: dict[str, Place] = {}
         self.layers: list[list[str]] = []
 
-    def find(self, path: Path) -> list[Place]:
+    def find(self, path: str) -> list[Place]:
         """Give the places of a path, the one that is to be believed first in front."""
+        if path in self._columns and path not in self._root.inner:
+            return [self._columns[path]]
+        steps = parsed(path)
+        names = keys_of(path)
         found: list[Place] = []
-        if path[0] in self._columns:
-            found += self._walk(self._columns[path[0]], self._root.inner[path[0]], path[1:])
-        for cut in range(1, len(path) + 1) if self._flat else ():
-            shorter = path[1:cut] if path[0] in {"event_attributes", "query_attributes"} else ()
-            for name in ("_".join(path[:cut]), "_".join(shorter)):
-                if name in self._flat and not (cut == 1 and path[0] in self._columns):
-                    found += self._walk(self._flat[name], self._node(path[:cut]), path[cut:])
+        if names[0] in self._columns:
+            found += self._walk(self._columns[names[0]], self._root.inner[names[0]], steps[1:])
+        elif "#record" in self._columns and not names[0].startswith("@") and path not in SPECIAL:
+            found.append(_within(self._columns["#record"], steps))
+        for cut in range(1, len(names) + 1) if self._flat else ():
+            shorter = names[1:cut] if names[0] in self._left_out else ()
+            for name in ("_".join(names[:cut]), "_".join(shorter)):
+                if name in self._flat and not (cut == 1 and names[0] in self._columns):
+                    found += self._walk(self._flat[name], self._node(names[:cut]), steps[cut:])
         return list({place.sql: place for place in found}.values())
 
     def column(self, name: str) -> Place | None:
@@ -103,27 +114,29 @@ class Finder:
             table = f"(SELECT *, {', '.join(layer)} FROM {table})"
         return table
 
-    def _node(self, path: Path) -> _Node:
+    def _node(self, names: Sequence[str]) -> _Node:
         node = self._root
-        for name in path:
+        for name in names:
             node = node.inner.get(name, _Node())
         return node
 
-    def _walk(self, place: Place, node: _Node, rest: Path) -> list[Place]:
+    def _walk(self, place: Place, node: _Node, rest: Sequence[Step]) -> list[Place]:
         if not rest:
-            container = bool(node.inner)
-            return [Place(place.sql, place.shape, place.level, place.parsed, container)]
+            return [replace(place, container=bool(node.inner))]
+        if rest[0].kind != "key":
+            return [_within(place, rest)]
         if place.type in _TEXTS:
             place = self._parse(place, node)
+        name = rest[0].name
         if isinstance(place.shape, dict):
-            if rest[0] not in place.shape:
-                return []
-            sql, shape = f"{place.sql}.{identifier(rest[0])}", place.shape[rest[0]]
+            if name not in place.shape:
+                return [_within(self._texts[place.sql], rest)] if place.sql in self._texts else []
+            sql, shape = f"{place.sql}.{identifier(name)}", place.shape[name]
         elif isinstance(place.shape, tuple) and place.shape[0] == "map":
-            sql, shape = f"map_extract({place.sql}, {literal(rest[0])})[1]", place.shape[1]
+            sql, shape = f"map_extract({place.sql}, {literal(name)})[1]", place.shape[1]
         else:
             return []
-        return self._walk(Place(sql, shape, place.level, place.parsed), node.inner.get(rest[0], _Node()), rest[1:])
+        return self._walk(Place(sql, shape, place.level, place.parsed), node.inner.get(name, _Node()), rest[1:])
 
     def _parse(self, place: Place, node: _Node) -> Place:
         if place.sql not in self._parsed:
@@ -133,7 +146,21 @@ class Finder:
                 self.layers.append([])
             self.layers[place.level].append(f"{object_of(place.sql, shape)} AS {alias}")
             self._parsed[place.sql] = Place(alias, shape, place.level + 1, parsed=True)
+            self._texts[alias] = place
         return self._parsed[place.sql]
+
+
+def _within(place: Place, steps: Sequence[Step]) -> Place:
+    """Follow steps with the database's functions of JSON: through lists, and where names differ in case alone."""
+    if place.type == "varchar":
+        start = f"left(ltrim({place.sql}), 1) IN ('{{', '[') AND json_valid({place.sql})"
+        json = f"CASE WHEN {start} THEN CAST({place.sql} AS JSON) END"
+    else:
+        json = place.sql if place.type == "json" else f"to_json({place.sql})"
+    sql, many = followed(json, steps)
+    if many:
+        return Place(f"list_transform({sql}, lambda e: e ->> '$')", ("list", "varchar"), place.level, parsed=True)
+    return Place(sql, "json", place.level, parsed=True)
 
 
 def object_of(text: str, shape: Shape) -> str:
@@ -142,20 +169,25 @@ def object_of(text: str, shape: Shape) -> str:
     return f"CASE WHEN prefix(ltrim({text}), '{{') AND json_valid({text}) THEN from_json({text}, {wanted}) END"
 
 
-def tree(wanted: Iterable[Path]) -> _Node:
-    """Put paths into a tree."""
+def tree(wanted: Iterable[str]) -> _Node:
+    """Put paths into a tree, up to where each goes into a list."""
     root = _Node()
     for path in wanted:
         node = root
-        for name in path:
+        for name in keys_of(path):
             node = node.inner.setdefault(name, _Node())
         node.wanted = True
     return root
 
 
 def structure(node: _Node) -> dict[str, Shape]:
-    """Give the shape that JSON is parsed into: what is wanted whole stays text, and is parsed again where need be."""
-    return {name: "varchar" if one.wanted or not one.inner else structure(one) for name, one in node.inner.items()}
+    """Give the shape that JSON is parsed into: what is wanted whole stays text, and is parsed again where need be.
+
+    Of names that differ in case alone the first is in it: the others, and the empty name, are no fields of a struct.
+    """
+    inner = {name.lower(): name for name in reversed(node.inner) if name}
+    names = ((name, one) for name, one in node.inner.items() if inner.get(name.lower()) == name)
+    return {name: "varchar" if one.wanted or not one.inner else structure(one) for name, one in names}
 
 
 def _names(shape: Shape) -> Any:

@@ -1,12 +1,15 @@
-"""UBI in Parquet and CSV: views over Parquet that read no more than is asked for, and CSV brought into the database."""
+"""Tables as records: views over Parquet that read no more than is asked for, and CSV brought into the database."""
 
 from __future__ import annotations
 
 import csv
+import re
 import shutil
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,16 +17,16 @@ from judged.data import files
 from judged.errors import InputError
 from judged.online.engine import identifier, literal
 from judged.online.reading.blocks import LINE_LIMIT
-from judged.online.reading.loading import new_name, run
-from judged.online.reading.opening import UBI_NAMES, Part, opened, plain_path
-from judged.online.reading.records import Count
-from judged.online.reading.shapes import Place, plain, shape_of
-from judged.online.reading.ubi_sql import Holds, Records
+from judged.online.reading.loading import ROWS, Troubles, new_name, run
+from judged.online.reading.mapping_file import MappingFile
+from judged.online.reading.opening import Part, opened, plain_path
+from judged.online.reading.sections import Records
+from judged.online.reading.shapes import Place, shape_of
+from judged.online.reading.trouble import WORDS
 
 if TYPE_CHECKING:
     from judged.online.engine import Engine
 
-_ROWS = 20_000
 _GLOB = frozenset("*?[")
 
 
@@ -43,7 +46,7 @@ def parquet_records(parts: Sequence[tuple[int, Part]], engine: Engine) -> list[R
     Raises
     ------
     InputError
-        If a file is damaged, or has no column of UBI.
+        If a file is damaged.
     """
     opened_files = [_parquet(part, number, engine) for number, part in parts]
     groups: dict[str, list[ParquetFile]] = {}
@@ -81,7 +84,6 @@ def _scan(paths: Sequence[Path], options: str = "") -> str:
 def _group(group: Sequence[ParquetFile]) -> Records:
     """Make one table of files; names and numbers of rows are worked out only where they are asked for."""
     columns = {name: Place(identifier(name), shape_of(kind)) for name, kind in group[0].columns.items()}
-    holds = holds_of(list(columns), group[0].part.name)
     taken = {name.lower() for name in columns}
     options, file, row = "", str(group[0].number), "row_number() OVER ()"
     if "file_row_number" not in taken:
@@ -91,108 +93,89 @@ def _group(group: Sequence[ParquetFile]) -> Records:
         paths = ", ".join(literal(str(one.path)) for one in group)
         numbers = ", ".join(str(one.number) for one in group)
         file = f"([{numbers}])[list_position([{paths}], filename)]"
-    return Records(_scan([one.path for one in group], options), holds, columns, file, row)
+    return Records(_scan([one.path for one in group], options), columns, file, row, tuple(one.number for one in group))
 
 
-def holds_of(names: Sequence[str], where: str) -> Holds:
-    """Say what the rows of a table are, by its columns.
-
-    Raises
-    ------
-    InputError
-        If no column is UBI's.
-
-    Examples
-    --------
-    >>> holds_of(["query_id", "user_query"], "q.csv"), holds_of(["action_name"], "e.csv")
-    ('query', 'event')
-    """
-    known = {plain(name) for name in names}
-    if "action_name" in known:
-        return "mixed" if known & set(UBI_NAMES[2:4]) else "event"
-    if known & set(UBI_NAMES):
-        return "query"
-    listed = ", ".join(name[:40] for name in names[:12])
-    raise InputError(
-        f"no column of UBI among {listed}",
-        fix="name them action_name, user_query, query_id; or say what they are with a mapping file",
-        path=where,
-    )
-
-
-@dataclass(frozen=True)
-class Csv:
-    """A CSV file in the database: its records, the table to be dropped, and lines that were not taken."""
-
-    records: Records
-    table: str
-    rows: int
-    wrong_width: Count
-    too_long: Count
-    open_quote: Count
-    not_utf8: Count
-
-
-def csv_records(number: int, part: Part, engine: Engine) -> Csv:
+def csv_records(number: int, part: Part, mapping: MappingFile, engine: Engine, troubles: Troubles) -> Records:
     """Bring a CSV file into the database, each cell as text.
 
     Raises
     ------
     InputError
-        If it has no header that names columns of UBI.
+        If its columns have no names, or one has the name of another.
     """
     import pyarrow as pa
 
-    not_utf8, wrong_width, too_long, open_quote = Count(), Count(), Count(), Count()
+    told = partial(_told, troubles, part.name)
     with opened(part) as file:
-        lines = _lines(file, part, not_utf8, too_long)
+        lines = _lines(file, mapping.encoding, told)
         first = next(lines, "")
-        delimiter = max(",;\t", key=first.count)
-        header = next(csv.reader([first], delimiter=delimiter), [])
-        names = {f"c{at}": name.strip() for at, name in enumerate(header)}
-        holds = holds_of(list(names.values()), part.name)
+        named = re.search(r"\.tsv\b", part.name, re.IGNORECASE) or mapping.format == "tsv"
+        delimiter = mapping.separator or ("\t" if named else max(",;\t", key=first.count))
+        dialect = {"delimiter": delimiter, "quotechar": mapping.quote or None, "quoting": 0 if mapping.quote else 3}
+        rows = Rows(chain([first], lines), dialect, told)
+        header = _header(rows, mapping, part)
+        cells = [f"c{at}" for at in range(len(header))]
         table = new_name("csv")
-        cells = [identifier(one) for one in names]
-        run(engine, f"CREATE TEMP TABLE {table} (row BIGINT, {', '.join(f'{one} VARCHAR' for one in cells)})")
-        count, lot = 0, list[tuple[int, list[str]]]()
+        run(engine, f"CREATE TEMP TABLE {table} ({', '.join(['row BIGINT', *(f'{one} VARCHAR' for one in cells)])})")
+        lot: list[tuple[int, list[str]]] = []
 
         def flush() -> None:
             columns: dict[str, Any] = {"row": pa.array([line for line, _ in lot], pa.int64())}
-            for at, name in enumerate(names):
-                texts = [row[at] or None for _, row in lot]
-                columns[name] = pa.array(texts, pa.large_string())
+            for at, name in enumerate(cells):
+                columns[name] = pa.array([row[at] or None for _, row in lot], pa.large_string())
             given = new_name("lot")
             engine.con.register(given, pa.table(columns))
             run(engine, f"INSERT INTO {table} SELECT * FROM {given}")
             engine.con.unregister(given)
             lot.clear()
 
-        for line, row in Rows(lines, delimiter, part.name, too_long, open_quote, taken=1):
-            count += 1
-            if len(row) > len(header):
-                wrong_width.add(f"{part.name}:{line}")
+        for line, row in rows:
+            if len(row) > len(cells) or (len(row) < len(cells) and not mapping.ragged):
+                told("wrong-width", line)
                 continue
-            lot.append((line, [*row, *[""] * (len(header) - len(row))]))
-            if len(lot) >= _ROWS:
+            lot.append((line, [*row, *[""] * (len(cells) - len(row))]))
+            if len(lot) >= ROWS:
                 flush()
         flush()
-    places = {name: Place(column, "varchar", parsed=False) for column, name in reversed(names.items()) if name}
-    records, count = Records(table, holds, places, str(number), "row"), count + too_long.rows + open_quote.rows
-    return Csv(records, table, count, wrong_width, too_long, open_quote, not_utf8)
+    places: dict[str, Place] = {}
+    for name, column in zip(header, cells, strict=True):
+        if name:
+            places.setdefault(name, Place(column, "varchar"))
+    done = partial(run, engine, f"DROP TABLE {table}")
+    return Records(table, places, str(number), "row", (number,), done=done)
 
 
-def _lines(file: Any, part: Part, not_utf8: Count, too_long: Count) -> Iterator[str]:
+def _header(rows: Rows, mapping: MappingFile, part: Part) -> Sequence[str]:
+    if not mapping.header and not mapping.names:
+        raise InputError("the columns have no names", fix="write columns = [...] under [file]", path=mapping.path)
+    header: Sequence[str] = []
+    if mapping.header:
+        _, cells = next(iter(rows), (1, list[str]()))
+        header = [name.strip() for name in cells]
+    header = mapping.names or header
+    if not mapping.ragged and len(set(header)) < len(header):
+        raise InputError("the header names a column twice", fix="give each its own name", path=part.name, line=1)
+    return header
+
+
+def _told(troubles: Troubles, name: str, rule: str, line: int) -> None:
+    problem, fix = WORDS[rule]
+    troubles.add(rule, "file", problem, fix=fix, place=f"{name}:{line}", lost=rule != "not-utf8")
+
+
+def _lines(file: Any, encoding: str, told: Callable[[str, int], None]) -> Iterator[str]:
     """Yield lines as text, without what the CSV reader cannot stand: zero bytes, and carriage returns in a cell."""
     for number, line in enumerate(_raw_lines(file), 1):
         if len(line) > LINE_LIMIT:
-            too_long.add(f"{part.name}:{number}")
+            told("too-long", number)
             yield "\n"
             continue
         try:
-            text = line.decode()
+            text = line.decode(encoding)
         except UnicodeDecodeError:
-            not_utf8.add(f"{part.name}:{number}")
-            text = line.decode(errors="replace")
+            told("not-utf8", number)
+            text = line.decode(encoding, errors="replace")
         if "\r" in text:
             text = text.replace("\r\n", "\n").replace("\r", " ")
         yield text.replace("\0", "\ufffd")
@@ -215,46 +198,47 @@ def _raw_lines(file: Any) -> Iterator[bytes]:
 
 @dataclass
 class Rows:
-    """The rows of CSV, each with the line that it ends at; those of nothing but blanks are left out.
+    """The rows of CSV, each with the line that it begins at; those of nothing but blanks are left out.
 
     A quotation mark that is never closed would take the rest of the file into its cell. Only its line is lost: those
     behind it are read anew.
 
     Parameters
     ----------
-    lines, delimiter
-        The text.
-    name
-        What to call the file in places.
-    too_long, open_quote
-        Lines that were lost.
+    lines, dialect
+        The text, and how `csv` reads it.
+    told
+        Called with what was wrong with a line that was lost.
     taken
-        So many lines stand before these.
+        So many lines were taken.
     """
 
     lines: Iterator[str]
-    delimiter: str
-    name: str
-    too_long: Count
-    open_quote: Count
+    dialect: Mapping[str, Any]
+    told: Callable[[str, int], None]
     taken: int = 0
     held: list[str] = field(default_factory=list[str])
     again: deque[str] = field(default_factory=deque[str])
 
     def __iter__(self) -> Iterator[tuple[int, list[str]]]:
         """Read row by row."""
-        reader = csv.reader(self._fed(), delimiter=self.delimiter, strict=True)
+        reader = csv.reader(self._fed(), **self.dialect, strict=True)
         while True:
             try:
                 row = next(reader, None)
             except csv.Error as error:
                 row = self._sloppy(ended="end of data" in str(error))
-                reader = csv.reader(self._fed(), delimiter=self.delimiter, strict=True)
+                reader = csv.reader(self._fed(), **self.dialect, strict=True)
             if row is None:
                 return
+            line = self._line
             self.held.clear()
             if any(cell.strip() for cell in row):
-                yield self.taken - len(self.again), row
+                yield line, row
+
+    @property
+    def _line(self) -> int:
+        return self.taken - len(self.again) - len(self.held) + 1
 
     def _fed(self) -> Iterator[str]:
         while True:
@@ -269,13 +253,15 @@ class Rows:
 
     def _sloppy(self, *, ended: bool) -> list[str]:
         """Read a line with quotation marks within a cell; where one took in more lines than its own, give nothing."""
-        at = self.taken - len(self.again) - len(self.held) + 1
         if len(self.held) > 1 or ended:
-            self.open_quote.add(f"{self.name}:{at}")
+            self._lose("open-quote")
             self.again.extendleft(reversed(self.held[1:]))
             return []
         try:
-            return next(csv.reader(self.held, delimiter=self.delimiter), [])
+            return next(csv.reader(self.held, **self.dialect), [])
         except csv.Error:  # a cell of more than 131,072 characters
-            self.too_long.add(f"{self.name}:{at}")
+            self._lose("too-long")
             return []
+
+    def _lose(self, rule: str) -> None:
+        self.told(rule, self._line)
