@@ -35,7 +35,8 @@ def absences(log: InteractionLog, slices: Relation | None) -> Relation:
         where there are slices.
     """
     cut = "" if slices is None else f" JOIN {slices} AS s ON s.serp = a.serp"
-    return log.engine.query(f"""
+    return log.engine.keep(
+        f"""
         WITH page AS (
             SELECT serp, session, "user", time_ms,
                 row_number() OVER (PARTITION BY session ORDER BY time_ms, serp) AS nth
@@ -49,7 +50,9 @@ def absences(log: InteractionLog, slices: Relation | None) -> Relation:
         SELECT a."user", greatest(coalesce(a.next_ms, l.until_ms) - a.end_ms, 0) AS dwell_ms,
             CAST(CASE WHEN a.next_ms IS NOT NULL THEN 1 ELSE 0 END AS BIGINT) AS ended
             {"" if slices is None else ", s.slice"}
-        FROM visit AS a CROSS JOIN last AS l{cut} WHERE a.nth = 1""")
+        FROM visit AS a CROSS JOIN last AS l{cut} WHERE a.nth = 1""",
+        "absence",
+    )
 
 
 def read_off(

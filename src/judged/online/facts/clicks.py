@@ -44,11 +44,13 @@ def click_facts(log: InteractionLog) -> Relation:
             SELECT e.session, e.time_ms FROM {log.event} AS e JOIN opened AS o ON e.session = o.session
             WHERE e.time_ms >= o.first_ms
                 AND (e.action IN {listed(RETURNS)} OR (e.action = 'page_exit' AND e.object_id IS NOT NULL))
-            UNION
+            UNION ALL
             SELECT p.session, p.time_ms FROM {log.serp} AS p JOIN opened AS o ON p.session = o.session
             WHERE p.time_ms >= o.first_ms),
-        followed AS (
-            SELECT session, time_ms, lead(time_ms) OVER (PARTITION BY session ORDER BY time_ms) AS next_ms FROM sign),
+        followed AS (  -- of signs at one time the last one alone is followed by a later one
+            SELECT session, time_ms, next_ms FROM (
+                SELECT session, time_ms, lead(time_ms) OVER (PARTITION BY session ORDER BY time_ms) AS next_ms FROM sign)
+            WHERE next_ms > time_ms),
         watched AS (
             SELECT session, max(time_ms) AS watched_ms FROM {log.event}
             WHERE action IN {listed(AFTER_THE_CLICK)} GROUP BY session)

@@ -87,21 +87,18 @@ def page_facts(
         f"success_ms_{t}": f"least(o.{identifier(f'satisfied_ms_{t}')}, a.sale_ms)"
         for t in map(written, sorted(set(successes)))
     }
-    last = f"greatest(o.{identifier(f'satisfied_last_ms_{written(settings.success)}')}, a.last_sale_ms)"
-    in_session = {
-        "last_success_ms": f"max({last}) OVER (PARTITION BY p.session)",
-        "session_last_ms": "max(greatest(p.time_ms, o.last_ms, a.last_sale_ms, a.copied_ms)) OVER "
-        "(PARTITION BY p.session)",
-    }
-    over_others = success | {name: sql for name, sql in in_session.items() if name in used}
-    parts = words(over_others.values()) | used
+    of_sessions = [name for name in ("last_success_ms", "session_last_ms") if name in used]
+    parts = words(success.values()) | used | ({"last_sale_ms", "copied_ms"} if of_sessions else set())
     opened, beside = _opened(log.serp, clicks, parts), _beside_clicks(log, settings, parts)
     wanted = [f"p.{name}" for name in _OF_A_PAGE if name in used]
     joins = list[str]()
     for alias, names, relation in (("o", *opened), ("a", *beside)):
         wanted += [f"{alias}.{identifier(name)}" for name in names if name in used]
         joins += [f"LEFT JOIN {relation} AS {alias} ON {alias}.serp = p.serp"] if names else []
-    wanted += [f"{sql} AS {identifier(name)}" for name, sql in over_others.items()]
+    wanted += [f"{sql} AS {identifier(name)}" for name, sql in success.items()]
+    if of_sessions:
+        joins.append(f"LEFT JOIN ({_in_sessions(log, clicks, beside[1], settings)}) AS e ON e.session = p.session")
+        wanted += [f"e.{name}" for name in of_sessions]
     if "turned" in used:
         joins.append(f"LEFT JOIN ({_turned(log.serp)}) AS t ON t.serp = p.serp")
         wanted.append("t.serp IS NOT NULL AS turned")
@@ -138,14 +135,12 @@ _RESULT = {
     "events": "count(*)",
     "observed": "sum(ended)",
     "first_ms": "min(time_ms)",
-    "last_ms": "max(time_ms)",
     "first_packed": f"min(CASE WHEN rank IS NOT NULL THEN time_ms * {2**RANK_BITS} + least(rank, {2**RANK_BITS - 1}) "
     "END)",
     "last_packed": f"max(time_ms * {2**RANK_BITS} + coalesce(least(rank, {2**RANK_BITS - 1}), 0))",
     "satisfied_{v}": f"max({flag(_ENOUGH)})",
     "satisfied_events_{v}": f"sum({flag(_ENOUGH)})",
     "satisfied_ms_{v}": f"min(CASE WHEN {_ENOUGH} THEN time_ms END)",
-    "satisfied_last_ms_{v}": f"max(CASE WHEN {_ENOUGH} THEN time_ms END)",
     "dissatisfied_events_{v}": f"sum({flag('dwell_ms < {ms} AND ended = 1')})",
 }
 """What is added up of the clicks on one result of a page."""
@@ -167,14 +162,12 @@ _OPENED = {
     "deep_to_{v}": f"CAST(sum({flag(f'{_INSIDE} AND r.rank <= {{v}}')}) AS BIGINT)",
     "deep_at_{v}": f"CAST(sum({flag(f'{_INSIDE} AND r.rank = {{v}}')}) AS BIGINT)",
     "first_ms": "min(r.first_ms)",
-    "last_ms": "max(r.last_ms)",
     "first_packed": "min(r.first_packed)",
     "last_packed": "max(r.last_packed)",
     "satisfied_{v}": "CAST(sum(r.{name}) AS BIGINT)",
     "satisfied_events_{v}": "CAST(sum(r.{name}) AS BIGINT)",
     "dissatisfied_events_{v}": "CAST(sum(r.{name}) AS BIGINT)",
     "satisfied_ms_{v}": "min(r.{name})",
-    "satisfied_last_ms_{v}": "max(r.{name})",
 }
 """What is added up of the opened results of a page."""
 
@@ -265,6 +258,19 @@ def _beside_clicks(
         return sums, done
     made = [f"least(money, {_most_money(done, settings)}) AS money" if name == "money" else name for name in sums]
     return sums, log.engine.query(f"SELECT serp, {', '.join(made)} FROM {done}")
+
+
+def _in_sessions(log: InteractionLog, clicks: Relation, beside: Relation, settings: FactSettings) -> str:
+    """Make one row of each session: when it last came to a success, and when anything was last asked for or done."""
+    enough = _ENOUGH.replace("{ms}", str(round(settings.success * 1000)))
+    return f"""
+        SELECT session, max(success_ms) AS last_success_ms, max(time_ms) AS session_last_ms FROM (
+            SELECT session, CASE WHEN {enough} THEN time_ms END AS success_ms, time_ms FROM {clicks}
+            UNION ALL
+            SELECT p.session, a.last_sale_ms, greatest(a.last_sale_ms, a.copied_ms) FROM {beside} AS a
+            JOIN {log.serp} AS p ON p.serp = a.serp
+            UNION ALL SELECT session, NULL, time_ms FROM {log.serp})
+        GROUP BY session"""
 
 
 def _most_money(done: Relation, settings: FactSettings) -> int:
