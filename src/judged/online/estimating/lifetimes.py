@@ -34,23 +34,25 @@ def absences(log: InteractionLog, slices: Relation | None) -> Relation:
         ``user``; ``dwell_ms``, of the absence; ``ended``, 1: the user came back; ``slice`` of the first page of all
         where there are slices.
     """
-    cut = "" if slices is None else f" JOIN {slices} AS s ON s.serp = a.serp"
+    cut, slice_of = ("", "") if slices is None else (f"JOIN {slices} AS s ON s.serp = f.serp", ", s.slice")
     return log.engine.keep(
         f"""
-        WITH page AS (
-            SELECT serp, session, "user", time_ms,
-                row_number() OVER (PARTITION BY session ORDER BY time_ms, serp) AS nth
-            FROM {log.serp}),
-        visit AS (
-            SELECT p.serp, p."user", p.time_ms, e.end_ms,
-                row_number() OVER (PARTITION BY p."user" ORDER BY p.time_ms, p.session) AS nth,
-                lead(p.time_ms) OVER (PARTITION BY p."user" ORDER BY p.time_ms, p.session) AS next_ms
-            FROM page AS p JOIN {log.session} AS e ON e.session = p.session WHERE p.nth = 1),
+        WITH visit AS (
+            SELECT session, "user", min(time_ms) AS start_ms FROM {log.serp} GROUP BY session, "user"),
+        first AS (
+            SELECT p."user", p.start_ms, min(p.serp) AS serp, min(p.session) AS session FROM (
+                SELECT g.serp, g.session, g."user", b.start_ms FROM {log.serp} AS g
+                JOIN (SELECT "user", min(start_ms) AS start_ms FROM visit GROUP BY "user") AS b
+                ON b."user" = g."user" AND b.start_ms = g.time_ms) AS p
+            GROUP BY p."user", p.start_ms),
+        later AS (
+            SELECT v."user", min(v.start_ms) AS next_ms FROM visit AS v JOIN first AS f ON f."user" = v."user"
+            WHERE v.session <> f.session GROUP BY v."user"),
         last AS (SELECT max(end_ms) AS until_ms FROM {log.session})
-        SELECT a."user", greatest(coalesce(a.next_ms, l.until_ms) - a.end_ms, 0) AS dwell_ms,
-            CAST(CASE WHEN a.next_ms IS NOT NULL THEN 1 ELSE 0 END AS BIGINT) AS ended
-            {"" if slices is None else ", s.slice"}
-        FROM visit AS a CROSS JOIN last AS l{cut} WHERE a.nth = 1""",
+        SELECT f."user", greatest(coalesce(n.next_ms, l.until_ms) - e.end_ms, 0) AS dwell_ms,
+            CAST(CASE WHEN n.next_ms IS NOT NULL THEN 1 ELSE 0 END AS BIGINT) AS ended{slice_of}
+        FROM first AS f JOIN {log.session} AS e ON e.session = f.session CROSS JOIN last AS l
+        LEFT JOIN later AS n ON n."user" = f."user" {cut}""",
         "absence",
     )
 

@@ -47,10 +47,13 @@ def moments(sums: UnitSums, metrics: Sequence[OnlineMetric]) -> list[dict[str, A
     wanted: dict[str, str] = {}
     for name in names:
         fact = code[name]
-        wanted |= {f"sum {name}": f"sum({fact})", f"square {name}": f"sum({_wide(fact)} * {_wide(fact)})"}
+        wanted |= {
+            f"sum {name}": f"sum({fact})",
+            f"square {name}": f"sum({_product(sums, (name, fact), (name, fact))})",
+        }
     for name, other in pairs:
         n, d = code[name], code[other]
-        wanted[f"product {name} {other}"] = f"sum({_wide(n)} * {_wide(d)})"
+        wanted[f"product {name} {other}"] = f"sum({_product(sums, (name, n), (other, d))})"
         wanted[f"units {name} {other}"] = f"sum(CASE WHEN {n} <> 0 OR {d} <> 0 THEN 1 ELSE 0 END)"
     slices, group = ("slice, ", "GROUP BY slice ORDER BY slice") if sums.sliced else ("", "")
     columns = ", ".join(f"CAST({total} AS VARCHAR) AS m{at}" for at, total in enumerate(wanted.values()))
@@ -61,9 +64,11 @@ def moments(sums: UnitSums, metrics: Sequence[OnlineMetric]) -> list[dict[str, A
     ]
 
 
-def _wide(fact: str) -> str:
-    """Write a whole number in a type that its square fits into."""
-    return f"CAST({fact} AS HUGEINT)"
+def _product(sums: UnitSums, *facts: tuple[str, str]) -> str:
+    """Multiply two sums in a type that the product fits into: that of two counts of pages fits into 64 bits."""
+    few = sums.packing is not None and all(name in sums.packing.flags for name, _ in facts)
+    product = " * ".join(fact if few else f"CAST({fact} AS HUGEINT)" for _, fact in facts)
+    return f"CAST({product} AS HUGEINT)" if few else product
 
 
 def _pair(metric: OnlineMetric) -> tuple[str, str]:

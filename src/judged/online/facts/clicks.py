@@ -49,7 +49,8 @@ def click_facts(log: InteractionLog) -> Relation:
             WHERE p.time_ms >= o.first_ms),
         followed AS (  -- of signs at one time the last one alone is followed by a later one
             SELECT session, time_ms, next_ms FROM (
-                SELECT session, time_ms, lead(time_ms) OVER (PARTITION BY session ORDER BY time_ms) AS next_ms FROM sign)
+                SELECT session, time_ms, lead(time_ms) OVER (PARTITION BY session ORDER BY time_ms) AS next_ms
+                FROM sign)
             WHERE next_ms > time_ms),
         watched AS (
             SELECT session, max(time_ms) AS watched_ms FROM {log.event}
