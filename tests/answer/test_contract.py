@@ -17,7 +17,21 @@ import pytest
 from pyarrow import parquet
 
 from answer.examples import EXAMPLES
-from judged.answer import CHANGE, COUNT, P_VALUE, SHARE, Answer, Block, Chart, Code, Column, Sentences, Table, number
+from judged.answer import (
+    CHANGE,
+    COUNT,
+    P_VALUE,
+    SHARE,
+    Answer,
+    Block,
+    Chart,
+    Code,
+    Column,
+    Sentences,
+    Table,
+    bars,
+    number,
+)
 from judged.answer.blocks import flat
 from judged.answer.html import html
 from judged.answer.markdown import markdown
@@ -165,7 +179,7 @@ def hostile(table: Table, name: str) -> Table:
         dataclasses.replace(column, values=[name if isinstance(value, str) else value for value in column.values])
         for column in table.columns
     )
-    return dataclasses.replace(table, columns=columns)
+    return dataclasses.replace(table, columns=columns, groups=[name] * len(table.groups))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -180,7 +194,7 @@ def test_names_take_no_effect(name: str, text: str) -> None:
         assert "<script>" not in html([table])
         assert "\x1b" not in table.text() + table.markdown()
         if table.only != "data":
-            assert table.markdown().count("\n") == 2
+            assert table.markdown().count("\n") == 2 + len(table.groups)
             assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table.markdown().splitlines()}) == 1
             assert "<script>" not in markdown([table])
 
@@ -261,3 +275,25 @@ def test_digits_change_what_people_see_and_no_data(name: str, tmp_path: Path) ->
             known = [value for value in column.values if isinstance(value, float) and math.isfinite(value)]
             if column.show.digits and known and wide.show.write(known[0])[0].isdigit():
                 assert len(wide.show.write(known[0]).partition(".")[2]) == 9
+
+
+def test_rows_of_several_units_stand_under_headings() -> None:
+    shows = [SHARE, number(2), COUNT]
+    value = Column("value", [0.5, 2.0, 3], ci=[(0.25, 0.75), (1.5, 10.25), None], each=shows)
+    table = Table("t", (Column("name", ["a", "b", "c"], mark=["*", "", ""]), value), groups=["x", "", "y"])
+    lines = table.text().splitlines()
+    assert [line.split() for line in lines] == [
+        ["name", "value"], ["x"], ["a", "*", "50%", "[25%,", "75%]"], ["b", "2.00", "[1.5,", "10.2]"], ["y"],
+        ["c", "3"],
+    ]  # fmt: skip
+    assert lines[2].index("50%") + 3 == lines[3].index("2.00") + 4 == lines[5].index("3") + 1
+    assert html([table]).count('scope="rowgroup"') == 2
+    assert table.take([2, 1]).groups == ["y", ""]
+    assert [row["value"] for row in table.records()] == [0.5, 2.0, 3]
+    assert table.rounded(1).grid().rows[2][1].startswith("2.0 ")
+
+
+def test_bars_are_for_terminals_alone() -> None:
+    table = Table("t", (Column("name", ["a", "b"]), bars([1.0, 0.5])))
+    assert table.text().splitlines()[1:] == ["a     " + "█" * 24, "b     " + "█" * 12]
+    assert "█" not in table.markdown() + table.latex() + table.csv() + html([table])

@@ -34,7 +34,7 @@ def in_unit(unit: Unit, decimals: int | None = None) -> Show:
     places = _LEAST[unit] if decimals is None else decimals
     after = {"share": "%", "seconds": " s"}.get(unit, "")
     write, limit = (partial(_written, 100 if unit == "share" else 1, places, end) for end in (after, after.strip(" s")))
-    return Show(write, "float64", limit, partial(in_unit, unit))
+    return Show(write, "float64", limit, None if after else partial(in_unit, unit))
 
 
 def _written(times: int, decimals: int, after: str, value: float) -> str:
