@@ -88,7 +88,7 @@ def test_a_log_beyond_the_memory(run: Callable[..., Ended], monkeypatch: pytest.
     def full(*_: object, **__: object) -> None:
         raise duckdb.OutOfMemoryException("out of memory")
 
-    monkeypatch.setattr("judged.online.checking.check_log", full)
+    monkeypatch.setattr("judged.online.check.check_log", full)
     done = run("logs", "check", "clean.ndjson")
     assert (done.code, done.out) == (2, "")
     assert "Fix: give more, such as 4GB." in done.err

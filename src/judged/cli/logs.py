@@ -90,7 +90,7 @@ def log_options(function: Callable[..., None]) -> Callable[..., None]:
 
 def open_log(paths: tuple[str, ...], **options: Any) -> InteractionLog:
     """Read a log as the options say, with a progress line on a terminal."""
-    from judged.online.checking import need_records
+    from judged.online.check import need_records
     from judged.online.opening import read_log
 
     base = options.pop("rank_base")
@@ -155,7 +155,7 @@ def check(paths: tuple[str, ...], give: Give, **options: Any) -> None:
     is empty.
     Rows that a track publishes beside its pages (current-query, withheld-clicks) do not count here.
     """
-    from judged.online.checking import check_log
+    from judged.online.check import check_log
     from judged.online.engine import within_memory
 
     give.keep(*paths, options["mapping"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from judged.online.checking import check_log
+from judged.online.check import check_log
 from judged.online.estimates import OnlineEstimate
 from judged.online.estimating.measuring import online_metrics
 from judged.online.estimating.series import over_time

@@ -56,7 +56,7 @@ def headline(scores: OnlineScores) -> str:
 def measured(log: Any) -> tuple[OnlineScores, tuple[Block, ...]]:
     """Give the metrics of a log, as they are or computed from a log or its files, and curves of visits."""
     from judged.online import online_metrics
-    from judged.online.checking import need_records
+    from judged.online.check import need_records
     from judged.online.curves.dwell import dwell_times
     from judged.online.log import InteractionLog
     from judged.online.opening import read_log

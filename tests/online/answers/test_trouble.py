@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from judged.online import online_metrics, trouble, words
-from judged.online.checking import check_log
+from judged.online.check import check_log
 from judged.online.findings import Account, LogFinding, doubts
 from judged.online.opening import read_log
 from made_log import closed_databases

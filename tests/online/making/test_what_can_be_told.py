@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from judged.online import online_metrics
-from judged.online.checking import check_log
+from judged.online.check import check_log
 from judged.online.metrics.registry import missing, online_metric
 from made_log import excluded, found, made, rows
 from raw_made import event, query

@@ -19,4 +19,4 @@ def clicked_alone(monkeypatch: pytest.MonkeyPatch) -> None:
             f"SELECT serp, CAST(CASE WHEN serp IN ({clicked}) THEN 1 ELSE 0 END AS DOUBLE) AS outcome_0 FROM {log.serp}"
         )
 
-    monkeypatch.setattr("judged.online.offline.making.page_outcomes", outcomes)
+    monkeypatch.setattr("judged.online.offline.against.page_outcomes", outcomes)

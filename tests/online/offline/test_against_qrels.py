@@ -11,6 +11,7 @@ import pytest
 
 import judged
 from judged.errors import InputError, JudgedError
+from judged.notes import Note
 from judged.online.findings import LogFinding
 from judged.online.offline import against_qrels, preference_agreement
 from judged.online.offline.outcomes import outcomes_of
@@ -113,10 +114,10 @@ def test_one_list_a_topic_compares_nothing_within_topics() -> None:
 @pytest.mark.usefixtures("clicked_alone")
 def test_a_log_without_users_says_what_stands_for_them() -> None:
     log = log_of(PAGES, findings=(LogFinding("no-user", "query", 10, 10, "kept", "pages of nobody", "log them"),))
-    said = "The log names no users: each session, or page where it names none, counts as one."
-    assert said in against_qrels(log, QRELS, outcomes="clicked").sentences
-    assert said not in against_qrels(log, QRELS, outcomes="clicked", unit="session").sentences
-    assert said not in ten_pages().sentences
+    said = Note("no-users", "the log names no users: each session, or page where it names none, counts as one")
+    assert said in against_qrels(log, QRELS, outcomes="clicked").notes
+    assert said not in against_qrels(log, QRELS, outcomes="clicked", unit="session").notes
+    assert said not in ten_pages().notes
     assert against_qrels(log, QRELS, outcomes="clicked").to_dict()["unit"] == "session"
     assert "take whole sessions for what varies" in " ".join(against_qrels(log, QRELS, outcomes="clicked").sentences)
     assert preference_agreement(log, QRELS).to_dict()["unit"] == "session"
@@ -126,7 +127,7 @@ def test_a_log_without_users_says_what_stands_for_them() -> None:
 def test_lists_are_scored_in_parts_as_in_one(monkeypatch: pytest.MonkeyPatch) -> None:
     log = log_of(PAGES)
     whole = against_qrels(log, QRELS, measures=["nDCG@10", "AP"], outcomes="clicked").to_dict()
-    monkeypatch.setattr("judged.online.offline.scoring._JUDGED", 5)
+    monkeypatch.setattr("judged.online.offline.page_scores._JUDGED", 5)
     assert against_qrels(log, QRELS, measures=["nDCG@10", "AP"], outcomes="clicked").to_dict() == whole
 
 

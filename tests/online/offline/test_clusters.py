@@ -13,7 +13,7 @@ from judged.errors import InputError
 from judged.online.offline import agreement, relating
 from judged.online.offline.clusters import Estimate, influenced, ratio_estimate, refuse_level
 from judged.online.offline.concordance import pairs_of, probability
-from judged.online.offline.relating import Compared, calibration, correlated, ordered, slope, topic_relation
+from judged.online.offline.relations import Compared, calibration, correlated, ordered, slope, topic_relation
 from judged.stats.ratio import ratio_interval
 
 if TYPE_CHECKING:

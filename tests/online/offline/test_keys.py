@@ -9,7 +9,7 @@ from judged.data import Qrels
 from judged.online.engine import Engine
 from judged.online.log import InteractionLog
 from judged.online.offline import against_qrels, preference_agreement
-from judged.online.offline.joining import joined_pages, list_codes
+from judged.online.offline.joined import joined_pages, list_codes
 from online.offline.pages_made import log_of
 from online.offline.test_against_qrels import PAGES, QRELS
 

@@ -13,19 +13,18 @@ from judged.data.compute import pc
 from judged.data.qrels import Qrels
 from judged.errors import InputError
 from judged.online.arguments import names_of, need_log
-from judged.online.findings import are_of_nobody, doubts
-from judged.online.offline.agreement_rows import AgreementRow, PreferenceAgreement, Repeated
+from judged.online.offline.agreement_answer import AgreementRow, PreferenceAgreement, Repeated
 from judged.online.offline.clusters import UNKNOWN, Estimate, by_unit, influenced, ratio_estimate, refuse_level
-from judged.online.offline.joining import joined_pages, lists_of, of_pages, places
+from judged.online.offline.joined import joined_pages, lists_of, of_pages, places
+from judged.online.offline.pages import rests_on
 from judged.online.offline.preferences import DEFAULT_RULES, RULES, click_preferences
-from judged.online.trouble import unfit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from judged._types import Bools, Floats, Ints
     from judged.online.log import InteractionLog
-    from judged.online.offline.joining import Joined, PageLists, Unit, Which
+    from judged.online.offline.joined import Joined, PageLists, Unit, Which
 
 _ORDERED = ("last-above", "earlier")
 
@@ -99,21 +98,20 @@ def preference_agreement(
         found = _fetched(of_pages(table, joined.serp).to_arrow(), joined, judgments, names)
     lists = lists_of(log, joined.serp)
     grades = _grades(lists, joined, judgments, depth)
-    rows: list[AgreementRow] = []
-    for code, name in enumerate(names):
-        rows.append(_row(name, None, found, found.rule == code, grades, joined, level))
-        for at, value in enumerate(joined.values):
-            own = joined.slices == at
-            of_slice = np.where(own[:, None], grades, np.nan)
-            kept = (found.rule == code) & own[found.page]
-            rows.append(_row(name, value, found, kept, of_slice, joined, level))
+    everywhere = np.ones(len(grades), dtype=np.bool_)
+    parts = [(None, everywhere), *((value, joined.slices == at) for at, value in enumerate(joined.values))]
+    rows = [
+        _row((name, value), found, (found.rule == code) & own[found.page], _of_pages(grades, own), joined, level)
+        for code, name in enumerate(names)
+        for value, own in parts
+    ]
     return PreferenceAgreement(
-        log=log.name, qrels=judgments.name, how=joined.how, pages=joined.pages, joined=len(joined.serp),
-        left_out=joined.left_out, rules=names, by=by,
-        slices=tuple((value, int((joined.slices == at).sum())) for at, value in enumerate(joined.values)),
-        over="session" if are_of_nobody(log.findings) else unit, units=joined.units, depth=depth, level=level,
-        rows=tuple(rows), repeated=_repeated(found), notes=unfit(log.name, doubts(log.accounts, log.findings)),
-    )  # fmt: skip
+        **rests_on(log, judgments, joined, by, unit, level),
+        rules=names,
+        depth=depth,
+        rows=tuple(rows),
+        repeated=_repeated(found),
+    )
 
 
 def _refuse_order(log: InteractionLog, rule: str) -> None:
@@ -161,8 +159,12 @@ def _grades(lists: PageLists, joined: Joined, qrels: Qrels, depth: int) -> Float
     return made
 
 
+def _of_pages(grades: Floats, own: Bools) -> Floats:
+    return np.where(own[:, None], grades, np.nan)
+
+
 def _row(
-    rule: str, slice: str | None, found: _Preferences, kept: Bools, grades: Floats, joined: Joined, level: float
+    named: tuple[str, str | None], found: _Preferences, kept: Bools, grades: Floats, joined: Joined, level: float
 ) -> AgreementRow:
     """Count what one rule says on some pages."""
     better, worse = found.better[kept], found.worse[kept]
@@ -172,7 +174,7 @@ def _row(
     agreed = better[decided] > worse[decided]
     estimates = _shares(found, rows, agreed, grades, joined, level) if len(rows) else [UNKNOWN] * 4
     return AgreementRow(
-        rule, slice, int(kept.sum()), int(judged.sum()), int((judged & ~decided).sum()), int(decided.sum()),
+        *named, int(kept.sum()), int(judged.sum()), int((judged & ~decided).sum()), int(decided.sum()),
         int(agreed.sum()), len(np.unique(joined.unit[found.page[rows]])), *estimates,
     )  # fmt: skip
 

@@ -7,46 +7,29 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from judged.answer import TEXT, YES_NO, Answer, Chart, Column, Sentences, Table, columns_of, number
-from judged.online.findings import are_of_nobody
-from judged.online.numbers import ALL, UNITS, percent
-from judged.online.trouble import findings_table
+from judged.answer import TEXT, YES_NO, Chart, Column, Sentences, Table, columns_of
+from judged.online.numbers import UNITS, percent
+from judged.online.offline.pages import SHARE, JudgedPages, estimates
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from judged.answer import Block
-    from judged.notes import Note
-    from judged.online.findings import LogFinding
-    from judged.online.offline.clusters import Estimate
     from judged.online.offline.rows import CalibrationBin, Relation, TopicRelation
 
 _CHANCE = 0.5
-_SHARE, _CHANGE = (number(3, sign)._replace(limit=f"{{:{sign}.3f}}".format) for sign in ("", "+"))
 
 
-def estimates(found: Sequence[Estimate], name: str, title: str | None = None, *, signed: bool = False) -> Column:
-    """Make a column of estimates with their intervals; with signs where they may be below 0."""
-    limits = [(one.low, one.high) if one.known else None for one in found]
-    return Column(name, [one.value for one in found], _CHANGE if signed else _SHARE, title, limits)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class OfflineOnline(Answer):
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class OfflineOnline(JudgedPages):
     """Whether judgments predict what users do: relations by measure, outcome and slice, and calibration.
 
     Its main table, ``relations``, has one row a measure, outcome and slice.
 
     Attributes
     ----------
-    log, qrels : str
-        Their names.
-    how : str
-        How topics of pages were found.
-    pages, joined : int
-        Pages of the log, and those that were scored: all but those in `left_out`.
-    left_out : tuple of (str, int)
-        Why pages were left out, and how many.
+    log, qrels, how, pages, joined, left_out, by, slices, unit, units, level
+        As of `JudgedPages`.
     judged : float
         The mean share of the first `judged_at` results that is judged, over the pages that were scored.
     judged_at, least_judged : int, float
@@ -59,10 +42,6 @@ class OfflineOnline(Answer):
         What each outcome is.
     worse : tuple of str
         Outcomes of which less is better.
-    by, slices : str or None, tuple of (str, int)
-        The column that was sliced by, and pages of each value.
-    unit, units, level : str, int, float
-        Of the intervals.
     least_pages : int
         Pages that a topic needs to count among topics.
     relations : tuple of Relation
@@ -71,19 +50,11 @@ class OfflineOnline(Answer):
         By measure, then outcome, then score.
     topics : tuple of TopicRelation
         By measure, then outcome.
-    findings : tuple of LogFinding
-        What is wrong with the log.
     """
 
     kind: ClassVar[str] = "offline-online"
     main: ClassVar[str] = "relations"
 
-    log: str
-    qrels: str
-    how: str
-    pages: int
-    joined: int
-    left_out: tuple[tuple[str, int], ...]
     judged: float
     judged_at: int
     least_judged: float
@@ -92,27 +63,15 @@ class OfflineOnline(Answer):
     outcomes: tuple[str, ...]
     meanings: tuple[str, ...]
     worse: tuple[str, ...]
-    by: str | None
-    slices: tuple[tuple[str, int], ...]
-    unit: str
-    units: int
-    level: float
     least_pages: int
     relations: tuple[Relation, ...] = field(repr=False)
     calibration: tuple[CalibrationBin, ...] = field(repr=False)
     topics: tuple[TopicRelation, ...] = field(repr=False)
-    findings: tuple[LogFinding, ...] = field(default=(), repr=False)
-    notes: tuple[Note, ...] = ()
 
     @property
     def title(self) -> str:
         """What it answers."""
         return f"Whether {self.qrels} predicts what users did: {self.log}"
-
-    @property
-    def over(self) -> str:
-        """What intervals are made over: `unit`, and ``session`` where no page names a user."""
-        return "session" if are_of_nobody(self.findings) else self.unit
 
     def of(self, measure: str, outcome: str, slice: str | None = None) -> Relation:
         """Give one relation.
@@ -152,23 +111,18 @@ class OfflineOnline(Answer):
             Table(calibration.name, calibration.columns, only="data"),
             self._topics(),
             Sentences(self.sentences),
-            findings_table(self.findings, folded=True),
         )
 
     def facts(self) -> dict[str, Any]:
         """Give which pages were scored and why others were not, the outcomes, and what was chosen."""
-        names = ("log", "qrels", "how", "pages", "joined", "judged", "judged_at", "least_judged", "hopeless", "by",
-                 "units", "level", "least_pages")  # fmt: skip
+        names = ("judged", "judged_at", "least_judged", "hopeless", "least_pages", "measures")
+        outcomes = zip(self.outcomes, self.meanings, strict=True)
         return {
+            **super().facts(),
             **{name: getattr(self, name) for name in names},
-            "unit": self.over,
-            "left_out": [{"reason": reason, "pages": count} for reason, count in self.left_out],
-            "measures": self.measures,
             "outcomes": [
-                {"name": name, "meaning": meaning, "less_is_better": name in self.worse}
-                for name, meaning in zip(self.outcomes, self.meanings, strict=True)
+                {"name": name, "meaning": meaning, "less_is_better": name in self.worse} for name, meaning in outcomes
             ],
-            "slices": [{"slice": name, "pages": count} for name, count in self.slices],
         }
 
     def _relations(self) -> Table:
@@ -178,8 +132,8 @@ class OfflineOnline(Answer):
             "relations",
             (
                 *columns_of(rows, ("measure", TEXT), ("outcome", TEXT)),
-                *slice_columns(rows, self.by),
-                *columns_of(rows, ("pages", UNITS), ("units", UNITS, f"{self.over}s"), "topics", ("mean", _SHARE)),
+                *self.slice_columns(rows),
+                *columns_of(rows, ("pages", UNITS), ("units", UNITS, f"{self.unit}s"), "topics", ("mean", SHARE)),
                 estimates([one.probability for one in rows], "probability", "better page, better outcome"),
                 estimates([one.within for one in rows], "within", "within topics"),
                 estimates([one.tau for one in rows], "tau", "tau_b", signed=True),
@@ -194,15 +148,15 @@ class OfflineOnline(Answer):
         return Table(
             "calibration",
             (
-                *columns_of(rows, ("measure", TEXT), ("outcome", TEXT), ("low", _SHARE), ("high", _SHARE)),
-                *columns_of(rows, ("pages", UNITS), ("units", UNITS, f"{self.over}s"), ("score", _SHARE, "mean score")),
+                *columns_of(rows, ("measure", TEXT), ("outcome", TEXT), ("low", SHARE), ("high", SHARE)),
+                *columns_of(rows, ("pages", UNITS), ("units", UNITS, f"{self.unit}s"), ("score", SHARE, "mean score")),
                 estimates([one.rate for one in rows], "rate", "mean outcome"),
             ),
             labels=2,
         )
 
     def _chart(self, calibration: Table) -> Chart:
-        every = f"{percent(self.level)} intervals over {self.over}s"
+        every = f"{percent(self.level)} intervals over {self.unit}s"
         drawn = Column("drawn", [True] * len(calibration), YES_NO, only="json")
         return Chart(
             "calibration",
@@ -231,49 +185,33 @@ class OfflineOnline(Answer):
     @property
     def sentences(self) -> tuple[str, ...]:
         """What may be concluded, and what not."""
-        said = [self._scored(), *(_told(one) for one in self.relations if one.slice is None)]
-        if self.unit == "user" and are_of_nobody(self.findings):
-            said.append("The log names no users: each session, or page where it names none, counts as one.")
-        if self.hopeless:
-            said.append(
-                f"On {self.hopeless} of the pages that were scored the topic has no document with a grade above 0: no"
-                " list could score there."
-            )
-        said.append(
-            "By chance of two pages with different outcomes the better one has the better outcome half of the time;"
-            " ties of the score count half. Within topics, pages of one topic alone are compared: that harder topics"
-            f" have both worse scores and worse outcomes does not help there. {percent(self.level)} intervals take"
-            f" whole {self.over}s for what varies, and are about these topics: others may tell something else. Each"
-            " stands for itself: of many some exclude chance by luck."
+        hopeless = (
+            f"On {self.hopeless} of the pages that were scored the topic has no document with a grade above 0: no list"
+            " could score there."
         )
-        if any(np.isnan(one.within.value) for one in self.relations):
-            said.append("A dash stands where nothing was compared: no two pages differ both in score and in outcome.")
-        if self.topics:
-            said.append("Spearman's rho alone has an interval over topics, as if they were drawn from many.")
-        said.append(
-            "What is clicked also depends on where it stands and what else is shown: this tells whether a measure"
-            " predicts what users did on these pages, not what they would do on others."
-        )
-        return tuple(said)
-
-    def _scored(self) -> str:
         return (
-            f"{self.joined} of {self.pages} pages of {self.log} have a topic judged in {self.qrels}, found {self.how},"
-            f" and were scored{left_out(self.left_out)}. Of their first {self.judged_at} results {self.judged:.1%} are"
-            " judged."
+            f"{self.counted} Of their first {self.judged_at} results {self.judged:.1%} are judged.",
+            *(_told(one) for one in self.relations if one.slice is None),
+            *([hopeless] if self.hopeless else []),
+            f"{_BY_CHANCE} {self.intervals}: others may tell something else. {_EACH}",
+            *([_DASH] if any(np.isnan(one.within.value) for one in self.relations) else []),
+            *([_TOPICS] if self.topics else []),
+            _THESE_PAGES,
         )
 
 
-def slice_columns(rows: Sequence[Any], by: str | None) -> tuple[Column, ...]:
-    """Make the columns of slices: for data, and for people where there are some."""
-    slices = [row.slice for row in rows]
-    named = (Column("sliced", [ALL if one is None else one for one in slices], TEXT, by, only="people"),)
-    return (Column("slice", slices, TEXT, only="data"), *(named if by else ()))
-
-
-def left_out(reasons: Sequence[tuple[str, int]]) -> str:
-    """Say why pages were left out; nothing where none was."""
-    return f"; left out: {'; '.join(f'{count} {reason}' for reason, count in reasons)}" if reasons else ""
+_BY_CHANCE = (
+    "By chance of two pages with different outcomes the better one has the better outcome half of the time; ties of the"
+    " score count half. Within topics, pages of one topic alone are compared: that harder topics have both worse scores"
+    " and worse outcomes does not help there."
+)
+_EACH = "Each stands for itself: of many some exclude chance by luck."
+_DASH = "A dash stands where nothing was compared: no two pages differ both in score and in outcome."
+_TOPICS = "Spearman's rho alone has an interval over topics, as if they were drawn from many."
+_THESE_PAGES = (
+    "What is clicked also depends on where it stands and what else is shown: this tells whether a measure predicts what"
+    " users did on these pages, not what they would do on others."
+)
 
 
 def _told(one: Relation) -> str:

@@ -12,7 +12,7 @@ from judged.data.qrels import Qrels
 from judged.data.run import Run
 from judged.evaluation.evaluate import score_lists
 from judged.judging import judge
-from judged.online.offline.joining import list_codes, lists_of
+from judged.online.offline.joined import list_codes, lists_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from judged._types import Floats, Ints, Strings
     from judged.measures.base import Measure
     from judged.online.log import InteractionLog
-    from judged.online.offline.joining import Joined, PageLists
+    from judged.online.offline.joined import Joined, PageLists
 
 _JUDGED = 2_000_000  # judged pairs that are copied at a time
 

@@ -12,14 +12,13 @@ from judged.errors import InputError, MeasureError
 from judged.evaluation.inputs import measures_of
 from judged.measures.grammar import parse
 from judged.online.arguments import need_log, need_numbers, need_several
-from judged.online.findings import doubts
 from judged.online.offline.answer import OfflineOnline
 from judged.online.offline.clusters import refuse_level
-from judged.online.offline.joining import joined_pages, of_pages, places
+from judged.online.offline.joined import joined_pages, of_pages, places
 from judged.online.offline.outcomes import outcomes_of, page_outcomes
-from judged.online.offline.relating import Compared, calibration, relation, topic_relation
-from judged.online.offline.scoring import page_scores
-from judged.online.trouble import unfit
+from judged.online.offline.page_scores import page_scores
+from judged.online.offline.pages import rests_on
+from judged.online.offline.relations import Compared, calibration, relation, topic_relation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from judged._types import Floats, Ints
     from judged.measures.base import Measure
     from judged.online.log import InteractionLog
-    from judged.online.offline.joining import Joined, Unit, Which
+    from judged.online.offline.joined import Joined, Unit, Which
     from judged.online.offline.outcomes import Outcome
 
 DEFAULT_MEASURES = ("nDCG@10", "P@10", "RR")
@@ -132,12 +131,7 @@ def against_qrels(
         relations += [relation(one.over(one.slice == at), name, level) for one in compared]
     by_topic = [topic_relation(one, least_pages, level) for one in compared]
     return OfflineOnline(
-        log=log.name,
-        qrels=judgments.name,
-        how=joined.how,
-        pages=joined.pages,
-        joined=len(joined.serp),
-        left_out=joined.left_out,
+        **rests_on(log, judgments, joined, by, unit, level),
         judged=float(scores[0].mean()),
         judged_at=JUDGED_AT,
         least_judged=least_judged,
@@ -146,17 +140,10 @@ def against_qrels(
         outcomes=tuple(one.name for one in looked_at),
         meanings=tuple(one.title.format(t=f"{dwell:g}") for one in looked_at),
         worse=tuple(one.name for one in looked_at if one.better < 0),
-        by=by,
-        slices=tuple((name, int((joined.slices == at).sum())) for at, name in enumerate(joined.values)),
-        unit=unit,
-        units=joined.units,
-        level=level,
         least_pages=least_pages,
         relations=tuple(relations),
         calibration=tuple(one for pair in compared for one in calibration(pair, bins, level)),
         topics=tuple(one for one in by_topic if one is not None),
-        findings=log.findings,
-        notes=unfit(log.name, doubts(log.accounts, log.findings)),
     )
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from judged.answer import TEXT, Answer, Sentences, Table, columns_of
-from judged.online.numbers import UNITS, percent
-from judged.online.offline.answer import estimates, left_out, slice_columns
+from judged.answer import TEXT, Sentences, Table, columns_of
+from judged.online.numbers import UNITS
+from judged.online.offline.pages import JudgedPages, estimates
 from judged.online.offline.preferences import RULES
 
 if TYPE_CHECKING:
     from judged.answer import Block
-    from judged.notes import Note
     from judged.online.offline.clusters import Estimate
 
 
@@ -101,14 +100,14 @@ class Repeated:
         return self.agreed / self.comparisons if self.comparisons else float("nan")
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class PreferenceAgreement(Answer):
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class PreferenceAgreement(JudgedPages):
     """Whether preferences from clicks agree with judgments, by rule and slice.
 
     Attributes
     ----------
-    log, qrels, how, pages, joined, left_out, by, slices, units, level
-        As of `OfflineOnline`; `over` is what intervals are made over.
+    log, qrels, how, pages, joined, left_out, by, slices, unit, units, level
+        As of `JudgedPages`.
     rules : tuple of str
         In order.
     depth : int
@@ -121,22 +120,10 @@ class PreferenceAgreement(Answer):
 
     kind: ClassVar[str] = "preferences"
 
-    log: str
-    qrels: str
-    how: str
-    pages: int
-    joined: int
-    left_out: tuple[tuple[str, int], ...]
     rules: tuple[str, ...]
-    by: str | None
-    slices: tuple[tuple[str, int], ...]
-    over: str
-    units: int
     depth: int
-    level: float
     rows: tuple[AgreementRow, ...] = field(repr=False)
     repeated: Repeated
-    notes: tuple[Note, ...] = ()
 
     @property
     def title(self) -> str:
@@ -161,8 +148,8 @@ class PreferenceAgreement(Answer):
         counts = ("preferences", UNITS), ("judged", UNITS), ("tied", UNITS), ("decided", UNITS)
         columns = (
             *columns_of(self.rows, ("rule", TEXT)),
-            *slice_columns(self.rows, self.by),
-            *columns_of(self.rows, *counts, "agreed", ("units", UNITS, f"{self.over}s")),
+            *self.slice_columns(self.rows),
+            *columns_of(self.rows, *counts, "agreed", ("units", UNITS, f"{self.unit}s")),
             estimates([row.agreement for row in self.rows], "agreement"),
             estimates([row.by_rank for row in self.rows], "by_rank", "upper is better"),
             estimates([row.expected for row in self.rows], "expected", "expected by rank"),
@@ -172,26 +159,22 @@ class PreferenceAgreement(Answer):
 
     def facts(self) -> dict[str, Any]:
         """Give which pages count and why others do not, the rules, and how far repeated preferences agree."""
-        names = ("log", "qrels", "how", "pages", "joined", "by", "units", "depth", "level")
         return {
-            **{name: getattr(self, name) for name in names},
-            "unit": self.over,
-            "left_out": [{"reason": reason, "pages": count} for reason, count in self.left_out],
+            **super().facts(),
+            "depth": self.depth,
             "rules": [{"name": name, "meaning": RULES[name]} for name in self.rules],
-            "slices": [{"slice": name, "pages": count} for name, count in self.slices],
             "repeated": asdict(self.repeated) | {"share": self.repeated.share},
         }
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """What may be concluded, and what not."""
-        again, level = self.repeated, percent(self.level)
-        some = f"{self.joined} of {self.pages} pages of {self.log} have a topic judged in {self.qrels}"
+        again = self.repeated
         return (
-            f"{some}, found {self.how}{left_out(self.left_out)}. Results down to rank {self.depth} count.",
+            f"{self.counted} Results down to rank {self.depth} count.",
             *(row.told for row in self.rows if row.slice is None),
             *([_AGAIN.format(again.comparisons, again.share)] if again.comparisons else []),
-            f"{_MEANING} {level} intervals take whole {self.over}s for what varies, and are about these topics.",
+            f"{_MEANING} {self.intervals}.",
         )
 
 
