@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from judged.errors import InputError
-from judged.online.offline import agreement, relating
+from judged.online.offline import agreement, relations
 from judged.online.offline.clusters import Estimate, influenced, ratio_estimate, refuse_level
 from judged.online.offline.concordance import pairs_of, probability
 from judged.online.offline.relations import Compared, calibration, correlated, ordered, slope, topic_relation
@@ -87,7 +87,7 @@ def caught(monkeypatch: pytest.MonkeyPatch, module: Any) -> list[Floats]:
 
 
 def test_influences_are_derivatives_by_the_weight_of_a_unit(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = caught(monkeypatch, relating)
+    found = caught(monkeypatch, relations)
     pages = simulated(np.random.default_rng(3), 25)
     made, statistics = estimates(*pages), weighted(*pages)
     assert [one.value for one in made] == pytest.approx(statistics(np.ones(25)), abs=1e-12)
