@@ -289,13 +289,6 @@ class Table:
     kinds: Sequence[str] = ()
     groups: Sequence[str] = ()
 
-    @classmethod
-    def of_grid(cls, name: str, grid: Grid, title: str = "", note: str = "", *, folded: bool = False) -> Table:
-        """Give rows of text as a table: of results that have no typed tables as yet."""
-        cells = list(zip(*grid.rows, strict=True)) if grid.rows else [()] * len(grid.header)
-        columns = tuple(Column(f"c{at}", cells[at], AS_IT_IS, heading) for at, heading in enumerate(grid.header))
-        return cls(name, columns, title, note, grid.labels, folded)
-
     def __len__(self) -> int:
         return len(self.columns[0].values) if self.columns else 0
 

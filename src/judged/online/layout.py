@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from judged.answer import ANY, NUMBER, TEXT, YES_NO, Column, Table, bars
+from judged.answer import ANY, NUMBER, TEXT, Column, Table, bars, columns_of
 from judged.online.metrics.registry import FAMILIES
 from judged.online.numbers import AMOUNT, UNITS, decimals_of, shown, values
 
@@ -108,10 +108,8 @@ def _numbers(
     return (
         values(estimates, "value", titles[0], decimals=decimals),
         Column("error", [one.error for one in estimates], NUMBER, only="data"),
-        Column("numerator", [one.numerator for one in estimates], AMOUNT, titles[1]),
-        Column("denominator", [one.denominator for one in estimates], AMOUNT, titles[2]),
-        Column("units", [one.units for one in estimates], UNITS, f"{scores.over}s"),
-        Column("method", [one.method for one in estimates], TEXT, only="data"),
+        *columns_of(estimates, ("numerator", AMOUNT, titles[1]), ("denominator", AMOUNT, titles[2])),
+        *columns_of(estimates, ("units", UNITS, f"{scores.over}s"), "method"),
     )
 
 
@@ -137,33 +135,15 @@ def _across(
 def definitions(metrics: Iterable[OnlineMetric], *, folded: bool = True) -> Table:
     """Lay out what metrics are, and when they mislead."""
     known = list(dict.fromkeys(metrics))
-    columns = zip(*(metric.columns() for metric in known), strict=True) if known else ((), ())
-    numerators, denominators = map(list, columns)
-
-    def said(name: str, title: str | None = None, only: Any = "data") -> Column:
-        return Column(name, [getattr(metric, name) for metric in known], TEXT, title, only=only)
-
-    return Table(
-        "metrics",
-        (
-            Column("metric", list(map(str, known)), TEXT),
-            said("title", "what", ""),
-            said("kind"),
-            said("row"),
-            Column("numerator", numerators, TEXT, only="data"),
-            Column("denominator", denominators, TEXT, only="data"),
-            said("unit"),
-            Column("better", [metric.better for metric in known], ANY, only="data"),
-            Column("parameters", [dict(metric.parameters) for metric in known], ANY, only="json"),
-            said("formula", only=""),
-            said("window", only=""),
-            said("attribution"),
-            said("source"),
-            said("misleads", "misleads when", ""),
-            Column("needs", [list(metric.needs) for metric in known], ANY, only="data"),
-            Column("biased", [metric.biased for metric in known], YES_NO, only="data"),
-        ),
-        "What each metric is",
-        labels=5,
-        folded=folded,
+    numerators, denominators = zip(*(metric.columns() for metric in known), strict=True) if known else ((), ())
+    columns = (
+        Column("metric", list(map(str, known)), TEXT),
+        *columns_of(known, ("title", TEXT, "what"), "kind", "row"),
+        Column("numerator", numerators, TEXT, only="data"),
+        Column("denominator", denominators, TEXT, only="data"),
+        *columns_of(known, "unit", "better"),
+        Column("parameters", [dict(metric.parameters) for metric in known], ANY, only="json"),
+        *columns_of(known, ("formula", TEXT), ("window", TEXT), "attribution", "source"),
+        *columns_of(known, ("misleads", TEXT, "misleads when"), "needs", "biased"),
     )
+    return Table("metrics", columns, "What each metric is", labels=5, folded=folded)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from judged.answer import ANY, TEXT, Column, Show, Table, counted
+from judged.answer import TEXT, Show, Table, columns_of, counted
 from judged.notes import Note
 from judged.online.numbers import UNITS, place, sentence, shown
 
@@ -47,17 +47,8 @@ def problem(found: LogFinding) -> str:
 
 def findings_table(findings: Sequence[LogFinding], *, folded: bool = False) -> Table:
     """Lay out how much of the log met a rule, and what was done with it: one row a rule."""
-    columns = (
-        Column("rule", [one.rule for one in findings], TEXT),
-        Column("table", [one.table for one in findings], TEXT, "of"),
-        Column("done", [one.done for one in findings], TEXT),
-        Column("rows", [one.rows for one in findings], UNITS),
-        Column("of", [one.of for one in findings], UNITS, "of rows"),
-        Column("share", [one.share for one in findings], Show(_few, "float64")),
-        Column("problem", [one.problem for one in findings], TEXT, only="data"),
-        Column("fix", [one.fix for one in findings], TEXT, only="data"),
-        Column("places", [list(one.places) for one in findings], ANY, only="data"),
-    )
+    shown = ("rule", TEXT), ("table", TEXT, "of"), ("done", TEXT), ("rows", UNITS), ("of", UNITS, "of rows")
+    columns = columns_of(findings, *shown, ("share", Show(_few, "float64")), "problem", "fix", "places")
     return Table(
         "findings", columns, "Findings, the worst first", labels=3, folded=folded, only="" if findings else "data"
     )

@@ -29,7 +29,7 @@ _NAMED = 8  # metrics that are refused for one reason
 _REASONS = 6  # lines of why numbers are missing
 _BIAS = (
     "Position bias: users look at the top whatever stands there, so clicks say where a result stood as much as how good"
-    " it was. Read metrics of clicks beside CTR by rank; between rankings they compare attention as well as quality."
+    " it was. Read metrics of clicks beside CTR by rank."
 )
 WHAT_FALLS = (
     "What falls with rank is both how good results are and how often users look there: the log alone does not part the"

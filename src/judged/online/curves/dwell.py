@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from judged.answer import NUMBER, TEXT, Answer, Chart, Column, Sentences, Show, Table, counted
+from judged.answer import NUMBER, TEXT, Answer, Chart, Column, Sentences, Show, Table, columns_of, counted
 from judged.errors import InputError
 from judged.online import words
 from judged.online.numbers import AMOUNT, UNITS, in_unit, percent, value_of, values
@@ -113,13 +113,15 @@ class DwellTimes(Answer):
     def _visits(self) -> Table:
         """Lay out one row a time: the share of visits that last as long."""
         limits = [None if math.isnan(one.low) else (one.low, one.high) for one in self.curve]
+        share = in_unit("share")
+        lasting = Column("value", [one.value for one in self.curve], share, "last as long", limits)
         return Table(
             "survival",
             (
                 Column("seconds", [(one.at_ms + 1) / 1000 for one in self.curve], _TIME),
-                Column("value", [one.value for one in self.curve], in_unit("share"), "last as long", limits),
+                replace(lasting, each=[share] * len(self.curve)),
                 Column("error", [one.error for one in self.curve], NUMBER, only="data"),
-                Column("units", [one.units for one in self.curve], UNITS, f"{self.scores.over}s"),
+                *columns_of(self.curve, ("units", UNITS, f"{self.scores.over}s")),
             ),
         )
 
@@ -133,10 +135,8 @@ class DwellTimes(Answer):
                 Column("metric", [str(one.metric) for one in estimates], TEXT, only="data"),
                 values(estimates, "value", "satisfied clicks"),
                 Column("error", [one.error for one in estimates], NUMBER, only="data"),
-                Column("numerator", [one.numerator for one in estimates], AMOUNT, "satisfied"),
-                Column("denominator", [one.denominator for one in estimates], AMOUNT, "clicks"),
-                Column("units", [one.units for one in estimates], UNITS, only="data"),
-                Column("method", [one.method for one in estimates], TEXT, only="data"),
+                *columns_of(estimates, ("numerator", AMOUNT, "satisfied"), ("denominator", AMOUNT, "clicks")),
+                *columns_of(estimates, "units", "method"),
             ),
         )
 

@@ -24,7 +24,7 @@ from judged.answer.blocks import Line
 from judged.online import words
 from judged.online.estimating.over_time import written_start
 from judged.online.layout import estimates_table
-from judged.online.numbers import AMOUNT, UNITS, decimals_of, in_unit, percent, values
+from judged.online.numbers import UNITS, decimals_of, in_unit, percent, values
 from judged.stats.control import FEWEST
 
 if TYPE_CHECKING:
@@ -177,16 +177,13 @@ def _periods(many: Sequence[Series], over: str) -> Table:
     columns = (
         _named([series for series, _ in points]),
         Column("start", [written_start(one.start_ms, first.every) for _, one in points], TEXT, f"{first.every} (UTC)"),
-        Column("start_ms", [one.start_ms for _, one in points], UNITS, only="data"),
-        Column("complete", [one.complete for _, one in points], YES_NO, only="data"),
+        *columns_of([one for _, one in points], "start_ms", "complete"),
         replace(values(estimates, "value", str(first.metric)), each=shows),
         Column("limits", written, TEXT, "usual", only="people"),
         Column("usual", [two and series.centre for (series, _), two in zip(points, limits, strict=True)], NUMBER,
                ci=limits, only="data"),
         Column("error", [one.error for one in estimates], NUMBER, only="data"),
-        Column("numerator", [one.numerator for one in estimates], AMOUNT, only="data"),
-        Column("denominator", [one.denominator for one in estimates], AMOUNT, only="data"),
-        Column("units", [one.units for one in estimates], UNITS, f"{over}s"),
+        *columns_of(estimates, "numerator", "denominator", ("units", UNITS, f"{over}s")),
         Column("kind", [kind for series in many for kind in _kinds(series)], TEXT, only="data"),
         Column("note", notes, Show(f"{{:<{width}}}".format, "string"), "note".ljust(width)),
         Column("drawn", [not math.isnan(one.value) for one in estimates], YES_NO, only="json"),
