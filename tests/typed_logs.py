@@ -73,10 +73,11 @@ def typed_log(
         for at in range(one["n_shown"])
     ]
     done = [{"event": at, **event} for at, event in enumerate(events)]
-    rows = [*serps, *done]
+    by_session: dict[Any, list[dict[str, Any]]] = {}
+    for row in [*serps, *done]:
+        by_session.setdefault(row["session"], []).append(row)
     sessions = []
-    for session in dict.fromkeys(row["session"] for row in rows):
-        own = [row for row in rows if row["session"] == session]
+    for session, own in by_session.items():
         times = [row["time_ms"] for row in own]
         n_serps = sum("n_shown" in row for row in own)
         sessions.append(

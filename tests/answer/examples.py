@@ -10,7 +10,16 @@ from judged import sample
 from judged.comparison.collections import collections_of_scores
 from judged.diagnosis.stages.answer import Stages
 from judged.gates import Check, Guardrail
-from judged.online import against_qrels, check_log, preference_agreement, read_log
+from judged.online import (
+    against_qrels,
+    check_log,
+    difference,
+    funnel,
+    overview,
+    preference_agreement,
+    queries,
+    read_log,
+)
 from online.offline.pages_made import log_of
 from online.offline.test_against_qrels import PAGES
 from online.offline.test_against_qrels import QRELS as RELEVANT
@@ -200,6 +209,22 @@ def over_time() -> Answer:
 
 def log() -> Answer:
     return check_log(read_log(sample.LOG))
+
+
+def what_changed() -> Answer:
+    return overview(read_log(sample.LOG))
+
+
+def log_difference() -> Answer:
+    return difference(read_log(sample.LOG), by="device")
+
+
+def query_lists() -> Answer:
+    return queries(read_log(sample.LOG))
+
+
+def how_far() -> Answer:
+    return funnel(read_log(sample.LOG), by="device")
 
 
 def offline() -> Answer:

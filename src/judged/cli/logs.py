@@ -101,6 +101,17 @@ def open_log(paths: tuple[str, ...], **options: Any) -> InteractionLog:
 
 
 @contextmanager
+def opened(paths: tuple[str, ...], **reading: Any) -> Generator[InteractionLog]:
+    """Read a log and give it to work on, within the memory that it may take; on a terminal, say what is being done."""
+    from judged.online.engine import within_memory
+
+    with within_memory():
+        log = open_log(paths, **reading)
+        with progress_line("counting"):
+            yield log
+
+
+@contextmanager
 def known_layout(fix: str) -> Generator[None]:
     """Say of a file that is no log what to do on the command line; Python names every layout there is."""
     from judged.online.reading.opening import UnknownLayoutError

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Tell: TypeAlias = Callable[[str, float | None], None]
 
 _DATED = "give --documents FILE: documents with a column date"
-_ELSEWHERE = {"offline": "judged.cli.online_offline"}  # commands with a module of their own
+_ELSEWHERE = {name: f"judged.cli.online_{name}" for name in ("overview", "queries", "funnel", "difference", "offline")}
 
 
 class _Commands(click.Group):

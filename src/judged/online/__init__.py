@@ -5,15 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from judged.online.check import check_log
+from judged.online.difference import difference
 from judged.online.estimates import OnlineEstimate
 from judged.online.estimating.measuring import online_metrics
 from judged.online.estimating.series import over_time
 from judged.online.facts.settings import FactSettings
 from judged.online.findings import Account, LogFinding
+from judged.online.funnel import funnel
 from judged.online.log import InteractionLog
 from judged.online.metrics.metric import OnlineMetric
 from judged.online.metrics.registry import ONLINE_METRICS, online_metric
 from judged.online.opening import read_log
+from judged.online.overview import overview
+from judged.online.query_lists import queries
 from judged.online.scores import OnlineScores
 
 if TYPE_CHECKING:
@@ -31,10 +35,14 @@ __all__ = [
     "against_qrels",
     "check_log",
     "click_preferences",
+    "difference",
+    "funnel",
     "online_metric",
     "online_metrics",
     "over_time",
+    "overview",
     "preference_agreement",
+    "queries",
     "read_log",
 ]
 

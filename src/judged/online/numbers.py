@@ -24,24 +24,29 @@ _MORE = 3  # decimals beyond the least
 _WORD, _SENTENCE, _PLACE = 60, 800, 120  # characters of what comes from a log
 
 
-def in_unit(unit: Unit, decimals: int | None = None) -> Show:
+def in_unit(unit: Unit, decimals: int | None = None, sign: str = "") -> Show:
     """Write values of a unit with so many decimals, those of the percentage for a share; None: the least it has.
+
+    With the sign ``+`` they are differences; of shares, in percentage points.
 
     >>> seconds = in_unit("seconds", 2)
     >>> in_unit("share").write(0.3811), seconds.write(41.25), seconds.limit(40.1), seconds.write(float("nan"))
     ('38.1%', '41.25 s', '40.10', '-')
+    >>> in_unit("share", 1, "+").write(0.02)
+    '+2.0 pp'
     """
     places = _LEAST[unit] if decimals is None else decimals
-    after = {"share": "%", "seconds": " s"}.get(unit, "")
-    write, limit = (partial(_written, 100 if unit == "share" else 1, places, end) for end in (after, after.strip(" s")))
-    return Show(write, "float64", limit, None if after else partial(in_unit, unit))
+    after = {"share": " pp" if sign else "%", "seconds": " s"}.get(unit, "")
+    ends = (after, "" if sign else after.strip(" s"))
+    write, limit = (partial(_written, 100 if unit == "share" else 1, places, sign, end) for end in ends)
+    return Show(write, "float64", limit, None if after else lambda digits: in_unit(unit, digits, sign))
 
 
-def _written(times: int, decimals: int, after: str, value: float) -> str:
+def _written(times: int, decimals: int, sign: str, after: str, value: float) -> str:
     if math.isnan(value):
         return "-"
-    text = f"{times * value:,.{decimals}f}"
-    return (text if text.strip("-0.,") else text.removeprefix("-")) + after  # no minus before a zero
+    text = f"{times * value:{sign},.{decimals}f}"
+    return (text if text.strip("+-0.,") else text.lstrip("+-")) + after  # no sign before a zero
 
 
 def decimals_of(estimate: OnlineEstimate) -> int:

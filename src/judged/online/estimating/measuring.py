@@ -157,7 +157,7 @@ def online_metrics(
     told, refused = tellable(wanted, log, unit)
     with log.engine.scratch():
         soon_ms = round(settings.reformulation_gap * 1000)
-        followed = begin_next_queries(log.serp, within_ms=soon_ms) if _hang_on_the_next_query(told) else None
+        followed = begin_next_queries(log.serp, within_ms=soon_ms) if hang_on_the_next_query(told) else None
         slices = None if by is None else slice_pages(log, by, objects=objects)
         facts = _Facts(log, settings, followed, slices)
         asked = _prepared(facts, told, _Interval(unit, level, resampling), progress or _silent)
@@ -200,21 +200,25 @@ def _prepared(facts: _Facts, told: Sequence[OnlineMetric], interval: _Interval, 
     clicks = click_facts(log)
     progress("pages", 0.2)
     cut = slices.table if slices is not None else None
-    successes = sorted(
-        {float(one.parameters["t"] or 0) for one in metrics if is_of_sessions(one) and "t" in one.parameters}
-    )
-    columns = _of_pages(metrics)
+    successes, columns = successes_of(metrics), facts_of_pages(metrics)
     pages = page_facts(log, clicks, columns, facts.settings, successes=successes, followed=facts.followed, slices=cut)
-    most, counts = _most_pages(log, interval.unit), _counts(log)
+    most, counts = most_pages(log, interval.unit), _counts(log)
     progress("users", 0.6)
-    return _Asked(log, metrics, clicks, pages, most, counts, tuple(successes), slices is not None, interval)
+    return _Asked(log, metrics, clicks, pages, most, counts, successes, slices is not None, interval)
 
 
-def _hang_on_the_next_query(metrics: Sequence[OnlineMetric]) -> bool:
-    return need_the_next_query(_of_pages(metrics))
+def hang_on_the_next_query(metrics: Sequence[OnlineMetric]) -> bool:
+    """Tell whether some of the metrics ask what was asked next."""
+    return need_the_next_query(facts_of_pages(metrics))
 
 
-def _of_pages(metrics: Sequence[OnlineMetric]) -> list[str]:
+def successes_of(metrics: Sequence[OnlineMetric]) -> tuple[float, ...]:
+    """Give the seconds of dwell that make a success for metrics of sessions."""
+    given = {float(one.parameters["t"] or 0) for one in metrics if is_of_sessions(one) and "t" in one.parameters}
+    return tuple(sorted(given))
+
+
+def facts_of_pages(metrics: Sequence[OnlineMetric]) -> list[str]:
     """Name the facts of pages that metrics are made of."""
     ratios_of = {True: set[str](), False: {"page"}}
     for one in metrics:
@@ -315,7 +319,8 @@ def _sizes(sums: UnitSums, asked: _Asked) -> list[OnlineEstimate]:
     return ratios(sums, [pages], asked.interval.level) if asked.sliced else []
 
 
-def _most_pages(log: InteractionLog, unit: str) -> int:
+def most_pages(log: InteractionLog, unit: str) -> int:
+    """Count the pages of the unit that has most."""
     counts = f"SELECT count(*) AS pages FROM {log.serp} GROUP BY {identifier(unit)}"
     return int(log.engine.rows(f"SELECT max(pages) AS most FROM ({counts})")[0]["most"] or 0)
 

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from judged.online.engine import identifier, literal
 from judged.online.estimates import OnlineEstimate
 from judged.online.estimating.sums import UnitSums, column_of, scale_of
 from judged.online.metrics.metric import OnlineMetric
 from judged.stats.ratio import ratio_errors, ratio_intervals
+from judged.stats.ratio_difference import RatioSums
 
 if TYPE_CHECKING:
     from judged._types import Floats
@@ -69,6 +71,44 @@ def _product(sums: UnitSums, *facts: tuple[str, str]) -> str:
     few = sums.packing is not None and all(name in sums.packing.flags for name, _ in facts)
     product = " * ".join(fact if few else f"CAST({fact} AS HUGEINT)" for _, fact in facts)
     return f"CAST({product} AS HUGEINT)" if few else product
+
+
+def ratio_sums(found: Sequence[dict[str, Any]], metric: OnlineMetric) -> dict[str | None, RatioSums]:
+    """Give the sums of one metric by slice, in its unit, out of `moments`."""
+    made = _parts(found, metric)
+    order = ("units", "n", "d", "nn", "dd", "nd")
+    return {row["slice"]: RatioSums(*(float(made[part][at]) for part in order)) for at, row in enumerate(found)}
+
+
+def shared_products(
+    sums: UnitSums, metrics: Sequence[OnlineMetric], unit: str, first: str, second: str
+) -> dict[OnlineMetric, tuple[float, float, float, float]]:
+    """Add over the units that two slices share the products of a metric's sums: nn, nd, dn, dd of `correlation`."""
+    pairs = list(dict.fromkeys(map(_pair, metrics)))
+    names = list(dict.fromkeys(name for pair in pairs for name in pair))
+    facts = ", ".join(f"{sums.column(name)} AS f{at}" for at, name in enumerate(names))
+    of = {name: f"f{at}" for at, name in enumerate(names)}
+    products = [(x, y) for n, d in pairs for x in (n, d) for y in (n, d)]
+    added = ", ".join(
+        f"CAST(sum(CAST(a.{of[x]} AS HUGEINT) * b.{of[y]}) AS VARCHAR) AS m{at}" for at, (x, y) in enumerate(products)
+    )
+    sides = (
+        f"(SELECT {identifier(unit)} AS unit, {facts} FROM {sums.table} WHERE slice = {literal(name)})"
+        for name in (first, second)
+    )
+    a, b = sides
+    row = sums.table.engine.rows(f"SELECT {added} FROM {a} AS a JOIN {b} AS b ON a.unit = b.unit")[0]
+    found = dict(zip(products, (int(value or 0) for value in row.values()), strict=True))
+    made: dict[OnlineMetric, tuple[float, float, float, float]] = {}
+    for metric in metrics:
+        (n, d), scale = _pair(metric), scale_of(metric)
+        made[metric] = (found[n, n] / scale**2, found[n, d] / scale, found[d, n] / scale, float(found[d, d]))
+    return made
+
+
+def interval_kind(metric: OnlineMetric) -> dict[str, bool]:
+    """Say how the interval of a metric's ratio is made, as `judged.stats.ratio.ratio_interval` asks."""
+    return {"share": metric.unit in _BOUNDED, "counted": metric.unit in _COUNTS}
 
 
 def _pair(metric: OnlineMetric) -> tuple[str, str]:

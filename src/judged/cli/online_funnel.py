@@ -1,0 +1,34 @@
+"""`judged online funnel`: how far searches come."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from judged.cli.formats import answer_options
+from judged.cli.logs import interval, log_options, once, opened
+
+if TYPE_CHECKING:
+    from judged.cli.formats import Give
+
+
+@click.command("funnel", short_help="From search to click, cart and purchase, by slice.")
+@click.argument("paths", nargs=-1, required=True, metavar="LOG...")
+@click.option(
+    "--row", type=click.Choice(["session", "page"]), default="session", show_default=True, help="What is followed."
+)
+@click.option("--by", multiple=True, callback=once, metavar="SLICE", help="Slice by this: device, variant, ...")
+@interval
+@log_options
+@answer_options()
+def command(
+    paths: tuple[str, ...], give: Give, row: Any, by: str | None, unit: Any, level: float, **reading: Any
+) -> None:
+    """Follow the searches of LOG to a click, to the cart and to a purchase, as far as the log holds these."""
+    from judged.online.funnel import funnel
+
+    give.keep(*paths, reading["mapping"])
+    with opened(paths, **reading) as log:
+        found = funnel(log, row=row, by=by, unit=unit, level=level)
+    give(found)

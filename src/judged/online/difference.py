@@ -1,0 +1,342 @@
+"""What differs between two slices, or two periods, of a log: metrics side by side, each difference tested."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from judged.answer import P_VALUE, TEXT, Answer, Column, Sentences, Show, Table, counted
+from judged.errors import InputError
+from judged.online.arguments import need_log, need_numbers, need_texts
+from judged.online.estimating.measuring import Unit, facts_of_pages, hang_on_the_next_query, most_pages, successes_of
+from judged.online.estimating.moments import interval_kind, moments, ratio_sums, ratios, shared_products
+from judged.online.estimating.sums import UnitSums, is_of_sessions, page_sums, session_sums
+from judged.online.estimating.withheld import taken_as_users, tellable
+from judged.online.facts.clicks import click_facts
+from judged.online.facts.next_query import begin_next_queries
+from judged.online.facts.pages import PageFacts, page_facts
+from judged.online.facts.sessions import of_pages
+from judged.online.facts.settings import FactSettings
+from judged.online.findings import are_of_nobody, doubts
+from judged.online.metrics.metric import OnlineMetric
+from judged.online.metrics.registry import online_metric, online_metrics_named
+from judged.online.numbers import decimals_of, in_unit, percent, values
+from judged.online.periods import AFTER, BEFORE, periods
+from judged.online.slicing import slice_pages
+from judged.online.trouble import unfit
+from judged.spelling import one_of
+from judged.stats.correction import CORRECTIONS, adjust
+from judged.stats.ratio_difference import RatioDifference, correlation, ratio_difference
+
+if TYPE_CHECKING:
+    from judged.answer import Block
+    from judged.notes import Note
+    from judged.online.engine import Relation
+    from judged.online.estimates import OnlineEstimate
+    from judged.online.log import InteractionLog
+
+HEADLINES = (
+    ("Conversion", "SessionSuccess"),
+    ("SatisfiedPageCTR", "PageCTR"),
+    ("ZeroResultQueries", "ZeroResults"),
+    ("Reformulation",),
+    ("Abandonment",),
+    ("FirstClickRR",),
+    ("RevenuePerSearch",),
+    ("QueriesPerSession",),
+)
+"""The numbers that matter, the first of each that a log can tell."""
+
+_FIVE = 5
+
+
+@dataclass(frozen=True)
+class MetricDifference:
+    """One metric on two slices.
+
+    Parameters
+    ----------
+    metric
+        The metric.
+    baseline, other
+        Its estimates.
+    difference
+        The other less the baseline, with the interval and p-value that fit one another.
+    p
+        The p-value adjusted for how many differences were tested; NaN where there is none.
+    """
+
+    metric: OnlineMetric
+    baseline: OnlineEstimate
+    other: OnlineEstimate
+    difference: RatioDifference
+    p: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LogDifference(Answer):
+    """Metrics of slices of one log beside those of a baseline, each difference tested.
+
+    Parameters
+    ----------
+    log
+        The log's name.
+    by
+        What the log was sliced by; None: time.
+    baseline
+        The slice that the others are compared with.
+    found
+        The differences, by slice, then metric.
+    refused
+        Metrics that cannot be compared, with the reason.
+    unit, level, correction
+        As asked for.
+    policies
+        What was chosen, name to value.
+    notes
+        Why the log should not be trusted as it is.
+    """
+
+    kind: ClassVar[str] = "log-difference"
+
+    log: str
+    by: str | None
+    baseline: str
+    found: tuple[MetricDifference, ...]
+    refused: tuple[tuple[OnlineMetric, str], ...]
+    unit: str
+    level: float
+    correction: str
+    policies: tuple[tuple[str, str], ...]
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """What is compared."""
+        return f"What differs from {self.baseline}: {self.log}"
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Give one table, and what it rests on."""
+        found = self.found
+        estimates = [one.other for one in found]
+        table = Table(
+            "differences",
+            (
+                Column("metric", [str(one.metric) for one in found], TEXT),
+                Column("slice", [one.slice for one in estimates], TEXT),
+                values([one.baseline for one in found], "baseline", self.baseline),
+                values(estimates, "value", "value"),
+                *difference_columns([(one.other, one.difference) for one in found]),
+                Column("p", [one.p for one in found], P_VALUE, "p"),
+                Column("units", [one.other.units for one in found], only="data"),
+            ),
+            labels=2,
+            note=f"{percent(self.level)} intervals over {self.unit}s, of the difference too;"
+            f" p adjusted by {self.correction} for {counted(len(found), 'difference')}",
+        )
+        said = [f"{name}: {value}" for name, value in self.policies]
+        said += [f"not compared, {metric}: {why}" for metric, why in self.refused]
+        return (table, *([Sentences(tuple(said), "rules", "How this was made", folded=True)] if said else []))
+
+    def facts(self) -> Mapping[str, Any]:
+        """Give what was asked for."""
+        names = ("log", "by", "baseline", "unit", "level", "correction")
+        refused = {str(metric): why for metric, why in self.refused}
+        return {name: getattr(self, name) for name in names} | {"policies": dict(self.policies), "refused": refused}
+
+
+def in_metric(estimate: OnlineEstimate) -> Show:
+    """Write differences of a metric with a sign, and as many decimals as its estimate deserves."""
+    return in_unit(estimate.metric.unit, decimals_of(estimate), "+")
+
+
+def difference_columns(
+    rows: Sequence[tuple[OnlineEstimate, RatioDifference]], name: str = "difference", title: str | None = None
+) -> tuple[Column, ...]:
+    """Lay out differences in the units of their metrics, with signs."""
+    each = [in_metric(estimate) for estimate, _ in rows]
+    made = [difference for _, difference in rows]
+    return (Column(name, [one.value for one in made], each[0] if each else P_VALUE, title,
+                   ci=[(one.low, one.high) for one in made], each=each),)  # fmt: skip
+
+
+def difference(
+    log: InteractionLog,
+    metrics: Iterable[str | OnlineMetric] | str | OnlineMetric | None = None,
+    *,
+    by: str | None = None,
+    baseline: str | None = None,
+    since: str | None = None,
+    objects: Any = None,
+    unit: Unit = "user",
+    level: float = 0.95,
+    correction: str = "holm",
+    settings: FactSettings | None = None,
+) -> LogDifference:
+    """Compare slices of a log with a baseline, or what came later with what was before: each difference is tested.
+
+    A user may be on both sides, as in two weeks of one shop: how alike the two sides of a user are counts in the
+    interval. Slices of their own making are not an experiment: users who chose a device differ in more than that.
+
+    Parameters
+    ----------
+    log
+        The log.
+    metrics
+        Ratios such as ``PageCTR``; None: the five first of `HEADLINES` that the log can tell.
+    by
+        What to slice by (see `judged.online.slicing.slice_pages`); None: by time, before and since.
+    baseline
+        The slice that the others are compared with; None: the first one, and of two periods the earlier.
+    since
+        When the later period begins; None: see `judged.online.periods.periods`.
+    objects
+        When results were made, to slice by ``freshness``.
+    unit
+        What intervals are made over.
+    level
+        Of the intervals.
+    correction
+        For how many differences are tested, a name in `judged.stats.correction.CORRECTIONS`.
+    settings
+        What counts as belonging together.
+
+    Raises
+    ------
+    MeasureError
+        If there is no metric of that name.
+    InputError
+        If there is no such slice, nothing to compare it with, or an option makes no sense.
+    """
+    need_log(log)
+    need_texts(by=by, baseline=baseline, since=since, unit=unit)
+    need_numbers(level=level)
+    one_of("correction", correction, CORRECTIONS)
+    if by is not None and since is not None:
+        raise InputError("slices and periods are two comparisons", fix="give by, or since")
+    settings = settings or FactSettings()
+    told, refused = comparable(metrics, log, unit)
+    names: tuple[str, ...] = (BEFORE, AFTER)
+    with log.engine.scratch():
+        if by is None:
+            span = periods(log, since)
+            slices, said = span.slices(log), (("periods", str(span)),)
+        else:
+            cut = slice_pages(log, by, objects=objects)
+            slices, names, said = cut.table, cut.values, ((("slices", cut.note),) if cut.note else ())
+        if len(names) < 2:
+            raise InputError(f"{by} has one value: nothing to compare it with", fix="slice by another", path=log.name)
+        first = names[0] if baseline is None else one_of("slice", baseline, names)
+        found = compared(log, told, slices, names, first, unit, level, settings)
+    adjusted = adjust([one.difference.p for one in found], correction).tolist()
+    return LogDifference(
+        log=log.name,
+        by=by,
+        baseline=first,
+        found=tuple(
+            MetricDifference(one.metric, one.baseline, one.other, one.difference, p)
+            for one, p in zip(found, adjusted, strict=True)
+        ),
+        refused=tuple(refused.items()),
+        unit="session" if are_of_nobody(log.findings) else unit,
+        level=level,
+        correction=correction,
+        policies=(*said, *log.policies, *settings.policies(), *taken_as_users(log)),
+        notes=unfit(log.name, doubts(log.accounts, log.findings)),
+    )
+
+
+def headlines(log: InteractionLog, unit: Unit = "user") -> tuple[OnlineMetric, ...]:
+    """Give the five first of `HEADLINES` that a log can tell."""
+    told = {str(one) for one in tellable([online_metric(name) for group in HEADLINES for name in group], log, unit)[0]}
+    firsts = (next((name for name in group if name in told), None) for group in HEADLINES)
+    return tuple(online_metric(name) for name in firsts if name is not None)[:_FIVE]
+
+
+def comparable(
+    metrics: Any, log: InteractionLog, unit: Unit
+) -> tuple[tuple[OnlineMetric, ...], dict[OnlineMetric, str]]:
+    """Part the metrics that can be compared, for None the headlines, from those that cannot, with the reason."""
+    if metrics is None:
+        return headlines(log, unit), {}
+    names = [metrics] if isinstance(metrics, (str, OnlineMetric)) else metrics
+    told, refused = tellable(online_metrics_named(names), log, unit)
+    not_ratios = {one: "it is no ratio of two sums" for one in told if one.kind != "ratio"}
+    return tuple(one for one in told if one not in not_ratios), dict(refused) | not_ratios
+
+
+def compared(
+    log: InteractionLog,
+    metrics: Sequence[OnlineMetric],
+    slices: Relation,
+    names: Sequence[str],
+    baseline: str,
+    unit: Unit,
+    level: float,
+    settings: FactSettings,
+) -> list[MetricDifference]:
+    """Compare each slice with the baseline, by slice, then metric; p-values as they are."""
+    parts = _sums(log, metrics, slices, unit, settings)
+    found = [one for sums, of in parts for one in _differences(sums, of, unit, baseline, names, level)]
+    order = {(name, metric): at for at, (name, metric) in enumerate((n, m) for n in names for m in metrics)}
+    return sorted(found, key=lambda one: order[one.other.slice or "", one.metric])
+
+
+def _sums(
+    log: InteractionLog, metrics: Sequence[OnlineMetric], slices: Relation, unit: Unit, settings: FactSettings
+) -> list[tuple[UnitSums, list[OnlineMetric]]]:
+    """Add facts by unit and slice: of pages, and of sessions."""
+    pages = sliced_pages(log, metrics, slices, settings)
+    of_sessions = [one for one in metrics if is_of_sessions(one)]
+    of_page = [one for one in metrics if one not in of_sessions]
+    made: list[tuple[UnitSums, list[OnlineMetric]]] = []
+    if of_page:
+        columns = sorted({name for one in of_page for name in one.columns()})
+        made.append((page_sums(pages, columns, unit, sliced=True, most=most_pages(log, unit)), of_page))
+    if of_sessions:
+        facts = pages.select(of_pages({name for one in of_sessions for name in one.columns()}))
+        made.append((session_sums(facts, of_sessions, successes_of(metrics), unit, sliced=True), of_sessions))
+    return made
+
+
+def sliced_pages(
+    log: InteractionLog, metrics: Sequence[OnlineMetric], slices: Relation, settings: FactSettings
+) -> PageFacts:
+    """Make the facts of pages that metrics need, by slice."""
+    followed = None
+    if hang_on_the_next_query(metrics):
+        followed = begin_next_queries(log.serp, within_ms=round(settings.reformulation_gap * 1000))
+    return page_facts(
+        log,
+        click_facts(log),
+        facts_of_pages(metrics),
+        settings,
+        successes=successes_of(metrics),
+        followed=followed,
+        slices=slices,
+    )
+
+
+def _differences(
+    sums: UnitSums, metrics: Sequence[OnlineMetric], unit: Unit, baseline: str, names: Sequence[str], level: float
+) -> list[MetricDifference]:
+    """Compare every slice with the baseline."""
+    found = moments(sums, metrics)
+    estimates = {(one.slice, str(one.metric)): one for one in ratios(sums, metrics, level)}
+    of = {metric: ratio_sums(found, metric) for metric in metrics}
+    made: list[MetricDifference] = []
+    for name in names:
+        if name == baseline:
+            continue
+        products = shared_products(sums, metrics, unit, baseline, name)
+        for metric in metrics:
+            first, second = of[metric].get(baseline), of[metric].get(name)
+            if first is None or second is None:
+                continue
+            rho = correlation(first, second, *products[metric]) if first.d and second.d else 0.0
+            kinds = interval_kind(metric)
+            between = ratio_difference(first, second, level, rho=rho, **kinds)
+            before, other = estimates[baseline, str(metric)], estimates[name, str(metric)]
+            made.append(MetricDifference(metric, before, other, between, between.p))
+    return made

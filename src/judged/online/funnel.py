@@ -1,0 +1,245 @@
+"""The funnel of a log: how many searches come to a click, to the cart, to a purchase, and where they stop."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+
+from judged.answer import TEXT, Answer, Chart, Column, Sentences, Table
+from judged.errors import InputError
+from judged.online.arguments import need_log, need_numbers, need_texts
+from judged.online.engine import identifier
+from judged.online.estimating.measuring import Unit
+from judged.online.estimating.moments import ratios
+from judged.online.estimating.sums import UnitSums
+from judged.online.estimating.withheld import taken_as_users
+from judged.online.facts.clicks import click_facts
+from judged.online.facts.pages import page_facts
+from judged.online.facts.settings import FactSettings
+from judged.online.findings import are_of_nobody, doubts
+from judged.online.metrics.metric import OnlineMetric
+from judged.online.metrics.registry import online_metric
+from judged.online.numbers import UNITS, percent, values
+from judged.online.slicing import slice_pages
+from judged.online.trouble import unfit
+
+if TYPE_CHECKING:
+    from judged.answer import Block
+    from judged.notes import Note
+    from judged.online.estimates import OnlineEstimate
+    from judged.online.log import InteractionLog
+
+Row: TypeAlias = Literal["page", "session"]
+
+_STEPS = {"search": "", "click": "clicks", "cart": "carts", "purchase": "purchases"}
+"""The steps, and what a log must hold for each."""
+
+_REACHED = {"search": "1", "click": "clicked", "cart": "cart", "purchase": "purchased"}
+
+
+@dataclass(frozen=True)
+class FunnelStep:
+    """One step of one slice.
+
+    Parameters
+    ----------
+    step
+        ``search``, ``click``, ``cart`` or ``purchase``.
+    slice
+        The slice; None: all rows.
+    reached
+        How many rows came to it, or to a later step.
+    of_all, of_last
+        Those as shares of all rows, and of those that came to the step before it.
+    """
+
+    step: str
+    slice: str | None
+    reached: int
+    of_all: OnlineEstimate
+    of_last: OnlineEstimate
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Funnel(Answer):
+    """How far searches come.
+
+    Parameters
+    ----------
+    log
+        The log's name.
+    row
+        What is followed: ``session`` or ``page``.
+    by
+        What it is sliced by; None: nothing.
+    steps
+        By slice, all rows first, then step.
+    missing
+        Steps of which the log holds nothing.
+    unit, level
+        What intervals are made over, and how wide they are.
+    policies
+        What was chosen, name to value.
+    notes
+        Why the log should not be trusted as it is.
+    """
+
+    kind: ClassVar[str] = "funnel"
+
+    log: str
+    row: Row
+    by: str | None
+    steps: tuple[FunnelStep, ...]
+    missing: tuple[str, ...]
+    unit: str
+    level: float
+    policies: tuple[tuple[str, str], ...]
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """What is followed."""
+        return f"From {self.row} to {self.steps[-1].step}: {self.log}"
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Where most is lost."""
+        own = [step for step in self.steps if step.slice is None]
+        lost = [(before.reached - step.reached, before, step) for before, step in itertools.pairwise(own)]
+        if not lost:
+            return ()
+        most, before, step = max(lost, key=lambda one: one[0])
+        where = f" Most are lost between {before.step} and {step.step}: {most:,}." if len(lost) > 1 else ""
+        return (f"Of {own[0].reached:,} {self.row}s, {own[-1].reached:,} came to a {own[-1].step}.{where}",)
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Give the steps, and the picture."""
+        steps = self.steps
+        table = Table(
+            "funnel",
+            (
+                *([Column("slice", [one.slice or "all" for one in steps], TEXT, self.by)] if self.by else []),
+                Column("step", [one.step for one in steps], TEXT),
+                Column("reached", [one.reached for one in steps], UNITS, f"{self.row}s"),
+                values([None if one.step == "search" else one.of_all for one in steps], "of_all", "of all"),
+                values(
+                    [None if one.step == "search" else one.of_last for one in steps], "of_last", "of the step before"
+                ),
+            ),
+            labels=2 if self.by else 1,
+            note=f"a {self.row} that came to a later step counts in the earlier ones too; {percent(self.level)}"
+            f" intervals over {self.unit}s",
+        )
+        chart = Chart(
+            "funnel",
+            self.title,
+            table,
+            " ".join(self.sentences),
+            kind="dots" if self.by else "bars",
+            x="of_all" if self.by else "reached",
+            y="step",
+            colour="slice" if self.by else "",
+            from_zero=True,
+        )
+        missing = f"The log holds no {' and no '.join(self.missing)}." if self.missing else ""
+        return (Sentences((*self.sentences, *([missing] if missing else []))), table, chart)
+
+    def facts(self) -> Mapping[str, Any]:
+        """Give what was asked for."""
+        names = ("log", "row", "by", "missing", "unit", "level")
+        return {name: getattr(self, name) for name in names} | {"policies": dict(self.policies)}
+
+
+def funnel(
+    log: InteractionLog,
+    *,
+    row: Row = "session",
+    by: str | None = None,
+    objects: Any = None,
+    unit: Unit = "user",
+    level: float = 0.95,
+    settings: FactSettings | None = None,
+) -> Funnel:
+    """Follow searches to a click, to the cart, and to a purchase.
+
+    Parameters
+    ----------
+    log
+        The log.
+    row
+        What is followed: a ``session``, or a result ``page``. Carts and purchases belong to the page that they name, or
+        to the last one of the session.
+    by
+        What to slice by: see `judged.online.slicing.slice_pages`. A session is in each slice in which it has a page.
+    objects
+        When results were made, to slice by ``freshness``.
+    unit
+        What intervals are made over.
+    level
+        Of the intervals.
+    settings
+        What counts as belonging together.
+
+    Raises
+    ------
+    InputError
+        If the log holds no step behind the search, there is no such slice, or an option makes no sense.
+    """
+    need_log(log)
+    need_texts(by=by, row=row, unit=unit)
+    need_numbers(level=level)
+    if row not in {"page", "session"} or unit not in {"user", "session"}:
+        raise InputError(f"row {row!r} and unit {unit!r}", fix="follow a page or a session, over user or session")
+    settings = settings or FactSettings()
+    names = [name for name, need in _STEPS.items() if not need or need in log.has]
+    missing = tuple(need for need in _STEPS.values() if need and need not in log.has)
+    if len(names) < 2:
+        raise InputError("the log holds nothing behind the search", fix="log clicks, carts or purchases", path=log.name)
+    with log.engine.scratch():
+        cut = slice_pages(log, by, objects=objects) if by is not None else None
+        pages = page_facts(
+            log, click_facts(log), ["clicked", "cart", "purchased"], settings, slices=cut.table if cut else None
+        )
+        reached = [f"({pages.columns[_REACHED[name]] if name != 'search' else 1})" for name in names]
+        later = {name: f"greatest({', '.join(reached[at:])}, 0)" for at, name in enumerate(names)}
+        parts = [_steps(pages.joined, names, later, row, unit, level, sliced=False)]
+        if cut is not None:
+            parts.append(_steps(pages.joined, names, later, row, unit, level, sliced=True))
+    order = {name: at for at, name in enumerate((None, *(cut.values if cut else ())))}
+    steps = sorted((one for part in parts for one in part), key=lambda one: order[one.slice])
+    notes = unfit(log.name, doubts(log.accounts, log.findings))
+    policies = (*((("slices", cut.note),) if cut and cut.note else ()), *log.policies, *taken_as_users(log))
+    over = "session" if are_of_nobody(log.findings) else unit
+    return Funnel(log.name, row, by, tuple(steps), missing, over, level, policies, notes)
+
+
+def _steps(
+    joined: Any, names: list[str], later: Mapping[str, str], row: Row, unit: Unit, level: float, *, sliced: bool
+) -> list[FunnelStep]:
+    """Count rows by step, and estimate shares over units."""
+    slice_key = ["slice"] if sliced else []
+    rows = ", ".join(["serp" if row == "page" else "session", *slice_key])
+    flags = ", ".join(f"max({sql}) AS {name}" for name, sql in later.items())
+    sums = ", ".join(f"CAST(sum({name}) AS BIGINT) AS {name}" for name in names)
+    keys = ", ".join([identifier(unit), *slice_key])
+    unit_of = f"min({identifier(unit)}) AS {identifier(unit)}, " if unit != row else ""
+    kept = joined.engine.keep(
+        f"SELECT {keys}, {sums} FROM (SELECT {rows}, {unit_of}{flags} FROM {joined} GROUP BY {rows}) GROUP BY {keys}",
+        "funnel",
+    )
+    metrics = [_share(name, before) for at, name in enumerate(names) for before in {names[0], names[max(at - 1, 0)]}]
+    found = ratios(UnitSums(kept, sliced), metrics, level)
+    of = {(one.slice, one.metric.numerator, one.metric.denominator): one for one in found}
+    return [
+        FunnelStep(name, part, round(of_all.numerator), of_all, of[part, name, names[max(at - 1, 0)]])
+        for part in dict.fromkeys(one.slice for one in found)
+        for at, name in enumerate(names)
+        for of_all in [of[part, name, names[0]]]
+    ]
+
+
+def _share(step: str, before: str) -> OnlineMetric:
+    """Give the share of what came to one step that came to another."""
+    return replace(online_metric("PageCTR"), name=f"{step} of {before}", numerator=step, denominator=before)
