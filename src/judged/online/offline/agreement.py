@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
-from judged.data.compute import pc
 from judged.data.qrels import Qrels
 from judged.errors import InputError
 from judged.online.arguments import names_of, need_log
 from judged.online.offline.agreement_answer import AgreementRow, PreferenceAgreement, Repeated
 from judged.online.offline.clusters import UNKNOWN, Estimate, by_unit, influenced, ratio_estimate, refuse_level
-from judged.online.offline.joined import joined_pages, lists_of, of_pages, places
+from judged.online.offline.joined import joined_pages
 from judged.online.offline.pages import rests_on
 from judged.online.offline.preferences import DEFAULT_RULES, RULES, click_preferences
 
@@ -23,8 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from judged._types import Bools, Floats, Ints
+    from judged.online.engine import Relation
     from judged.online.log import InteractionLog
-    from judged.online.offline.joined import Joined, PageLists, Unit, Which
+    from judged.online.offline.joined import Joined, Unit, Which
 
 _ORDERED = ("last-above", "earlier")
 
@@ -33,7 +33,7 @@ _ORDERED = ("last-above", "earlier")
 class _Preferences:
     """Preferences of pages with a judged topic, one entry each: (P,)."""
 
-    rule: Ints
+    rule: Any  # texts
     page: Ints
     unit: Ints
     better_rank: Ints
@@ -42,6 +42,9 @@ class _Preferences:
     worse: Floats
     pair: Ints  # the same for the same two results of one topic
     forward: Bools  # which of the two is the better one
+
+
+_Fetched: TypeAlias = tuple[_Preferences, "Floats"]
 
 
 def preference_agreement(
@@ -95,14 +98,12 @@ def preference_agreement(
     table = click_preferences(log, rules=names, depth=depth)
     joined = joined_pages(log, judgments, topics, by=by, unit=unit, which=pages)
     with log.engine.scratch():
-        found = _fetched(of_pages(table, joined.serp).to_arrow(), joined, judgments, names)
-    lists = lists_of(log, joined.serp)
-    grades = _grades(lists, joined, judgments, depth)
+        found, grades = _fetched(log, table, joined, judgments, depth)
     everywhere = np.ones(len(grades), dtype=np.bool_)
     parts = [(None, everywhere), *((value, joined.slices == at) for at, value in enumerate(joined.values))]
     rows = [
-        _row((name, value), found, (found.rule == code) & own[found.page], _of_pages(grades, own), joined, level)
-        for code, name in enumerate(names)
+        _row((name, value), found, (found.rule == name) & own[found.page], _of_pages(grades, own), joined, level)
+        for name in names
         for value, own in parts
     ]
     return PreferenceAgreement(
@@ -124,39 +125,29 @@ def _refuse_order(log: InteractionLog, rule: str) -> None:
                          fix="take the rules above, previous and next")  # fmt: skip
 
 
-def _fetched(table: Any, joined: Joined, qrels: Qrels, rules: Sequence[str]) -> _Preferences:
-    """Fetch preferences, sorted, and look up both grades."""
-    page = places(joined.serp, _ints(table["serp"]))
-    rule = _ints(pc.index_in(table["rule"], value_set=pa.array(rules, pa.string())))
-    order = np.lexsort((_ints(table["worse_rank"]), _ints(table["better_rank"]), rule, page))
-    page, rule, table = page[order], rule[order], table.take(pa.array(order))
-    topic = joined.topic[page]
-    sides = {name: table[name].combine_chunks().cast(pa.string()) for name in ("better", "worse")}
-    docs = pa.concat_arrays([_whole(one) for one in sides.values()]).dictionary_encode()
-    codes = docs.indices.to_numpy(zero_copy_only=False).astype(np.int64).reshape(2, -1)
-    low, high = codes.min(axis=0), codes.max(axis=0)
-    _, two = np.unique(low * (len(docs.dictionary) + 1) + high, return_inverse=True)
-    _, pair = np.unique(topic * (len(two) + 1) + two.ravel(), return_inverse=True)
-    better, worse = (_looked_up(topic, _whole(one), qrels) for one in sides.values())
-    return _Preferences(
-        rule, page, joined.unit[page], _ints(table["better_rank"]), _ints(table["worse_rank"]), better, worse,
-        pair.ravel(), codes[0] == low,
-    )  # fmt: skip
-
-
-def _looked_up(topic: Ints, docs: Any, qrels: Qrels) -> Floats:
-    at = qrels.index.rows_of(topic, docs)
-    return np.where(at >= 0, qrels.index.grade[np.maximum(at, 0)], np.nan)
-
-
-def _grades(lists: PageLists, joined: Joined, qrels: Qrels, depth: int) -> Floats:
-    """Give the grade at each rank of each page, (N, depth); NaN where nothing, or nothing judged, stands."""
-    page = lists.page
-    grades = _looked_up(joined.topic[page], lists.doc, qrels)
-    kept = lists.rank <= depth
-    made = np.full((len(joined.serp), depth), np.nan)
-    made[page[kept], lists.rank[kept] - 1] = grades[kept]
-    return made
+def _fetched(log: InteractionLog, preferences: Relation, joined: Joined, qrels: Qrels, depth: int) -> _Fetched:
+    """Fetch preferences with both grades, and the grade at each rank of each page, (N, depth): NaN where none is."""
+    index, register = qrels.index, log.engine.register
+    pages = {"serp": joined.serp, "page": np.arange(len(joined.serp)), "topic": joined.topic}
+    labels = {"topic": index.topic, "doc": index.docs.take(pa.array(index.doc)), "grade": index.grade}
+    page, label = register(pa.table(pages)), register(pa.table(labels))
+    found = log.engine.arrow(f"""
+        SELECT m.rule, p.page, m.better_rank, m.worse_rank, b.grade AS better, w.grade AS worse,
+            dense_rank() OVER (ORDER BY p.topic, least(m.better, m.worse), greatest(m.better, m.worse)) AS pair,
+            m.better < m.worse AS forward
+        FROM {preferences} AS m JOIN {page} AS p ON p.serp = m.serp
+        LEFT JOIN {label} AS b ON b.topic = p.topic AND b.doc = m.better
+        LEFT JOIN {label} AS w ON w.topic = p.topic AND w.doc = m.worse
+        ORDER BY p.page, m.better_rank, m.worse_rank""")
+    stood = log.engine.arrow(f"""
+        SELECT p.page, s.rank, g.grade
+        FROM (SELECT serp, object_id, min(rank) AS rank FROM {log.shown} GROUP BY serp, object_id) AS s
+        JOIN {page} AS p ON p.serp = s.serp JOIN {label} AS g ON g.topic = p.topic AND g.doc = s.object_id
+        WHERE s.rank <= {depth}""")
+    columns = {name: found[name].to_numpy() for name in found.column_names}
+    grades = np.full((len(joined.serp), depth), np.nan)
+    grades[stood["page"].to_numpy(), stood["rank"].to_numpy() - 1] = stood["grade"].to_numpy()
+    return _Preferences(unit=joined.unit[columns["page"]], **columns), grades
 
 
 def _of_pages(grades: Floats, own: Bools) -> Floats:
@@ -250,11 +241,3 @@ def _repeated(found: _Preferences) -> Repeated:
     agree = float((one * (one - 1) / 2 + other * (other - 1) / 2).sum())
     every = float(((one + other) * (one + other - 1) / 2).sum()) - conflicts
     return Repeated(int(((one + other) > 1).sum()), int(every), int(agree))
-
-
-def _ints(column: Any) -> Ints:
-    return np.asarray(column.to_numpy(), dtype=np.int64)
-
-
-def _whole(column: Any) -> Any:
-    return column if isinstance(column, pa.Array) else pa.concat_arrays(column.chunks)
