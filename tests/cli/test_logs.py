@@ -269,9 +269,9 @@ def test_threads_reach_the_database(run: Callable[..., Ended], monkeypatch: pyte
         return inside(paths, **options)
 
     monkeypatch.setattr("judged.online.opening.read_log", kept)
-    assert run("logs", "check", "clean.ndjson", "--threads", "1", "--memory", "500MB").code == 0
+    assert run("logs", "check", "clean.ndjson", "--threads", "1", "--memory", "600MB").code == 0
     assert run("logs", "check", "clean.ndjson", "--threads", "0").code == 2
-    assert asked == [(1, "500MB")]
+    assert asked == [(1, "600MB")]
 
 
 def test_forms(run: Callable[..., Ended], tmp_path: Path) -> None:

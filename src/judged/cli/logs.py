@@ -80,7 +80,11 @@ def log_options(function: Callable[..., None]) -> Callable[..., None]:
             type=click.Choice(["0", "1"]),
             help="What the log calls the first position.  [default: found for each application]",
         ),
-        click.option("--memory", metavar="SIZE", help="The most that the database may take, such as 4GB."),
+        click.option(
+            "--memory",
+            metavar="SIZE",
+            help="The most that the process may take, such as 1GB.  [default: 2.5GB, or an eighth of the machine's]",
+        ),
         click.option("--threads", type=click.IntRange(1), metavar="N", help="At most so many.  [default: all cores]"),
     )
     for option in reversed(options):

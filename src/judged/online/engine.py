@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import tempfile
@@ -23,8 +24,11 @@ if TYPE_CHECKING:
     from judged._types import Table
 
 _FOLDERS = "judged-log-"
-_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT])i?B\s*", re.IGNORECASE)
-_LEAST = 64e6
+_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT])(i?)B\s*", re.IGNORECASE)
+_BESIDE = 400e6  # bytes: what Python, Arrow, and what is fetched for them take beside the database
+_LEAST = _BESIDE + 200e6
+_USUAL = 2.5e9
+_THREAD = 250e6  # what one more thread is worth
 
 
 def duckdb_library() -> Any:
@@ -106,9 +110,10 @@ class Engine:
     Parameters
     ----------
     memory
-        The most that DuckDB may take, such as ``4GB``; None: four fifths of the machine's.
+        The most that the process may take, such as ``1GB``, of which the database gets all but 400 MB. None: 2.5 GB,
+        or an eighth of the machine's where that is more.
     threads
-        At most so many; None: as many as there are cores.
+        At most so many; None: as many as there are cores, and with `memory` no more than one for each 250 MB.
 
     Raises
     ------
@@ -119,14 +124,15 @@ class Engine:
 
     Examples
     --------
-    >>> Engine(memory="200MB").rows("SELECT 1 AS n")
-    [{'n': 1}]
+    >>> Engine(memory="1GB").rows("SELECT current_setting('memory_limit') AS n")
+    [{'n': '572.2 MiB'}]
     """
 
     def __init__(self, *, memory: str | None = None, threads: int | None = None) -> None:
         options: dict[str, Any] = {}
-        if memory is not None:
-            options["memory_limit"] = _checked(memory)
+        most = None if memory is None else _checked(memory)
+        if most is not None:
+            threads = threads or max(1, min(os.cpu_count() or 1, int((most - _BESIDE) / _THREAD)))
         if threads is not None:
             options["threads"] = threads
         library = duckdb_library()
@@ -135,6 +141,9 @@ class Engine:
         options["temp_directory"] = str(self.folder / "spill")
         self.con: duckdb.DuckDBPyConnection = library.connect(str(self.folder / "log.duckdb"), config=options)
         self.con.execute("SET preserve_insertion_order = false; SET TimeZone = 'UTC'")
+        its_own = _bytes(self.con.execute("SELECT current_setting('memory_limit')").fetchall()[0][0])
+        most = max(_USUAL, its_own / 0.8 / 8) if most is None else most  # its own limit is 80 % of the machine's memory
+        self.con.execute(f"SET memory_limit = '{int(min(most - _BESIDE, its_own))}B'")
         self._made = 0
         self._given_up: list[Callable[[], object]] = []
 
@@ -219,18 +228,24 @@ def listed(texts: Iterable[str]) -> str:
     return f"({', '.join(map(literal, texts)) or 'NULL'})"
 
 
-def _checked(memory: str) -> str:
-    """Give a size back, if it is one that the database can work in.
+def _checked(memory: str) -> float:
+    """Read a size that the process can work in, in bytes."""
+    most = _bytes(memory)
+    if most < _LEAST:
+        raise InputError(f"{memory} is too little memory to work in", fix=f"give {_LEAST / 1e6:.0f}MB or more")
+    return most
 
-    >>> _checked("1.5GiB")
-    '1.5GiB'
+
+def _bytes(size: str) -> float:
+    """Read a size in bytes.
+
+    >>> _bytes("1.5GB"), _bytes("1 KiB")
+    (1500000000.0, 1024.0)
     """
-    found = _SIZE.fullmatch(memory)
+    found = _SIZE.fullmatch(size)
     if not found:
-        raise InputError(f"{memory!r} is no size of memory", fix="write a number and MB or GB, such as 4GB")
-    if float(found[1]) * 1000 ** (" KMGT".index(found[2].upper())) < _LEAST:
-        raise InputError(f"{memory} is too little memory to work in", fix="give 200MB or more")
-    return memory
+        raise InputError(f"{size!r} is no size of memory", fix="write a number and MB or GB, such as 4GB")
+    return float(found[1]) * (1024 if found[3] else 1000) ** (" KMGT".index(found[2].upper()))
 
 
 @contextmanager

@@ -63,7 +63,7 @@ def read_log(
     name
         What to call it. None: the name of its first file.
     memory, threads
-        The most that the database may take, such as ``4GB``, and how many threads. None: as it sees fit.
+        The most that the process may take, such as ``1GB``, and how many threads: see `judged.online.engine.Engine`.
     progress
         Called with what is being done and the share of it that is done, None where that is not known.
 

@@ -13,7 +13,7 @@ from judged.online.reading.raw import RAW_EVENT, RAW_QUERY
 
 @cache
 def shared_engine():
-    return Engine(memory="500MB", threads=2)
+    return Engine(memory="900MB", threads=2)
 
 
 def rows(table, *, full=False):

@@ -177,7 +177,7 @@ def written_csv(folder: Path, *, nested: bool, delimiter: str = ",") -> Path:
 @cache
 def engine() -> Engine:
     """Give one database for all tests: every table that is read has a name of its own."""
-    return Engine(memory="500MB", threads=1)
+    return Engine(memory="900MB", threads=1)
 
 
 def read(*paths: Path, **options: Any) -> RawLog:
