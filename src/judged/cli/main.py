@@ -43,7 +43,7 @@ class _Commands(click.Group):
     SECTIONS = (
         ("Scores", ("evaluate", "explain", "curve", "measures", "advise")),
         ("Comparison", ("compare", "power", "agree")),
-        ("Diagnosis", ("slices", "matrix", "stages", "disagree", "needs", "diff", "review", "tradeoff")),
+        ("Diagnosis", ("slices", "matrix", "stages", "disagree", "needs", "diff", "review", "tradeoff", "traces")),
         ("Release", ("gate", "report")),
         ("Online", ("online", "logs")),
         ("Workbench", ("serve",)),

@@ -1,0 +1,137 @@
+"""`judged traces`: at which stage of a pipeline something was lost, and why a document stands where it stands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from judged.cli import inputs
+from judged.cli.formats import answer_options
+from judged.cli.slice_options import SliceOptions, slice_options
+from judged.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from judged.cli.formats import Give
+    from judged.traces import Traces
+
+_STAGES = (
+    "A run as a stage, in the order of the pipeline: NAME=RUN, or NAME<PARENT,PARENT=RUN where it does not follow the"
+    " one before it. Takes the place of TRACES."
+)
+
+
+@click.group("traces", short_help="At which stage it was lost, and why a document stands where it stands.")
+def command() -> None:
+    """Follow queries through the stages of a pipeline, against judgments.
+
+    TRACES are JSON lines, one a stage (docs/traces.md); or name runs by stage: --stage bm25=bm25.run --stage
+    rerank=final.run.
+    """
+
+
+def _traced(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the traces, as files or as runs by stage."""
+    stage = click.option("--stage", "stages", multiple=True, metavar="NAME=RUN", help=_STAGES)
+    return click.argument("paths", nargs=-1, metavar="[TRACES]...")(stage(function))
+
+
+@command.command("check", short_help="Say which stages TRACES have, and what could not be read.")
+@_traced
+@answer_options()
+def check(paths: tuple[str, ...], stages: tuple[str, ...], give: Give) -> None:
+    """Say which stages TRACES have, how many queries went through each, and what could not be read."""
+    from judged.traces import check_traces
+
+    give(check_traces(_read(paths, stages, give)))
+
+
+@command.command("funnel", short_help="What each stage lost of a measure, exactly.")
+@click.argument("qrels")
+@_traced
+@click.option("-m", "--measure", default="nDCG@10", show_default=True, metavar="NAME", help="What is lost of.")
+@click.option("--final", metavar="STAGE", help="The stage whose list is scored.  [default: what was shown]")
+@click.option("--corpus", metavar="FILE", help="Ids of all documents, one a line: what is not there cannot be found.")
+@click.option("--level", type=float, default=0.95, show_default=True, help="Of the intervals.")
+@click.option("--per-topic", is_flag=True, help="Show every topic, largest loss first.")
+@click.option("--lost", is_flag=True, help="Show the relevant documents that were lost, and where.")
+@slice_options
+@answer_options()
+def funnel(
+    qrels: str,
+    paths: tuple[str, ...],
+    stages: tuple[str, ...],
+    corpus: str | None,
+    per_topic: bool,
+    lost: bool,
+    asked: SliceOptions,
+    give: Give,
+    **options: Any,
+) -> None:
+    """Split what each topic lost of a measure into the stages of its pipeline: the parts add up to the loss."""
+    from judged.data.qrels import Qrels
+    from judged.traces import funnel as made
+
+    traces = _read(paths, stages, give, qrels, corpus, *asked.paths)
+    known = Path(corpus).read_text(encoding="utf-8").split() if corpus is not None else None
+    judgments, slicing = asked.applied(Qrels.read(qrels), traces.run(traces.final.name))
+    found = made(judgments, traces, corpus=known, slicing=slicing, **options)
+    shown = {"topics": per_topic, "documents": lost}
+    give(
+        found, unfold=[name for name, on in shown.items() if on], table=next((n for n, on in shown.items() if on), None)
+    )
+
+
+@command.command("why", short_help="The way of a document through the stages; a topic walked back.")
+@_traced
+@click.option("-t", "--topic", required=True, metavar="ID", help="The topic.")
+@click.option("--doc", "documents", multiple=True, metavar="ID", help="A document; two are compared by their features.")
+@click.option("--qrels", metavar="QRELS", help="For grades, and the relevant documents that people did not see.")
+@answer_options()
+def why(
+    paths: tuple[str, ...],
+    stages: tuple[str, ...],
+    topic: str,
+    documents: tuple[str, ...],
+    qrels: str | None,
+    give: Give,
+) -> None:
+    """Say of documents of a topic where they came from, where they stood, and where they were cut and by how much."""
+    from judged.traces import why as made
+
+    give(made(_read(paths, stages, give, qrels), topic, documents or None, qrels=qrels))
+
+
+@command.command("runs", short_help="Write every stage as a run.")
+@_traced
+@click.option("--to", "folder", required=True, type=click.Path(path_type=Path), metavar="FOLDER", help="Where to.")
+def runs(paths: tuple[str, ...], stages: tuple[str, ...], folder: Path) -> None:
+    """Write what each stage of TRACES passed on into a FOLDER: ordinary runs, for every other command."""
+    from judged.data.write import write_run
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for run in _read(paths, stages).runs():
+        write_run(run, folder / f"{run.name}.run")
+        click.echo(folder / f"{run.name}.run")
+
+
+def _read(paths: tuple[str, ...], stages: tuple[str, ...], give: Give | None = None, *others: str | None) -> Traces:
+    """Read files of traces, or runs as stages."""
+    from judged.traces import read_traces, traces_of_runs
+
+    if bool(paths) == bool(stages):
+        raise InputError("traces are files, or runs by stage", fix="name TRACES, or give --stage NAME=RUN")
+    named, parents = dict[str, Any](), dict[str, tuple[str, ...]]()
+    for one in stages:
+        head, equals, path = one.partition("=")
+        name, follows, given = head.partition("<")
+        if not equals or not name or not path:
+            raise InputError(f"--stage {one!r} names no run", fix="write NAME=RUN, such as bm25=bm25.run")
+        named[name] = inputs.runs_at([path], None)
+        parents |= {name: tuple(filter(None, given.split(",")))} if follows else {}
+    if give is not None:
+        give.keep(*paths, *(one.partition("=")[2] for one in stages), *others)
+    return traces_of_runs(named, parents=parents) if stages else read_traces(paths)

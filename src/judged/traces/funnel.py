@@ -1,0 +1,413 @@
+"""The funnel: what each stage held of what is relevant, what it lost, and what that cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from judged._types import ReadOnly
+from judged.answer import CHANGE, COUNT, NUMBER, SHARE, TEXT, Answer, Chart, Column, Sentences, Table, number
+from judged.data.qrels import Qrels
+from judged.data.run import Run
+from judged.diagnosis.changes import Mean, mean_of
+from judged.diagnosis.stages.trace import POSITIVE, best_order, check_measure, one_measure
+from judged.errors import InputError, MeasureError
+from judged.evaluation.conditions import narrowed
+from judged.evaluation.provenance import provenance_of_lists
+from judged.judging import judge
+from judged.slicing.slice_tests import everywhere
+from judged.slicing.topic_slices import slicing_given
+from judged.stats.interval import IntervalMethod, mean_intervals
+
+if TYPE_CHECKING:
+    from judged._types import Bools, Floats, Ints
+    from judged.answer import Block
+    from judged.evaluation.provenance import Provenance
+    from judged.judging import Judged
+    from judged.measures.base import Measure
+    from judged.notes import Note
+    from judged.slicing.topic_slices import Slicing
+    from judged.traces.traces import Stage, Traces
+
+CORPUS, ORDER = "corpus", "order"
+"""The part of the loss by what the corpus does not hold, and that by the order of the last list."""
+
+
+@dataclass(frozen=True, eq=False)
+class StageLoss(ReadOnly):
+    """One stage against the judgments, topic by topic.
+
+    Parameters
+    ----------
+    stage
+        The stage.
+    score
+        (T,): the measure of its list.
+    attainable
+        (T,): the measure of the best order of its documents.
+    given
+        (T,): the measure of the best order of all that it was given; of a first stage, of all that is judged.
+    held
+        (T,): relevant documents that it passed on.
+    kept
+        (T,): those of them that it was given; of a first stage all.
+    offered
+        (T,): relevant documents that it was given; of a first stage all that are relevant.
+    latency_ms
+        The median of its latencies; NaN where none is recorded.
+    """
+
+    stage: Stage
+    score: Floats
+    attainable: Floats
+    given: Floats
+    held: Ints
+    kept: Ints
+    offered: Ints
+    latency_ms: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TraceFunnel(Answer):
+    """What each stage of a pipeline lost of a measure: parts that add up to the loss of every topic.
+
+    Attributes
+    ----------
+    traces : Traces
+        What was traced.
+    measure : Measure
+        What is lost of.
+    query_ids : tuple of T str
+        The topics.
+    best, score : (T,) float64
+        The measure of the best order of all judged documents, and of the list that people saw.
+    parts : dict of (T,) float64
+        By step, what was lost there: together ``best - score``. ``corpus`` is what the corpus does not hold,
+        ``order`` the order of the last list.
+    losses : tuple of StageLoss
+        Each stage, those of branches apart.
+    relevant : (T,) int64
+        Relevant documents that are known.
+    lost : tuple of (str, str, str, float)
+        Topic, document, the step at which the last stage that could still pass it on lost it, and its grade.
+    """
+
+    kind: ClassVar[str] = "trace-funnel"
+
+    traces: Traces
+    measure: Measure
+    query_ids: tuple[str, ...]
+    best: Floats
+    score: Floats
+    parts: Mapping[str, Floats]
+    losses: tuple[StageLoss, ...]
+    relevant: Ints
+    lost: tuple[tuple[str, str, str, float], ...]
+    level: float
+    provenance: Provenance = field(repr=False)
+    slicing: Slicing | None = field(default=None, repr=False)
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """What is lost where."""
+        return f"{self.traces.name}: where {self.measure} is lost"
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """How much is lost, and where most of it."""
+        score, best = mean_of(self.score), mean_of(self.best)
+        parts = {name: mean_of(part) for name, part in self.parts.items()}
+        if best - score <= 0 or not parts:
+            return (f"{self.measure} is {score:.4f}, and no order of the judged documents is better.",)
+        worst = max(parts, key=lambda name: parts[name])
+        of = f"{parts[worst]:.4f} of {best - score:.4f}"
+        attained = f"{self.measure} is {score:.4f} where {best:.4f} is attainable"
+        return (f"{attained}; most of it is lost {_where(worst)}: {of}.",)
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Give the stages, the parts of the loss, by slice too, every topic, and the documents lost."""
+        return (
+            Sentences(self.sentences),
+            self.stages_table(),
+            *self._parts(),
+            self.topics_table(),
+            self.documents_table(),
+        )
+
+    def facts(self) -> Mapping[str, Any]:
+        """Give what was traced."""
+        stages = [vars(loss.stage) for loss in self.losses]
+        return {"traces": self.traces.name, "measure": self.measure, "pipeline": stages, "level": self.level}
+
+    def stages_table(self) -> Table:
+        """Lay out one row a stage: what it held of what is relevant, what it scores, what it could."""
+        losses = self.losses
+        relevant = max(int(self.relevant.sum()), 1)
+        return Table(
+            "stages",
+            (
+                Column("stage", [one.stage.name for one in losses], TEXT),
+                Column("kind", [one.stage.kind for one in losses], TEXT),
+                Column("parents", [", ".join(one.stage.parents) for one in losses], TEXT, "given by", only="data"),
+                Column("held", [int(one.held.sum()) for one in losses], COUNT, "relevant held"),
+                Column("recall", [int(one.held.sum()) / relevant for one in losses], SHARE, "of all"),
+                Column("kept", [_share(one.kept, one.offered) for one in losses], SHARE, "of those given"),
+                Column("lost", [int((one.offered - one.kept).sum()) for one in losses], COUNT, "lost here"),
+                Column("score", [mean_of(one.score) for one in losses], NUMBER, str(self.measure)),
+                Column("attainable", [mean_of(one.attainable) for one in losses], NUMBER, "best order"),
+                Column("headroom", [mean_of(one.attainable - one.score) for one in losses], NUMBER, "headroom"),
+                Column(
+                    "part", [mean_of(one.given - one.attainable) for one in losses], CHANGE, "own part", only="data"
+                ),
+                Column("latency_ms", [one.latency_ms for one in losses], number(1), "median ms"),
+            ),
+            "Stages",
+            note=f"{len(self.query_ids)} topics; headroom: what the best order of its documents would gain",
+        )
+
+    def _parts(self) -> tuple[Block, ...]:
+        rows = [
+            (where.name, name, mean, mean.value)
+            for where in everywhere(len(self.score), self.slicing)
+            for name, mean in self._means(where.mask, small=where.small).items()
+        ]
+        sliced = self.slicing is not None
+        table = Table(
+            "parts",
+            (
+                Column("slice", [row[0] for row in rows], TEXT, only="" if sliced else "data"),
+                Column("part", [row[1] for row in rows], TEXT, "lost"),
+                Column("value", [row[3] for row in rows], NUMBER, str(self.measure), ci=[row[2].ci for row in rows]),
+            ),
+            "Parts of the loss",
+            note=f"they add up to best - score on every topic; {100 * self.level:g}% intervals over topics",
+            labels=2 if sliced else 1,
+        )
+        every = [at for at, row in enumerate(rows) if row[0] == rows[0][0]]
+        chart = Chart(
+            "losses", f"Where {self.measure} is lost", table.take(every), self.sentences[0], kind="bars", y="part"
+        )
+        return (table, chart)
+
+    def _means(self, mask: Bools, *, small: bool = False) -> dict[str, Mean]:
+        names, values = list(self.parts), np.stack([part[mask] for part in self.parts.values()])
+        low, high = self.measure.properties.bounds
+        method = IntervalMethod("none") if small else IntervalMethod(level=self.level)
+        limits = mean_intervals(values, method, [(low - high, high - low)] * len(names)).tolist()
+        return {
+            _where(name): Mean(mean_of(part), *ends) for name, part, ends in zip(names, values, limits, strict=True)
+        }
+
+    def topics_table(self) -> Table:
+        """Lay out one row a topic, the largest loss first."""
+        columns = (
+            Column("query_id", self.query_ids, TEXT, "topic"),
+            Column("score", self.score.tolist(), NUMBER, str(self.measure)),
+            Column("best", self.best.tolist(), NUMBER),
+            *(Column(f"lost_{name}", part.tolist(), NUMBER, _where(name)) for name, part in self.parts.items()),
+        )
+        order = np.argsort(np.nan_to_num(self.score - self.best), kind="stable")
+        return Table("topics", columns, "Topics", folded=True).take(order.tolist())
+
+    def documents_table(self) -> Table:
+        """Lay out the relevant documents that were lost, and where."""
+        columns = (
+            Column("query_id", [topic for topic, _, _, _ in self.lost], TEXT, "topic"),
+            Column("doc_id", [doc for _, doc, _, _ in self.lost], TEXT, "document"),
+            Column("lost", [_where(step) for _, _, step, _ in self.lost], TEXT),
+            Column("grade", [grade for _, _, _, grade in self.lost], number(0)),
+        )
+        return Table("documents", columns, "Relevant documents that were lost", labels=3, folded=True)
+
+
+def _where(step: str) -> str:
+    """Name a part for people."""
+    return {CORPUS: "not in the corpus", ORDER: "by the order"}.get(step, f"at {step}")
+
+
+def _share(kept: Ints, offered: Ints) -> float:
+    return float(kept.sum() / offered.sum()) if offered.sum() else math.nan
+
+
+def funnel(
+    qrels: Any,
+    traces: Traces,
+    measure: str | Measure = "nDCG@10",
+    *,
+    final: str | None = None,
+    corpus: Iterable[str] | None = None,
+    slicing: Any = None,
+    attributes: Any = None,
+    where: str | None = None,
+    level: float = 0.95,
+) -> TraceFunnel:
+    """Split what each topic lost into the stages of its pipeline.
+
+    With U(S) the measure of the best order of the documents S, and S the documents that all branches still hold behind
+    a step, a step's part is U before it less U behind it; the first U is that of all judged documents, and the last
+    part is U of the last list less its score. The parts of a topic add up to ``best - score``. A part is negative
+    where a step adds documents. Stages that are equally far from the query are one step; what each of them lost stands
+    beside.
+
+    Parameters
+    ----------
+    qrels
+        As `judged.evaluate` takes them.
+    traces
+        What was traced.
+    measure
+        One whose best order is that of falling grades, and which does not fall when documents are added: nDCG, DCG, AP,
+        RR, R, RBP, ERR, P.
+    final
+        The stage whose list is scored; None: see `Traces.final`.
+    corpus
+        Ids of all documents that there are: relevant ones outside are told apart from those that were not found.
+    slicing
+        Slices of topics, by which parts are shown too.
+    attributes, where
+        Which topics count, as for `judged.evaluate`.
+    level
+        Of the intervals.
+
+    Raises
+    ------
+    InputError
+        If something cannot be read, or no traced query is judged.
+    MeasureError
+        If the best order is not known for the measure.
+
+    Examples
+    --------
+    >>> from judged.traces import traces_of_runs
+    >>> made = traces_of_runs({"bm25": {"q": ["x", "a", "b"]}, "rerank": {"q": ["x", "a"]}})
+    >>> found = funnel({"q": {"a": 1, "b": 1, "c": 1}}, made, "R@2")
+    >>> {name: part.round(4).tolist() for name, part in found.parts.items()}
+    {'bm25': [0.0], 'rerank': [0.3333], 'order': [0.0]}
+    >>> found.lost
+    (('q', 'b', 'rerank', 1.0), ('q', 'c', 'bm25', 1.0))
+    """
+    chosen = one_measure(measure)
+    check_measure(chosen)
+    if chosen.properties.judged_better_first and not getattr(chosen, "judged_only", False):
+        problem = f"{chosen} hangs on which documents are judged as not relevant"
+        raise MeasureError(f"{problem}: its loss cannot be split into stages. Fix: take one such as nDCG@10, AP, R@100")
+    judgments, lacking = narrowed(Qrels.of(qrels), where, attributes)
+    last = traces.stage(final) if final is not None else traces.final
+    path = _ancestors(traces, last)
+    lists = {stage.name: judge(judgments, traces.run(stage.name)) for stage in path}
+    shown = lists[last.name]
+    if not any(one.present.any() for one in lists.values()):
+        problem = "no traced query is judged"
+        raise InputError(problem, fix="check that ids of queries are those of the qrels", path=traces.name)
+    best = before = chosen(shown.ideal)
+    sets = list(_sets(traces, path, judgments, lists))
+    if corpus is not None:
+        sets.insert(0, (CORPUS, judge(judgments, _inside(judgments, corpus))))
+    parts: dict[str, Floats] = {}
+    for name, documents in sets:
+        after = chosen(best_order(documents))
+        parts[name], before = before - after, after
+    score = chosen(shown)
+    parts[ORDER] = before - score
+    rel = float(getattr(chosen, "rel", POSITIVE))
+    losses = tuple(_stage_loss(traces, stage, lists, judgments, chosen, best, rel) for stage in path)
+    provenance = provenance_of_lists(list(lists.values()), [chosen])
+    return TraceFunnel(
+        traces=traces,
+        measure=chosen,
+        query_ids=shown.query_ids,
+        best=best,
+        score=score,
+        parts=parts,
+        losses=losses,
+        relevant=shown.num_relevant(rel).astype(np.int64),
+        lost=tuple(_lost(shown, sets, rel)),
+        level=level,
+        provenance=provenance,
+        slicing=None if slicing is None else slicing_given(slicing).over(shown.query_ids),
+        notes=(*traces.notes, *lacking, *provenance.notes),
+    )
+
+
+def _ancestors(traces: Traces, last: Stage) -> tuple[Stage, ...]:
+    """Give the stages whose documents may come to the last one, and that one, those nearer to the query first."""
+    wanted = {last.name}
+    for stage in reversed(traces.stages):
+        wanted |= set(stage.parents) if stage.name in wanted else set()
+    return tuple(stage for stage in traces.stages if stage.name in wanted)
+
+
+def _sets(
+    traces: Traces, path: Sequence[Stage], judgments: Qrels, lists: Mapping[str, Judged]
+) -> Iterator[tuple[str, Judged]]:
+    """Give, behind each step, the documents that all branches still hold; a step is named after its stages."""
+    for step in range(1, path[-1].step + 1):
+        here = [stage.name for stage in path if stage.step == step]
+        passed = {stage.name for stage in path if stage.step <= step}
+        needed = {parent for stage in path if stage.step > step for parent in stage.parents}
+        held = [stage.name for stage in path if stage.name in passed & (needed | {path[-1].name})]
+        alone = len(held) == 1
+        yield " + ".join(here), lists[held[0]] if alone else judge(judgments, traces.union(held))
+
+
+def _inside(judgments: Qrels, corpus: Iterable[str]) -> Run:
+    """Give the judged documents that the corpus holds as a run."""
+    known = set(corpus)
+    table = judgments.table
+    pairs = zip(table["query_id"].to_pylist(), table["doc_id"].to_pylist(), strict=True)
+    inside = list(dict.fromkeys(pair for pair in pairs if pair[1] in known))
+    columns = {"query_id": [query for query, _ in inside], "doc_id": [doc for _, doc in inside]}
+    return Run.of(pa.table({**columns, "score": [-float(at) for at in range(len(inside))]}), name=CORPUS)
+
+
+def _stage_loss(
+    traces: Traces,
+    stage: Stage,
+    lists: Mapping[str, Judged],
+    judgments: Qrels,
+    measure: Measure,
+    best: Floats,
+    rel: float,
+) -> StageLoss:
+    """Hold a stage against the judgments, and against what it was given."""
+    own = lists[stage.name]
+    relevant = own.num_relevant(rel).astype(np.int64)
+    held = own.sum(own.relevant(rel)).astype(np.int64)
+    took = [span.latency_ms for span in traces.spans if span.stage == stage.name and span.latency_ms is not None]
+    given, kept, offered = best, held, relevant
+    if stage.parents:
+        several = len(stage.parents) > 1
+        before = judge(judgments, traces.union(stage.parents)) if several else lists[stage.parents[0]]
+        given = measure(best_order(before))
+        offered = before.sum(before.relevant(rel)).astype(np.int64)
+        kept = own.sum(own.relevant(rel) & np.isin(own.row, before.row)).astype(np.int64)
+    return StageLoss(
+        stage=stage,
+        score=measure(own),
+        attainable=measure(best_order(own)),
+        given=given,
+        held=held,
+        kept=kept,
+        offered=offered,
+        latency_ms=median(took) if took else math.nan,
+    )
+
+
+def _lost(shown: Judged, sets: Sequence[tuple[str, Judged]], rel: float) -> Iterator[tuple[str, str, str, float]]:
+    """Give the relevant documents that the last set does not hold, with the step behind which none holds them."""
+    labels = np.flatnonzero(shown.relevant_labels(rel))
+    rows = shown.label_row[labels]
+    inside = np.stack([np.isin(rows, documents.row) for _, documents in sets])
+    names = shown.qrels.index.row_names
+    for at in np.flatnonzero(~inside[-1]).tolist():
+        held = np.flatnonzero(inside[:, at])
+        step = sets[int(held[-1]) + 1 if len(held) else 0][0]
+        label = labels[at]
+        yield shown.query_ids[shown.label_topic[label]], names[rows[at]], step, float(shown.label_grade[label])

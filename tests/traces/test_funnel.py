@@ -1,0 +1,175 @@
+"""The funnel: parts that add up, stages that are runs, and hand counts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import judged
+from judged.errors import InputError, MeasureError
+from judged.traces import Document, Span, Traces, funnel, read_traces, traces_of_runs, why, write_traces
+
+QRELS = {"q": {"a": 3, "b": 2, "c": 1, "d": 1, "x": 0}}
+
+
+def span(stage: str, kind: str, ids: str, parents: tuple[str, ...] = (), query: str = "q") -> Span:
+    listed = tuple(Document(doc, rank, 10.0 - rank) for rank, doc in enumerate(ids, 1))
+    return Span("t", query, stage, kind, parents, listed)  # type: ignore[arg-type]
+
+
+def branched() -> Traces:
+    """Two sources, their fusion, a reranker that cuts, what is shown: *d* is nowhere, *c* is cut by the reranker."""
+    return Traces((
+        span("sparse", "candidates", "xac"),
+        span("dense", "candidates", "yb"),
+        span("fuse", "fuse", "xaybc", ("sparse", "dense")),
+        span("rerank", "rerank", "xba", ("fuse",)),
+        span("shown", "shown", "xb", ("rerank",)),
+    ))  # fmt: skip
+
+
+def test_a_branched_pipeline_by_hand() -> None:
+    """R@5: four are relevant; the sources hold a, b, c; the reranker loses c, what is shown a."""
+    found = funnel(QRELS, branched(), "R@5")
+    assert {name: part.tolist() for name, part in found.parts.items()} == {
+        "sparse + dense": [0.25], "fuse": [0.0], "rerank": [0.25], "shown": [0.25], "order": [0.0]
+    }  # fmt: skip
+    assert found.lost == (
+        ("q", "a", "shown", 3.0), ("q", "c", "rerank", 1.0), ("q", "d", "sparse + dense", 1.0)
+    )  # fmt: skip
+    held = {loss.stage.name: (loss.held[0], loss.kept[0], loss.offered[0]) for loss in found.losses}
+    assert held == {"sparse": (2, 2, 4), "dense": (1, 1, 4), "fuse": (3, 3, 3), "rerank": (2, 2, 3), "shown": (1, 1, 2)}
+
+
+def test_what_the_corpus_does_not_hold_is_told_apart() -> None:
+    found = funnel(QRELS, branched(), "R@5", corpus="abcxy")
+    assert found.parts["corpus"].tolist() == [0.25]
+    assert found.parts["sparse + dense"].tolist() == [0.0]
+    assert ("q", "d", "corpus", 1.0) in found.lost
+
+
+def test_a_step_that_adds_documents_has_a_negative_part() -> None:
+    traces = Traces((span("first", "candidates", "x"), span("second", "rerank", "ab", ("first",))))
+    found = funnel(QRELS, traces, "R@5")
+    assert {name: part.tolist() for name, part in found.parts.items()} == {
+        "first": [1.0],
+        "second": [-0.5],
+        "order": [0.0],
+    }
+
+
+@st.composite
+def pipelines(draw: st.DrawFn) -> Traces:
+    """Stages that are given documents of any earlier ones, and pass any documents on."""
+    count = draw(st.integers(1, 5))
+    spans: list[Span] = []
+    for query in draw(st.lists(st.sampled_from("qrs"), min_size=1, unique=True)):
+        for at in range(count):
+            parents = draw(st.lists(st.sampled_from([f"s{one}" for one in range(at)]), unique=True)) if at else []
+            ids = "".join(draw(st.lists(st.sampled_from("abcdefxyz"), unique=True)))
+            spans.append(span(f"s{at}", "rerank", ids, tuple(parents), query))
+    return Traces((*spans, *(span(f"s{at}", "rerank", "a", (), "judged") for at in range(count))))
+
+
+ALL = {"q": {"a": 3, "b": 2, "c": 1, "d": 0}, "r": {"a": 1, "e": 1}, "s": {"x": 1, "f": 2}, "judged": {"a": 1}}
+
+
+@settings(max_examples=60, deadline=None)
+@given(pipelines(), st.sampled_from(["nDCG@3", "nDCG", "AP", "RR", "P@2", "R@3", "RBP(p=0.8)", "ERR(max=3)@3"]))
+def test_parts_add_up_to_the_loss(traces: Traces, measure: str) -> None:
+    found = funnel(ALL, traces, measure)
+    total = np.sum(list(found.parts.values()), axis=0)
+    assert total == pytest.approx(found.best - found.score, abs=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::judged.errors.JudgedWarning")
+@settings(max_examples=30, deadline=None)
+@given(pipelines())
+def test_a_stage_is_an_ordinary_run(traces: Traces) -> None:
+    found = funnel(ALL, traces, "nDCG@3")
+    for loss in found.losses:
+        scores = judged.evaluate(ALL, traces.run(loss.stage.name), "nDCG@3")
+        assert loss.score.tolist() == scores.values[0, 0].tolist()
+
+
+def test_measures_without_a_best_order_are_refused() -> None:
+    for measure in ("SetP", "Bpref", "infAP"):
+        with pytest.raises(MeasureError):
+            funnel(QRELS, branched(), measure)
+
+
+def test_two_stages_are_those_of_the_command_stages() -> None:
+    """Candidates cut at a depth and their ranking: the same parts as of `judged.stages`."""
+    candidates, final = {"q": ["x", "a", "c", "b"]}, {"q": ["c", "x", "a"]}
+    loss = judged.stages(QRELS, candidates, final, "nDCG@10", cutoff=3).trace
+    found = funnel(QRELS, traces_of_runs({"first": {"q": ["x", "a", "c"]}, "final": final}), "nDCG@10")
+    assert found.parts["first"] == pytest.approx(loss.parts[0], abs=1e-12)
+    assert found.parts["final"] + found.parts["order"] == pytest.approx(loss.parts[1], abs=1e-12)
+
+
+def test_written_and_read_again(tmp_path: Path) -> None:
+    traces = branched()
+    write_traces(traces, tmp_path / "traces.jsonl")
+    again = read_traces(tmp_path / "traces.jsonl")
+    assert again.spans == traces.spans
+    assert again.table().num_rows == 3 + 2 + 5 + 3 + 2
+
+
+def test_a_line_that_cannot_be_read_costs_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "traces.jsonl"
+    write_traces(branched(), path)
+    path.write_text(path.read_text() + '[1]\n{"stage": "s", "query_id": 1, "kind": "guess"}\n{"stage": "half", "que')
+    again = read_traces(path)
+    assert again.spans == branched().spans
+    assert [note.text.split(",")[0] for note in again.notes] == ["1 line left out"] * 3
+    assert f"{path}:6" in again.notes[0].text
+    (tmp_path / "none.jsonl").write_text("{}\n")
+    with pytest.raises(InputError, match="no stage of a trace"):
+        read_traces(tmp_path / "none.jsonl")
+
+
+def test_queries_traced_twice_count_once() -> None:
+    path_spans = [span("s", "candidates", "a"), Span("u", "q", "s", "candidates", (), (Document("b", 1),))]
+    from judged.traces.traces import one_trace_a_query
+
+    kept, notes = one_trace_a_query(path_spans)
+    assert [one.trace_id for one in kept] == ["u"]
+    assert [note.rule for note in notes] == ["repeated-queries"]
+
+
+def test_circles_and_two_kinds_are_refused() -> None:
+    with pytest.raises(InputError, match="comes of themselves"):
+        _ = Traces((span("a", "rerank", "x", ("b",)), span("b", "rerank", "x", ("a",)))).stages
+    with pytest.raises(InputError, match="is candidates in one trace and rerank in another"):
+        _ = Traces((span("a", "candidates", "x"), span("a", "rerank", "x"))).stages
+
+
+def test_why_a_document_is_not_shown() -> None:
+    found = why(branched(), "q", "c", qrels=QRELS)
+    way = {station.stage.name: station for station in found.ways["c"]}
+    assert (way["sparse"].document, way["dense"].document) == (Document("c", 3, 7.0), None)
+    assert way["fuse"].document == Document("c", 5, 5.0)
+    assert (way["rerank"].given, way["rerank"].document, way["rerank"].needed) == (True, None, 7.0)
+    assert (way["shown"].given, way["shown"].needed) == (False, None)
+    assert found.grades == {"c": 1.0}
+    with pytest.raises(InputError, match="no trace of topic"):
+        why(branched(), "nobody asked")
+
+
+def test_a_topic_is_walked_back_from_what_was_shown() -> None:
+    found = why(branched(), "q", qrels=QRELS)
+    assert list(found.ways) == ["x", "b", "a", "c", "d"]
+    assert all(station.document is None for station in found.ways["d"])
+
+
+def test_features_that_put_one_above_the_other() -> None:
+    listed = (Document("a", 1, 0.9, "", {"bm25": 7.0, "age": 2}), Document("b", 2, 0.5, "", {"bm25": 3.0, "age": 1}))
+    found = why(Traces((Span("t", "q", "ltr", "rerank", (), listed),)), "q", ["a", "b"])
+    assert found.table("features").records() == [
+        {"feature": "bm25", "first": 7.0, "second": 3.0, "difference": 4.0},
+        {"feature": "age", "first": 2.0, "second": 1.0, "difference": 1.0},
+    ]
