@@ -32,6 +32,10 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "diff": ("qrels.txt", "old.run", "new.run"),
     "review": ("qrels.txt", *_RUNS),
     "tradeoff": ("qrels.txt", *_RUNS, "--costs", "costs.csv"),
+    "traces check": ("traces.jsonl",),
+    "traces funnel": ("qrels.txt", "traces.jsonl"),
+    "traces why": ("traces.jsonl", "-t", "q1"),
+    "traces runs": ("--stage", "first=old.run", "--stage", "last=new.run", "--to", "stages"),
     "gate": ("qrels.txt", "old.run", "new.run"),
     "gate init": ("qrels.txt", "old.run", "-o", "-"),
     "report": ("qrels.txt", *_RUNS),
@@ -69,6 +73,12 @@ def write_files(folder: Path) -> None:
     (folder / "needs.csv").write_text("query_id,need\n" + "".join(f"q{q},n{q // 3}\n" for q in _TOPICS))
     (folder / "costs.csv").write_text("run,milliseconds\nold,3\nnew,4\nother,5\n")
     (folder / "gate.toml").write_text('[[check]]\nmeasure = "nDCG@5"\nmargin = 0.5\n')
+    stages = [{"query_id": f"q{q}", "stage": "bm25", "documents": [f"d{d}" for d in range(1, 9)]} for q in _TOPICS]
+    stages += [
+        one | {"stage": "shown", "kind": "shown", "parents": ["bm25"], "documents": one["documents"][::-2]}
+        for one in stages
+    ]
+    (folder / "traces.jsonl").write_text("".join(f"{json.dumps(stage)}\n" for stage in stages))
     (folder / "log.jsonl").write_text("".join(f"{json.dumps(record)}\n" for at in range(24) for record in _visit(at)))
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import judged
 import online_scores_made as made
-from judged import sample
+from judged import sample, traces
 from judged.comparison.collections import collections_of_scores
 from judged.diagnosis.stages.answer import Stages
 from judged.gates import Check, Guardrail
@@ -225,6 +225,18 @@ def query_lists() -> Answer:
 
 def how_far() -> Answer:
     return funnel(read_log(sample.LOG), by="device")
+
+
+def trace_funnel() -> Answer:
+    return traces.funnel(QRELS, traces.traces_of_runs({"old": RUNS["old"], "new": RUNS["new"]}), "nDCG@5")
+
+
+def trace_check() -> Answer:
+    return traces.check_traces(traces.traces_of_runs({"old": RUNS["old"], "new": RUNS["new"]}))
+
+
+def why() -> Answer:
+    return traces.why(traces.traces_of_runs({"old": RUNS["old"], "new": RUNS["new"]}), "q2", qrels=QRELS)
 
 
 def offline() -> Answer:

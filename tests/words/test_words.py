@@ -131,7 +131,7 @@ def test_errors_of_calls_name_what_was_called() -> None:
 
 def test_a_command_is_called_as_its_function() -> None:
     """What is not a function: the ways to look at things, the other tools, and the lists of names."""
-    apart = {"measures", "serve", "demo", "trec_eval", "online", "logs"}
+    apart = {"measures", "serve", "demo", "trec_eval", "online", "logs", "traces"}
     context = click.Context(app)
     names = {name.replace("-", "_") for name in app.list_commands(context)} - apart  # type: ignore[attr-defined]
     assert {name for name in names if not callable(getattr(judged, name, None))} == set()
