@@ -51,7 +51,7 @@ _COMMANDS = (
     "evaluate", "explain", "curve", "measures", "advise", "compare", "power", "agree", "slices", "matrix", "stages",
     "disagree", "needs", "diff", "review", "tradeoff", "gate", "report", "online", "online metrics",
     "online list", "online time", "online ranks", "online dwell", "online offline", "logs", "logs check",
-    "logs convert", "serve", "check", "leave-one-out", "demo",
+    "logs convert", "logs draft", "serve", "check", "leave-one-out", "demo",
 )  # fmt: skip
 
 _API = """\

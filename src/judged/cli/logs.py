@@ -199,3 +199,18 @@ def convert(paths: tuple[str, ...], folder: Path, **options: Any) -> None:
         with progress_line("writing"):
             files = store_log(log, folder)
     click.echo(f"{folder}: " + ", ".join(f"{one.name} {one.stat().st_size:,} bytes" for one in files))
+
+
+@command.command("draft", short_help="Write a first mapping of a log from its data.")
+@click.argument("path", metavar="FILE")
+@click.option("-o", "--out", type=click.Path(path_type=Path), metavar="MAPPING", help="Where to.  [default: print it]")
+def draft(path: str, out: Path | None) -> None:
+    """Write a first mapping of a log in FILE: TOML for --mapping, in which a person puts right what is in doubt.
+
+    Which column is what is told from names and values of the first 2,000 records; what cannot be told is a comment.
+    """
+    from judged.cli import inputs, output
+    from judged.online.reading.drafting import draft_mapping
+
+    inputs.keep_inputs(out, [path])
+    output.write(draft_mapping(path).rstrip("\n"), out)

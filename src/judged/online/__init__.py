@@ -22,6 +22,7 @@ from judged.online.scores import OnlineScores
 
 if TYPE_CHECKING:
     from judged.online.offline import against_qrels, click_preferences, preference_agreement
+    from judged.online.reading.drafting import draft_mapping
 
 __all__ = [
     "ONLINE_METRICS",
@@ -36,6 +37,7 @@ __all__ = [
     "check_log",
     "click_preferences",
     "difference",
+    "draft_mapping",
     "funnel",
     "online_metric",
     "online_metrics",
@@ -50,6 +52,10 @@ _OFFLINE = ("against_qrels", "click_preferences", "preference_agreement")  # wha
 
 
 def __getattr__(name: str) -> Any:
+    if name == "draft_mapping":
+        from judged.online.reading.drafting import draft_mapping
+
+        return draft_mapping
     if name not in _OFFLINE:
         raise AttributeError(f"module 'judged.online' has no attribute {name!r}")
     from judged.online import offline

@@ -331,7 +331,7 @@ def _pages(
         if not section.results and not section.clicks:
             pages += [(section, table, own) for table, own in given]
             continue
-        rows = f"({' UNION ALL '.join(f'SELECT * FROM {table}' for table, _ in given)})"
+        rows = f"({' UNION ALL BY NAME '.join(f'SELECT * FROM {table}' for table, _ in given)})"
         name = new_name("pages")
         made = clicked(section, rows) if section.clicks else grouped(section, rows, mapping.rank_base or 0)
         run(engine, f"CREATE TABLE {name} AS {made}")

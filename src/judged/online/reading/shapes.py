@@ -95,8 +95,8 @@ class Finder:
         found: list[Place] = []
         if names[0] in self._columns:
             found += self._walk(self._columns[names[0]], self._root.inner[names[0]], steps[1:])
-        elif "#record" in self._columns and not names[0].startswith("@") and path not in SPECIAL:
-            found.append(_within(self._columns["#record"], steps))
+        if not found and "#record" in self._columns and not names[0].startswith("@") and path not in SPECIAL:
+            found.append(_within(self._columns["#record"], steps))  # names that differ in case alone
         for cut in range(1, len(names) + 1) if self._flat else ():
             shorter = names[1:cut] if names[0] in self._left_out else ()
             for name in ("_".join(names[:cut]), "_".join(shorter)):
