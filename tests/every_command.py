@@ -51,6 +51,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "online offline": ("log.jsonl", "qrels.txt", "--topics", "queries.jsonl"),
     "logs check": ("log.jsonl",),
     "logs convert": ("log.jsonl", "--to", "converted"),
+    "logs draft": ("log.jsonl",),
     "serve": ("--port", "0"),
     "check": ("qrels.txt", "old.run"),
     "leave-one-out": ("qrels.txt", *_RUNS),

@@ -32,7 +32,9 @@ _OBJECTS = re.compile(r"(.*[_.])?click\w*\[\]", re.IGNORECASE)
 _WHO = ("query_id", "session_id", "user_id", "time")
 _PAGE = (*_WHO, "query", "language", "device", "latency", "n_total", "variant", "bot", "user_agent")
 _EVENT = (*_WHO, "object_id", "position", "dwell", "value", "propensity")
-_PER_PAGE = "each row is a page"
+_CLICK = 'action = { value = "click" }'
+_ATTRIBUTES = 12
+"""So many columns with few values are proposed as attributes."""
 
 
 def draft_mapping(path: str | Path) -> str:
@@ -117,34 +119,49 @@ class _Draft:
     def __init__(self, facts: Sequence[Facts], roles: dict[str, Facts]) -> None:
         self.facts, self.roles = facts, roles
         self.lines: list[str] = []
-        self.ranks: Facts | None = roles.get("position")
+        self.words = _words(roles["action"]) if "action" in roles else {}
+        self.inside = {one.path: one for one in facts if _OBJECTS.match(one.path)}
+        self.ranks: Facts | None = roles.get("ranks") or roles.get("position")
         self.by_index = False
 
     def base(self) -> list[str]:
         """Say what the first rank is called."""
         if self.by_index:
             return ["rank_base = 0  # positions are those in the lists"]
-        ranks = self.ranks
-        if ranks is None or not ranks.numbers:
-            return []
-        least = min(ranks.numbers)
-        doubt = [] if least in {0, 1} else [f"# DOUBT: no {ranks.path} is 0 or 1"]
-        return [*doubt, f"rank_base = {int(least > 0)}"]
+        least = min(self.ranks.numbers) if self.ranks and self.ranks.numbers else None
+        doubt = [f"# DOUBT: no {self.ranks.path} is 0 or 1"] if self.ranks and (least or 0) > 1 else []
+        return [] if least is None else [*doubt, f"rank_base = {int(least > 0)}"]
 
     def sections(self) -> None:
         """Choose what the rows are, and write it."""
-        roles, has = self.roles, self.roles.keys()
+        has, action = self.roles.keys(), self.roles.get("action")
         if "time" not in has:
             self.doubt("no column is a time that can be read: the rows are taken to be in order")
-        actions = self._actions() if "action" in has else {}
         if "hit_ids" in has:
-            self._lists(actions)
-        elif {"click", "object_id"} <= has and ("position" in has or roles["click"].distinct > 1):
-            self._results()
-        elif actions:
-            self._events(actions)
-        elif {"object_id", "query"} <= has:
-            self._clicks({})
+            where = {"where": {action.path: self.words["search"]}} if action and "search" in self.words else {}
+            if action and not where and len(self.roles["hit_ids"].by_row) < len(action.by_row):
+                where = {"where": {self.roles["hit_ids"].path: {"filled": True}}}
+            first = self._queries(where, ("hit_ids", "ranks"), rows=not action or "query_id" not in has)
+            self._clicks(first, action)
+        elif {"click", "object_id"} <= has:
+            if "position" not in has:
+                self.doubt("no column gives the ranks: only the clicks are read")
+            rows = {"rows": "results" if "position" in has else "clicks"}
+            first = self._queries(
+                rows, ("object_id", "position", "propensity") if "position" in has else (), rows=False
+            )
+            click = self.roles["click"]
+            yes = sorted({one for one in click.texts if one.lower() in {"1", "true", "yes", "1.0"}}) or ["1"]
+            self._section("events", {"where": {click.path: yes}}, _EVENT, first, _CLICK)
+        elif action and "search" in self.words:
+            first = self._queries({"where": {action.path: self.words["search"]}}, (), rows="query_id" not in has)
+            self.doubt("no list of results: which results were shown is not known")
+            self._actions(action, first)
+        elif "object_id" in has and (action or "query" in has):
+            self.doubt("no row says what was shown: pages without a click are not in the log, if all rows are clicks")
+            where = {"where": {action.path: self.words["click"]}} if action and "click" in self.words else {}
+            first = self._queries({"rows": "clicks", **where}, (), rows=False)
+            self._actions(action, first) if action else self._section("events", {}, _EVENT, first, _CLICK)
         else:
             self.doubt("nothing looks like results, clicks or actions: this is no mapping yet. Columns:")
             self.lines += [f"# {one.path}: {one.shown}" for one in self.facts]
@@ -154,18 +171,15 @@ class _Draft:
         self.lines.append(f"# DOUBT: {text}")
 
     def _section(self, head: str, keys: Mapping[str, Any], columns: Sequence[str], *first: str) -> None:
-        if keys:
-            self.lines += ["", f"[{head}]", *(f"{key} = {_toml(value)}" for key, value in keys.items())]
-        self.lines += ["", f"[{head}.columns]", *first]
+        self.lines += ["", f"[{head}]", *(f"{key} = {_toml(value)}" for key, value in keys.items())] if keys else []
+        self.lines += ["", f"[{head}.columns]", *filter(None, first)]
         given = {line.split(" = ")[0] for line in first}
         for role in columns:
             if role in self.roles and role not in given:
                 self._column(role, self.roles[role])
 
     def _column(self, role: str, facts: Facts, path: str = "") -> None:
-        value: dict[str, Any] = {"path": path or facts.path}
-        if facts.separator:
-            value["separator"] = facts.separator
+        value = {"path": path or facts.path} | ({"separator": facts.separator} if facts.separator else {})
         if role == "time" and facts.times != ("auto",):
             value["format"] = facts.times[0]
             if len(facts.times) > 1:
@@ -176,152 +190,93 @@ class _Draft:
                 self.doubt(f"the unit of {facts.path}")
         self.lines.append(f"{role} = {_toml(value if len(value) > 1 else value['path'])}  # {facts.shown}")
 
+    def _queries(self, keys: Mapping[str, Any], columns: Sequence[str], *, rows: bool) -> str:
+        """Write the section of pages, and give the line that ties events to them."""
+        first = self._page(rows=rows)
+        self._section("queries", keys, (*_PAGE, *columns), first)
+        used = [one.path for one in self.roles.values()]
+        single = [one for one in self.facts if one.path not in used and "[]" not in one.path and not one.is_list]
+        few = [one for one in single if 1 < one.distinct <= min(30, len(one.texts) / 2)]
+        few = sorted(few, key=lambda one: bool(one.numbers))[:_ATTRIBUTES]
+        self.lines += ["", "[queries.attributes]"] if few else []
+        self.lines += [
+            f"own_{re.sub(r'[^A-Za-z0-9]', '_', one.path)} = {_toml(one.path)}  # {one.shown}" for one in few
+        ]
+        return first
+
     def _page(self, *, rows: bool) -> str:
         """Say what ties a page together; where rows are pages, their own name may do."""
         named = self.roles.get("query_id")
         if named and (not rows or named.distinct == len(named.texts)):
             return ""
-        if rows:
-            if named:
-                self.doubt(f"{named.path} stands in several rows, so that it names no page")
-            return f'query_id = "#row"  # {_PER_PAGE}'
-        parts = [self.roles[role].path for role in ("session_id", "user_id", "query", "time") if role in self.roles]
-        if "session_id" in self.roles and "query" in self.roles:
-            parts = [self.roles["session_id"].path, self.roles["query"].path]
-        if not {"session_id", "user_id", "query"} & self.roles.keys():
-            self.doubt("no column tells which rows are one page: each is a page of its own")
-            return 'query_id = "#row"'
+        if named:
+            self.doubt(f"{named.path} stands in several rows, so that it names no page")
+        common = [self.roles[role].path for role in ("session_id", "user_id", "query", "time") if role in self.roles]
+        if rows or not {"session_id", "user_id", "query"} & self.roles.keys():
+            if not rows:
+                self.doubt("no column tells which rows are one page: each is a page of its own")
+            return 'query_id = "#row"  # each row is a page'
         self.doubt("no column names the page: rows are put together by what they have in common")
-        return f"query_id = {_toml({'join': parts})}"
-
-    def _attributes(self) -> None:
-        """Write columns with few values as attributes."""
-        used = [one.path for one in self.roles.values()]
-        single = [one for one in self.facts if one.path not in used and "[]" not in one.path and not one.is_list]
-        few = [one for one in single if 1 < one.distinct <= min(30, len(one.texts) / 2)]
-        names = {re.sub(r"\W", "_", one.path): one for one in sorted(few, key=lambda one: bool(one.numbers))[:12]}
-        if names:
-            self.lines += ["", "[queries.attributes]"]
-            self.lines += [f"own_{name} = {_toml(one.path)}  # {one.shown}" for name, one in names.items()]
-
-    def _lists(self, actions: Mapping[str, list[str]]) -> None:
-        """Write pages that list their results, and the clicks beside them or in a list of their own."""
-        shown, clicks = self.roles["hit_ids"], self.roles.get("clicks")
-        inside = {one.path: one for one in self.facts if _OBJECTS.match(one.path)}
-        where = {self.roles["action"].path: actions["search"]} if "search" in actions else {}
-        first = self._page(rows="search" not in actions or "query_id" not in self.roles)
-        self._section(
-            "queries", {"where": where} if where else {}, [*_PAGE, "hit_ids", "ranks"], *([first] if first else [])
+        join = (
+            [self.roles[role].path for role in ("session_id", "query")]
+            if {"session_id", "query"} <= self.roles.keys()
+            else common
         )
-        self._attributes()
-        if "ranks" in self.roles:
-            self.ranks = self.roles["ranks"]
-        firsts = [first] if first else []
-        if inside:
-            self._each(inside, firsts)
-        elif clicks is not None:
-            self._listed_clicks(shown, clicks, firsts)
-        elif set(actions) - {"search"}:
-            self._events({name: words for name, words in actions.items() if name != "search"}, pages=False)
+        return f"query_id = {_toml({'join': join})}"
+
+    def _clicks(self, first: str, action: Facts | None) -> None:
+        """Write the clicks on pages that list their results."""
+        shown, clicks = self.roles["hit_ids"], self.roles.get("clicks")
+        if self.inside:
+            members = [Facts(path.split("[].", 1)[1], dict(enumerate(one.texts))) for path, one in self.inside.items()]
+            roles, _ = roles_of(
+                members, ("object_id", "position", "dwell", *(["time"] if "time" in self.roles else []))
+            )
+            common = [role for role in _WHO if role not in roles]
+            self._section("events", {"each": next(iter(self.inside)).split("[]")[0]}, common, first, _CLICK)
+            for role, one in roles.items():
+                self._column(role, one, f"@.{one.path}")
+            self.ranks = roles.get("position", self.ranks)
+        elif clicks:
+            each: Any = {"path": clicks.path, "separator": clicks.separator} if clicks.separator else clicks.path
+            same = all(len(value) == len(shown.by_row.get(row, [])) for row, value in clicks.by_row.items())
+            self.by_index = clicks.flag and same
+            item = "@index" if self.by_index else "@"
+            if self.by_index or (clicks.whole and max(clicks.numbers) <= max(map(len, shown.by_row.values()))):
+                listed = (
+                    {"path": shown.path} | ({"separator": shown.separator} if shown.separator else {}) | {"at": item}
+                )
+                place = [f'position = "{item}"', f"object_id = {_toml(listed)}"]
+                self.ranks = clicks
+            else:
+                place = ['object_id = "@"']
+            keys = {"each": each} | ({"where": {"@": [1, True]}} if self.by_index else {})
+            self._section("events", keys, _WHO, first, _CLICK, *place)
+        elif action:
+            self._actions(action, first)
         else:
             self.lines.append("")
             self.doubt("nothing tells of clicks")
 
-    def _each(self, inside: Mapping[str, Facts], firsts: Sequence[str]) -> None:
-        """Write clicks that are objects in a list."""
-        container = next(iter(inside)).split("[]")[0]
-        members = {path.split("[].", 1)[1]: one for path, one in inside.items()}
-        single = [Facts(name, dict(enumerate(one.texts))) for name, one in members.items()]
-        roles, _ = roles_of(single, ("object_id", "position", "time", "dwell"))
-        if "time" in roles and "time" not in self.roles:
-            del roles["time"]
-        common = [role for role in _WHO if role not in roles]
-        self._section("events", {"each": container}, common, *firsts, 'action = { value = "click" }')
-        for role, one in roles.items():
-            self._column(role, one, f"@.{one.path}")
-        self.ranks = roles.get("position", self.ranks)
-
-    def _listed_clicks(self, shown: Facts, clicks: Facts, firsts: Sequence[str]) -> None:
-        """Write clicks that are flags beside the results, ranks, or ids."""
-        each: dict[str, Any] = {"path": clicks.path, "separator": clicks.separator} if clicks.separator else {}
-        keys: dict[str, Any] = {"each": each or clicks.path}
-        common = [role for role in _WHO if role in self.roles]
-        same = all(len(value) == len(shown.by_row.get(row, [])) for row, value in clicks.by_row.items())
-        place, item = ['position = "@"  # ranks'], {"at": "@"}
-        if clicks.flag and same:
-            keys["where"] = {"@": [1, True]}
-            place, item = ['position = "@index"  # flags beside the results'], {"at": "@index"}
-            self.by_index = True
-        elif clicks.whole and max(clicks.numbers) <= max(map(len, shown.by_row.values()), default=0):
-            self.ranks = clicks
-        else:
-            place, item = ['object_id = "@"  # ids'], {}
-        if item:
-            listed = {"path": shown.path, **({"separator": shown.separator} if shown.separator else {}), **item}
-            place.append(f"object_id = {_toml(listed)}")
-        self._section("events", keys, common, *firsts, 'action = { value = "click" }', *place)
-
-    def _results(self) -> None:
-        """Write rows that are results, with a flag that says whether they were clicked."""
-        first = self._page(rows=False)
-        firsts = [first] if first else []
-        columns = ["object_id", "position", "propensity", *_PAGE]
-        if "position" in self.roles:
-            self._section("queries", {"rows": "results"}, columns, *firsts)
-        else:
-            self.doubt("no column gives the ranks: only the clicks are read")
-            self._section("queries", {"rows": "clicks"}, _PAGE, *firsts)
-        self._attributes()
-        click = self.roles["click"]
-        yes = sorted({one for one in click.texts if one.lower() in {"1", "true", "yes", "1.0"}}) or ["1"]
-        self._section("events", {"where": {click.path: yes}}, _EVENT, *firsts, 'action = { value = "click" }')
-
-    def _events(self, actions: Mapping[str, list[str]], *, pages: bool = True) -> None:
+    def _actions(self, action: Facts, first: str) -> None:
         """Write rows that are events, told apart by their action."""
-        action = self.roles["action"].path
-        if pages and "search" in actions:
-            first = self._page(rows="query_id" not in self.roles)
-            self._section("queries", {"where": {action: actions["search"]}}, _PAGE, *([first] if first else []))
-            self._attributes()
-            self.doubt("no list of results: which results were shown is not known")
-        elif pages:
-            self._clicks({"where": {action: actions.get("click", [])}})
-            return
-        self._named(actions)
-        keys = {"where": {action: {"not": actions["search"]}}} if "search" in actions else {}
-        self._section("events", keys, ["action", *_EVENT, "query"])
+        known = {word: ours for ours, words in self.words.items() for word in words}
+        meant = [f"{_toml(word)} = {_toml(ours)}" for word, ours in known.items() if ours not in {word, "search"}]
+        meant += [f"# DOUBT: what {word!r} means" for word in sorted(set(action.texts) - known.keys())[:20]]
+        self.lines += ["", "[actions]", *meant] if meant else []
+        searches = self.words.get("search")
+        where = {action.path: {"not": searches} if searches else {"filled": True}}
+        self._section("events", {"where": where}, ["action", *_EVENT, "query"], first)
 
-    def _clicks(self, keys: dict[str, Any]) -> None:
-        """Write rows that are clicks, and a log that holds nothing else."""
-        self.doubt("no row says what was shown: pages without a click are not in the log, if all rows are clicks")
-        first = self._page(rows=False)
-        firsts = [first] if first else []
-        self._section("queries", {"rows": "clicks", **keys}, _PAGE, *firsts)
-        self._attributes()
-        if keys:
-            self._named(self._actions())
-            self._section("events", {}, ["action", *_EVENT], *firsts)
-        else:
-            self._section("events", {}, _EVENT, *firsts, 'action = { value = "click" }')
 
-    def _actions(self) -> dict[str, list[str]]:
-        """Find the words for our actions among those of the log."""
-        words = dict.fromkeys(self.roles["action"].texts)
-        found: dict[str, list[str]] = {}
-        for word in words:
-            plain = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|\W+", "_", word).lower()
-            ours = next((name for name, pattern in _ACTIONS.items() if re.fullmatch(pattern, plain)), None)
-            if ours:
-                found.setdefault(ours, []).append(word)
-        return found
-
-    def _named(self, actions: Mapping[str, list[str]]) -> None:
-        known = {word: name for name, words in actions.items() for word in words if word != name}
-        others = set(self.roles["action"].texts) - {word for words in self._actions().values() for word in words}
-        if known or others:
-            lines = ["", "[actions]", *(f"{_toml(word)} = {_toml(name)}" for word, name in known.items())]
-            lines += [f"# DOUBT: what {word!r} means" for word in sorted(others)[:20]]
-            self.lines += lines
+def _words(action: Facts) -> dict[str, list[str]]:
+    """Find the words for our actions among those of the log."""
+    found: dict[str, list[str]] = {}
+    for word in dict.fromkeys(action.texts):
+        plain = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|\W+", "_", word).lower()
+        if ours := next((name for name, pattern in _ACTIONS.items() if re.fullmatch(pattern, plain)), None):
+            found.setdefault(ours, []).append(word)
+    return found
 
 
 def _records(part: Part) -> tuple[dict[str, Any], list[dict[str, Any]]]:
