@@ -126,6 +126,14 @@ def test_events_told_apart_by_their_action(tmp_path):
     assert "# DOUBT: what 'wiggle' means" in text
 
 
+def test_pages_and_events_in_one_file(tmp_path):
+    pages = [{"qid": f"q{n}", "hits": ["a", "b"][:n], "query": "red car", "kind": None} for n in range(3)]
+    records = [*pages, {"qid": "q2", "kind": "click", "doc": "b", "rank": 2}]
+    _, _, log = drafted(tmp_path, written(tmp_path, "log.jsonl", records))
+    assert some(rows(log.queries), "query_id", "hit_ids") == [("q0", []), ("q1", ["a"]), ("q2", ["a", "b"])]
+    assert some(rows(log.events), "query_id", "object_id", "position") == [("q2", "b", 2)]
+
+
 def test_clicks_alone(tmp_path):
     lines = (
         "anon_id,query,query_time,item_rank,click_url\n"

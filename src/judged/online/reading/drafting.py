@@ -139,8 +139,10 @@ class _Draft:
             self.doubt("no column is a time that can be read: the rows are taken to be in order")
         if "hit_ids" in has:
             where = {"where": {action.path: self.words["search"]}} if action and "search" in self.words else {}
-            if action and not where and len(self.roles["hit_ids"].by_row) < len(action.by_row):
-                where = {"where": {self.roles["hit_ids"].path: {"filled": True}}}
+            if action and not where and set(action.by_row) - set(self.roles["hit_ids"].by_row):
+                apart = not set(action.by_row) & set(self.roles["hit_ids"].by_row)
+                told = action if apart else self.roles["hit_ids"]
+                where = {"where": {told.path: {"filled": not apart}}}
             first = self._queries(where, ("hit_ids", "ranks"), rows=not action or "query_id" not in has)
             self._clicks(first, action)
         elif {"click", "object_id"} <= has:
