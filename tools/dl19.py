@@ -101,7 +101,7 @@ def judges(data: Path, runs: list[Path]) -> str:
         alpha = pair.alpha
         low, high = alpha.interval or (float("nan"),) * 2
         rows.append(
-            (name, str(effect.topics), f"{alpha.value:.3f} [{low:.2f}, {high:.2f}]", f"{effect.tau.value:.3f}",
+            (name, str(effect.n), f"{alpha.value:.3f} [{low:.2f}, {high:.2f}]", f"{effect.tau.value:.3f}",
              f"{effect.tau_ap.value:.3f}", str(effect.tau.discordant), f"{effect.largest_change:.3f}")
         )  # fmt: skip
     head = ("judge in place of NIST", "topics", "alpha with NIST", "tau", "tau_AP", "pairs that swap places",

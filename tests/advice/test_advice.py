@@ -93,22 +93,22 @@ def test_one_answer_is_four_topics_of_five():
 )
 def test_the_level_goes_by_the_scale(grades: list[float], level: float):
     facts = profile_of({"q": {f"d{at}": grade for at, grade in enumerate(grades)}})
-    assert (facts.level, facts.level_given) == (level, False)
+    assert (facts.rel, facts.rel_given) == (level, False)
 
 
 def test_the_higher_level_gives_way_where_it_empties_topics():
     full, weak = {"a": 3, "b": 2, "c": 1}, {"a": 1}
-    assert profile_of({**{f"f{at}": full for at in range(9)}, "w": weak}).level == 2  # one in ten
-    assert profile_of({**{f"f{at}": full for at in range(8)}, "w": weak}).level == 1
+    assert profile_of({**{f"f{at}": full for at in range(9)}, "w": weak}).rel == 2  # one in ten
+    assert profile_of({**{f"f{at}": full for at in range(8)}, "w": weak}).rel == 1
 
 
 def test_a_level_that_is_given_is_taken():
     qrels = {"q": {"a": 3, "b": 2, "c": 1}}
     advice = judged.advise(qrels, rel=3)
-    assert (advice.profile.level, advice.profile.level_given) == (3, True)
+    assert (advice.profile.rel, advice.profile.rel_given) == (3, True)
     assert names(advice) == ["nDCG@10", "R(rel=3)@100"]
     assert "count grade 3 and above" in advice.text(unfold=["know"])
-    with pytest.raises(judged.InputError, match=r"relevance level 0 makes no sense\. Fix: give a grade above 0"):
+    with pytest.raises(judged.InputError, match=r"lowest relevant grade 0 makes no sense\. Fix: give a grade above 0"):
         judged.advise(qrels, rel=0)
 
 
@@ -116,7 +116,7 @@ def test_profile_by_hand():
     qrels = {"q1": {"a": 2, "b": 1, "c": 0, "d": -1}, "q2": {"a": 1}, "q3": {"a": 0}}
     ties = {"q1": {"a": 1.0, "x": 1.0, "b": 0.5, "y": 0.1}, "q2": {"a": 1.0}, "other": {"z": 1.0}}
     facts = profile_of(qrels, [judged.Run.of(ties, name="r")])
-    assert (facts.topics, facts.judgments, facts.grades, facts.positive) == (3, 6, (-1, 0, 1, 2), (1, 2))
+    assert (facts.n, facts.judgments, facts.grades, facts.positive) == (3, 6, (-1, 0, 1, 2), (1, 2))
     assert (facts.relevant.least, facts.relevant.median, facts.relevant.most) == (0, 1, 2)
     assert (facts.judged.least, facts.judged.median, facts.judged.most) == (1, 1, 4)
     assert (facts.barren, facts.single, facts.with_relevant, facts.under_10) == (1, 1, 2, 2)
@@ -301,7 +301,7 @@ def test_the_sample_as_json(run: Callable[..., Any]):
     made = json.loads(out)
     assert made["task"] == {"name": "graded", "what": TASKS["graded"].what, "given": False}
     assert made["measures"] == ["nDCG@10", "R(rel=3)@100"]
-    assert (made["profile"]["topics"], made["profile"]["level"], made["profile"]["runs"]) == (48, 3.0, [])
+    assert (made["profile"]["n"], made["profile"]["rel"], made["profile"]["runs"]) == (48, 3.0, [])
     assert made["command"] == "judged evaluate sample/qrels.txt RUN -m nDCG@10 -m 'R(rel=3)@100'"
     page = next(entry for entry in made["entries"] if entry["rule"] == "graded-page")
     assert page["facts"] == ["grades 0, 1, 2, 3"]
@@ -359,7 +359,7 @@ def test_deep_learning_passages():
         shared("dl19_passage", "runs_fulldepth_judged", f"{name}.run.gz") for name in ("bm25base_p", "idst_bert_p1")
     ]
     advice = judged.advise(shared("dl19_passage", "qrels", "qrels.dl19-passage.txt"), runs)
-    assert (advice.task.name, advice.profile.level) == ("graded", 2)
+    assert (advice.task.name, advice.profile.rel) == ("graded", 2)
     assert names(advice) == ["nDCG@10", "AP(rel=2)", "R(rel=2)@100", "Judged@10"]  # what the track reports
     assert {"level-four-grades", "rr-hides-coverage", "gain"} <= rules(advice)
     assert not {"holes", "ties", "single-label"} & rules(advice)
@@ -387,7 +387,7 @@ def test_many_relevant_news():
 def test_web_with_junk_and_holes():
     runs = [shared("web2012", "runs", f"indri_ql_{name}.run.gz") for name in ("cata", "catb-filtered")]
     advice = judged.advise(shared("web2012", "qrels", "qrels.web.151-200.txt"), runs)
-    assert (advice.task.name, advice.profile.level, advice.profile.grades[0]) == ("graded", 1, -2)
+    assert (advice.task.name, advice.profile.rel, advice.profile.grades[0]) == ("graded", 1, -2)
     assert {"holes", "uneven-holes", "negative-grades", "deep-measures-shallow-pool"} <= rules(advice)
     assert names(advice) == [
         "nDCG@10", "R@100", "RBP(p=0.8)", "RBPResidual(p=0.8)", "nDCG(judged_only=true)@10", "Bpref", "Judged@10",

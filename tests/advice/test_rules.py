@@ -73,7 +73,7 @@ OF_FIELD: dict[str, tuple[str, ...]] = {
     "positive": ("grades",),
     "worth[linear]": ("grades",),
     "worth[exp2]": ("grades",),
-    "level": ("level", "barren"),
+    "rel": ("rel", "barren"),
     "lost": ("lost",),
     "barren": ("barren",),
     "weakest": ("weakest",),
@@ -251,7 +251,7 @@ def test_is_well_formed(rule: Any):
 def test_numbers_rest_on_named_facts(rule: Any):
     """What a sentence puts in is among the facts that the rule names."""
     fields = {text.split(".")[1] for _, text, _, _ in Formatter().parse(rule.here) if text}
-    assert all(set(OF_FIELD[field]) & set(rule.facts) for field in fields if field != "topics")
+    assert all(set(OF_FIELD[field]) & set(rule.facts) for field in fields if field != "n")
 
 
 def test_sources_are_cited_and_name_their_year():

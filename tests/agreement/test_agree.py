@@ -63,7 +63,7 @@ def test_systems_by_hand(own: bool) -> None:
     one, other = (both, OTHER) if own else (cut(ONE, OTHER), cut(OTHER, ONE))
     for at, measure in enumerate(["nDCG@10", "P@2", "AP"]):
         effect = found.systems[at]
-        assert (effect.measure, effect.topics, effect.runs) == (measure, 2, ("good", "bad"))
+        assert (effect.measure, effect.n, effect.runs) == (measure, 2, ("good", "bad"))
         for judgments, values in ((one, effect.scores), (other, effect.other_scores)):
             table = evaluate(judgments, RUNS, measure)
             assert values.tolist() == [table.value(measure, run) for run in ("good", "bad")]

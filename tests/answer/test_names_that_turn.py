@@ -70,7 +70,7 @@ def test_answers(name: str) -> None:
 @pytest.mark.filterwarnings("ignore")
 def test_pages_of_the_workbench() -> None:
     with TestClient(make_app(open_workspace(QRELS, RUNS)), base_url="http://127.0.0.1") as client:
-        for path in ("/", "/topics", "/matrix", "/slices", "/compare", f"/topic?id={TOPICS[0]}"):
+        for path in ("/", "/topics", "/matrix", "/slices", "/compare", f"/topic?topic={TOPICS[0]}"):
             answer = client.get(path)
             assert answer.status_code == 200, path
             check(answer.text)

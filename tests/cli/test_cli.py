@@ -73,7 +73,7 @@ def test_json(run: Callable[..., Ended]) -> None:
     assert set(made) >= {"judged", "qrels", "policies", "runs", "results"}
     assert made["results"] == [
         {"run": "worse", "measure": "AP", "aggregate": "mean", "value": AP["worse"], "ci": made["results"][0]["ci"],
-         "topics": 3, "per_topic": {"q1": 0.5, "q2": 1.0, "q3": 0.0}}
+         "n": 3, "per_topic": {"q1": 0.5, "q2": 1.0, "q3": 0.0}}
     ]  # fmt: skip
     assert made["runs"]["worse"]["missing_topics"] == ["q3"]
     assert made["runs"]["worse"]["path"] == "worse.run"
@@ -97,7 +97,7 @@ def test_json_follows_the_options_of_the_interval(run: Callable[..., Ended]) -> 
 def test_csv_in_full_precision(run: Callable[..., Ended]) -> None:
     done = run("evaluate", "qrels.txt", "good.run", "worse.run", "-m", "AP", "-m", "R@1", "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(done.out)))
-    assert list(rows[0]) == ["run", "measure", "aggregate", "value", "ci_low", "ci_high", "topics"]
+    assert list(rows[0]) == ["run", "measure", "aggregate", "value", "ci_low", "ci_high", "n"]
     assert [(row["run"], row["measure"], float(row["value"])) for row in rows] == [
         ("good", "AP", 1.0), ("good", "R@1", 1.0), ("worse", "AP", 0.5), ("worse", "R@1", 1 / 3),
     ]  # fmt: skip

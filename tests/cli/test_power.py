@@ -47,13 +47,13 @@ def test_options_of_the_plan(run: Callable[..., Ended]) -> None:
     made = json.loads(run("power", "qrels.txt", "a.run", "b.run", "-m", "RR", *options, "--format", "json").out)
     (plan,), pairs = made["plans"], made["pairs"]
     assert plan["detectable"] == pytest.approx(minimum_detectable(SD, 50, 0.01, 0.9))
-    assert (plan["measure"], plan["n"], plan["topics"], plan["difference"]) == ("RR", 3, 50, None)
+    assert (plan["measure"], plan["n_observed"], plan["n"], plan["difference"]) == ("RR", 3, 50, None)
     assert [(pair["first"], pair["second"]) for pair in pairs] == [("all", "all"), ("a", "b")]
 
 
 def test_pairs(run: Callable[..., Ended]) -> None:
     done = run("power", "qrels.txt", "a.run", "b.run", "c.run", "-m", "RR", "--pairs", "--format", "csv")
-    assert done.lines[0] == "measure,first,second,topics,sd,detectable,n,left_out,observed"
+    assert done.lines[0] == "measure,first,second,n,sd,detectable,n_observed,left_out,observed"
     rows = [line.split(",") for line in done.lines[1:]]
     assert [row[1:3] for row in rows] == [["all", "all"], ["a", "b"], ["a", "c"], ["b", "c"]]
     # differences of a and c: -1/2, 1/2, 0: variance 1/4; of b and c: 0, 1/2, 1/2: 1/12

@@ -46,7 +46,7 @@ def test_a_measure_for_a_class_of_queries(run: Callable[..., Ended], command: st
     assert done.code == 0
     assert "RR(rel=2) where kind == 'law'" in done.out
     if command == "evaluate":
-        assert {one["measure"]: one["topics"] for one in json.loads(done.out)["results"]} == {
+        assert {one["measure"]: one["n"] for one in json.loads(done.out)["results"]} == {
             "RR(rel=2) where kind == 'law'": 3,
             "R(rel=2)@100 where kind == 'news'": 5,
         }

@@ -139,7 +139,7 @@ def test_every_diagnosis_knows_it(run: Callable[..., Ended], asked: tuple[str, .
     made = run(*asked, *chosen, "--format", "json")
     assert made.code == 0, made.err
     assert json.loads(made.out)["qrels"]["where"] == "kind == 'law'"
-    assert json.loads(made.out)["qrels"]["topics"] == 2
+    assert json.loads(made.out)["qrels"]["n"] == 2
     assert "not in the qrels" not in made.err
     assert run(*asked, *chosen, "--format", "markdown").out.rstrip().endswith("Over the topics where kind == 'law'.")
 

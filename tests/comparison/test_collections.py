@@ -76,7 +76,7 @@ def test_a_system_that_lacks_a_collection_has_no_mean() -> None:
 
 def test_forms(found) -> None:
     assert found.csv().splitlines()[:3] == [
-        "collection,run,measure,aggregate,value,ci_low,ci_high,topics",
+        "collection,run,measure,aggregate,value,ci_low,ci_high,n",
         "news,bm25,RR,mean,0.5,,,9",
         "news,dense,RR,mean,1.0,,,9",
     ]

@@ -279,7 +279,7 @@ def test_runs_with_different_topics_are_compared_over_those_they_share() -> None
     pair = found.pair("first", "second")
     assert (pair.found.n, pair.found.left_out) == (3, 1)
     assert pair.found.difference == pytest.approx((-1 / 2 + 0 + 2 / 3) / 3)
-    assert [one.topics for one in found.measures[0].estimates] == [3, 4]
+    assert [one.n for one in found.measures[0].estimates] == [3, 4]
     assert any(text.startswith("the runs have different topics (first 3, second 4)") for text in found.warnings)
     assert "topics left out of pairs, as they lack a score for one of the systems, at most: RR 1" in found.warnings
 

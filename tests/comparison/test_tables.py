@@ -54,10 +54,10 @@ c  old    0.006 *   0.006 *
 
 RR: above the diagonal row minus column, below it p; significant ones are marked *
 
-run    against                difference  adjusted p     dz  won-tied-lost  detectable
-a_b    50%|x    +0.2417 [0.021, 0.500] *       0.016  +1.05          7-3-0       0.272
-a_b    old      +0.5554 [0.308, 0.789] *      0.0059  +2.36         10-0-0       0.290
-50%|x  old      +0.3138 [0.188, 0.483] *      0.0059  +1.95         10-0-0       0.243
+run    baseline                difference  adjusted p     dz  won-tied-lost  detectable
+a_b    50%|x     +0.2417 [0.021, 0.500] *       0.016  +1.05          7-3-0       0.272
+a_b    old       +0.5554 [0.308, 0.789] *      0.0059  +2.36         10-0-0       0.290
+50%|x  old       +0.3138 [0.188, 0.483] *      0.0059  +1.95         10-0-0       0.243
 
 RR: significant differences are marked *; 98.3% intervals: all 3 together hold the true differences
 in 95% of samples; detectable: a true difference of this size is found at least four times out of
@@ -152,7 +152,7 @@ def test_the_document(found) -> None:
     }  # fmt: skip
     assert made["measures"] == [{"name": "RR", "family": 3, "untested": "", "overall": ""}]
     assert made["results"][2] == {
-        "run": "old", "measure": "RR", "aggregate": "mean", "value": pytest.approx(0.2278968), "ci": None, "topics": 10,
+        "run": "old", "measure": "RR", "aggregate": "mean", "value": pytest.approx(0.2278968), "ci": None, "n": 10,
     }  # fmt: skip
     pair = next(one for one in made["pairs"] if {one["first"], one["second"]} == {"a_b", "50%|x"})
     assert (pair["first"], pair["second"], pair["better"]) == ("50%|x", "a_b", "a_b")

@@ -59,7 +59,7 @@ def test_forms_to_standard_output() -> None:
     for form in ("csv", "markdown", "latex", "table"):
         assert run(*options, "--format", form).stdout == f"{made.written(form)}\n"
     assert run("-m", "R", "--to", "2", "--format", "csv").stdout.splitlines() == [
-        "run,cutoff,value,ci_low,ci_high,topics", "plain,1,0.0,,,1", "plain,2,0.25,,,1", "best,1,0.25,,,1",
+        "run,cutoff,value,ci_low,ci_high,n", "plain,1,0.0,,,1", "plain,2,0.25,,,1", "best,1,0.25,,,1",
         "best,2,0.5,,,1",
     ]  # fmt: skip
 
@@ -77,11 +77,11 @@ def test_files(files: Path) -> None:
 @pytest.mark.usefixtures("files")
 def test_precision_by_recall() -> None:
     levels = run("--precision-recall", "interpolated", "--format", "csv").stdout.splitlines()
-    assert levels[0] == "run,recall,value,ci_low,ci_high,topics"
+    assert levels[0] == "run,recall,value,ci_low,ci_high,n"
     assert levels[1] == "plain,0.0,0.6,,,1"
     assert len(levels) == 1 + 2 * 11
     raw = run("--precision-recall", "raw", "--topic", "cat in a box", "--format", "csv").stdout.splitlines()
-    raw_header = "run,cutoff,recall,value,ci_low,ci_high,topics"
+    raw_header = "run,cutoff,recall,value,ci_low,ci_high,n"
     assert raw[0] == raw_header
     assert raw[1:5] == [
         "plain,2,0.25,0.5,,,1", "plain,4,0.5,0.5,,,1", "plain,5,0.75,0.6,,,1", f"plain,7,1.0,{4 / 7},,,1",

@@ -23,7 +23,7 @@ CUTOFFS = [1, 2, 5, 10]
 
 
 def same(one: object, other: object) -> None:
-    for name in ("at", "x", "mean", "low", "high", "topics"):
+    for name in ("points", "x", "mean", "low", "high", "n"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
 
 
@@ -50,14 +50,14 @@ def test_over_some_topics() -> None:
     made = scores.over_topics(some).curve(ci="none")
     expected = evaluate(few, RUNS, "P@1,3").aggregate()
     assert made.mean.tolist() == [[expected[run]["P@1"], expected[run]["P@3"]] for run in RUNS]
-    assert made.topics.tolist() == [[2, 2], [2, 2]]
+    assert made.n.tolist() == [[2, 2], [2, 2]]
 
 
 def test_cutoffs_in_any_order_are_drawn_rising(tmp_path: Path) -> None:
     scores = evaluate(QRELS, RUNS, ["P@10", "P@1", "P@5"])
     scores.save(tmp_path / "scores.parquet")
     made = Scores.load(tmp_path / "scores.parquet").curve(ci="none")
-    assert made.at.tolist() == [1, 5, 10]
+    assert made.points.tolist() == [1, 5, 10]
     assert made.mean[0].tolist() == [scores.value(f"P@{k}", "one") for k in (1, 5, 10)]
 
 

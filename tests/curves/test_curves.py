@@ -34,7 +34,7 @@ RUNS = {
 def test_the_points_are_those_of_evaluate(measure: str) -> None:
     made = curve(QRELS, RUNS, measure, cutoffs=[1, 2, 5, 10, 40], resamples=200, seed=3)
     scores = evaluate(QRELS, RUNS, f"{measure}@1,2,5,10,40")
-    assert made.at.tolist() == [1, 2, 5, 10, 40]
+    assert made.points.tolist() == [1, 2, 5, 10, 40]
     assert made.name == f"{measure}@k"
     estimates = scores.estimates(resamples=200, seed=3)
     assert made.mean.ravel().tolist() == [one.value for one in estimates]
@@ -42,14 +42,14 @@ def test_the_points_are_those_of_evaluate(measure: str) -> None:
     np.testing.assert_array_equal(np.stack([made.low.ravel(), made.high.ravel()], axis=1), bounds)
     assert np.isnan(made.low).all() == (measure == "NumRelRet")  # a sum has no interval
     assert np.array_equal(made.per_topic, scores.values)
-    assert made.topics.tolist() == [[12] * 5] * 2
+    assert made.n.tolist() == [[12] * 5] * 2
     assert made.run_names == ("one", "two")
     assert made.query_ids == scores.query_ids
 
 
 def test_a_cat_in_a_box() -> None:
     made = curve(CAT, PLAIN, "R")
-    assert made.at.tolist() == made.x[0].tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert made.points.tolist() == made.x[0].tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
     assert made.mean.tolist() == [[0, 0.25, 0.25, 0.5, 0.75, 0.75, 1, 1]]
     assert curve(CAT, PLAIN, "P").mean[0].tolist() == [0, 1 / 2, 1 / 3, 2 / 4, 3 / 5, 3 / 6, 4 / 7, 4 / 8]
     assert curve(CAT, PLAIN, "Success").mean[0].tolist() == [0, 1, 1, 1, 1, 1, 1, 1]
@@ -59,7 +59,7 @@ def test_a_cat_in_a_box() -> None:
 def test_interpolated_precision_by_hand() -> None:
     made = precision_recall(CAT, TWO)
     # one relevant document is enough up to a recall of 0.3, all four are needed from 0.9 on (4c, halves up)
-    assert made.at.tolist() == [0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1]
+    assert made.points.tolist() == [0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1]
     assert made.mean[0].tolist() == [3 / 5] * 9 + [4 / 7] * 2
     assert made.mean[1].tolist() == [1] * 11
     levels = precision_recall(QRELS, RUNS, rel=2, recalls=(0.25, 0.75), ci="none")
@@ -75,13 +75,13 @@ def test_precision_and_recall_at_the_same_cutoffs() -> None:
         at = made.run_names.index(run)
         assert made.mean[at].tolist() == [scores[run][f"P(rel=2)@{k}"] for k in range(1, 46)]
         assert made.x[at].tolist() == [scores[run][f"R(rel=2)@{k}"] for k in range(1, 46)]
-    assert len(precision_recall(QRELS, RUNS, "raw").at) == 45  # to the end of the longest ranking
+    assert len(precision_recall(QRELS, RUNS, "raw").points) == 45  # to the end of the longest ranking
 
 
 def test_one_topic_has_a_point_at_each_relevant_document() -> None:
     made = precision_recall(CAT | QRELS, {"a": PLAIN | RUNS["one"]}, "raw").topic("cat in a box")
     found = ~np.isnan(made.mean[0])
-    assert made.at[found].tolist() == [2, 4, 5, 7]
+    assert made.points[found].tolist() == [2, 4, 5, 7]
     assert made.x[0][found].tolist() == [0.25, 0.5, 0.75, 1]
     assert made.mean[0][found].tolist() == [1 / 2, 2 / 4, 3 / 5, 4 / 7]
     assert made.basis() == "topic cat in a box"
@@ -93,7 +93,7 @@ def test_one_topic_has_a_point_at_each_relevant_document() -> None:
 
 def test_cutoffs() -> None:
     def at(measure: object, **options: object) -> list[float]:
-        return curve(QRELS, RUNS, measure, ci="none", **options).at.tolist()
+        return curve(QRELS, RUNS, measure, ci="none", **options).points.tolist()
 
     assert at("nDCG@7") == at(judged.nDCG @ 7) == at("nDCG", cutoffs=7) == [1, 2, 3, 4, 5, 6, 7]
     assert at("P@10,5") == at("P", cutoffs=(10, 5, 5)) == [5, 10]
@@ -103,7 +103,7 @@ def test_cutoffs() -> None:
     assert at("nDCG", cutoffs=np.arange(2, 5)) == [2, 3, 4]
     deep = {"q0": {f"d{d}": -float(d) for d in range(200)}}
     with pytest.warns(JudgedWarning):
-        assert curve(QRELS, deep, "P", ci="none").at[-1] == 100
+        assert curve(QRELS, deep, "P", ci="none").points[-1] == 100
 
 
 @pytest.mark.parametrize("wrong", [0, -3, [], [0, 1], [1.5], "5", 100_001])
@@ -147,8 +147,8 @@ def test_policies_are_those_of_evaluate() -> None:
         all_topics = curve(QRELS, partial, "P", cutoffs=2)
     with pytest.warns(JudgedWarning):
         common = curve(QRELS, partial, "P", cutoffs=2, topics="both")
-    assert all_topics.topics.tolist() == [[12, 12]]
-    assert common.topics.tolist() == [[11, 11]]
+    assert all_topics.n.tolist() == [[12, 12]]
+    assert common.n.tolist() == [[11, 11]]
     assert common.scores.policies.topics == "both"
     assert any("nothing returned for 1 of 12 topics" in text for text in all_topics.warnings)
     old = precision_recall(QRELS, RUNS, dialect="trec_eval-9", ci="none")
@@ -285,8 +285,8 @@ def test_many_cutoffs_have_a_logarithmic_axis() -> None:
 def test_tables() -> None:
     made = curve(CAT, TWO, "R")
     assert made.to_arrow().to_pylist()[:2] == [
-        {"run": "plain", "cutoff": 1, "value": 0.0, "ci_low": None, "ci_high": None, "topics": 1},
-        {"run": "plain", "cutoff": 2, "value": 0.25, "ci_low": None, "ci_high": None, "topics": 1},
+        {"run": "plain", "cutoff": 1, "value": 0.0, "ci_low": None, "ci_high": None, "n": 1},
+        {"run": "plain", "cutoff": 2, "value": 0.25, "ci_low": None, "ci_high": None, "n": 1},
     ]
     assert made.to_arrow("topics").to_pylist()[1] == {
         "run": "plain", "cutoff": 2, "query_id": "cat in a box", "value": 0.25,
@@ -300,7 +300,7 @@ def test_tables() -> None:
 def test_tables_of_precision_and_recall() -> None:
     raw = precision_recall(CAT, TWO, "raw")
     assert raw.to_arrow().to_pylist()[1] == {
-        "run": "plain", "cutoff": 4, "recall": 0.5, "value": 0.5, "ci_low": None, "ci_high": None, "topics": 1,
+        "run": "plain", "cutoff": 4, "recall": 0.5, "value": 0.5, "ci_low": None, "ci_high": None, "n": 1,
     }  # fmt: skip
     assert raw.by_run().grid().header == ("k", "plain recall", "plain precision", "best recall", "best precision")
     assert raw.by_run().grid().rows[1] == ("2", "0.2500", "0.5000", "0.5000", "1.0000")
@@ -308,8 +308,8 @@ def test_tables_of_precision_and_recall() -> None:
         "run": "plain", "cutoff": 2, "query_id": "cat in a box", "recall": 0.25, "value": 0.5,
     }  # fmt: skip
     levels = precision_recall(CAT, PLAIN)
-    assert levels.to_arrow().column_names == ["run", "recall", "value", "ci_low", "ci_high", "topics"]
-    assert levels.to_arrow()["recall"].to_pylist() == levels.at.tolist()
+    assert levels.to_arrow().column_names == ["run", "recall", "value", "ci_low", "ci_high", "n"]
+    assert levels.to_arrow()["recall"].to_pylist() == levels.points.tolist()
 
 
 def test_the_document() -> None:

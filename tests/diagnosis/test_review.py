@@ -214,10 +214,10 @@ def test_rates_by_slice() -> None:
     kinds = {"q1": {"kind": "law"}, "q2": {"kind": "news"}, "q3": {"kind": "news"}}
     listed = review(QRELS, RUN, measure="P@2", slicing=slice_topics(kinds, "kind", min_topics=2))
     rates = {one.slice: one for one in listed.rates}
-    assert (rates["kind=law"].topics, rates["kind=law"].small) == (1, True)
+    assert (rates["kind=law"].n, rates["kind=law"].small) == (1, True)
     assert (rates["kind=law"].returned, rates["kind=law"].false_positives, rates["kind=law"].unjudged) == (2, 1, 1)
     assert (rates["kind=law"].relevant, rates["kind=law"].low, rates["kind=law"].missed) == (2, 2, 0)
-    assert (rates["kind=news"].topics, rates["kind=news"].returned, rates["kind=news"].unjudged) == (2, 2, 1)
+    assert (rates["kind=news"].n, rates["kind=news"].returned, rates["kind=news"].unjudged) == (2, 2, 1)
     assert rates["kind=news"].miss_rate == 0.5
     assert rates[""].false_positive_rate == 1 / 4
     assert {one.slices for one in listed.items if one.query_id == "q1"} == {("kind=law",)}

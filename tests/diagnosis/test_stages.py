@@ -297,7 +297,7 @@ def test_which_topics_count() -> None:
         stages(QRELS, {"z": ["d"]})
     skipped = made(measure="nDCG(undefined=skip)@10")
     assert np.isnan(skipped.trace.score).tolist() == [False, False, False, True]
-    assert (skipped.parts[0].topics, skipped.verdicts[3]) == (3, "nothing relevant")
+    assert (skipped.parts[0].n, skipped.verdicts[3]) == (3, "nothing relevant")
 
 
 def big(topics: int = 40) -> tuple[dict[str, dict[str, int]], dict[str, list[str]], dict[str, list[str]]]:
@@ -414,7 +414,7 @@ def test_slices_that_cannot_be_tested() -> None:
     cut = slice_topics(known, slices=[Slice(name, text, 10 if name == "small" else 1) for name, text in wanted.items()])
     found = stages(qrels, bad, baseline=good, slicing=cut, resamples=999)
     told = {(one.slice, one.part): one.found for one in found.changes}
-    assert [one.topics for one in found.parts[1:]] == [0, 1, 4, 36]
+    assert [one.n for one in found.parts[1:]] == [0, 1, 4, 36]
     for name in ("empty", "single", "small"):
         assert math.isnan(told[name, "ranking"].p)
     assert told["large", "ranking"].adjusted == pytest.approx(2 * told["large", "ranking"].p)

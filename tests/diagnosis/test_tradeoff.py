@@ -172,7 +172,7 @@ def test_forms_say_the_same(tmp_path: Path) -> None:
     assert made["baseline"] == "mid"
     lines = found.csv().splitlines()
     assert lines[0].startswith(
-        "run,measure,value,ci_low,ci_high,topics,gain,gain_low,gain_high,cost_ms,change_ms,per_unit_ms"
+        "run,measure,value,ci_low,ci_high,n,gain,gain_low,gain_high,cost_ms,change_ms,per_unit_ms"
     )
     assert len(lines) == 1 + len(found.rows)
     bad = next(line for line in lines if line.startswith("bad"))

@@ -36,8 +36,8 @@ def test_a_measure_over_some_topics_is_that_of_a_table_of_these_topics() -> None
         found = {one.measure: one for one in scores.estimates() if one.run == run}
         alone = law.estimates()[law.run_names.index(run)]
         within = found[measures[1]]
-        assert (within.value, within.ci, within.topics) == (alone.value, alone.ci, 3)
-        assert found[measures[2]].topics == 5
+        assert (within.value, within.ci, within.n) == (alone.value, alone.ci, 3)
+        assert found[measures[2]].n == 5
     assert np.isnan(scores.values[:, 1]).tolist() == [[False] * 3 + [True] * 5] * 2
     assert all(np.isnan(span.low[:, 1, 3:]).all() and not np.isnan(span.low[:, 1, :3]).any() for span in scores.ranges)
 
@@ -71,7 +71,7 @@ def test_conditions_that_make_no_sense(attributes: Any, where: str, message: str
 
 def test_topics_by_their_ids_need_no_attributes_and_scores_are_read_back(tmp_path: Any) -> None:
     scores = evaluate(QRELS, ONE, "P@5 where query_id in ('q1', 'q2')")
-    assert scores.estimates()[0].topics == 2
+    assert scores.estimates()[0].n == 2
     scores.save(tmp_path / "scores.parquet")
     assert type(scores).load(tmp_path / "scores.parquet").aggregate() == scores.aggregate()
 

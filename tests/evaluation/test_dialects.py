@@ -246,7 +246,7 @@ def test_gdeval_by_hand():
     scores = evaluate(qrels, run, dialect="gdeval")
     one = (1 + 3 / math.log2(3)) / (3 + 1 / math.log2(3))
     assert scores.value("ndcg@20") == pytest.approx((one + 0) / 2, abs=1e-15)
-    assert scores.estimates(ci="none")[0].topics == 2
+    assert scores.estimates(ci="none")[0].n == 2
     everything = evaluate(qrels, run, dialect="gdeval", topics="qrels")  # gdeval -c: topic 3 counts, 2 still does not
     assert everything.value("ndcg@20") == pytest.approx(one / 3, abs=1e-15)
 

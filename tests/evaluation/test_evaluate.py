@@ -63,7 +63,7 @@ def test_each_run_has_its_own_topics() -> None:
     assert scores.query_ids == ("q1", "q2", "q4")
     assert scores.counted.tolist() == [[True, True, True], [False, True, False]]
     assert scores.per_topic()["one"] == {"AP": {"q2": 1.0}, "NumQ": {"q2": 1.0}}
-    assert [(one.run, one.measure, one.value, one.topics) for one in scores.estimates(ci="none")] == [
+    assert [(one.run, one.measure, one.value, one.n) for one in scores.estimates(ci="none")] == [
         ("all", "AP", 0.5, 3), ("all", "NumQ", 3.0, 3), ("one", "AP", 1.0, 1), ("one", "NumQ", 1.0, 1),
     ]  # fmt: skip
     assert evaluate(QRELS, runs, "AP", topics="run").query_ids == ("q1", "q2", "q4", "x", "y")
@@ -80,7 +80,7 @@ def test_every_mean_is_the_mean_of_its_topics(pair: tuple[Qrels, Run]) -> None:
             total = 0.0
             for value in values:
                 total += value
-            assert one.topics == len(values)
+            assert one.n == len(values)
             if one.measure == "NumRel":
                 assert (one.aggregate, one.value) == ("sum", total)
             elif values:
@@ -101,8 +101,8 @@ def test_a_run_has_the_same_numbers_and_intervals_alone_and_with_others() -> Non
         alone = [one for name, run in runs.items()
                  for one in evaluate(qrels, {name: run}, ["AP", "nDCG@5"], topics=policy).estimates()]  # fmt: skip
         for mine, theirs in zip(together.estimates(), alone, strict=True):
-            assert (mine.run, mine.measure, mine.value, mine.topics) == (
-                theirs.run, theirs.measure, theirs.value, theirs.topics)  # fmt: skip
+            assert (mine.run, mine.measure, mine.value, mine.n) == (
+                theirs.run, theirs.measure, theirs.value, theirs.n)  # fmt: skip
             assert mine.ci == pytest.approx(theirs.ci, rel=1e-12)
 
 
@@ -301,7 +301,7 @@ def test_a_result_says_what_it_rests_on(tmp_path: Path) -> None:
     assert facts.sha256 == hashlib.sha256(run.read_bytes()).hexdigest()
     assert (facts.returned_topics, facts.missing_topics, facts.extra_topics) == (2, ("q2",), 1)
     about = scores.qrels
-    assert (about.name, about.path, about.topics, about.judgments) == ("web", str(qrels), 2, 3)
+    assert (about.name, about.path, about.n, about.judgments) == ("web", str(qrels), 2, 3)
     assert about.grades == (0.0, 1.0, 2.0)
     assert about.sha256 == hashlib.sha256(qrels.read_bytes()).hexdigest()
     assert scores.versions == {

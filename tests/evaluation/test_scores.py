@@ -27,7 +27,7 @@ RUNS = {
 MEASURES = ["AP", "AP(undefined=skip)", "nDCG(gain={1:1,2:5})@10", "NumRet", "NumQ"]
 KEYS = {"judged", "qrels", "policies", "runs", "results"}
 RUN_KEYS = {"path", "returned_topics", "missing_topics", "extra_topics", "warnings"}
-RESULT_KEYS = {"run", "measure", "aggregate", "value", "ci", "topics"}
+RESULT_KEYS = {"run", "measure", "aggregate", "value", "ci", "n"}
 
 pytestmark = pytest.mark.filterwarnings("ignore::judged.JudgedWarning")
 
@@ -116,7 +116,7 @@ def test_a_missing_library_is_named_with_its_install_command(method: str, librar
 def test_the_document_has_its_keys() -> None:
     made = table().to_dict()
     assert set(made) >= KEYS
-    assert set(made["qrels"]) >= {"path", "topics", "judgments"}
+    assert set(made["qrels"]) >= {"path", "n", "judgments"}
     assert set(made["policies"]) >= {"topics", "ties", "depth"}
     assert list(made["runs"]) == ["bm25", "<b>new</b>"]
     for run in made["runs"].values():
@@ -138,11 +138,11 @@ def test_the_document_by_hand() -> None:
     values = np.array([1, 0.5, 0, 0])
     half = 2.353363 * values.std(ddof=1) / 2  # t(.95; 3) = 2.353363
     assert first["ci"] == pytest.approx([values.mean() - half, values.mean() + half], rel=1e-6)
-    assert {key: first[key] for key in ("run", "measure", "aggregate", "value", "topics")} == {
-        "run": "bm25", "measure": "AP", "aggregate": "mean", "value": 0.375, "topics": 4,
+    assert {key: first[key] for key in ("run", "measure", "aggregate", "value", "n")} == {
+        "run": "bm25", "measure": "AP", "aggregate": "mean", "value": 0.375, "n": 4,
     }  # fmt: skip
     skipped = made["results"][1]
-    assert (skipped["value"], skipped["topics"]) == (0.5, 3)
+    assert (skipped["value"], skipped["n"]) == (0.5, 3)
     assert [result["aggregate"] for result in made["results"][:5]] == ["mean", "mean", "mean", "sum", "count"]
 
 
@@ -152,7 +152,7 @@ def test_the_document_is_json_without_nan() -> None:
     text = json.dumps(made, allow_nan=False)
     (result,) = json.loads(text)["results"]
     assert result["value"] is None
-    assert result["topics"] == 0
+    assert result["n"] == 0
     assert result["ci"] is None
     assert result["per_topic"] == {"q1": None, "q2": None}
 

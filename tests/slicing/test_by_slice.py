@@ -33,7 +33,7 @@ def values(seed: int = 0) -> np.ndarray:
 
 
 def numbers(estimates: Iterable[Estimate]) -> list[tuple[object, ...]]:
-    return [(one.run, one.measure, one.aggregate, one.value, one.ci, one.topics) for one in estimates]
+    return [(one.run, one.measure, one.aggregate, one.value, one.ci, one.n) for one in estimates]
 
 
 def test_a_slice_is_an_evaluation_of_its_topics() -> None:
@@ -45,7 +45,7 @@ def test_a_slice_is_an_evaluation_of_its_topics() -> None:
         assert numbers(row for row in found.estimates if row.part == name) == numbers(alone)
     assert numbers(found.estimates[:2]) == numbers(scores.estimates())
     assert found.value("group=hard", "b") == pytest.approx(values(2)[30:45].mean())
-    assert [(one.n, one.share, one.small) for one in found.estimates[2::2]] == [
+    assert [(one.size, one.share, one.small) for one in found.estimates[2::2]] == [
         (30, 30 / 48, False), (15, 15 / 48, False), (3, 3 / 48, True),
     ]  # fmt: skip
 
@@ -70,7 +70,7 @@ def test_ways_to_average_by_hand() -> None:
     assert found.average("mean of slices").value == pytest.approx((0.8 + 0.1) / 2)  # z has one topic
     traffic = found.average("traffic-weighted mean")
     assert traffic.value == pytest.approx((10 + 8 + 6 + 0 + 5) / 100)
-    assert (traffic.topics, traffic.effective) == (5, pytest.approx(100**2 / (4 * 100 + 3600)))
+    assert (traffic.n, traffic.effective) == (5, pytest.approx(100**2 / (4 * 100 + 3600)))
     assert traffic.ci is not None
     assert traffic.ci[0] < traffic.value < traffic.ci[1]
     shares = [one.weight for one in found.estimates]
@@ -156,7 +156,7 @@ def test_a_slice_whose_topics_have_no_score_is_not_tested() -> None:
     scores[30:40] = NAN  # 5 of 15 are left
     found = scores_of({"a": scores}).by_slice(slicing_of(HARD))
     assert [one.part for one in found.findings] == ["group=easy"]
-    assert found.estimate("group=hard").topics == 5
+    assert found.estimate("group=hard").n == 5
 
 
 def test_a_slice_without_topics() -> None:
@@ -164,7 +164,7 @@ def test_a_slice_without_topics() -> None:
     slices = [{"name": "none", "expression": "words > 99"}, {"name": "all", "expression": ""}]
     found = scores_of({"a": np.linspace(0, 1, 20)}).by_slice(slice_topics(attributes, slices=slices))
     assert math.isnan(found.value("none"))
-    assert found.estimate("none").n == 0
+    assert found.estimate("none").size == 0
     assert "no topic is in the slice none" in found.warnings
     assert found.overview().grid().rows[-1][-1] == "-"
 
@@ -172,7 +172,7 @@ def test_a_slice_without_topics() -> None:
 def test_topics_of_another_collection_do_not_count() -> None:
     attributes = {f"q{at:04}": {"group": "x"} for at in range(100)}
     found = scores_of({"a": np.linspace(0, 1, 20)}).by_slice(slice_topics(attributes, "group"))
-    assert found.estimate("group=x").n == 20
+    assert found.estimate("group=x").size == 20
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_forms() -> None:
     document = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert [one["slice"] for one in document["results"][::2]] == list(found.names)
     assert document["results"][4]["value"] == found.value("group=hard", "a")
-    assert document["results"][2]["scored"] == 30
+    assert document["results"][2]["n"] == 30
     rows = list(csv.DictReader(io.StringIO(found.csv())))
     assert [float(row["value"]) for row in rows] == [one.value for one in found.estimates]
     assert rows[-1]["small"] == "true"
@@ -239,7 +239,7 @@ def test_the_chart_has_every_number() -> None:
     found = scores_of({"a": values(1), "b": values(2)}).by_slice(slicing_of(HARD))
     points = found.charts()["nDCG@10"].table.records()
     assert {(point["slice"], point["run"]): point["value"] for point in points} == {
-        (f"{one.part} ({one.n})", one.run): one.value for one in found.estimates
+        (f"{one.part} ({one.size})", one.run): one.value for one in found.estimates
     }
     assert {point["slice"] for point in points if point["small"]} == {"group=rare (3)"}
 

@@ -142,7 +142,7 @@ def test_scores_by_group_by_hand() -> None:
         (ALL, "a", "RR"): (1 + 1 + 1 / 2 + 0) / 4,
     }
     assert {key: values[key] for key in wanted} == pytest.approx(wanted, abs=1e-15)
-    counts = {one.part: (one.n, one.relevant, one.small) for one in found.estimates}
+    counts = {one.part: (one.size, one.relevant, one.small) for one in found.estimates}
     assert counts == {ALL: (4, 6, False), "mail": (2, 3, False), "web": (2, 2, False), "unknown": (1, 1, True)}
     assert found.estimate("web", "b").value == 1.0
     assert "the source of 1 of 6 relevant documents (17%) is not known" in found.warnings
@@ -166,10 +166,10 @@ def test_every_number_is_that_of_evaluate_on_the_groups_judgments(seed: int) -> 
     for group, judged in {ALL: Qrels.of(qrels), **groups}.items():
         alone = evaluate(judged, runs, measures).estimates(ci="t")
         mine = [one for one in found.estimates if one.part == group]
-        assert [(one.run, one.measure, one.value, one.ci, one.topics) for one in mine] == [
-            (one.run, one.measure, one.value, one.ci, one.topics) for one in alone
+        assert [(one.run, one.measure, one.value, one.ci, one.n) for one in mine] == [
+            (one.run, one.measure, one.value, one.ci, one.n) for one in alone
         ]
-        assert {one.n for one in mine} == {len(judged.topics)}
+        assert {one.size for one in mine} == {len(judged.topics)}
 
 
 def test_a_run_without_the_topics_of_a_group_scores_zero_there() -> None:
@@ -236,7 +236,7 @@ def test_the_chart_draws_every_number_of_a_measure() -> None:
     wanted = [one for one in found.estimates if one.measure == "RR"]
     assert len(points) == len(wanted) == 8
     for one in wanted:
-        point = points[f"{one.part} ({one.n})", one.run]
+        point = points[f"{one.part} ({one.size})", one.run]
         assert (point["value"], point["small"]) == (one.value, one.small)
         assert point["ci"] == (None if one.ci is None else list(one.ci))
     assert drawn["title"]["subtitle"].endswith("only documents of one source relevant; hollow: too few topics")

@@ -90,7 +90,7 @@ SCORES = np.array([[0.2, 0.4, 0.5, 0.1, 0.3], [0.3, 0.6, 0.5, 0.3, 0.3], [0.9, 0
 def test_a_plan_of_two_systems_by_hand() -> None:
     """Differences 0.1, 0.2, 0, 0.2, 0: mean 0.1, variance 0.04 / 4 = 0.01."""
     found = plan(SCORES[:2], difference=0.05)
-    assert (found.topics, found.n, found.left_out, found.systems) == (5, 5, 0, 2)
+    assert (found.n, found.n_observed, found.left_out, found.systems) == (5, 5, 0, 2)
     assert found.sd == pytest.approx(0.1, rel=1e-12)
     assert found.detectable == pytest.approx(minimum_detectable(0.1, 5), rel=1e-12)
     assert found.topics_needed == 34

@@ -74,7 +74,7 @@ def test_many_blocks_of_resamples_make_one_sequence(monkeypatch: pytest.MonkeyPa
     for weights in (SignFlips(11, 1000, 0), SignFlips(6, 64, 0), ResampledTopics(11, 1000, 0)):
         rows = np.concatenate(list(weights.blocks()))
         assert len(rows) == weights.count
-        values, _ = whole_numbers(np.linspace(-1, 2, weights.topics)[None], weights.topics)
+        values, _ = whole_numbers(np.linspace(-1, 2, weights.n)[None], weights.n)
         assert np.array_equal(_sums(weights, values)[0][0], rows @ values[0])
 
 

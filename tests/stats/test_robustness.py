@@ -235,8 +235,8 @@ def test_reliability_by_hand() -> None:
     assert components == pytest.approx((13 / 3, 1.5, 0.5))
     assert found.generalisability.value == pytest.approx(1 - 0.5 / 13.5)
     assert found.dependability.value == pytest.approx((13 / 3) / (13 / 3 + 2 / 3))
-    assert found.generalisability.topics == math.ceil(19 * 0.5 / (13 / 3))
-    assert found.dependability.topics == math.ceil(19 * 2 / (13 / 3))
+    assert found.generalisability.topics_needed == math.ceil(19 * 0.5 / (13 / 3))
+    assert found.dependability.topics_needed == math.ceil(19 * 2 / (13 / 3))
     assert found.shares == pytest.approx(tuple(part / (19 / 3) for part in components))
 
 
@@ -261,14 +261,14 @@ def test_the_topics_of_a_target_reach_it(seed: int, target: float) -> None:
     found = reliability(table(seed, 6, 10), target=target)
     if found.variance_systems > 0:
         for at, one in enumerate((found.generalisability, found.dependability)):
-            assert found.at(int(one.topics))[at] >= target - 1e-9
-            assert one.topics == 1 or found.at(int(one.topics) - 1)[at] < target
+            assert found.at(int(one.topics_needed))[at] >= target - 1e-9
+            assert one.topics_needed == 1 or found.at(int(one.topics_needed) - 1)[at] < target
     assert not found.dependability.value > found.generalisability.value
     for one in (found.generalisability, found.dependability):
         low, high = one.interval or (0.0, 1.0)
         assert low - 1e-12 <= one.value <= high + 1e-12
-        fewest, most = one.topics_interval or (1.0, math.inf)
-        assert fewest <= one.topics <= most
+        fewest, most = one.topics_needed_interval or (1.0, math.inf)
+        assert fewest <= one.topics_needed <= most
 
 
 def test_reliability_leaves_out_what_is_missing_and_does_not_see_scale_or_shift() -> None:
@@ -289,9 +289,9 @@ def test_reliability_of_nothing() -> None:
     for same in ([[0.1, 0.1], [0.1, 0.1]], [[0.1, 0.2, 0.3], [0.1, 0.2, 0.3]]):
         assert math.isnan(reliability(same).generalisability.value)
     certain = reliability([[0.1, 0.1], [0.2, 0.2]])
-    assert (certain.generalisability.value, certain.generalisability.topics) == (1.0, 1.0)
+    assert (certain.generalisability.value, certain.generalisability.topics_needed) == (1.0, 1.0)
     chance = reliability([[0, 1], [1, 0]])
-    assert (chance.generalisability.value, chance.generalisability.topics) == (0.0, math.inf)
+    assert (chance.generalisability.value, chance.generalisability.topics_needed) == (0.0, math.inf)
     assert chance.dependability.interval is None
     assert "would take infinitely many and infinitely many topics" in chance.sentence
 

@@ -32,10 +32,10 @@ def test_facts_are_those_of_the_files():
     runs, queries = {"good": GOOD, "poor": POOR}, {"q1": "tax", "q7": "x"}
     told = what_is_open(open_workspace(QRELS, runs, title="mine", queries=queries))
     about, (good, poor) = told.about, told.table("runs").records()
-    assert (about["title"], about["topics"], about["judgments"]) == ("mine", 3, 5)
+    assert (about["title"], about["n"], about["judgments"]) == ("mine", 3, 5)
     assert [tuple(row.values()) for row in told.table("grades").records()] == [(0.0, 2), (1.0, 2), (2.0, 1)]
-    assert (good["topics"], good["missing"], good["extra"], good["documents"]) == (3, 0, 0, 5)
-    assert (poor["topics"], poor["missing"], poor["extra"], poor["documents"]) == (1, 2, 1, 1)
+    assert (good["n"], good["missing"], good["extra"], good["documents"]) == (3, 0, 0, 5)
+    assert (poor["n"], poor["missing"], poor["extra"], poor["documents"]) == (1, 2, 1, 1)
     assert good["value"] == pytest.approx((1 + 1 + 1 / np.log2(3)) / 3)
     assert poor["value"] == 0.0
     assert (about["queries"], about["documents"], about["attributes"]) == (1, 0, ())

@@ -280,7 +280,7 @@ def test_a_run_without_a_number_is_last_either_way() -> None:
 
 def test_over_a_slice_by_hand(small: TestClient) -> None:
     found = asked(small, measures="RR", where="kind == 'news'")
-    assert (found["num_topics"], found["all_topics"]) == (5, 8)
+    assert (found["n"], found["all_topics"]) == (5, 8)
     assert found["sentences"][0] == "5 of 8 topics are left: kind == 'news'."
     assert column(found, "RR")["part"] == 3 / 5
     assert {row["topics"] for row in found["results"]} == {5}
@@ -456,7 +456,7 @@ def test_hostile_names_stay_texts() -> None:
     assert found["baseline"] == HOSTILE[2]
     assert set(names_of(found)) == set(HOSTILE)
     slice_now = asked(client, where='`<i>` == "<b>\'1"')
-    assert slice_now["num_topics"] == 4
+    assert slice_now["n"] == 4
 
 
 # --- curves -----------------------------------------------------------------------------------------

@@ -45,7 +45,7 @@ class Recommendation:
     # rule, kind: the rule's id, and whether it says recommend, pair, avoid, caution or note
     rule: str
     kind: Kind
-    # the measures, at the relevance level, the highest grade and the list length of the data
+    # the measures, at the lowest relevant grade, the highest grade and the list length of the data
     measures: tuple[Measure, ...]
     here: str  # the numbers of the data that it goes by; empty for one that rests on the task alone
     why: str  # the reason, without the data
@@ -263,11 +263,11 @@ def advise(qrels: Any, runs: Any = (), task: str | None = None, *, rel: float | 
 
 
 def fitted(measure: Measure, profile: Profile, *, cut: bool = True) -> Measure:
-    """Put the relevance level, the highest grade and, to ``cut``, the end of the lists into a rule's measure."""
+    """Put the lowest relevant grade, the highest grade and, to ``cut``, the end of the lists into a rule's measure."""
     has = {parameter.name for parameter in measure.entry.all_parameters}
     changes: dict[str, Any] = {}
-    if "rel" in has and profile.level != 1:
-        changes["rel"] = profile.level
+    if "rel" in has and profile.rel != 1:
+        changes["rel"] = profile.rel
     if "max" in has and getattr(measure, "max", None) is not None and profile.positive:
         changes["max"] = profile.positive[-1]
     cutoff, longest = getattr(measure, "cutoff", None), profile.longest

@@ -37,19 +37,19 @@ CONDITIONS: dict[str, Condition] = {
     ),
     "few_for_10": Condition(
         "many topics have fewer than 10 relevant documents",
-        lambda p: p.under_10 > 0 and p.best_p10 < CLEARLY * p.with_relevant / p.topics,
+        lambda p: p.under_10 > 0 and p.best_p10 < CLEARLY * p.with_relevant / p.n,
         ("under_10",),
         "nearly all topics have 10 relevant documents",
     ),
     "many_for_10": Condition(
         "topics have more than 10 relevant documents",
-        lambda p: p.over_10 > 0 and p.best_r10 < CLEARLY * p.with_relevant / p.topics,
+        lambda p: p.over_10 > 0 and p.best_r10 < CLEARLY * p.with_relevant / p.n,
         ("over_10",),
         "few topics have more than 10 relevant documents",
     ),
     "many_for_100": Condition(
         "topics have more than 100 relevant documents",
-        lambda p: p.over_100 > 0 and p.best_r100 < CLEARLY * p.with_relevant / p.topics,
+        lambda p: p.over_100 > 0 and p.best_r100 < CLEARLY * p.with_relevant / p.n,
         ("over_100",),
         "few topics have more than 100 relevant documents",
     ),
@@ -59,8 +59,8 @@ CONDITIONS: dict[str, Condition] = {
         ("relevant",),
         "topics have about equally many relevant documents",
     ),
-    "few_topics": Condition("there are fewer than 25 topics", lambda p: p.topics < _FEW_TOPICS, ("topics",)),
-    "several_topics": Condition("there are several topics", lambda p: p.topics > 1, ("topics", "relevant")),
+    "few_topics": Condition("there are fewer than 25 topics", lambda p: p.n < _FEW_TOPICS, ("n",)),
+    "several_topics": Condition("there are several topics", lambda p: p.n > 1, ("n", "relevant")),
     "barren": Condition("topics have no relevant document", lambda p: p.barren > 0, ("barren",)),
     "graded": Condition(
         "relevant documents have different grades",
@@ -80,13 +80,13 @@ CONDITIONS: dict[str, Condition] = {
         ("grades",),
     ),
     "four_levels": Condition(
-        "the scale is 0 to 3", lambda p: p.positive == (1, 2, 3), ("grades", "level"), "the scale is another"
+        "the scale is 0 to 3", lambda p: p.positive == (1, 2, 3), ("grades", "rel"), "the scale is another"
     ),
     "level_loses": Condition(
-        "some topics have only documents below the level",
+        "some topics have only documents below the lowest relevant grade",
         lambda p: p.lost > 0,
-        ("level", "lost"),
-        "no topic is lost to the level",
+        ("rel", "lost"),
+        "no topic is lost to it",
     ),
     "weak": Condition(
         "many of the documents above 0 have the lowest grade",

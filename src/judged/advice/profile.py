@@ -28,7 +28,7 @@ _COMPARED = ("judged_10", "judged_100", "tied_10", "missing", "returned.median")
 _DEPTHS: tuple[int, ...] = (5, 10, 20, 50, 100, 200, 500, 1000)
 _WELL_JUDGED = 0.8  # of the first k: as deep as that the judgments go
 _FOUR_LEVELS = (1.0, 2.0, 3.0)
-_MOST_BARREN = 0.1  # of the topics may lose all their relevant documents to the higher level
+_MOST_BARREN = 0.1  # of the topics may lose all their relevant documents to the higher grade
 
 
 @dataclass(frozen=True)
@@ -79,11 +79,11 @@ class RunProfile:
 class Profile:
     """The facts that the rules look at. Counts are of judged pairs, the highest grade where one has several."""
 
-    topics: int  # how many there are
+    n: int  # how many there are
     judgments: int  # how many there are
     grades: tuple[float, ...]  # the distinct grades, rising
-    level: float  # the grade from which a document is relevant to the measures that ask for relevant or not
-    level_given: bool  # whether the caller chose that level
+    rel: float  # the grade from which a document is relevant to the measures that ask for relevant or not
+    rel_given: bool  # whether the caller chose that grade
     # relevant, judged: relevant and judged documents a topic
     relevant: Spread
     judged: Spread
@@ -99,9 +99,9 @@ class Profile:
     best_p10: float
     best_r10: float
     best_r100: float
-    lost: int  # topics that have a document of some grade above 0, and none that reaches the level
+    lost: int  # topics that have a document of some grade above 0, and none that reaches `rel`
     one_sided: int  # topics that have relevant documents and none judged not relevant
-    # not_relevant, negative: pairs of a grade from 0 up to the level, and of a grade below 0
+    # not_relevant, negative: pairs of a grade from 0 up to `rel`, and of a grade below 0
     not_relevant: int
     negative: int
     weakest: float  # share of the documents above grade 0 that have the lowest such grade
@@ -127,7 +127,7 @@ class Profile:
     @property
     def with_relevant(self) -> int:
         """How many topics have a relevant document."""
-        return self.topics - self.barren
+        return self.n - self.barren
 
     @property
     def ranked(self) -> tuple[RunProfile, ...]:
@@ -169,30 +169,30 @@ def profile_of(qrels: Any, runs: Iterable[Run] = (), *, rel: float | None = None
     """Collect the facts about judgments and runs.
 
     >>> facts = profile_of({"q1": {"a": 2, "b": 0}, "q2": {"c": 1}})
-    >>> facts.topics, facts.positive, facts.level, str(facts.relevant)
+    >>> facts.n, facts.positive, facts.rel, str(facts.relevant)
     (2, (1.0, 2.0), 1.0, 'always 1')
     """
     qrels = Qrels.of(qrels)
     if rel is not None and not 0 < rel < np.inf:
-        raise InputError(f"the relevance level {rel} makes no sense", fix="give a grade above 0")
+        raise InputError(f"the lowest relevant grade {rel} makes no sense", fix="give a grade above 0")
     known = judge(qrels, {})  # an empty run: what there is to find
     highest = float(known.label_grade.max(initial=0.0))
     if rel is not None and rel > max(highest, 0.0):
-        raise InputError(f"no grade reaches the level {rel:g}", fix=f"the highest is {highest:g}")
-    level = _level(known) if rel is None else float(rel)
-    relevant, judged = known.num_relevant(level), known.sum_labels(np.ones(len(known.label_grade), dtype=np.bool_))
-    not_relevant = (known.label_grade >= 0) & ~known.relevant_labels(level)
+        raise InputError(f"no grade reaches {rel:g}", fix=f"the highest is {highest:g}")
+    given, rel = rel is not None, _lowest_relevant(known) if rel is None else float(rel)
+    relevant, judged = known.num_relevant(rel), known.sum_labels(np.ones(len(known.label_grade), dtype=np.bool_))
+    not_relevant = (known.label_grade >= 0) & ~known.relevant_labels(rel)
     above = known.label_grade > 0
     best = np.zeros(len(known))
     np.maximum.at(best, known.label_topic, known.label_grade)
     positive = known.label_grade[above]
     names, repeated = qrels.aspects.names, _count(np.diff(qrels.aspects.starts) > 1)
     return Profile(
-        topics=len(known),
+        n=len(known),
         judgments=len(qrels),
         grades=tuple(np.unique(known.label_grade).tolist()),
-        level=level,
-        level_given=rel is not None,
+        rel=rel,
+        rel_given=given,
         relevant=Spread.of(relevant),
         judged=Spread.of(judged),
         barren=_count(relevant == 0),
@@ -200,9 +200,9 @@ def profile_of(qrels: Any, runs: Iterable[Run] = (), *, rel: float | None = None
         under_10=_count((relevant > 0) & (relevant < 10)),
         over_10=_count(relevant > 10),
         over_100=_count(relevant > 100),
-        best_p10=_mean("P@10", known.ideal, level),
-        best_r10=_mean("R@10", known.ideal, level),
-        best_r100=_mean("R@100", known.ideal, level),
+        best_p10=_mean("P@10", known.ideal, rel),
+        best_r10=_mean("R@10", known.ideal, rel),
+        best_r100=_mean("R@100", known.ideal, rel),
         lost=_count((best > 0) & (relevant == 0)),
         one_sided=_count((relevant > 0) & (known.sum_labels(not_relevant) == 0)),
         not_relevant=_count(not_relevant),
@@ -216,7 +216,7 @@ def profile_of(qrels: Any, runs: Iterable[Run] = (), *, rel: float | None = None
     )
 
 
-def _level(known: Judged) -> float:
+def _lowest_relevant(known: Judged) -> float:
     """Choose the grade from which a document is relevant, where the caller did not."""
     positive = np.unique(known.label_grade[known.label_grade > 0])
     if not len(positive):
@@ -227,8 +227,8 @@ def _level(known: Judged) -> float:
     return 1.0 if positive[-1] >= 1 else float(positive[0])
 
 
-def _mean(measure: str, judged: Judged, level: float) -> float:
-    return float(np.mean(parse(measure).replace(rel=level)(judged)))
+def _mean(measure: str, judged: Judged, rel: float) -> float:
+    return float(np.mean(parse(measure).replace(rel=rel)(judged)))
 
 
 def _count(which: Bools) -> int:

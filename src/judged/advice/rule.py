@@ -54,10 +54,10 @@ class Rule:
     # measures need ranks.
     when: tuple[Condition, ...] = ()
     tasks: tuple[str, ...] = ()  # for which tasks it holds; for all where there are none
-    # their names, at the relevance level 1; the advice puts in the level and the highest grade of the data
+    # their names, at the lowest relevant grade 1; the advice puts in that grade and the highest grade of the data
     measures: tuple[str, ...] = ()
     # a sentence with the numbers of the data: a format string in which `p` is the `Profile`. A count with a word behind
-    # the colon is written with it, `{p.topics:topic}`.
+    # the colon is written with it, `{p.n:topic}`.
     here: str = ""
     about: tuple[str, ...] = ()  # facts that the sentence names beside those of the conditions
     disputed: str = ""  # who sees it otherwise, and what they say
@@ -112,9 +112,9 @@ def written(text: str, profile: Profile) -> str:
     """Put the numbers of the data into a sentence.
 
     >>> from judged.advice.profile import profile_of
-    >>> written("{p.topics:topic}, level {p.level:g}", profile_of({"q1": {"a": 1}}))
-    '1 topic, level 1'
-    >>> written("{p.single} of {p.topics:topic}", profile_of({str(at): {"a": 1} for at in range(1000)}))
+    >>> written("{p.n:topic}, from {p.rel:g}", profile_of({"q1": {"a": 1}}))
+    '1 topic, from 1'
+    >>> written("{p.single} of {p.n:topic}", profile_of({str(at): {"a": 1} for at in range(1000)}))
     '1,000 of 1,000 topics'
     """
     return _Writer().format(text, p=profile)

@@ -82,7 +82,7 @@ class SystemEffect(ReadOnly):
     first: str
     second: str
     measure: str
-    topics: int  # in which both judged something
+    n: int  # topics in which both judged something
     runs: tuple[str, ...]  # R
     scores: Floats = field(repr=False)  # (R,): the aggregate of each run by the judgments of the first
     other_scores: Floats = field(repr=False)  # (R,): and of the second
@@ -99,7 +99,7 @@ class SystemEffect(ReadOnly):
     @property
     def sentence(self) -> str:
         """Say in plain words what was found."""
-        head = f"{self.measure}, {self.second} in place of {self.first}, {self.topics} topics: "
+        head = f"{self.measure}, {self.second} in place of {self.first}, {self.n} topics: "
         if math.isnan(self.tau.value):
             return head + self.tau.sentence
         pairs = self.tau.concordant + self.tau.discordant + self.tau.tied
@@ -177,7 +177,7 @@ class JudgeAgreement(Answer):
         pairs, digits = self.pairs, _THREE
         columns = [
             *_judges(pairs),
-            Column("topics", [len(pair.topics) for pair in pairs], COUNT),
+            Column("n", [len(pair.topics) for pair in pairs], COUNT, "topics"),
             *columns_of(pairs, ("shared", COUNT), "only_first", "only_second", ("same", digits)),
         ]
         for name in _COEFFICIENTS:
@@ -207,7 +207,7 @@ class JudgeAgreement(Answer):
         rows, digits = self.systems, _THREE
         columns = (
             *_judges(rows),
-            *columns_of(rows, ("measure", TEXT), ("topics", COUNT)),
+            *columns_of(rows, ("measure", TEXT), ("n", COUNT, "topics")),
             Column("runs", [len(row.runs) for row in rows], COUNT),
             Column("tau", [row.tau.value for row in rows], digits),
             Column("tau_ap", [row.tau_ap.value for row in rows], digits, "tau_AP"),

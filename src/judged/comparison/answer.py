@@ -260,7 +260,7 @@ class Comparison(Answer):
         difference, p, *rest = verdict_columns(pairs, [pair.shown_difference for pair in pairs], "difference", p_name)
         columns = (
             Column("run", [pair.second for pair in pairs], TEXT),
-            Column("against", [pair.first for pair in pairs], TEXT),
+            Column("baseline", [pair.first for pair in pairs], TEXT),
             *(difference, p, Column("dz", [pair.effects.dz for pair in pairs], _DZ), *rest),
         )
         notes = (

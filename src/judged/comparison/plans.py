@@ -66,7 +66,7 @@ class Plans(Answer):
         difference = next(plan.difference for plan in self.plans.values())
         needed = () if difference is None else (("topics_needed", COUNT, f"topics for {difference:g}"),)
         numbers = ("sd", _AMOUNT, "SD of differences"), ("detectable", _AMOUNT, "detectable")
-        return columns_of(rows, ("topics", COUNT), *numbers, *needed, "n", "left_out")
+        return columns_of(rows, ("n", COUNT, "topics"), *numbers, *needed, "n_observed", "left_out")
 
 
 def power_of_scores(
@@ -107,7 +107,7 @@ def power_of_scores(
     >>> qrels = {f"q{at}": {"d": 1} for at in range(8)}
     >>> old, new = ({f"q{at}": ["x", "y"][at % 3 :] + ["d"] for at in range(8)}, {f"q{at}": ["d"] for at in range(8)})
     >>> plans = evaluate(qrels, {"old": old, "new": new}, "RR").power(difference=0.1)
-    >>> plans.plans["RR"].topics, plans.plans["RR"].topics_needed
+    >>> plans.plans["RR"].n, plans.plans["RR"].topics_needed
     (8, 64)
     """
     means = [at for at, measure in enumerate(scores.measures) if measure.entry.aggregate == "mean"]

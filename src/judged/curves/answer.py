@@ -45,13 +45,13 @@ class Curves(ReadOnly, Answer):
         recall at the same cutoffs.
     name : str
         What is drawn: the measure's name with ``k`` for the cutoff, or ``c`` for the recall.
-    at : array
+    points : array
         (K,): the cutoff of each point, or its recall where it is interpolated; rising.
     x : array
-        (R, K): where each point stands: `at`, or the mean recall of a run at that cutoff; NaN where there is no point.
+        (R, K): where each point stands: its place, or the mean recall of a run at that cutoff; NaN where it has none.
     mean, low, high : array
         (R, K): the measure's own aggregate over topics and its interval; NaN where there is none.
-    topics : array
+    n : array
         (R, K): how many topics each point rests on.
     scores : Scores
         The scores of every topic that the points are made of. For ``raw`` the K precisions, then the K recalls.
@@ -70,12 +70,12 @@ class Curves(ReadOnly, Answer):
 
     how: How
     name: str
-    at: Floats
+    points: Floats
     x: Floats = field(repr=False)
     mean: Floats = field(repr=False)
     low: Floats = field(repr=False)
     high: Floats = field(repr=False)
-    topics: Ints = field(repr=False)
+    n: Ints = field(repr=False)
     scores: Scores = field(repr=False)
     interval: IntervalMethod
     notes: tuple[Note, ...] = ()
@@ -100,7 +100,7 @@ class Curves(ReadOnly, Answer):
             return f"{self.name} by cutoff k"
         if self.how == "interpolated":
             return f"Interpolated precision by recall: {self.name}"
-        return f"Precision by recall, k = {self.at[0]:.0f} to {self.at[-1]:.0f}: {self.name}"
+        return f"Precision by recall, k = {self.points[0]:.0f} to {self.points[-1]:.0f}: {self.name}"
 
     @property
     def labels(self) -> tuple[str, str]:
@@ -127,7 +127,7 @@ class Curves(ReadOnly, Answer):
     @property
     def per_topic(self) -> Floats:
         """The score of every topic at each point: (R, K, T); NaN where a topic does not count."""
-        return self.scores.values[:, : len(self.at)]
+        return self.scores.values[:, : len(self.points)]
 
     @property
     def caption(self) -> str:
@@ -140,7 +140,7 @@ class Curves(ReadOnly, Answer):
         """Say what each point is: over how many topics, and with which interval."""
         if len(self.query_ids) == 1:
             return f"topic {self.query_ids[0]}"
-        fewest, most = int(self.topics.min()), int(self.topics.max())
+        fewest, most = int(self.n.min()), int(self.n.max())
         count = f"{most}" if fewest == most else f"{fewest} to {most}"
         said = f"{self.scores.measures[0].entry.aggregate} over {count} topics"
         if not intervals or np.isnan(self.low).all():
@@ -160,7 +160,7 @@ class Curves(ReadOnly, Answer):
             raise InputError(problem, fix=f"use one of {first_few(self.query_ids)}")
         scores = self.scores.over_topics(np.array(self.query_ids) == query_id)
         notes = tuple(note for note in scores.notes if note.rule != "ties")  # it is about means
-        return self.of(self.how, self.name, self.at, replace(scores, notes=notes), self.interval)
+        return self.of(self.how, self.name, self.points, replace(scores, notes=notes), self.interval)
 
     def blocks(self) -> tuple[Block, ...]:
         """Give the table of the round points, all points as data, and the chart."""
@@ -169,7 +169,7 @@ class Curves(ReadOnly, Answer):
     def facts(self) -> dict[str, Any]:
         """Give what is drawn, and where its points are."""
         name = "recalls" if self.how == "interpolated" else "cutoffs"
-        return {"how": self.how, "measure": self.name, name: self._place(range(len(self.at))).values}
+        return {"how": self.how, "measure": self.name, name: self._place(range(len(self.points))).values}
 
     def table(self, name: str | None = None) -> Table:
         """Give a table by its name; the points for None, those of every topic for ``topics``.
@@ -202,7 +202,7 @@ class Curves(ReadOnly, Answer):
     def by_run(self) -> Table:
         """Lay out one row a point, one column a run; of many points the round ones: 1, 2, 5, 10, 20 ..."""
         shown = np.flatnonzero(~np.isnan(self.mean).all(axis=0))
-        shown = shown[round_of(self.at[shown], _ROWS)]
+        shown = shown[round_of(self.points[shown], _ROWS)]
         columns = [self._place(shown)]
         for row, run in enumerate(self.run_names):
             if self.how == "raw":
@@ -220,8 +220,8 @@ class Curves(ReadOnly, Answer):
     def _place(self, points: Sequence[int] | Ints) -> Column:
         """Make the column of where points are: their cutoffs or recalls."""
         if self.how == "interpolated":
-            return Column("recall", self.at[points].tolist(), significant(12))
-        return Column("cutoff", self.at[points].astype(int).tolist(), COUNT, "k")
+            return Column("recall", self.points[points].tolist(), significant(12))
+        return Column("cutoff", self.points[points].astype(int).tolist(), COUNT, "k")
 
     def _points(self) -> Table:
         """Lay out one row a run and point."""
@@ -229,7 +229,7 @@ class Curves(ReadOnly, Answer):
         columns = [Column("run", [self.run_names[row] for row in run.tolist()], TEXT), self._place(at)]
         if self.how == "raw":
             columns.append(Column("recall", self.x[where].tolist(), NUMBER))
-        columns += [self.values("value", where, self.labels[1]), Column("topics", self.topics[where].tolist(), COUNT)]
+        columns += [self.values("value", where, self.labels[1]), Column("n", self.n[where].tolist(), COUNT, "topics")]
         return Table("points", tuple(columns), labels=2, only="data")
 
     def _by_topic(self) -> Table:
@@ -241,7 +241,7 @@ class Curves(ReadOnly, Answer):
             Column("query_id", [self.query_ids[row] for row in topic.tolist()], TEXT),
         ]
         if self.how == "raw":
-            columns.append(Column("recall", self.scores.values[:, len(self.at) :][where].tolist(), NUMBER))
+            columns.append(Column("recall", self.scores.values[:, len(self.points) :][where].tolist(), NUMBER))
         columns.append(Column("value", self.per_topic[where].tolist(), NUMBER))
         return Table("topics", tuple(columns), labels=3, only="data")
 
@@ -253,8 +253,8 @@ class Curves(ReadOnly, Answer):
             last = self.mean[:, -1]
             best = int(np.nan_to_num(last, nan=-np.inf).argmax())
             sentence = (
-                f"{self.title} from {self.at[0]:.0f} to {self.at[-1]:.0f}, {self.basis()}. At k = {self.at[-1]:.0f},"
-                f" {self.run_names[best]} is highest with {decimal(float(last[best]))}."
+                f"{self.title} from {self.points[0]:.0f} to {self.points[-1]:.0f}, {self.basis()}."
+                f" At k = {self.points[-1]:.0f}, {self.run_names[best]} is highest with {decimal(float(last[best]))}."
             )
         return Chart(
             name="curves",
@@ -303,4 +303,4 @@ def _estimated(scores: Scores, part: slice, interval: IntervalMethod) -> tuple[F
     none = (np.nan, np.nan)
     numbers = np.array([(row.value, *(row.ci or none)) for row in estimates], dtype=np.float64)
     mean, low, high = (column.reshape(shape) for column in numbers.T.copy())
-    return mean, low, high, np.array([row.topics for row in estimates], dtype=np.int64).reshape(shape)
+    return mean, low, high, np.array([row.n for row in estimates], dtype=np.int64).reshape(shape)

@@ -106,7 +106,7 @@ def _frame(curves: Curves, width: int, height: int) -> tuple[_Frame, int]:
     """Choose the axes so that each number on the left one has a row of its own; and the width of these numbers."""
     up = even(curves.mean, max(1, (height - 3) // 3))
     if curves.how == "cutoff":
-        across = by_cutoff(curves.at)
+        across = by_cutoff(curves.points)
     else:
         across = even(np.array([0.0, 1.0]) if curves.how == "interpolated" else np.append(curves.x, 0.0), 5)
     steps = len(up.ticks) - 1
@@ -147,7 +147,7 @@ def _with_axes(frame: _Frame, lines: list[str], left: int, labels: tuple[str, st
 def _legend(curves: Curves, width: int, *, colour: bool) -> list[str]:
     """Say which letter is which run, and give as many numbers as fit."""
     known = np.flatnonzero(~np.isnan(curves.mean).any(axis=0))
-    some = known[round_of(curves.at[known], 3)].tolist() if len(known) else []
+    some = known[round_of(curves.points[known], 3)].tolist() if len(known) else []
     wishes = (some[:1] + some[len(some) // 2 :][:1] + some[-1:], some[:1] + some[-1:], some[-1:])
     tables = (_legend_of(curves, list(dict.fromkeys(wish))) for wish in wishes if wish)
     fitting = (lines for lines in tables if max(map(len, lines)) <= width)
@@ -163,7 +163,7 @@ def _legend_of(curves: Curves, shown: list[int]) -> list[str]:
     head = {"cutoff": "k", "interpolated": "recall", "raw": "precision, k"}[curves.how]
     runs = range(len(curves.run_names))
     columns = [Column("letter", [_letter(run) for run in runs], TEXT, ""), Column("run", curves.run_names, TEXT)]
-    columns += [curves.values("value", (slice(None), at), f"{head}={curves.at[at]:.12g}") for at in shown]
+    columns += [curves.values("value", (slice(None), at), f"{head}={curves.points[at]:.12g}") for at in shown]
     return Table("legend", tuple(columns), labels=2).text().splitlines()
 
 

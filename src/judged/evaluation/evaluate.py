@@ -233,7 +233,7 @@ def _scored(
         counted[run, columns] = True
         for row, measure in enumerate(measures):
             values[run, row, columns], sample = movement.score(judged, measure)
-            if sample.topics:
+            if sample.n:
                 sampled.setdefault(judged.run.name, []).append((measure, sample))
     return Scores(
         runs=tuple(map(run_facts, lists)),

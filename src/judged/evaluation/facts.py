@@ -48,7 +48,7 @@ class QrelsFacts:
     name: str
     path: str
     sha256: str | None
-    topics: int
+    n: int  # topics
     judgments: int
     grades: tuple[float, ...]
     where: str = ""  # the expression by which topics were chosen; empty: all
@@ -129,7 +129,7 @@ class Estimate:
         The number; NaN where no topic counts.
     ci
         Low and high of the interval; None where there is none.
-    topics
+    n
         How many topics the value rests on.
     reaches
         How far the value could move, where that was asked for.
@@ -140,5 +140,5 @@ class Estimate:
     aggregate: str
     value: float
     ci: tuple[float, float] | None
-    topics: int
+    n: int
     reaches: tuple[Reach, ...] = ()

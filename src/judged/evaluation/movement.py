@@ -31,7 +31,7 @@ _ABOUT_JUDGING = {"Judged", "Unjudged", "Hole", "RBPResidual"}
 class Sampled(NamedTuple):
     """In how many topics a score is the mean of a sample, and the largest standard error."""
 
-    topics: int = 0
+    n: int = 0
     error: float = 0.0
 
 

@@ -210,7 +210,7 @@ def sample_notes(sampled: Mapping[str, Sequence[tuple[Measure, Sampled]]], seed:
     """Say which means over all orders of tied documents are those of a sample, run by run."""
     notes: list[Note] = []
     for run, found in sampled.items():
-        topics, error = (max(getattr(one, part) for _, one in found) for part in ("topics", "error"))
+        topics, error = (max(getattr(one, part) for _, one in found) for part in ("n", "error"))
         text = (
             "there are too many orders of tied documents; the mean is that of a sample for"
             f" {named([measure for measure, _ in found])} in up to {topics} topics"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from judged.stats.interval import IntervalMethod
     from judged.uncertainty.range import Exactness
 
-ESTIMATE = ("run", TEXT), ("measure", TEXT), ("aggregate", TEXT), ("value", NUMBER), ("topics", COUNT)
+ESTIMATE = ("run", TEXT), ("measure", TEXT), ("aggregate", TEXT), ("value", NUMBER), ("n", COUNT, "topics")
 """What tables show of an estimate."""
 _TEXT_WIDTH = 40
 _DRAWN = 40  # runs of the chart
@@ -130,14 +130,14 @@ def best_first(lead: Measure, estimates: Sequence[Estimate], emphasised: Sequenc
     shown = known[:_DRAWN] + [one for one in known[_DRAWN:] if one.run in emphasised]
     show = _WHOLE if lead.entry.aggregate in {"sum", "count"} else number()
     intervals = ", each with its interval over topics" if any(one.ci for one in shown) else ""
-    topics = {one.topics for one in shown}
+    topics = {one.n for one in shown}
     over = f" over {counted(topics.pop(), 'topic')}" if len(topics) == 1 else ""
     sentence = f"{lead} of {counted(len(shown), 'run')}{over}{intervals}."
     if len(known) > 1:
         first, last = (show.write(one.value) for one in (known[0], known[-1]))
         sentence += f" {known[0].run} stands first with {first}, {known[-1].run} last with {last}."
     sentence += f" The best {_DRAWN} of {len(known)} are drawn." if len(known) > _DRAWN else ""
-    columns = [*columns_of(shown, ("run", TEXT), ("value", show, str(lead)), ("topics", COUNT))]
+    columns = [*columns_of(shown, ("run", TEXT), ("value", show, str(lead)), ("n", COUNT, "topics"))]
     more: dict[str, Any] = {}
     if emphasised:
         from judged.charts import PALETTE

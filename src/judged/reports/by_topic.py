@@ -32,34 +32,34 @@ _LABEL = 44  # characters of a query beside a bar
 
 def differences(material: Material) -> Found | None:
     """Draw and list by how much the candidate is better or worse on each topic."""
-    gains, candidate, reference = material.gains, material.candidate, material.reference
+    gains, candidate, baseline = material.gains, material.candidate, material.baseline
     known = np.flatnonzero(np.isfinite(gains))
-    if reference is None or not len(known):
+    if baseline is None or not len(known):
         return None
     order = known[np.argsort(-gains[known], kind="stable")]
     apart = order[gains[order] != 0]
     if not len(apart):
         every = "the only topic" if len(known) == 1 else f"every one of {counted(len(known), 'topic')}"
-        same = f"{candidate} and {reference} have the same {material.lead} on {every}."
+        same = f"{candidate} and {baseline} have the same {material.lead} on {every}."
         return Found(Section("topics", "Topic by topic", (Sentences((same,)),)))
     lost = apart[gains[apart] < 0][::-1]
     won = len(apart) - len(lost)
     most = f"; it loses most on {listed(_named(material, lost[:_NAMED]))}" if len(lost) else ""
     said = (
-        f"{candidate} is better than {reference} on {counted(won, 'topic')}, worse on {len(lost):,}, and equal on"
+        f"{candidate} is better than {baseline} on {counted(won, 'topic')}, worse on {len(lost):,}, and equal on"
         f" {len(known) - len(apart):,}, by {material.lead}{most}."
     )
     lower = " Lower is better here, so a bar to the right is a lower score." if material.better < 0 else ""
     chart = Chart(
         "topics",
-        f"{material.lead} by topic: {candidate} against {reference}",
+        f"{material.lead} by topic: {candidate} against {baseline}",
         *_drawn(material, order, apart),
         kind="bars",
         x="gain",
         y="label",
         colour="side",
         lines=(Line("x", 0.0, dashed=False),),
-        x_title=f"{material.lead}: {candidate} against {reference}",
+        x_title=f"{material.lead}: {candidate} against {baseline}",
         colours={"gain": PALETTE[0], "loss": PALETTE[1]},
         legend=False,
     )
@@ -76,10 +76,10 @@ def _drawn(material: Material, order: Ints, apart: Ints) -> tuple[Table, str]:
         shown = np.concatenate([shown[:_ENDS], shown[-_ENDS:]])
         cut = f" Of {counted(len(order), 'topic')} the largest gains and losses are shown."
     best, last = _named(material, order[[0, -1]])
-    how = f"By how much {material.candidate} is better than {material.reference} on each topic"
+    how = f"By how much {material.candidate} is better than {material.baseline} on each topic"
     gains = material.gains[shown]
     columns = (
-        *_topics(material, shown, ("reference", "candidate")),
+        *_topics(material, shown, ("baseline", "candidate")),
         Column("gain", gains.tolist(), CHANGE),
         Column("label", [f"{at} {material.query(at, _LABEL)}".rstrip() for at in _ids(material, shown)], only="data"),
         Column("side", ["gain" if gain > 0 else "loss" for gain in gains.tolist()], only="data"),
@@ -102,7 +102,7 @@ def _topics(material: Material, at: Ints, roles: Sequence[str]) -> list[Column]:
     queries = [material.query(query_id) for query_id in ids]
     runs = ((role, getattr(material, role)) for role in roles)
     return [
-        Column("topic", ids, TEXT),
+        Column("query_id", ids, TEXT, "topic"),
         *([] if material.topics is None else [Column("query", queries, TEXT)]),
         *(Column(role, material.of(run)[at].tolist(), NUMBER, run) for role, run in runs if run is not None),
     ]
@@ -117,7 +117,7 @@ def lowest(material: Material) -> Found | None:
     worst = np.array(material.worst_topics(_LOWEST), dtype=np.int64)
     if not len(worst):
         return None
-    columns = _topics(material, worst, ("candidate", "reference"))
+    columns = _topics(material, worst, ("candidate", "baseline"))
     said = f"The {counted(len(worst), 'topic')} with the worst {material.lead} of {material.candidate}."
     if len(material.scores.runs) > 2:
         by_run = material.scores.values[:, 0, worst]

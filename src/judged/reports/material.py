@@ -83,22 +83,22 @@ class Material:
         return tuple(self.scores.run_names[at] for at in order)
 
     @property
-    def baseline(self) -> str | None:
+    def given_baseline(self) -> str | None:
         """The run that all others are compared with, where there is one."""
         return self.comparison.choices.baseline if self.comparison else None
 
     @cached_property
     def candidate(self) -> str:
-        """The run that is looked at closely: the best one, or the best that is not a copy of the baseline."""
-        others = [name for name in self.ranked if name != self.baseline or len(self.ranked) == 1]
-        unlike = (name for name in others if self.baseline is None or not self.alike(name, self.baseline))
+        """The run that is looked at closely: the best one, or the best that is not a copy of the given baseline."""
+        others = [name for name in self.ranked if name != self.given_baseline or len(self.ranked) == 1]
+        unlike = (name for name in others if self.given_baseline is None or not self.alike(name, self.given_baseline))
         return next(unlike, others[0])
 
     @cached_property
-    def reference(self) -> str | None:
-        """The run it is compared with: the baseline, or the next best that is more than a variant; None for one run."""
-        if self.baseline is not None or len(self.ranked) == 1:
-            return self.baseline
+    def baseline(self) -> str | None:
+        """The run it is compared with: the one given, or the next best that is no variant; None for one run."""
+        if self.given_baseline is not None or len(self.ranked) == 1:
+            return self.given_baseline
         best, *others = self.ranked
         unlike = (name for name in others if np.mean(self.of(name) != self.of(best)) >= _UNLIKE)
         return next(unlike, others[0])
@@ -115,8 +115,8 @@ class Material:
 
     @property
     def two(self) -> tuple[str, ...]:
-        """The names of the two runs that are looked at, the reference first; of the only run, where there is one."""
-        return (self.candidate,) if self.reference is None else (self.reference, self.candidate)
+        """The names of the two runs that are looked at, the baseline first; of the only run, where there is one."""
+        return (self.candidate,) if self.baseline is None else (self.baseline, self.candidate)
 
     @property
     def tested(self) -> MeasureComparison | None:
@@ -125,7 +125,7 @@ class Material:
         return lead if lead and lead.pairs else None
 
     def pair(self, compared: MeasureComparison) -> Pair | None:
-        """Give the candidate against the reference by a measure; None where they were not tested."""
+        """Give the candidate against the baseline by a measure; None where they were not tested."""
         return compared.by_runs.get(self.two[:2]) or compared.by_runs.get(self.two[::-1])  # type: ignore[arg-type]
 
     def of(self, run: str) -> Floats:
@@ -134,10 +134,10 @@ class Material:
 
     @cached_property
     def gains(self) -> Floats:
-        """By how much the candidate is better than the reference on each topic: (T,); NaN where unknown."""
-        if self.reference is None:
+        """By how much the candidate is better than the baseline on each topic: (T,); NaN where unknown."""
+        if self.baseline is None:
             return np.full(len(self.scores.query_ids), np.nan)
-        return self.better * (self.of(self.candidate) - self.of(self.reference))
+        return self.better * (self.of(self.candidate) - self.of(self.baseline))
 
     def alike(self, run: str, other: str) -> bool:
         """Whether two runs have the same score by the first measure on every topic that counts for either."""

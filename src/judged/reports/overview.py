@@ -34,7 +34,7 @@ def leaderboard(material: Material) -> Found:
     parts: list[Block] = [best_first(material.lead, material.estimates, material.two[::-1]), board]
     if sentences := tuple(pair.sentence for one in comparison.measures if (pair := material.pair(one))):
         parts.insert(0, Sentences(sentences))
-    if material.tested and len(material.tested.pairs) > 1 and material.baseline is not None:
+    if material.tested and len(material.tested.pairs) > 1 and material.given_baseline is not None:
         title = f"Every run against the baseline: {material.lead}"
         parts.append(replace(comparison.pair_table(), name="against_baseline", title=title, folded=True, only=""))
     return Found(Section("leaderboard", "Leaderboard", tuple(parts)))

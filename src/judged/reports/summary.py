@@ -63,7 +63,7 @@ def _told_apart(material: Material) -> str:
         return f"{reason[0].upper()}{reason[1:]}." if reason else ""
     if all(pair.found.n < _LEAST for pair in tested.pairs):
         return "With fewer than two topics to compare on, nothing was tested: what holds on others is not known."
-    against = material.baseline or material.ranked[0]
+    against = material.given_baseline or material.ranked[0]
     others = [name for name in material.ranked if name != against]
     better = [name for name in others if against in tested.better_than.get(name, ())]
     worse = [name for name in others if name in tested.better_than.get(against, ())]
@@ -79,7 +79,7 @@ def _told_apart(material: Material) -> str:
         ],
     }
     parts = [f"{what}: {listed(names)}" for what, names in groups.items() if names]
-    return f"Against {'the baseline ' if material.baseline else ''}{against}, {'; '.join(parts)}."
+    return f"Against {'the baseline ' if material.given_baseline else ''}{against}, {'; '.join(parts)}."
 
 
 def _detectable(material: Material) -> str:
@@ -134,7 +134,7 @@ def _files(material: Material) -> Table:
         Column("what", ["qrels", *("run" for _ in runs)], TEXT),
         Column("name", [qrels.name, *(run.name for run in runs)], TEXT),
         Column("file", [qrels.path, *(run.path for run in runs)], TEXT),
-        Column("topics", [qrels.topics, *(run.returned_topics for run in runs)], COUNT),
+        Column("n", [qrels.n, *(run.returned_topics for run in runs)], COUNT, "topics"),
         Column("sha256", [qrels.sha256, *(run.sha256 for run in runs)], TEXT, "SHA-256"),
     )
     return Table("files", columns, "Files", labels=3, folded=len(runs) > 12)

@@ -50,9 +50,9 @@ def matrix(material: Material) -> Found:
     some = rows.take(range(min(_TOPICS, len(rows))))
     note = f"the first {_TOPICS} of {len(rows):,} topics" if len(rows) > _TOPICS else ""
     topics = quoted(some, "matrix_topics", title=f"Every topic of {run}", note=note)
-    aside = () if material.reference is None else tuple(found.of_run(material.reference))
+    aside = () if material.baseline is None else tuple(found.of_run(material.baseline))
     first = tuple(sentence for sentence in found.sentences if sentence not in aside)
-    about = Sentences(aside, "matrix_aside", f"What the matrix shows of {material.reference}", folded=True)
+    about = Sentences(aside, "matrix_aside", f"What the matrix shows of {material.baseline}", folded=True)
     section = Section("matrix", "Performance matrix", (Sentences(first), chart, topics, *((about,) if aside else ())))
     return Found(section, {"matrix": found}, _failing(material, found))
 
@@ -110,14 +110,14 @@ def slices(material: Material) -> Found | None:
     results: dict[str, Any] = {"slices": shown}
     sentences, warned = list(shown.sentences), list(shown.warnings)
     headline = next((text for row, text in shown.differing() if row and row.better is False), "")
-    if material.reference is not None and material.tested is not None:
+    if material.baseline is not None and material.tested is not None:
         tested = scores.compare_slices(
-            material.slicing, material.reference, seed=material.seed, resamples=material.resamples
+            material.slicing, material.baseline, seed=material.seed, resamples=material.resamples
         )
         results["slice comparison"] = tested
         sentences = [*tested.sentences, *sentences, material.caution]
         warned = [*tested.warnings, *warned]
-        title = f"{material.candidate} against {material.reference}"
+        title = f"{material.candidate} against {material.baseline}"
         differences = {"name": "slice_differences", "title": title, "note": tested.caption, "only": ""}
         parts.append(replace(tested.overview(), **differences))
         headline = tested.sentences[0] if tested.sentences else headline

@@ -82,7 +82,7 @@ class ScoresByDocument(ScoresOfParts[GroupEstimate]):
 
     def about(self, rows: Sequence[GroupEstimate]) -> tuple[Column, ...]:
         """Give how many topics groups have, and how many relevant documents."""
-        return columns_of(rows, ("n", COUNT, "topics"), ("relevant", COUNT))
+        return columns_of(rows, ("size", COUNT, "topics"), ("relevant", COUNT))
 
     def facts(self) -> dict[str, Any]:
         """Give the column of documents, how intervals were made, and the least number of topics."""
@@ -99,7 +99,7 @@ class ScoresByDocument(ScoresOfParts[GroupEstimate]):
                 least = min(rows, key=lambda row: row.value)
                 said.append(
                     f"{run} has its lowest {least.measure} where {self.column} is {least.part}: {decimal(least.value)}"
-                    f" over {least.n} topics and {least.relevant} relevant documents."
+                    f" over {least.size} topics and {least.relevant} relevant documents."
                 )
         said.append(
             "Compare runs within a row. Rows have different topics, and documents of other groups count as not"
@@ -168,7 +168,7 @@ def by_document(
         counts[name] = int((grouped.relevant & (grouped.group == at)).sum())
     sizes = {name: len(group.query_ids) for name, group in scores.items()}
     estimates = tuple(
-        GroupEstimate(**vars(row), part=name, n=sizes[name], relevant=counts[name], small=sizes[name] < min_topics)
+        GroupEstimate(**vars(row), part=name, size=sizes[name], relevant=counts[name], small=sizes[name] < min_topics)
         for name, group in scores.items()
         for row in group.estimates(ci=ci, level=level, resamples=resamples, seed=seed)
     )

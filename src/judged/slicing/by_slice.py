@@ -128,7 +128,7 @@ def _estimates(
     how: dict[str, Any] = {"level": method.level, "resamples": method.resamples, "seed": method.seed}
     for name, mask, small, every in sorted(everywhere(len(scores.query_ids), slicing), key=lambda part: part.small):
         weight = math.nan if weights is None else float(np.nansum(weights[mask]) / np.nansum(weights))
-        known: dict[str, Any] = {"n": int(mask.sum()), "share": float(mask.mean()), "weight": weight, "small": small}
+        known: dict[str, Any] = {"size": int(mask.sum()), "share": float(mask.mean()), "weight": weight, "small": small}
         rows = [
             Estimate(run, str(measure), measure.entry.aggregate, math.nan, None, 0)
             for run in scores.run_names
@@ -218,7 +218,7 @@ def _averages(
     pairs = {(run, str(measure)) for run, measure in means}
     for row in estimates:
         if row.part == ALL and (row.run, row.measure) in pairs:
-            known: dict[str, Any] = {**vars(row), "part": TOPIC_MEAN, "effective": float(row.topics)}
+            known: dict[str, Any] = {**vars(row), "part": TOPIC_MEAN, "effective": float(row.n)}
             yield Average(**known)
     table = np.stack(list(means.values()))
     level = None if method.name == "none" else method.level
@@ -234,7 +234,7 @@ def _averages(
             shown = math.exp if aggregate == "geometric mean" else float
             value, low, high = (shown(float(number)) for number in (way.values[at], *way.limits[at]))
             ci, effective = None if math.isnan(low) else (low, high), float(way.effective[at])
-            named: dict[str, Any] = {"part": name, "n": n, "small": False, "effective": effective}
+            named: dict[str, Any] = {"part": name, "size": n, "small": False, "effective": effective}
             yield Average(run, str(measure), aggregate, value, ci, n, **named)
 
 

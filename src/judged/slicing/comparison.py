@@ -220,7 +220,7 @@ class SliceComparison(Answer):
             f"{name}: {other}",
             (
                 Column("slice", [row.slice + f" {FEW}" * row.small for row in rows], TEXT),
-                Column("topics", [row.n for row in rows], COUNT),
+                Column("n", [row.n for row in rows], COUNT, "topics"),
                 *verdict_columns([row.pair for row in rows], differences, head, p_name),
             ),
             title=f"{name}: {other} {'over' if ratio else 'minus'} {first}",
@@ -238,7 +238,7 @@ class SliceComparison(Answer):
             "results",
             (
                 *columns_of(rows, "measure", "first", "second", "slice"),
-                Column("topics", [row.n for row in rows], COUNT),
+                Column("n", [row.n for row in rows], COUNT),
                 *columns_of(rows, "share", "min_topics", "small"),
                 Column("difference", [row.difference for row in rows], DIFFERENCE, ci=[row.interval for row in rows]),
                 Column("p", [pair and pair.found.p for pair in pairs], P_VALUE),

@@ -27,7 +27,7 @@ class PartEstimate(Estimate):
     """One number: a measure of a run over a part of the topics."""
 
     part: str  # its name; the first part is all topics
-    n: int  # topics of the part
+    size: int  # topics of the part; `n` of them have a value
     small: bool  # whether it has fewer topics than a mean should rest on
 
     @property
@@ -106,7 +106,7 @@ class ScoresOfParts(Answer, Generic[Row]):
 
     def about(self, rows: Sequence[Row]) -> tuple[Column, ...]:
         """Give what people see of the parts beside their numbers."""
-        return columns_of(rows, ("n", COUNT, "topics"))
+        return columns_of(rows, ("size", COUNT, "topics"))
 
     def overview(self, measure: str | None = None, *, run: str | None = None) -> Table:
         """Lay out one row a part. With one run, or one that is named: a column a measure; else a column a run.
@@ -155,8 +155,8 @@ class ScoresOfParts(Answer, Generic[Row]):
             Column(self.part, [row.part for row in rows], TEXT),
             *columns_of(rows, "run", "measure", "aggregate"),
             value_column(rows),
-            Column("scored", [row.topics for row in rows], COUNT),
-            Column("topics", [row.n for row in rows], COUNT),
+            Column("n", [row.n for row in rows], COUNT),
+            Column("size", [row.size for row in rows], COUNT),
             *columns_of(rows, *self.known, "small"),
         )
         return (Table("results", results, only="data"),)
@@ -164,7 +164,7 @@ class ScoresOfParts(Answer, Generic[Row]):
     def _chart(self, measure: str) -> Chart:
         rows = [row for row in self.estimates if row.measure == measure]
         points = (
-            Column(self.part, [f"{row.part} ({row.n})" for row in rows], TEXT),
+            Column(self.part, [f"{row.part} ({row.size})" for row in rows], TEXT),
             *columns_of(rows, ("run", TEXT)),
             value_column(rows, measure),
             *columns_of(rows, "small"),

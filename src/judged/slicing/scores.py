@@ -128,7 +128,7 @@ class SlicedScores(ScoresOfParts[SliceEstimate]):
     def about(self, rows: Sequence[SliceEstimate]) -> tuple[Column, ...]:
         """Give how many topics slices have, and which shares of topics and weights."""
         weights = (("weight", SHARE, f"of {name}") for name in self.weights[:1])
-        return columns_of(rows, ("n", COUNT, "topics"), ("share", SHARE), *weights)
+        return columns_of(rows, ("size", COUNT, "topics"), ("share", SHARE), *weights)
 
     def data(self) -> tuple[Table, ...]:
         """Give all numbers with their tests, the averages, and the slices."""
@@ -141,7 +141,7 @@ class SlicedScores(ScoresOfParts[SliceEstimate]):
             *columns_of(rows, "better"),
         )
         names = Column("name", [row.part for row in averages])
-        known = columns_of(averages, "run", "measure"), columns_of(averages, "topics", "effective")
+        known = columns_of(averages, "run", "measure"), columns_of(averages, "n", "effective")
         ways = Table("averages", (names, *known[0], value_column(averages), *known[1]), only="data")
         return replace(results, columns=(*results.columns, *tests)), ways, self.slicing.table()
 
@@ -201,7 +201,7 @@ class SlicedScores(ScoresOfParts[SliceEstimate]):
     def _opposite(self, first: SliceEstimate, second: SliceEstimate) -> bool:
         """Whether two slices make up all topics, those without a score aside: one test, told once."""
         apart = not (self.slicing.mask(first.part) & self.slicing.mask(second.part)).any()
-        return apart and first.rest is not None and first.rest.n_rest == second.topics
+        return apart and first.rest is not None and first.rest.n_rest == second.n
 
     def _standing(self, row: SliceEstimate, word: str, end: str = "") -> str:
         """Set a slice against the other topics."""

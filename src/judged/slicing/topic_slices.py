@@ -174,7 +174,7 @@ class Slicing(ReadOnly):
 
     def table(self) -> Table:
         """Lay out one row a slice: its expression, the least number of topics, and how many it has."""
-        counts = Column("topics", self.n.tolist(), COUNT), Column("small", self.small.tolist(), YES_NO)
+        counts = Column("n", self.n.tolist(), COUNT, "topics"), Column("small", self.small.tolist(), YES_NO)
         rules = columns_of(self.slices, "name", "expression", "min_topics", "owner")
         return Table("slices", (*rules, *counts), only="data")
 

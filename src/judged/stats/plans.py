@@ -23,12 +23,12 @@ class PairPlan:
 
     first: int  # their rows
     second: int  # their rows
-    # n, left_out: topics with a score for both, and without
-    n: int
+    # n_observed, left_out: topics with a score for both, and without
+    n_observed: int
     left_out: int
     difference: float  # the observed mean of second minus first; it plays no part in the plan
-    sd: float  # the standard deviation of the differences (n - 1); NaN for fewer than two topics
-    topics: int  # the number of topics that is planned for: n, unless another was asked for
+    sd: float  # the standard deviation of the differences (n_observed - 1); NaN for fewer than two topics
+    n: int  # the number of topics that is planned for: those observed, unless another was asked for
     detectable: float  # the smallest true difference that is found with the asked power
     # for the difference that was asked for. None without one, and where the deviation is not known.
     topics_needed: int | None
@@ -38,10 +38,10 @@ class PairPlan:
 class Plan:
     """What the paired t-test could see with so many topics."""
 
-    topics: int  # the number of topics that is planned for
-    # n, left_out: topics that the deviation was estimated from: those with a score for every system; and the others.
-    # Both 0 where the deviation was given.
-    n: int
+    n: int  # the number of topics that is planned for
+    # n_observed, left_out: topics that the deviation was estimated from, which have a score for every system; and the
+    # others. Both 0 where the deviation was given.
+    n_observed: int
     left_out: int
     systems: int  # 0 where the deviation was given
     # the standard deviation of the differences between two systems: over all pairs, the root of the mean variance. This
@@ -60,12 +60,12 @@ class Plan:
     def sentence(self) -> str:
         """The plan in plain words."""
         if math.isnan(self.detectable):
-            return f"{topics_text(self.n if self.systems else self.topics)}: too few to plan from; it takes two."
+            return f"{topics_text(self.n_observed if self.systems else self.n)}: too few to plan from; it takes two."
         if self.sd == 0:
             return "The differences do not vary between these topics: nothing can be planned from them."
-        these = "these " if self.systems and self.topics == self.n else ""
+        these = "these " if self.systems and self.n == self.n_observed else ""
         rule = f"{self.power:.0%} power, alpha {self.alpha:g}"
-        text = f"With {these}{topics_text(self.topics)} you could detect {amount(self.detectable)} ({rule})."
+        text = f"With {these}{topics_text(self.n)} you could detect {amount(self.detectable)} ({rule})."
         if self.systems > 2:
             low, high = self.range
             text += f" Between two of the {self.systems} systems it is from {amount(low)} to {amount(high)}."
@@ -163,16 +163,16 @@ def amount(value: float) -> str:
     return f"{value:.3f}" if abs(value) >= 0.01 or value == 0 else f"{value:.2g}"
 
 
-def _found(sd: float, topics: int, difference: float | None, alpha: float, power: float) -> dict[str, Any]:
+def _found(sd: float, n: int, difference: float | None, alpha: float, power: float) -> dict[str, Any]:
     """Give what is detectable, and the topics for a difference; from no variation, none can be given."""
-    detectable = minimum_detectable(sd, topics, alpha, power)
+    detectable = minimum_detectable(sd, n, alpha, power)
     needed = None if difference is None or not sd > 0 else topics_needed_t(difference, sd, alpha, power)
     return {"detectable": detectable, "topics_needed": needed}
 
 
 def _pooled(pairs: list[PairPlan]) -> float:
     """Pool the deviations of the pairs, each weighing by its degrees of freedom."""
-    known = [(pair.sd**2, pair.n - 1) for pair in pairs if not math.isnan(pair.sd)]
+    known = [(pair.sd**2, pair.n_observed - 1) for pair in pairs if not math.isnan(pair.sd)]
     if not known:
         return math.nan
     variances, weights = zip(*known, strict=True)

@@ -79,9 +79,9 @@ class _Limits:
     """Finds the least and the greatest shift that is not rejected; its arrays serve all pairs."""
 
     def __init__(self, signs: Floats, flips: SignFlips, options: Options) -> None:
-        self._subsets = [_Subsets.of((flips.topics - signs) / 2)]
+        self._subsets = [_Subsets.of((flips.n - signs) / 2)]
         if options.alternative == "two-sided" or flips.exact:  # then the topics that are left are a subset, too
-            self._subsets.append(_Subsets.of((flips.topics + signs) / 2))
+            self._subsets.append(_Subsets.of((flips.n + signs) / 2))
         if flips.exact:
             listed = flips.count if options.alternative == "two-sided" else 2 * flips.count
             rank = share(options.alpha, listed) + 1

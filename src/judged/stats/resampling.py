@@ -28,7 +28,7 @@ class Weights(Protocol):
     """How often, and with which sign, each topic counts in each resample."""
 
     @property
-    def topics(self) -> int:
+    def n(self) -> int:
         """How many topics there are."""
         ...
 
@@ -48,34 +48,34 @@ class SignFlips:
 
     Where all are listed, the first topic keeps its sign: the other half are their negatives.
 
-    >>> [block.tolist() for block in SignFlips(topics=2, resamples=100, seed=0).blocks()]
+    >>> [block.tolist() for block in SignFlips(n=2, resamples=100, seed=0).blocks()]
     [[[1.0, 1.0], [1.0, -1.0]]]
     """
 
-    topics: int
+    n: int
     resamples: int
     seed: int
 
     @property
     def exact(self) -> bool:
         """Whether all signs are listed."""
-        return self.topics < 60 and 1 << self.topics <= self.resamples
+        return self.n < 60 and 1 << self.n <= self.resamples
 
     @property
     def count(self) -> int:
         """How many rows `blocks` makes."""
-        return 1 << (self.topics - 1) if self.exact else self.resamples
+        return 1 << (self.n - 1) if self.exact else self.resamples
 
     def blocks(self) -> Iterator[Floats]:
         """Give the signs, (b, T) at a time."""
         rng = np.random.default_rng(self.seed)
-        for start, size in _parts(self.count, self.topics):
+        for start, size in _parts(self.count, self.n):
             if self.exact:
                 place = np.arange(start, start + size)[:, None]
-                flipped = np.concatenate([np.zeros_like(place), place >> np.arange(self.topics - 1) & 1], axis=1)
+                flipped = np.concatenate([np.zeros_like(place), place >> np.arange(self.n - 1) & 1], axis=1)
             else:
-                drawn = rng.integers(0, 256, size=(size, (self.topics + 7) // 8), dtype=np.uint8)
-                flipped = np.unpackbits(drawn, axis=1, count=self.topics)
+                drawn = rng.integers(0, 256, size=(size, (self.n + 7) // 8), dtype=np.uint8)
+                flipped = np.unpackbits(drawn, axis=1, count=self.n)
             yield (1 - 2 * flipped.astype(np.int8)).astype(np.float64)
 
 
@@ -83,7 +83,7 @@ class SignFlips:
 class ResampledTopics:
     """How often each topic was drawn, with replacement, as many as there are."""
 
-    topics: int
+    n: int
     resamples: int
     seed: int
 
@@ -95,16 +95,16 @@ class ResampledTopics:
     def blocks(self) -> Iterator[Floats]:
         """Give the times that each topic was drawn, (b, T) at a time."""
         rng = np.random.default_rng(self.seed)
-        for _, size in _parts(self.resamples, self.topics):
-            drawn = rng.integers(self.topics, size=(size, self.topics))
-            cells = drawn + self.topics * np.arange(size)[:, None]
-            yield np.bincount(cells.ravel(), minlength=size * self.topics).reshape(size, -1).astype(np.float64)
+        for _, size in _parts(self.resamples, self.n):
+            drawn = rng.integers(self.n, size=(size, self.n))
+            cells = drawn + self.n * np.arange(size)[:, None]
+            yield np.bincount(cells.ravel(), minlength=size * self.n).reshape(size, -1).astype(np.float64)
 
 
 def resampled_sums(weights: Weights, *tables: Floats) -> Iterator[tuple[int, list[Floats]]]:
     """Add up each row of each table in each resample."""
     # Yields, for a block of p rows from `first` on: one (p, B) for each table. They are overwritten at the next step.
-    kept = list(weights.blocks()) if weights.count * weights.topics <= _KEPT else None
+    kept = list(weights.blocks()) if weights.count * weights.n <= _KEPT else None
     rows = len(tables[0])
     step = min(rows, max(1, _HELD // (weights.count * len(tables))))
     held = [np.empty((step, weights.count)) for _ in tables]

@@ -23,8 +23,8 @@ class Coefficient:
 
     value: float  # from 0 to 1, for the number of topics at hand. NaN where it is not defined.
     interval: tuple[float, float] | None
-    topics: float  # the topics for which the coefficient reaches the target: a whole number, or infinite
-    topics_interval: tuple[float, float] | None  # the same for the upper and the lower end of the interval
+    topics_needed: float  # the topics for which the coefficient reaches the target: a whole number, or infinite
+    topics_needed_interval: tuple[float, float] | None  # the same for the upper and the lower end of the interval
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Reliability:
     generalisability: Coefficient
     # Phi: whether they would give them the same scores (absolute decisions). Never above E rho^2.
     dependability: Coefficient
-    target: float  # the coefficient that `Coefficient.topics` is for
+    target: float  # the coefficient that `Coefficient.topics_needed` is for
     level: float  # of the intervals
 
     @property
@@ -68,8 +68,8 @@ class Reliability:
         return (
             f"Of the variance of the scores, {shares}. With these {topics_text(self.n)} E rho^2 is "
             f"{_with_interval(self.generalisability)} and Phi {_with_interval(self.dependability)}; "
-            f"{self.target:g} would take {_many(self.generalisability.topics)} and "
-            f"{_many(self.dependability.topics)} topics."
+            f"{self.target:g} would take {_many(self.generalisability.topics_needed)} and "
+            f"{_many(self.dependability.topics_needed)} topics."
         )
 
     def at(self, topics: int) -> tuple[float, float]:

@@ -61,7 +61,7 @@ def _told(workspace: Workspace) -> Open:
     about = {
         "title": workspace.title,
         "qrels": facts.name,
-        "topics": facts.topics,
+        "n": facts.n,
         "judgments": facts.judgments,
         "measure": MEASURE,
         "level": LEVEL,
@@ -95,7 +95,7 @@ def _runs(workspace: Workspace, estimates: Sequence[Estimate]) -> Table:
             ci=[row and row.ci for row in rows],
             beside=["" if judged.ranked else "a set, no ranking" for judged in lists],
         ),
-        Column("topics", topics, COUNT, "Topics"),
+        Column("n", topics, COUNT, "Topics"),
         Column("missing", missing, COUNT, "Missing"),
         Column("documents", [int(judged.returned.sum()) for judged in lists], COUNT, "Documents"),
         Column("ranked", [judged.ranked for judged in lists], only="data"),
@@ -114,7 +114,7 @@ def _best(estimates: Sequence[Estimate]) -> str:
     who = f"{best.run} and {counted(equal, 'other run')} have" if equal else f"{best.run} has"
     of = f" the highest {MEASURE} of {counted(len(known), 'run')}:" if len(known) > 1 else f" {MEASURE}"
     cell = Column("value", [best.value], NUMBER, ci=[best.ci]).cells()[0]
-    return f"{who}{of} {cell}, over {counted(best.topics, 'topic')}."
+    return f"{who}{of} {cell}, over {counted(best.n, 'topic')}."
 
 
 @router.get("/", include_in_schema=False)

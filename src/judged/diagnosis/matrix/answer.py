@@ -140,7 +140,7 @@ class Matrix(Answer):
         """Give points, changes, what may be concluded, and every topic; of many runs a summary, and these folded."""
         many = len(self.scores.runs) > _FEW_RUNS
         counts = [
-            {"run": run, "quadrant": name, "topics": count}
+            {"run": run, "quadrant": name, "n": count}
             for run in self.scores.run_names
             for name, count in self.counts(run).items()
         ]
@@ -151,7 +151,7 @@ class Matrix(Answer):
             *(replace(block, folded=many) for block in full),
             self.chart_of(),
             self.topics_table(),
-            Table("counts", columns_of(counts, ("run", TEXT), ("quadrant", TEXT), ("topics", COUNT)), only="data"),
+            Table("counts", columns_of(counts, ("run", TEXT), ("quadrant", TEXT), ("n", COUNT)), only="data"),
             *([lost_table(lost, self.scores.query_ids)] if lost else []),
         )
 
@@ -161,7 +161,7 @@ class Matrix(Answer):
         columns = [
             *columns_of(points, ("run", TEXT) if several else "run", ("slice", TEXT)),
             Column("quadrant", [point.quadrant or None for point in points], _PROBLEM, "problem"),
-            Column("topics", [point.topics for point in points], COUNT, "n", beside=[SMALL * p.small for p in points]),
+            Column("n", [point.n for point in points], COUNT, beside=[SMALL * p.small for p in points]),
             *columns_of(points, "small"),
         ]
         for name in "xy":
@@ -202,7 +202,7 @@ class Matrix(Answer):
         """Lay out one row a run, without intervals: both measures, how they changed, how many slices are what."""
         wholes, slicing = [point for point in self.points if point.every], self.slicing
         pairs = {x.system: (x, y) for x, y in self._pairs() if x.every}
-        columns = list(columns_of(wholes, ("run", TEXT), ("quadrant", _PROBLEM, "problem"), ("topics", COUNT)))
+        columns = list(columns_of(wholes, ("run", TEXT), ("quadrant", _PROBLEM, "problem"), ("n", COUNT, "topics")))
         for at, name in enumerate("xy"):
             changes = [pairs[point.run][at] if point.run in pairs else None for point in wholes]
             sizes = [change and change.found.difference for change in changes]
@@ -302,7 +302,7 @@ class Matrix(Answer):
                 Column("name", [*(point.slice for point in points), *topics.column("query_id").values], TEXT),
                 Column("quadrant", [*classes, *topics.column("quadrant").values], TEXT),
                 Column("class", [*classes, *none], TEXT, only="data"),
-                Column("topics", [*(point.topics for point in points), *none], COUNT),
+                Column("n", [*(point.n for point in points), *none], COUNT),
                 *axes,
                 Column("small", [*(point.small for point in points), *none], only="data"),
                 Column("faint", [*(False for _ in points), *(True for _ in none)], only="data"),
@@ -376,7 +376,7 @@ class Matrix(Answer):
         if len(self.scores.runs) <= _FEW_RUNS:
             counts = ", ".join(f"{count} {name}" for name, count in self.counts(run).items())
             yield (
-                f"Of {counted(whole.topics, 'topic')}{f' of {run}' if several else ''}, by the cuts alone: {counts}."
+                f"Of {counted(whole.n, 'topic')}{f' of {run}' if several else ''}, by the cuts alone: {counts}."
                 " This describes them: a single topic proves nothing."
             )
 

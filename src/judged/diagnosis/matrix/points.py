@@ -60,7 +60,7 @@ class Point:
 
     run: str
     slice: str
-    topics: int  # how many have both scores
+    n: int  # how many have both scores
     small: bool  # whether the slice is too small to be classed: it is shown, without intervals
     x: Axis  # the two measures
     y: Axis  # the two measures

@@ -76,7 +76,7 @@ class ReviewRates:
     # run, slice: `""`: all topics
     run: str
     slice: str
-    topics: int
+    n: int
     # whether the slice has fewer topics than it is judged by: its rates are shown, and nothing is said of them
     small: bool
     returned: int  # how many documents stand among the first k of these topics
@@ -251,7 +251,7 @@ class ReviewList(Answer):
         )
         yield (
             f"{row.run}: of the {counted(row.returned, 'document')} among the first {self.cutoff} of"
-            f" {counted(row.topics, 'topic')}, {wrong} are judged not relevant and {unknown} are not judged. Of"
+            f" {counted(row.n, 'topic')}, {wrong} are judged not relevant and {unknown} are not judged. Of"
             f" {counted(row.relevant, 'relevant document')} {lacking} are not among them: {row.low} stand lower,"
             f" {row.missed} were not returned{no_place if row.without_place else ''}."
         )
@@ -260,7 +260,7 @@ class ReviewList(Answer):
         for count, rate, total, what in _RATES if len(slices) > 1 else ():
             part = max(slices, key=lambda part: (getattr(part, count) > 0, getattr(part, rate)))
             if getattr(part, count):
-                counts = f"{getattr(part, count)} of {getattr(part, total)}, {counted(part.topics, 'topic')}"
+                counts = f"{getattr(part, count)} of {getattr(part, total)}, {counted(part.n, 'topic')}"
                 worst.append(f"of {what.format(self.cutoff)} in {part.slice} ({counts})")
         if worst:  # not tested, so where to look and no finding
             yield (
@@ -277,7 +277,7 @@ def _rates_table(rates: Sequence[ReviewRates], cutoff: int) -> Table:
     columns = [
         *columns_of(rates, ("run", TEXT)),
         Column("slice", [row.slice for row in rates], named, beside=few, only="" if sliced else "data"),
-        *columns_of(rates, "small", ("topics", COUNT), ("returned", COUNT, f"first {cutoff}")),
+        *columns_of(rates, "small", ("n", COUNT, "topics"), ("returned", COUNT, f"first {cutoff}")),
     ]
     titles = "false positive", "unjudged", f"not in first {cutoff}"
     for (name, rate, *_), title in zip(_RATES, titles, strict=True):

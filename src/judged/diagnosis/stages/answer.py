@@ -205,7 +205,7 @@ class Stages(Answer):
         rows, labels = self.rows, len(self.traces)
         few = [SMALL if row.small else "" for row in rows]
         names = columns_of(rows, ("slice", TEXT), ("system", TEXT) if self.baseline else "system")
-        columns = [*names, *columns_of(rows, ("topics", COUNT, "n"), "small")]
+        columns = [*names, *columns_of(rows, ("n", COUNT), "small")]
         titles = {"score": str(self.measure), "best": "best", "recall": self._recall_title}
         titles |= {f"lost_{name}": f"lost: {name}" for name in PARTS}
         for at, (name, title) in enumerate(titles.items()):
@@ -221,7 +221,7 @@ class Stages(Answer):
         note = f"{self._over}; [{self.choices.interval.words}]"
         note += f"; {SMALL}: too few topics to be judged by" if any(few) else ""
         return (
-            Table("slices", tuple(columns), note=note, labels=labels).changed("topics", beside=few),
+            Table("slices", tuple(columns), note=note, labels=labels).changed("n", beside=few),
             Table("verdicts", (*names, *counts), labels=labels, only="people"),
         )
 
@@ -313,7 +313,7 @@ class Stages(Answer):
         """Draw a bar a slice and system."""
         bars: list[tuple[str, str, list[float]]] = []
         for row in self.rows:
-            label = f"{row.slice} (n {row.topics}{', few' if row.small else ''})"
+            label = f"{row.slice} (n {row.n}{', few' if row.small else ''})"
             counts = ", ".join(f"{count} {verdict}" for verdict, count in row.verdicts.items() if count)
             sizes = [mean.value for mean in (row.score, *row.losses[::-1])]
             bars.append((f"{label}: {row.system}" if self.baseline else label, counts, sizes))
@@ -367,7 +367,7 @@ class Stages(Answer):
     def headline(self) -> str:
         """What the system scores and loses in one sentence; empty where there is nothing to lose."""
         whole = self.headroom
-        if not whole.topics or whole.barren:
+        if not whole.n or whole.barren:
             return ""
         candidates, ranking = whole.losses[0].text(), whole.losses[-1].text()
         return (
@@ -381,7 +381,7 @@ class Stages(Answer):
         """Say what the system lost by which part."""
         name, measure, cutoff = self.trace.name, self.measure, self.choices.cutoff
         whole, foreign = self.headroom, self.trace.foreign_share
-        if not whole.topics:
+        if not whole.n:
             yield f"{measure} leaves out every topic: there is nothing to say of {name}."
             return
         if whole.barren:

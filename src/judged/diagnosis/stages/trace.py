@@ -220,7 +220,7 @@ class Parts:
 
     system: str
     slice: str  # the name of the slice, or `all topics`
-    topics: int  # how many count: those that the measure leaves out do not
+    n: int  # how many count: those that the measure leaves out do not
     small: bool  # whether there are fewer than the slice is judged by: then there are no intervals
     # score, best, recall: means
     score: Mean

@@ -31,7 +31,7 @@ class TradeoffRow:
     run: str
     value: float  # the mean of the measure
     interval: tuple[float, float] | None  # of the mean, over topics
-    topics: int
+    n: int
     costs: Mapping[str, float | None]  # None: not known
     gain: float | None  # the mean difference to the baseline, over the topics of both; None for the baseline itself
     gain_interval: tuple[float, float] | None  # of this paired difference
@@ -164,7 +164,7 @@ class Tradeoff(Answer):
             Column("run", [row.run for row in rows], TEXT),
             Column("measure", [self.measure for _ in rows], TEXT, only="data"),
             Column("value", [row.value for row in rows], NUMBER, self.measure, ci=[row.interval for row in rows]),
-            Column("topics", [row.topics for row in rows], only="data"),
+            Column("n", [row.n for row in rows], only="data"),
             Column("gain", [row.gain for row in rows], CHANGE, ci=[row.gain_interval for row in rows]),
         ]
         for cost in self.costs:

@@ -289,7 +289,7 @@ def _rows(
                 run=estimate.run,
                 value=estimate.value,
                 interval=estimate.ci,
-                topics=estimate.topics,
+                n=estimate.n,
                 costs=_known(names, matrix[row].tolist()),
                 gain=None if own else gain,
                 gain_interval=None if own or math.isnan(interval[0]) else interval,

@@ -97,7 +97,7 @@ class LeaderboardPage(Answer):
     measures: tuple[Measure, ...]  # those that could be read and scored
     typed: str  # the names of those that could not, as they were typed
     baseline: str  # the name of a run; empty where there is none
-    topics: int  # how many count
+    n: int  # topics that count
     test: str
     correction: str
     sort: str  # by what the rows are ordered: a name, with `-` before it where the greatest comes first
@@ -142,7 +142,7 @@ class LeaderboardPage(Answer):
         curves = self.curves()
         return {
             **(self.result.facts() if self.result else {}),
-            "num_topics": self.topics,
+            "n": self.n,
             "all_topics": len(self.workspace.query_ids),
             "where": self.asked.where,
             "baseline": self.baseline if self.comparison else None,
@@ -246,7 +246,7 @@ class LeaderboardPage(Answer):
         total = counted(len(self.workspace.query_ids), "topic")
         if not self.asked.where:
             return f"All {total} count."
-        return f"{self.topics:,} of {total} {'is' if self.topics == 1 else 'are'} left: {self.asked.where}."
+        return f"{self.n:,} of {total} {'is' if self.n == 1 else 'are'} left: {self.asked.where}."
 
     def _how(self) -> str:
         found = self.comparison

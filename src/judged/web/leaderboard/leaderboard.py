@@ -83,7 +83,7 @@ def leaderboard(workspace: Workspace, asked: Asked) -> LeaderboardPage:
         measures=chosen,
         typed=", ".join(refused) if typed else "",
         baseline=baseline,
-        topics=topics,
+        n=topics,
         test=how["test"],
         correction=how["correction"],
         sort=tried("sort", lambda: _sort(asked.sort, chosen), "") or f"{_falling(chosen[0])}{chosen[0]}",

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 FACTS = frozenset(
     {
         "grades",
-        "level",
+        "rel",
         "single",
         "relevant",
         "judged",
@@ -49,7 +49,7 @@ GRADES = {"binary": (1.0,), "three": (1.0, 2.0), "four": (2.0, 3.0), "fine": (0.
 RELEVANT = {"one": 1, "few": 4, "many": 30, "hundreds": 150}
 LENGTHS = {"10": 10, "100": 100, "1000": 1000}
 
-_FOUND = ("topics", "grades", "level", "relevant", "judged", "single", "not_relevant", "labels")
+_FOUND = ("n", "grades", "rel", "relevant", "judged", "single", "not_relevant", "labels")
 _FOUND_OF_RUNS = ("runs", "lengths", "judged_10", "ties", "missing")
 _TOPICS = 12  # so that every grade of a scale occurs where a topic has one relevant document
 _DEEP, _TOP = 120, 20  # documents that are judged not relevant, or judged at all

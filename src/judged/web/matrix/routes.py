@@ -63,12 +63,12 @@ def _shown(workspace: Workspace, asked: AskedMatrix) -> dict[str, Any]:
     changes, points = answer.tables().get("changes"), answer.table("points")
     runs = points.column("run").values
     points = points.take(sorted(range(len(points)), key=lambda row: runs[row] != run))
-    titles = {"slice": "Slice", "run": "Run", "quadrant": "Shown", "topics": "Topics", "judged": "Judged@10"}
+    titles = {"slice": "Slice", "run": "Run", "quadrant": "Shown", "n": "Topics", "judged": "Judged@10"}
     for name, title in titles.items():
         points = points.changed(name, title=title)
     kinds = ["small" if small else "" for small in points.column("small").values]
-    points = replace(points.changed("quadrant", show=TEXT).changed("topics", beside=()), kinds=kinds)
-    points = points.showing("slice", *(["run"] if baseline else []), "quadrant", "topics", "x", "y", "judged")
+    points = replace(points.changed("quadrant", show=TEXT).changed("n", beside=()), kinds=kinds)
+    points = points.showing("slice", *(["run"] if baseline else []), "quadrant", "n", "x", "y", "judged")
     return {
         **answer.facts(),
         "x": str(matrix.x),
@@ -77,7 +77,7 @@ def _shown(workspace: Workspace, asked: AskedMatrix) -> dict[str, Any]:
         "answer": answer,
         "paging": answer.paging,
         "data": True,
-        "topics": next(point.topics for point in matrix.points if point.run == run),
+        "n": next(point.n for point in matrix.points if point.run == run),
         "parts": PARTS,
         "attributes": attributes(workspace).records(),
         "points": points,

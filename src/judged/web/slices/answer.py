@@ -122,7 +122,7 @@ class SlicePage(Answer):
             "by": self.asked.names,
             "where": self.asked.where,
             "min_topics": self.asked.least,
-            "topics": len(self.slicing.query_ids),
+            "n": len(self.slicing.query_ids),
             "shown_runs": self.runs,
             "measures": self.measures,
             "every_run": self.every,
@@ -150,17 +150,17 @@ class SlicePage(Answer):
         every: dict[str, Any] = {
             "name": ALL,
             "where": self.asked.where.strip(),
-            "topics": topics,
+            "n": topics,
             "min_topics": 1,
             "small": False,
         }
         slices = sorted(self._slices().records(), key=lambda row: row["small"])
         rows: list[dict[str, Any]] = [
-            {**row, "slice": row["name"], "share": row["topics"] / topics} for row in (every, *slices)
+            {**row, "slice": row["name"], "share": row["n"] / topics} for row in (every, *slices)
         ]
         averages = [row for row in scores.averages if row.part != TOPIC_MEAN] if scores else []
         rows += [{**dict.fromkeys(rows[0]), "slice": way} for way in dict.fromkeys(row.part for row in averages)]
-        lines = columns_of(rows, ("slice", TEXT, "Slice"), ("topics", COUNT, "Topics"), *_MORE)
+        lines = columns_of(rows, ("slice", TEXT, "Slice"), ("n", COUNT, "Topics"), *_MORE)
         kinds = ["small" if row["small"] else "average" if row["where"] is None else "" for row in rows]
         if scores is None:
             yield Table("slices", lines, "Slices", kinds=kinds)
