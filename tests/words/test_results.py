@@ -67,6 +67,11 @@ def classes(base: type) -> Iterator[type]:
         yield from classes(sub)
 
 
+def is_of_logs(kind: type) -> bool:
+    """Tell answers of logs: they have words of their own until they are rewritten."""
+    return kind.__module__.startswith("judged.online")
+
+
 def fields_of(kinds: list[type]) -> list[Key]:
     return [
         Key(f"{kind.__name__}.{field.name}", field.name, 0 if field.type in {"int", "float"} else None)
@@ -77,7 +82,7 @@ def fields_of(kinds: list[type]) -> list[Key]:
 
 
 def test_every_field_of_an_answer_is_called_by_its_word() -> None:
-    kinds = [kind for kind in classes(Answer) if not kind.__module__.startswith(("judged.online", "test_"))]
+    kinds = [kind for kind in classes(Answer) if kind.__module__.startswith("judged.") and not is_of_logs(kind)]
     assert len(kinds) > 30
     assert faults_of_keys(fields_of(kinds)) == []
 
@@ -86,7 +91,8 @@ def test_every_field_of_an_answer_is_called_by_its_word() -> None:
 def keys() -> list[Key]:
     """Every key of an example of each answer, and of pages over the sample."""
     client = TestClient(make_app(open_sample()), base_url="http://127.0.0.1")
-    documents = {name: json.loads(make().json()) for name, make in EXAMPLES.items()}
+    answers = {name: answer for name, make in EXAMPLES.items() if not is_of_logs(type(answer := make()))}
+    documents = {name: json.loads(answer.json()) for name, answer in answers.items()}
     for page in PAGES:
         answer = client.get(page)
         assert answer.status_code == 200, page
