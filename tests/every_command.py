@@ -34,6 +34,8 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "tradeoff": ("qrels.txt", *_RUNS, "--costs", "costs.csv"),
     "traces check": ("traces.jsonl",),
     "traces funnel": ("qrels.txt", "traces.jsonl"),
+    "traces failures": ("qrels.txt", "traces.jsonl"),
+    "traces diff": ("qrels.txt", "traces.jsonl", "traces.jsonl"),
     "traces why": ("traces.jsonl", "-t", "q1"),
     "traces runs": ("--stage", "first=old.run", "--stage", "last=new.run", "--to", "stages"),
     "gate": ("qrels.txt", "old.run", "new.run"),

@@ -231,6 +231,15 @@ def trace_funnel() -> Answer:
     return traces.funnel(QRELS, traces.traces_of_runs({"old": RUNS["old"], "new": RUNS["new"]}), "nDCG@5")
 
 
+def trace_diff() -> Answer:
+    old, new = (traces.traces_of_runs({"stage": RUNS[name]}) for name in ("old", "new"))
+    return traces.diff(QRELS, old, new, "nDCG@5", resamples=1000)
+
+
+def kinds_of_failure() -> Answer:
+    return traces.failures(QRELS, traces.traces_of_runs({"old": RUNS["old"], "new": RUNS["new"]}), "nDCG@5")
+
+
 def trace_check() -> Answer:
     return traces.check_traces(traces.traces_of_runs({"old": RUNS["old"], "new": RUNS["new"]}))
 

@@ -11,7 +11,18 @@ from hypothesis import strategies as st
 
 import judged
 from judged.errors import InputError, MeasureError
-from judged.traces import Document, Span, Traces, funnel, read_traces, traces_of_runs, why, write_traces
+from judged.traces import (
+    Document,
+    Span,
+    Traces,
+    diff,
+    failures,
+    funnel,
+    read_traces,
+    traces_of_runs,
+    why,
+    write_traces,
+)
 
 QRELS = {"q": {"a": 3, "b": 2, "c": 1, "d": 1, "x": 0}}
 
@@ -173,3 +184,31 @@ def test_features_that_put_one_above_the_other() -> None:
         {"feature": "bm25", "first": 7.0, "second": 3.0, "difference": 4.0},
         {"feature": "age", "first": 2.0, "second": 1.0, "difference": 1.0},
     ]
+
+
+def test_kinds_of_failure_by_hand() -> None:
+    """*a* is cut before it is shown, *c* by the reranker, *d* no source has; of topic s nothing is known."""
+    traces = Traces((*branched().spans, Span("u", "s", "sparse", "candidates")))
+    found = failures(QRELS | {"s": {"z": 1}}, traces, "R@1", corpus="abcdxyz")
+    kinds = {(topic, doc): (kind, step) for topic, doc, kind, step, _ in found.found}
+    assert kinds == {
+        ("q", "a"): ("scoring", "shown"),
+        ("q", "b"): ("scoring", "order"),
+        ("q", "c"): ("scoring", "rerank"),
+        ("q", "d"): ("candidate", "sparse + dense"),
+        ("s", "z"): ("debugging", "sparse + dense"),
+    }
+    without = failures(QRELS, branched(), "R@1", corpus="abcxy")
+    assert {(doc, kind) for _, doc, kind, _, _ in without.found if kind == "missing content"} == {
+        ("d", "missing content")
+    }
+    total = sum(part for part in found.recoverable.values())
+    assert total == pytest.approx(found.funnel.best - found.funnel.score, abs=1e-12)
+
+
+@settings(max_examples=25, deadline=None)
+@given(pipelines(), pipelines())
+def test_what_changed_adds_up(first: Traces, second: Traces) -> None:
+    found = diff(ALL, first, second, "nDCG@3", resamples=200)
+    total = np.sum([gains for name, gains in found.gains.items() if name != "score"], axis=0)
+    assert total == pytest.approx(found.gains["score"], abs=1e-12)

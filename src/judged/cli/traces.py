@@ -9,6 +9,7 @@ import click
 
 from judged.cli import inputs
 from judged.cli.formats import answer_options
+from judged.cli.options import shared
 from judged.cli.slice_options import SliceOptions, slice_options
 from judged.errors import InputError
 
@@ -72,17 +73,65 @@ def funnel(
     **options: Any,
 ) -> None:
     """Split what each topic lost of a measure into the stages of its pipeline: the parts add up to the loss."""
-    from judged.data.qrels import Qrels
     from judged.traces import funnel as made
 
     traces = _read(paths, stages, give, qrels, corpus, *asked.paths)
-    known = Path(corpus).read_text(encoding="utf-8").split() if corpus is not None else None
-    judgments, slicing = asked.applied(Qrels.read(qrels), traces.run(traces.final.name))
-    found = made(judgments, traces, corpus=known, slicing=slicing, **options)
+    judgments, slicing = _judged(qrels, traces, asked)
+    found = made(judgments, traces, corpus=_ids(corpus), slicing=slicing, **options)
     shown = {"topics": per_topic, "documents": lost}
     give(
         found, unfold=[name for name, on in shown.items() if on], table=next((n for n, on in shown.items() if on), None)
     )
+
+
+@command.command("failures", short_help="Kinds of failure, and what to do first.")
+@click.argument("qrels")
+@_traced
+@click.option("-m", "--measure", default="nDCG@10", show_default=True, metavar="NAME", help="What is lost of.")
+@click.option("--final", metavar="STAGE", help="The stage whose list is scored.  [default: what was shown]")
+@click.option("--corpus", metavar="FILE", help="Ids of all documents, one a line: what is not there cannot be found.")
+@click.option("--per-document", is_flag=True, help="Show every relevant document that was not seen.")
+@slice_options
+@answer_options()
+def failures(
+    qrels: str,
+    paths: tuple[str, ...],
+    stages: tuple[str, ...],
+    corpus: str | None,
+    per_document: bool,
+    asked: SliceOptions,
+    give: Give,
+    **options: Any,
+) -> None:
+    """Sort the relevant documents that people did not see: missing content, candidates, scoring, or not recorded."""
+    from judged.traces import failures as made
+
+    traces = _read(paths, stages, give, qrels, corpus, *asked.paths)
+    judgments, slicing = _judged(qrels, traces, asked)
+    shown = "documents" if per_document else None
+    give(made(judgments, traces, corpus=_ids(corpus), slicing=slicing, **options), unfold=(shown or "",), table=shown)
+
+
+@command.command("diff", short_help="What changed between two sets of traces, and at which step.")
+@click.argument("qrels")
+@click.argument("baseline")
+@click.argument("other")
+@click.option("-m", "--measure", default="nDCG@10", show_default=True, metavar="NAME", help="What changed of.")
+@shared("alpha", "resamples")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed for the resamples.")
+@click.option("--per-topic", is_flag=True, help="Show every topic, largest loss first.")
+@slice_options
+@answer_options()
+def diff(
+    qrels: str, baseline: str, other: str, per_topic: bool, asked: SliceOptions, give: Give, **options: Any
+) -> None:
+    """Split what changed from BASELINE to OTHER into the steps of the pipeline, each tested."""
+    from judged.traces import diff as made
+
+    first, second = (_read((path,), (), give, qrels, *asked.paths) for path in (baseline, other))
+    judgments, slicing = _judged(qrels, second, asked)
+    shown = "topics" if per_topic else None
+    give(made(judgments, first, second, slicing=slicing, **options), unfold=(shown or "",), table=shown)
 
 
 @command.command("why", short_help="The way of a document through the stages; a topic walked back.")
@@ -116,6 +165,23 @@ def runs(paths: tuple[str, ...], stages: tuple[str, ...], folder: Path) -> None:
     for run in _read(paths, stages).runs():
         write_run(run, folder / f"{run.name}.run")
         click.echo(folder / f"{run.name}.run")
+
+
+def _judged(qrels: str, traces: Traces, asked: SliceOptions) -> tuple[Any, Any]:
+    """Read judgments, and cut their topics as the options say."""
+    from judged.data.qrels import Qrels
+
+    return asked.applied(Qrels.read(qrels), traces.run(traces.final.name))
+
+
+def _ids(path: str | None) -> list[str] | None:
+    """Read ids, one a line."""
+    if path is None:
+        return None
+    try:
+        return Path(path).read_text(encoding="utf-8").split()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot be read: {error}", fix="give a file with one id a line", path=path) from None
 
 
 def _read(paths: tuple[str, ...], stages: tuple[str, ...], give: Give | None = None, *others: str | None) -> Traces:

@@ -1,20 +1,27 @@
 """What a search system did on the way from the query to the list: stage by stage, and against judgments."""
 
 from judged.traces.check import TraceCheck, check_traces
+from judged.traces.diff import TraceDiff, diff
+from judged.traces.failures import FAILURES, Failures, failures
 from judged.traces.funnel import TraceFunnel, funnel
 from judged.traces.own import read_traces, write_traces
 from judged.traces.traces import Document, Span, Stage, Traces, traces_of_runs
 from judged.traces.why import Why, why
 
 __all__ = [
+    "FAILURES",
     "Document",
+    "Failures",
     "Span",
     "Stage",
     "TraceCheck",
+    "TraceDiff",
     "TraceFunnel",
     "Traces",
     "Why",
     "check_traces",
+    "diff",
+    "failures",
     "funnel",
     "read_traces",
     "traces_of_runs",

@@ -94,6 +94,8 @@ class TraceFunnel(Answer):
         Each stage, those of branches apart.
     relevant : (T,) int64
         Relevant documents that are known.
+    listed : tuple of (str, str, int, float)
+        Topic, document, rank and grade of the relevant documents in the list that people saw.
     lost : tuple of (str, str, str, float)
         Topic, document, the step at which the last stage that could still pass it on lost it, and its grade.
     """
@@ -108,11 +110,16 @@ class TraceFunnel(Answer):
     parts: Mapping[str, Floats]
     losses: tuple[StageLoss, ...]
     relevant: Ints
+    listed: tuple[tuple[str, str, int, float], ...]
     lost: tuple[tuple[str, str, str, float], ...]
     level: float
     provenance: Provenance = field(repr=False)
     slicing: Slicing | None = field(default=None, repr=False)
     notes: tuple[Note, ...] = ()
+
+    def below(self, cutoff: float) -> tuple[tuple[str, str, str, float], ...]:
+        """Give the relevant documents that the last list holds below a rank, as `lost` gives others."""
+        return tuple((topic, doc, ORDER, grade) for topic, doc, rank, grade in self.listed if rank > cutoff)
 
     @property
     def title(self) -> str:
@@ -129,7 +136,7 @@ class TraceFunnel(Answer):
         worst = max(parts, key=lambda name: parts[name])
         of = f"{parts[worst]:.4f} of {best - score:.4f}"
         attained = f"{self.measure} is {score:.4f} where {best:.4f} is attainable"
-        return (f"{attained}; most of it is lost {_where(worst)}: {of}.",)
+        return (f"{attained}; most of it is lost {where_lost(worst)}: {of}.",)
 
     def blocks(self) -> tuple[Block, ...]:
         """Give the stages, the parts of the loss, by slice too, every topic, and the documents lost."""
@@ -202,7 +209,7 @@ class TraceFunnel(Answer):
         method = IntervalMethod("none") if small else IntervalMethod(level=self.level)
         limits = mean_intervals(values, method, [(low - high, high - low)] * len(names)).tolist()
         return {
-            _where(name): Mean(mean_of(part), *ends) for name, part, ends in zip(names, values, limits, strict=True)
+            where_lost(name): Mean(mean_of(part), *ends) for name, part, ends in zip(names, values, limits, strict=True)
         }
 
     def topics_table(self) -> Table:
@@ -211,7 +218,7 @@ class TraceFunnel(Answer):
             Column("query_id", self.query_ids, TEXT, "topic"),
             Column("score", self.score.tolist(), NUMBER, str(self.measure)),
             Column("best", self.best.tolist(), NUMBER),
-            *(Column(f"lost_{name}", part.tolist(), NUMBER, _where(name)) for name, part in self.parts.items()),
+            *(Column(f"lost_{name}", part.tolist(), NUMBER, where_lost(name)) for name, part in self.parts.items()),
         )
         order = np.argsort(np.nan_to_num(self.score - self.best), kind="stable")
         return Table("topics", columns, "Topics", folded=True).take(order.tolist())
@@ -221,13 +228,13 @@ class TraceFunnel(Answer):
         columns = (
             Column("query_id", [topic for topic, _, _, _ in self.lost], TEXT, "topic"),
             Column("doc_id", [doc for _, doc, _, _ in self.lost], TEXT, "document"),
-            Column("lost", [_where(step) for _, _, step, _ in self.lost], TEXT),
+            Column("lost", [where_lost(step) for _, _, step, _ in self.lost], TEXT),
             Column("grade", [grade for _, _, _, grade in self.lost], number(0)),
         )
         return Table("documents", columns, "Relevant documents that were lost", labels=3, folded=True)
 
 
-def _where(step: str) -> str:
+def where_lost(step: str) -> str:
     """Name a part for people."""
     return {CORPUS: "not in the corpus", ORDER: "by the order"}.get(step, f"at {step}")
 
@@ -328,6 +335,7 @@ def funnel(
         parts=parts,
         losses=losses,
         relevant=shown.num_relevant(rel).astype(np.int64),
+        listed=tuple(_in_the_list(shown, rel)),
         lost=tuple(_lost(shown, sets, rel)),
         level=level,
         provenance=provenance,
@@ -398,6 +406,12 @@ def _stage_loss(
         offered=offered,
         latency_ms=median(took) if took else math.nan,
     )
+
+
+def _in_the_list(shown: Judged, rel: float) -> Iterator[tuple[str, str, int, float]]:
+    names = shown.qrels.index.row_names
+    for hit in np.flatnonzero(shown.relevant(rel)).tolist():
+        yield shown.query_ids[shown.topic[hit]], names[shown.row[hit]], int(shown.rank[hit]), float(shown.grade[hit])
 
 
 def _lost(shown: Judged, sets: Sequence[tuple[str, Judged]], rel: float) -> Iterator[tuple[str, str, str, float]]:
