@@ -290,6 +290,7 @@ def test_rows_of_several_units_stand_under_headings() -> None:
     assert html([table]).count('scope="rowgroup"') == 2
     assert table.take([2, 1]).groups == ["y", ""]
     assert [row["value"] for row in table.records()] == [0.5, 2.0, 3]
+    assert pickle.loads(pickle.dumps(table)).text() == table.text()  # noqa: S301
     assert table.rounded(1).grid().rows[2][1].startswith("2.0 ")
 
 

@@ -82,6 +82,14 @@ P_VALUE = Show(decimal, "float64")
 YES_NO = Show(lambda value: "yes" if value else "no", "bool")
 
 
+def _kept(show: Show, values: Sequence[Any], limits: Sequence[Limits]) -> Show:
+    """Keep what some values and intervals were written as, without the function that wrote them."""
+    texts = {repr(value): show.write(value) for value in values if not missing(value)}
+    ends = [end for two in limits if two is not None for end in two if not math.isnan(end)]
+    written = {repr(end): (show.limit or show.write)(end) for end in ends}
+    return Show(partial(_look_up, texts), show.type, partial(_look_up, written))
+
+
 def _look_up(texts: Mapping[str, str], value: Any) -> str:
     """Give a value as it was written, by how Python writes it."""
     return texts[repr(value)]
@@ -144,10 +152,10 @@ class Column:
 
     def __getstate__(self) -> dict[str, Any]:
         """Give what goes to another process: functions stay behind, and what they wrote goes."""
-        texts = {repr(value): self.show.write(value) for value in self.values if not missing(value)}
-        ends = [end for limits in self.ci or () if limits is not None for end in limits if not math.isnan(end)]
-        limits = {repr(end): (self.show.limit or self.show.write)(end) for end in ends}
-        return {**vars(self), "show": Show(partial(_look_up, texts), self.show.type, partial(_look_up, limits))}
+        limits = self.ci or [None] * len(self.values)
+        each = [_kept(show, [value], [ends]) for show, value, ends in zip(self.each, self.values, limits, strict=False)]
+        show = Show(str, self.show.type) if each else _kept(self.show, self.values, limits)
+        return {**vars(self), "show": show, "each": each}
 
     @property
     def heading(self) -> str:
