@@ -9,7 +9,7 @@ import statistics
 import pytest
 
 from judged.errors import InputError
-from judged.online.reading import trec_session
+from judged.online.reading import read_raw
 from judged.online.reading.raw import RAW_EVENT, RAW_QUERY
 from judged.online.reading.trec_session import DAY, FIRST_DAY
 from online.reading.raw_logs import columns_are, rows, shared_engine
@@ -21,7 +21,7 @@ def read(tmp_path, *texts):
     for number, text in enumerate(texts):
         paths.append(tmp_path / f"{number}.xml")
         paths[-1].write_bytes(text if isinstance(text, bytes) else text.encode())
-    return trec_session.read(paths, shared_engine())
+    return read_raw(paths, shared_engine(), layout="trec-session")
 
 
 def result(rank, **named):
@@ -196,6 +196,7 @@ PARAMETER = '<?xml version="1.0"?><!DOCTYPE a [<!ENTITY % x SYSTEM "http://127.0
         (PARAMETER, "declares entities"),
         ("<html><body/></html>", "begins with <html>"),
         ("", "broken or cut short"),
+        ("<sessiontrack2012>" + "<a>" * 20_000, "broken or cut short"),
         ("not xml at all", "broken or cut short"),
         (track(session(page(1, "09:00:00")))[:-40], "broken or cut short"),
         (track(session("<interaction></query></interaction>")), "broken or cut short"),
@@ -228,7 +229,7 @@ def test_sessions_of_several_years_do_not_mix(tmp_path):
 def test_2012_as_published():
     """98 sessions, 199 interactions, 272 clicks, and every page and click as in an independent reading of the file."""
     folder = SHARED / "logs/trec_session"
-    log = trec_session.read([folder / "sessiontrack2012.xml.gz"], shared_engine())
+    log = read_raw([folder / "sessiontrack2012.xml.gz"], shared_engine(), layout="trec-session")
     pages, clicks = rows(log.queries), rows(log.events)
     assert (len({one["session_id"] for one in pages}), len(pages), len(clicks), log.lines) == (98, 199, 272, 569)
     assert [(one.rule, one.rows) for one in log.trouble] == [("current-query", 98)]

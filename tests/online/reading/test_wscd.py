@@ -8,7 +8,7 @@ import random
 import pytest
 
 from judged.errors import InputError
-from judged.online.reading import wscd
+from judged.online.reading import read_raw
 from judged.online.reading.raw import RAW_EVENT, RAW_QUERY
 from online.reading.raw_logs import columns_are, rows, shared_engine
 
@@ -18,7 +18,7 @@ def read(tmp_path, *texts):
     for number, text in enumerate(texts):
         paths.append(tmp_path / f"{number}.tsv")
         paths[-1].write_text(text, encoding="utf-8")
-    return wscd.read(paths, shared_engine())
+    return read_raw(paths, shared_engine(), layout="wscd")
 
 
 EARLY = (
@@ -141,21 +141,19 @@ def test_several_files_of_both_kinds_are_told_apart(tmp_path):
 def test_compressed_files_and_lines_with_carriage_returns(tmp_path):
     path = tmp_path / "log.gz"
     path.write_bytes(gzip.compress(EARLY.replace("\n", "\r\n").encode()))
-    seen = []
-    log = wscd.read([path], shared_engine(), progress=seen.append)
+    log = read_raw([path], shared_engine(), layout="wscd")
     assert [one["object_id"] for one in rows(log.events)] == ["11", "12", "11", "99", "5", "30"]
-    assert sum(seen) == 9
 
 
 def test_nothing_and_files_that_are_not_there(tmp_path):
     assert rows(read(tmp_path, "").queries) == []
     with pytest.raises(InputError, match="there is no such file"):
-        wscd.read([tmp_path / "absent"], shared_engine())
+        read_raw([tmp_path / "absent"], shared_engine(), layout="wscd")
     with pytest.raises(InputError, match="no files"):
-        wscd.read([], shared_engine())
+        read_raw([], shared_engine(), layout="wscd")
     (tmp_path / "cut.gz").write_bytes(gzip.compress(EARLY.encode() * 50)[:60])
     with pytest.raises(InputError, match="cut short or damaged"):
-        wscd.read([tmp_path / "cut.gz"], shared_engine())
+        read_raw([tmp_path / "cut.gz"], shared_engine(), layout="wscd")
 
 
 def test_clicks_go_to_the_last_page_that_shows_them_as_counted_by_hand(tmp_path):

@@ -80,30 +80,18 @@ def read_raw(
     return replace(raw, trouble=(*raw.trouble, *beside))
 
 
-def _file(part: Part, engine: Engine, layout: str) -> Path:
-    """Give the file of a part; what lies in an archive is unpacked first."""
-    from judged.online.reading.opening import first_bytes, plain_path, unreadable
-
-    if layout != "trec-session" and (why := unreadable(first_bytes(part))):  # XML says itself how it is encoded
-        raise InputError(why[0], fix=why[1], path=part.name)
-    return plain_path(part, engine) if part.member else part.path
-
-
 def _by_reader(
     layout: str, parts: Sequence[Part], engine: Engine, progress: Callable[[str, float | None], None] | None
 ) -> RawLog:
-    lines = 0
+    from judged.online.reading.opening import first_bytes, unreadable
 
-    def told(count: int) -> None:
-        nonlocal lines
-        lines += count
-        if progress is not None:
-            progress(f"{lines:,} records read", None)
-
+    for part in parts if layout != "trec-session" else ():  # XML says itself how it is encoded
+        if why := unreadable(first_bytes(part)):
+            raise InputError(why[0], fix=why[1], path=part.name)
     if layout == "wscd":
         from judged.online.reading import wscd as reader
     elif layout == "trec-session":
         from judged.online.reading import trec_session as reader
     else:
         from judged.online.reading import clickmodels as reader
-    return reader.read([_file(part, engine, layout) for part in parts], engine, progress=told)
+    return reader.read(parts, engine, progress=progress)

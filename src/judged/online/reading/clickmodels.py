@@ -10,12 +10,13 @@ Source: the documentation of https://github.com/varepsilon/clickmodels.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from judged.online.reading.loading import Progress, Rows, Troubles, existing, text_blocks
+from judged.online.reading.loading import Rows, Troubles
+from judged.online.reading.opening import Opener, Part
 from judged.online.reading.raw import RAW_EVENT, RAW_QUERY, RawLog
+from judged.online.reading.records import Lines
 
 if TYPE_CHECKING:
     from judged.online.engine import Engine
@@ -26,7 +27,7 @@ _SPAN = 10_000
 _SHAPE = "write 'hash query region weight urls layout clicks' with tabs between, the last three as JSON"
 
 
-def read(paths: Sequence[Path | str], engine: Engine, *, progress: Progress = None) -> RawLog:
+def read(parts: Sequence[Part], engine: Engine, *, progress: Opener = None) -> RawLog:
     """Read such files; each line is a session of its own, of nobody.
 
     A click that was counted twice is two events. Clicks are put in the order of ranks, since theirs is not logged.
@@ -36,28 +37,15 @@ def read(paths: Sequence[Path | str], engine: Engine, *, progress: Progress = No
     InputError
         If a file cannot be opened.
     """
-    files = existing(paths)
-    pages, clicks, troubles = (
-        Rows(engine, "query", RAW_QUERY, ("region",)),
-        Rows(engine, "event", RAW_EVENT),
-        Troubles(),
-    )
-    lines = ordinal = 0
-    for file, path in enumerate(paths):
-        for row, line in _lines(path, troubles):
+    troubles, lines, ordinal = Troubles(), 0, 0
+    pages, clicks = Rows(engine, "query", RAW_QUERY, ("region",)), Rows(engine, "event", RAW_EVENT)
+    for batch in Lines(parts, range(len(parts)), troubles, progress=progress).batches():
+        for file, row, line in zip(*(batch[name].to_pylist() for name in ("file", "row", "line")), strict=True):
             lines += 1
-            if progress is not None:
-                progress(1)
-            record = _record(line)
+            record = _record(line.strip("\r\n"))
             if record is None:
-                troubles.add(
-                    "broken-line",
-                    "file",
-                    "the line is no page of this layout",
-                    fix=_SHAPE,
-                    place=f"{path}:{row}",
-                    lost=True,
-                )
+                place, problem = f"{parts[file].name}:{row}", "the line is no page of this layout"
+                troubles.add("broken-line", "file", problem, fix=_SHAPE, place=place, lost=True)
                 continue
             ordinal += _SPAN
             _add(record, {"file": file, "row": row, "query_id": f"{file}:{row}"}, ordinal, pages, clicks)
@@ -65,19 +53,13 @@ def read(paths: Sequence[Path | str], engine: Engine, *, progress: Progress = No
         queries=pages.done(),
         events=clicks.done(),
         layout="clickmodels",
-        files=files,
+        files=tuple(part.name for part in parts),
         rank_base=0,
         actions={"click": "click"},
         lines=lines + sum(one.rows for one in troubles.given() if one.rule == "too-long"),
         trouble=troubles.given(),
         has_time=False,
     )
-
-
-def _lines(path: Path | str, troubles: Troubles) -> Iterator[tuple[int, str]]:
-    for first, block in text_blocks(path, troubles):
-        lines = block.decode("utf-8", errors="replace").removesuffix("\n").split("\n")
-        yield from ((row, line.rstrip("\r")) for row, line in enumerate(lines, first) if line.strip())
 
 
 def _record(line: str) -> tuple[str, str, str, dict[int, str], dict[int, int]] | None:

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
-from judged.data import files
-from judged.errors import InputError
 from judged.online.engine import identifier
-from judged.online.reading.blocks import LINE_LIMIT, line_blocks
+from judged.online.reading.blocks import LINE_LIMIT
 from judged.online.reading.raw import Trouble
 from judged.online.tables import Column
 
 if TYPE_CHECKING:
     from judged.online.engine import Engine, Relation
-
-Progress: TypeAlias = Callable[[int], None] | None
-"""Called with the number of records that were read since the last call."""
 
 PLACES = 5
 """So many places of each kind of trouble are named."""
@@ -39,8 +33,6 @@ DUCKDB = {
     "array<float64>": "DOUBLE[]",
 }
 """Our types in DuckDB's words."""
-
-_LINE = (Column("file", "int32", False, ""), Column("row", "int64", False, ""), Column("line", "string", False, ""))
 
 
 def new_name(prefix: str) -> str:
@@ -64,80 +56,6 @@ def run(engine: Engine, sql: str) -> list[tuple[Any, ...]]:
     return engine.con.execute(sql).fetchall()
 
 
-def load_lines(
-    paths: Sequence[Path | str], engine: Engine, sql: str, progress: Progress = None, encoding: str = "utf-8"
-) -> tuple[int, tuple[Trouble, ...]]:
-    """Run SQL once over all lines of files that are not blank; give how many there were, and which were too long.
-
-    Parameters
-    ----------
-    paths
-        Text files, compressed or not.
-    sql
-        Reads from ``{lines}``, which has the columns ``file`` (from 0), ``row`` (from 1) and ``line``, without its
-        end. Bytes that are none of the encoding become U+FFFD there.
-    encoding
-        Of the texts.
-    """
-    import pyarrow as pa
-
-    count = 0
-    troubles = Troubles()
-    failed: list[InputError] = []
-
-    def counted() -> Iterator[Any]:
-        nonlocal count
-        try:
-            for batch in _batches(paths, troubles, encoding):
-                count += batch.num_rows
-                if progress is not None:
-                    progress(batch.num_rows)
-                yield batch
-        except InputError as error:  # the database would wrap it in an error of its own
-            failed.append(error)
-
-    name = new_name("lines")
-    reader = pa.RecordBatchReader.from_batches(_arrow(_LINE), counted())
-    con = engine.con
-    con.register(name, reader)
-    try:
-        con.execute(sql.replace("{lines}", name))
-    finally:
-        con.unregister(name)
-    if failed:
-        raise failed[0]
-    trouble = troubles.given()
-    return count + sum(one.rows for one in trouble), trouble
-
-
-def text_blocks(path: Path | str, troubles: Troubles) -> Iterator[tuple[int, bytes]]:
-    """Yield whole lines by the block, and the number of the first; lines that are too long are counted instead."""
-    problem = f"a line of more than {LINE_LIMIT >> 20} MiB"
-
-    def too_long(row: int) -> None:
-        place = f"{path}:{row}"
-        troubles.add("too-long", "file", problem, fix="log less in one record", place=place, lost=True)
-
-    with files.opened(path) as file:
-        yield from line_blocks(file, too_long)
-
-
-def _batches(paths: Sequence[Path | str], troubles: Troubles, encoding: str) -> Iterator[Any]:
-    import numpy as np
-    import pyarrow as pa
-
-    schema = _arrow(_LINE)
-    for file, path in enumerate(paths):
-        for first, block in text_blocks(path, troubles):
-            lines = block.decode(encoding, errors="replace").split("\n")
-            if not lines[-1]:
-                lines.pop()
-            kept = [(number, line.rstrip("\r")) for number, line in enumerate(lines, start=first) if line.strip()]
-            rows = np.fromiter((number for number, _ in kept), np.int64, len(kept))
-            columns = [pa.array(np.full(len(kept), file, np.int32)), pa.array(rows)]
-            yield pa.record_batch([*columns, pa.array([line for _, line in kept], pa.string())], schema=schema)
-
-
 def _arrow(columns: Iterable[Column]) -> Any:
     import pyarrow as pa
 
@@ -152,6 +70,37 @@ def _arrow(columns: Iterable[Column]) -> Any:
         "array<float64>": pa.list_(pa.float64()),
     }
     return pa.schema([pa.field(one.name, types[one.type]) for one in columns])
+
+
+WORDS = {
+    "too-long": (
+        f"a line of more than {LINE_LIMIT >> 20} MiB, or a cell of 131,072 characters",
+        "log less in one record",
+    ),
+    "not-utf8": ("bytes that are none of the encoding were replaced", "write logs as UTF-8"),
+    "wrong-width": ("the row has not as many cells as the header", "quote cells that hold separators"),
+    "open-quote": (
+        "a quotation mark that is never closed",
+        'double those in a cell, or read them as they are with quote = ""',
+    ),
+    "broken-json": ("this is no JSON", "write one record a line, whole"),
+    "no-record": ("this is JSON, and no object", "write one object a line"),
+    "broken-record": ("the record is not as [file] must says", "put it right, or leave it out of the log"),
+    "unknown-record": ("nothing is in it that tells what it is", "leave other records out of the log"),
+    "odd-time": (
+        "this is no time, or one before 1995",
+        "write ISO 8601 with Z or an offset, or say its format in a mapping",
+    ),
+    "no-offset": ("the time has no offset: it was taken as UTC", "write Z or an offset behind it"),
+    "long-text": ("a query's text was cut to 10,000 characters", "log what users type"),
+}
+"""What is wrong with a row, and what to do about it."""
+
+
+def tell(troubles: Troubles, name: str, rule: str, line: int) -> None:
+    """Count a line of a file that is lost, or in which bytes were replaced."""
+    problem, fix = WORDS[rule]
+    troubles.add(rule, "file", problem, fix=fix, place=f"{name}:{line}", lost=rule != "not-utf8")
 
 
 class Rows:
@@ -248,16 +197,3 @@ def dropped_after(engine: Engine, *names: str) -> Generator[None]:
     finally:
         for name in names:
             engine.con.execute(f"DROP TABLE IF EXISTS {name}")
-
-
-def existing(paths: Sequence[Path | str]) -> tuple[str, ...]:
-    """Give the names of the files.
-
-    Raises
-    ------
-    InputError
-        If there are none.
-    """
-    if not paths:
-        raise InputError("no files are given", fix="name at least one")
-    return tuple(str(path) for path in paths)

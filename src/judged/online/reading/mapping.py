@@ -20,15 +20,14 @@ from judged.online.reading.naming import refuse_absent
 from judged.online.reading.opening import Opener, Part, first_bytes, form_of
 from judged.online.reading.pages import ASTRAY, clicked, grouped
 from judged.online.reading.raw import RAW_EVENT, RAW_QUERY, RawLog, Trouble
-from judged.online.reading.records import Lines, records_of_lines, schema
+from judged.online.reading.records import Lines, records_of_lines
 from judged.online.reading.sections import Records, Select, Taken, files_of, taken
 from judged.online.reading.shapes import Place
 from judged.online.reading.tabular import csv_records, parquet_records
-from judged.online.reading.trouble import WORDS, found_in, lacking, lost, merged
+from judged.online.reading.trouble import found_in, lacking, lost, merged
 from judged.online.tables import ATTRIBUTE_LIMIT, Column
 
 if TYPE_CHECKING:
-    from judged._types import Batch
     from judged.online.engine import Engine
 
 
@@ -153,32 +152,12 @@ class _Reader:
 
     def _lines(self, numbers: Sequence[int]) -> Stage:
         """Bring lines into the database: one pass, what is too long left out."""
-        import pyarrow as pa
-
-        parts = [self._parts[at] for at in numbers]
-        given = Lines(parts, numbers, self._told, self._mapping.encoding, self._progress)
-        failed: list[InputError] = []
-
-        def batches() -> Iterator[Batch]:
-            try:
-                yield from given.batches()
-            except InputError as error:  # the database would wrap it in an error of its own
-                failed.append(error)
-
-        source = new_name("lines")
+        parts, wanted = [self._parts[at] for at in numbers], self._mapping.all_paths
         wrapped = any(b'"_source"' in first_bytes(part) for part in parts)
-        self._engine.con.register(source, pa.RecordBatchReader.from_batches(schema(), batches()))
-        try:
-            stage = self._stage(records_of_lines(source, self._mapping.all_paths, numbers, wrapped=wrapped))
-        finally:
-            self._engine.con.unregister(source)
-        if failed:
-            raise failed[0]
-        return stage
-
-    def _told(self, rule: str, place: str) -> None:
-        problem, fix = WORDS[rule]
-        self._troubles.add(rule, "file", problem, fix=fix, place=place, lost=rule == "too-long")
+        lines = Lines(parts, numbers, self._troubles, self._mapping.encoding, self._progress)
+        return lines.into(
+            self._engine, lambda name: self._stage(records_of_lines(name, wanted, numbers, wrapped=wrapped))
+        )
 
     def _stage(self, records: Records) -> Stage:
         """Make a table of all that the sections name, or a view, where nothing has to be parsed for it."""

@@ -5,18 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from judged.data.bulk import is_utf8
+from judged.errors import InputError
 from judged.online.engine import identifier
 from judged.online.reading.blocks import line_blocks
+from judged.online.reading.loading import Troubles, new_name, tell
 from judged.online.reading.opening import Part, opened
 from judged.online.reading.sections import Records
 from judged.online.reading.shapes import Place, object_of, structure, tree
 
 if TYPE_CHECKING:
     from judged._types import Batch
+    from judged.online.engine import Engine
 
+T = TypeVar("T")
 _SURROGATE = re.compile(
     rb"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
 )
@@ -37,8 +41,8 @@ class Lines:
         The files.
     numbers
         The number of each file in the log.
-    told
-        Called with what was wrong with a line, and its place.
+    troubles
+        Where lines that cannot be used are counted.
     encoding
         Of the texts.
     progress
@@ -47,7 +51,7 @@ class Lines:
 
     parts: Sequence[Part]
     numbers: Sequence[int]
-    told: Callable[[str, str], None]
+    troubles: Troubles
     encoding: str = "utf-8"
     progress: Callable[[str, float | None], None] | None = None
 
@@ -69,7 +73,7 @@ class Lines:
 
     def _blocks(self, file: IO[bytes], part: Part) -> Iterator[tuple[int, bytes]]:
         """Yield whole lines and the number of the first; a bulk action goes with the line behind it."""
-        for row, block in line_blocks(file, lambda row: self.told("too-long", f"{part.name}:{row}"), _held):
+        for row, block in line_blocks(file, lambda row: tell(self.troubles, part.name, "too-long", row), _held):
             yield row, block if block.endswith(b"\n") else block + b"\n"
 
     def _batch(self, block: bytes, first: int, number: int, part: Part) -> Batch | None:
@@ -115,17 +119,38 @@ class Lines:
         lines = block.split(b"\n")
         for at, line in enumerate(lines):
             if not is_utf8(line):
-                self.told("not-utf8", f"{part.name}:{first + at}")
+                tell(self.troubles, part.name, "not-utf8", first + at)
                 lines[at] = line.decode("utf-8", errors="replace").encode()
         return b"\n".join(lines)
 
+    def into(self, engine: Engine, use: Callable[[str], T]) -> T:
+        """Do something with the lines as a table of the database: it is read once.
 
-def schema() -> Any:
-    """Give the columns of the batches."""
-    import pyarrow as pa
+        Raises
+        ------
+        InputError
+            If a file cannot be read to its end.
+        """
+        import pyarrow as pa
 
-    text = pa.large_string()
-    return pa.schema([("file", pa.int32()), ("row", pa.int64()), ("line", text), ("lead", text)])
+        failed: list[InputError] = []
+
+        def batches() -> Iterator[Batch]:
+            try:
+                yield from self.batches()
+            except InputError as error:  # the database would wrap it in an error of its own
+                failed.append(error)
+
+        text, name = pa.large_string(), new_name("lines")
+        columns = pa.schema([("file", pa.int32()), ("row", pa.int64()), ("line", text), ("lead", text)])
+        engine.con.register(name, pa.RecordBatchReader.from_batches(columns, batches()))
+        try:
+            made = use(name)
+        finally:
+            engine.con.unregister(name)
+        if failed:
+            raise failed[0]
+        return made
 
 
 def _held(block: bytes) -> int:

@@ -17,12 +17,11 @@ from judged.data import files
 from judged.errors import InputError
 from judged.online.engine import identifier, literal
 from judged.online.reading.blocks import LINE_LIMIT
-from judged.online.reading.loading import ROWS, Troubles, new_name, run
+from judged.online.reading.loading import ROWS, Troubles, new_name, run, tell
 from judged.online.reading.mapping_file import MappingFile
 from judged.online.reading.opening import Part, opened, plain_path
 from judged.online.reading.sections import Records
 from judged.online.reading.shapes import Place, shape_of
-from judged.online.reading.trouble import WORDS
 
 if TYPE_CHECKING:
     from judged.online.engine import Engine
@@ -106,7 +105,7 @@ def csv_records(number: int, part: Part, mapping: MappingFile, engine: Engine, t
     """
     import pyarrow as pa
 
-    told = partial(_told, troubles, part.name)
+    told = partial(tell, troubles, part.name)
     with opened(part) as file:
         lines = _lines(file, mapping.encoding, told)
         first = next(lines, "")
@@ -157,11 +156,6 @@ def _header(rows: Rows, mapping: MappingFile, part: Part) -> Sequence[str]:
     if not mapping.ragged and len(set(header)) < len(header):
         raise InputError("the header names a column twice", fix="give each its own name", path=part.name, line=1)
     return header
-
-
-def _told(troubles: Troubles, name: str, rule: str, line: int) -> None:
-    problem, fix = WORDS[rule]
-    troubles.add(rule, "file", problem, fix=fix, place=f"{name}:{line}", lost=rule != "not-utf8")
 
 
 def _lines(file: Any, encoding: str, told: Callable[[str, int], None]) -> Iterator[str]:

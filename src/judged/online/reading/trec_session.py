@@ -12,15 +12,15 @@ Clough, TREC 2013 and 2014: overviews of the Session Track.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from xml.parsers import expat
 
-from judged.data.files import BLOCK, opened
+from judged.data.files import BLOCK
 from judged.errors import InputError
-from judged.online.reading.loading import Progress, Rows, Troubles, existing
+from judged.online.reading.loading import Rows, Troubles
+from judged.online.reading.opening import Opener, Part, opened
 from judged.online.reading.raw import RAW_EVENT, RAW_QUERY, RawLog
 
 if TYPE_CHECKING:
@@ -33,22 +33,53 @@ FIRST_DAY = 946_684_800_000
 _PAGE = 10
 """The track's search system showed ten results at a time."""
 
+_DEEPEST = 50
 _ATTRIBUTES = ("topic", "product", "goal", "tasktype", "track")
 _IDS = ("clueweb12id", "clueweb09id", "docno", "url")
-_TEXTS = frozenset({"query", "rank", "title", *_IDS})
 _CLOCK = re.compile(r"(\d{1,2}):(\d{2}):(\d{2}(?:\.\d+)?)")
 _SECONDS = re.compile(r"\d{1,9}(?:\.\d+)?")
+_WORDS = {
+    "current-query": ("the query that ends a session was never answered: it is no page", "nothing to do"),
+    "no-page": ("the click is in no interaction", "fetch the file again"),
+    "no-session": ("the interaction is in no session", "fetch the file again"),
+    "odd-time": ("the time cannot be read", "write 09:54:08.725624 or 12.5 seconds"),
+    "odd-dwell": ("the click has no end after its start", "log both times"),
+    "no-id": ("a result has neither an id nor a URL", "fetch the file again"),
+    "odd-rank": ("the rank of a result is no number from 1, or another result has it", "fetch the file again"),
+    "rank-not-shown": ("the click's rank is none of the page's", "log the rank of the result"),
+}
 
 
 @dataclass
-class _Session:
-    """What is known of the element ``session`` while it is read."""
+class _Element:
+    """An element of the XML, with the line that it begins at."""
 
-    id: str
-    user: str | None
+    tag: str
+    given: dict[str, str]
+    line: int
+    texts: list[str] = field(default_factory=list[str])
+    inner: list[_Element] = field(default_factory=lambda: cast("list[_Element]", []))
+
+    def all(self, tag: str) -> Iterator[_Element]:
+        """Yield the elements of a name in it, at any depth."""
+        for one in self.inner:
+            if one.tag == tag:
+                yield one
+            else:
+                yield from one.all(tag)
+
+    def says(self, *tags: str) -> str:
+        """Give the text of the first of some elements right in it that says anything."""
+        texts = {one.tag: "".join(one.texts).strip() for one in reversed(self.inner)}
+        return next((text for tag in tags if (text := texts.get(tag))), "")
+
+
+@dataclass
+class _Clock:
+    """The times of a session, as they are met."""
+
     day: int
     last: int = 0
-    attributes: dict[str, str] = field(default_factory=dict[str, str])
 
     def time(self, text: str | None) -> int | None:
         """Turn a time of this session into milliseconds; None where it cannot be read."""
@@ -68,19 +99,7 @@ class _Session:
         return found
 
 
-@dataclass
-class _Interaction:
-    """What is known of the element ``interaction`` while it is read."""
-
-    line: int
-    number: str
-    start: str | None
-    query: str | None = None
-    results: list[tuple[str, str | None]] | None = None
-    clicks: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-
-
-def read(paths: Sequence[Path | str], engine: Engine, *, progress: Progress = None) -> RawLog:
+def read(parts: Sequence[Part], engine: Engine, *, progress: Opener = None) -> RawLog:
     """Read such files.
 
     The id of a result is its ClueWeb id, or else its URL. Sessions without a user, as all of 2011 and 2012, are
@@ -91,274 +110,165 @@ def read(paths: Sequence[Path | str], engine: Engine, *, progress: Progress = No
     InputError
         If a file cannot be opened, is no XML, is cut short, declares entities, or is no log of the track.
     """
-    files = existing(paths)
-    sink = _Sink(Rows(engine, "query", RAW_QUERY, _ATTRIBUTES), Rows(engine, "event", RAW_EVENT), progress)
-    for file, path in enumerate(paths):
-        _Reader(sink, file, str(path), many=len(files) > 1).run()
+    made = _Made(Rows(engine, "query", RAW_QUERY, _ATTRIBUTES), Rows(engine, "event", RAW_EVENT), len(parts) > 1)
+    for file, part in enumerate(parts):
+        if progress:
+            progress(f"reading {part.name}", file / len(parts))
+        for track, element in _elements(part):
+            made.add(element, track, file, part.name)
     return RawLog(
-        queries=sink.pages.done(),
-        events=sink.events.done(),
+        queries=made.pages.done(),
+        events=made.events.done(),
         layout="trec-session",
-        files=files,
+        files=tuple(part.name for part in parts),
         rank_base=1,
         actions={"click": "click"},
-        lines=sink.records,
-        trouble=sink.troubles.given(),
+        lines=made.records,
+        trouble=made.troubles.given(),
         dated=False,
     )
 
 
+def _elements(part: Part) -> Iterator[tuple[str, _Element]]:  # noqa: C901 -- the handlers of a parser
+    """Yield the elements right below the root, one by one, with the year that the root names."""
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+    track, above, ready = "", list[_Element](), list[_Element]()
+
+    def wrong(problem: str, fix: str) -> InputError:
+        return InputError(problem, fix=fix, path=part.name, line=parser.CurrentLineNumber)
+
+    def entity(*_: object) -> int:
+        problem = "the XML declares entities, which can be used to harm whoever reads it"
+        raise wrong(problem, "take the declarations out: no log of the track has any")
+
+    def start(tag: str, given: dict[str, str]) -> None:
+        nonlocal track
+        known = re.fullmatch(r"sessiontrack(\d*)\w*", tag)
+        if not above and known is None:
+            problem = f"the XML is no log of the TREC Session Track: it begins with <{tag[:40]}>"
+            raise wrong(problem, "give sessiontrack2012.xml or another year's, which begin with <sessiontrack...>")
+        if len(above) > _DEEPEST:
+            raise wrong("the XML is broken or cut short: it goes too deep", "fetch the file again")
+        track = known[1] if known else track
+        above.append(_Element(tag, given, parser.CurrentLineNumber))
+
+    def text(text: str) -> None:
+        above[-1].texts.append(text)
+
+    def end(_: str) -> None:
+        element = above.pop()
+        if len(above) > 1:
+            above[-1].inner.append(element)
+        else:
+            ready.append(element)
+
+    parser.StartElementHandler, parser.EndElementHandler = start, end
+    parser.CharacterDataHandler = text
+    parser.EntityDeclHandler = parser.ExternalEntityRefHandler = entity
+    with opened(part) as file:
+        block = b"more"
+        while block:
+            block = file.read(BLOCK)
+            try:
+                parser.Parse(block, not block)
+            except (expat.ExpatError, ValueError, LookupError) as error:
+                if isinstance(error, InputError):
+                    raise
+                raise wrong(f"the XML is broken or cut short ({error})", "fetch the file again") from None
+            yield from ((track, one) for one in ready)
+            ready.clear()
+
+
 @dataclass
-class _Sink:
-    """Where the rows of all files go."""
+class _Made:
+    """The rows of all files, and what was wrong with them."""
 
     pages: Rows
     events: Rows
-    progress: Progress
+    many: bool
     troubles: Troubles = field(default_factory=Troubles)
     sessions: int = 0
     records: int = 0
 
-    def counted(self) -> None:
-        self.records += 1
-        if self.progress is not None:
-            self.progress(1)
-
-
-class _Reader:
-    """One file, read as it streams by: no more than one interaction is held."""
-
-    def __init__(self, sink: _Sink, file: int, path: str, *, many: bool) -> None:
-        self._sink, self._file, self._path, self._many = sink, file, path, many
-        self._open: list[str] = []
-        self._text: list[str] | None = None
-        self._track = ""
-        self._session: _Session | None = None
-        self._page: _Interaction | None = None
-        self._result: dict[str, str] | None = None
-        self._click: dict[str, Any] | None = None
-        self._parser = expat.ParserCreate()
-        self._parser.buffer_text = True
-        self._parser.StartElementHandler = self._start
-        self._parser.EndElementHandler = self._end
-        self._parser.CharacterDataHandler = self._characters
-        self._parser.EntityDeclHandler = self._entity
-        self._parser.ExternalEntityRefHandler = self._entity
-
-    def run(self) -> None:
-        """Read the file.
-
-        Raises
-        ------
-        InputError
-            See `read`.
-        """
-        try:
-            with opened(self._path) as file:
-                while block := file.read(BLOCK):
-                    self._parser.Parse(block, False)
-                self._parser.Parse(b"", True)
-        except (expat.ExpatError, ValueError, LookupError) as error:
-            if isinstance(error, InputError):
-                raise
-            raise InputError(
-                f"the XML is broken or cut short ({error})",
-                fix="fetch the file again",
-                path=self._path,
-                line=self._line(),
-            ) from None
-
-    def _line(self) -> int:
-        return self._parser.CurrentLineNumber
-
-    def _entity(self, *_: object) -> int:
-        raise InputError(
-            "the XML declares entities, which can be used to harm whoever reads it",
-            fix="take the declarations out: no log of the track has any",
-            path=self._path,
-            line=self._line(),
-        )
-
-    def _trouble(self, rule: str, table: str, problem: str, fix: str, *, line: int = 0, lost: bool = False) -> None:
-        place = f"{self._path}:{line or self._line()}"
-        self._sink.troubles.add(rule, table, problem, fix=fix, place=place, lost=lost)
-
-    def _start(self, tag: str, given: dict[str, str]) -> None:
-        inside = self._open[-1] if self._open else ""
-        self._open.append(tag)
-        if not inside:
-            self._root(tag)
-        elif tag == "session":
-            self._begin_session(given)
-        elif tag == "topic" and self._session is not None:
-            self._session.attributes |= {one: given[one] for one in ("product", "goal", "tasktype") if given.get(one)}
-            if given.get("num"):
-                self._session.attributes["topic"] = given["num"]
-        elif tag == "interaction":
-            self._page = _Interaction(self._line(), given.get("num", ""), given.get("starttime"))
-        elif tag == "results" and self._page is not None:
-            self._page.results = []
-        elif tag == "result":
-            self._result = {"at": given.get("rank", "")}
-        elif tag == "click":
-            self._click = {**given, "line": self._line()}
-        self._text = [] if tag in _TEXTS else None
-
-    def _characters(self, text: str) -> None:
-        if self._text is not None:
-            self._text.append(text)
-
-    def _end(self, tag: str) -> None:
-        text = "".join(self._text or ()).strip()
-        self._text = None
-        self._open.pop()
-        inside = self._open[-1] if self._open else ""
-        if tag in _TEXTS:
-            self._leaf(tag, inside, text)
-        elif tag == "result" and self._result is not None:
-            if self._page is not None and self._page.results is not None:
-                named = next((self._result[one] for one in _IDS if self._result.get(one)), None)
-                self._page.results.append((self._result["at"].strip(), named))
-            self._result = None
-        elif tag == "click" and self._click is not None:
-            self._end_click(self._click)
-        elif tag == "interaction" and self._page is not None:
-            self._end_page(self._page)
-        elif tag == "currentquery":
-            self._current()
-        elif tag == "session":
-            self._session = None
-
-    def _root(self, tag: str) -> None:
-        match = re.fullmatch(r"sessiontrack(\d*)\w*", tag)
-        if match is None:
-            raise InputError(
-                f"the XML is no log of the TREC Session Track: it begins with <{tag[:40]}>",
-                fix="give sessiontrack2012.xml or another year's, which begin with <sessiontrack...>",
-                path=self._path,
-                line=self._line(),
-            )
-        self._track = match[1]
-
-    def _begin_session(self, given: dict[str, str]) -> None:
-        number = given.get("num") or str(self._sink.sessions + 1)
-        name = f"{self._track or self._file}-{number}" if self._many else number
-        attributes = {"track": self._track} if self._track else {}
-        day = FIRST_DAY + self._sink.sessions * DAY
-        self._session = _Session(name, given.get("userid") or None, day, attributes=attributes)
-        self._session.time(given.get("starttime"))
-        self._sink.sessions += 1
-
-    def _leaf(self, tag: str, inside: str, text: str) -> None:
-        if tag == "title" and inside == "topic" and self._session is not None:
-            self._session.attributes.setdefault("topic", text)  # 2011: topics have no numbers
-        elif self._result is not None:
-            if text:
-                self._result[tag] = text
-        elif self._click is not None:
-            self._click[tag] = text
-        elif tag == "query" and inside == "interaction" and self._page is not None:
-            self._page.query = text
-
-    def _end_click(self, click: dict[str, Any]) -> None:
-        self._click = None
-        self._sink.counted()
-        if self._page is None or self._session is None:
-            self._trouble("no-page", "event", "the click is in no interaction", "fetch the file again", lost=True)
-        else:
-            self._page.clicks.append(click)
-
-    def _current(self) -> None:
-        self._sink.counted()
-        self._trouble(
-            "current-query",
-            "query",
-            "the query that ends a session was never answered: it is no page",
-            "nothing to do",
-            lost=True,
-        )
-
-    def _end_page(self, page: _Interaction) -> None:
-        self._page = None
-        self._sink.counted()
-        session = self._session
-        if session is None:
-            self._trouble("no-session", "query", "the interaction is in no session", "fetch the file again", lost=True)
+    def add(self, element: _Element, track: str, file: int, name: str) -> None:
+        """Add a session; what stands outside of any is lost."""
+        interactions = [element] if element.tag == "interaction" else list(element.all("interaction"))
+        inside = {id(click) for one in interactions for click in one.all("click")}
+        stray = [("no-page", "event", one) for one in element.all("click") if id(one) not in inside]
+        stray += [("current-query", "query", one) for one in element.all("currentquery")]
+        if element.tag != "session":
+            stray += [("no-session", "query", one) for one in interactions if element.tag != "session"]
+        self.records += len(stray) + len(inside) + len(interactions) * (element.tag == "session")
+        for rule, table, one in stray:
+            self._trouble(rule, table, f"{name}:{one.line}", lost=True)
+        if element.tag != "session":
             return
-        ids, ranks = self._ranked(page)
-        first = min((rank for rank in ranks if rank), default=1)
-        number = page.number or f"line{page.line}"
-        key = {
-            "file": self._file,
-            "query_id": f"{session.id}/{number}",
-            "session_id": session.id,
-            "user_id": session.user,
+        number = element.given.get("num") or str(self.sessions + 1)
+        who = {
+            "file": file,
+            "session_id": f"{track or file}-{number}" if self.many else number,
+            "user_id": element.given.get("userid") or None,
         }
-        row = {
+        clock = _Clock(FIRST_DAY + self.sessions * DAY)
+        clock.time(element.given.get("starttime"))
+        self.sessions += 1
+        attributes = {"track": track} if track else {}
+        for topic in element.all("topic"):
+            attributes |= {one: topic.given[one] for one in ("product", "goal", "tasktype") if topic.given.get(one)}
+            if known := topic.given.get("num") or topic.says("title"):  # 2011: topics have no numbers
+                attributes["topic"] = known
+        for page in interactions:
+            key = who | {"query_id": f"{who['session_id']}/{page.given.get('num') or f'line{page.line}'}"}
+            shown = self._page(page, key, attributes, clock, name)
+            for click in page.all("click"):
+                self._click(click, key, shown, clock, f"{name}:{click.line}")
+
+    def _trouble(self, rule: str, table: str, place: str, *, lost: bool = False) -> None:
+        problem, fix = _WORDS[rule]
+        self.troubles.add(rule, table, problem, fix=fix, place=place, lost=lost)
+
+    def _page(
+        self, page: _Element, key: dict[str, Any], attributes: dict[str, str], clock: _Clock, name: str
+    ) -> dict[int | None, str | None]:
+        """Add a page, and give the id at each rank; None for what has no id, or no rank."""
+        place = f"{name}:{page.line}"
+        listed = next(page.all("results"), None)
+        results = list(listed.all("result")) if listed else []
+        ids = [one.says(*_IDS) or None for one in results]
+        texts = [one.given.get("rank", "").strip() for one in results]
+        ranks = [int(text) or None if text.isdecimal() and len(text) < 9 else None for text in texts]
+        if None in ids:
+            self._trouble("no-id", "query", place)
+        if None in ranks or len(set(ranks)) < len(ranks):
+            self._trouble("odd-rank", "query", place)
+        time = clock.time(page.given.get("starttime"))
+        if time is None:
+            self._trouble("odd-time", "query", place)
+        first = min((rank for rank in ranks if rank), default=1)
+        self.pages.add({
             **key,
-            **session.attributes,
+            **attributes,
             "row": page.line,
-            "time_ms": self._timed(page.start, session, "query", page.line),
-            "query": page.query,
+            "time_ms": time,
+            "query": page.says("query") if any(one.tag == "query" for one in page.inner) else None,
             "page": (first - 1) // _PAGE + 1,
             "first_rank": first if first > 1 else None,
-            "hit_ids": ids,
+            "hit_ids": None if listed is None else ids,
             "ranks": None if ranks == list(range(first, first + len(ranks))) else ranks,
-        }
-        self._sink.pages.add(row)
-        for click in page.clicks:
-            self._add_click(click, session, key, dict(zip(ranks, ids or (), strict=True)))
+        })  # fmt: skip
+        return dict(zip(ranks, ids, strict=True))
 
-    def _timed(self, text: str | None, session: _Session, table: str, line: int) -> int | None:
-        time = session.time(text)
-        if time is None:
-            self._trouble(
-                "odd-time", table, "the time cannot be read", "write 09:54:08.725624 or 12.5 seconds", line=line
-            )
-        return time
-
-    def _ranked(self, page: _Interaction) -> tuple[list[str | None] | None, list[int | None]]:
-        """Give the ids of the results, None for what has none, and their ranks, None for what is no rank."""
-        if page.results is None:
-            return None, []
-        if not all(name for _, name in page.results):
-            self._trouble(
-                "no-id", "query", "a result has neither an id nor a URL", "fetch the file again", line=page.line
-            )
-        numbers = [int(rank) if rank.isdecimal() and len(rank) < 9 else 0 for rank, _ in page.results]
-        if 0 in numbers or len(set(numbers)) < len(numbers):
-            problem = "the rank of a result is no number from 1, or another result has it"
-            self._trouble("odd-rank", "query", problem, "fetch the file again", line=page.line)
-        return [name or None for _, name in page.results], [rank or None for rank in numbers]
-
-    def _add_click(
-        self, click: dict[str, Any], session: _Session, key: dict[str, Any], shown: dict[int | None, str | None]
+    def _click(
+        self, click: _Element, key: dict[str, Any], shown: dict[int | None, str | None], clock: _Clock, place: str
     ) -> None:
-        line = click["line"]
-        begin = self._timed(click.get("starttime"), session, "event", line)
-        end = session.time(click.get("endtime"))
+        begin, end = clock.time(click.given.get("starttime")), clock.time(click.given.get("endtime"))
         dwell = None if begin is None or end is None or end < begin else end - begin
-        if dwell is None:
-            self._trouble("odd-dwell", "event", "the click has no end after its start", "log both times", line=line)
-        text = click.get("rank", "")
+        text = click.says("rank")
         rank = int(text) if text.isdecimal() and len(text) < 9 else None
         clicked = shown.get(rank) if rank is not None else None
-        if clicked is None:
-            self._trouble(
-                "rank-not-shown",
-                "event",
-                "the click's rank is none of the page's",
-                "log the rank of the result",
-                line=line,
-            )
-        self._sink.events.add(
-            {
-                **key,
-                "row": line,
-                "time_ms": begin,
-                "action": "click",
-                "object_id": clicked or click.get("docno") or None,
-                "position": rank,
-                "dwell_ms": dwell,
-            }
-        )
+        wrong = {"odd-time": begin is None, "odd-dwell": dwell is None, "rank-not-shown": clicked is None}
+        for rule in (rule for rule, there in wrong.items() if there):
+            self._trouble(rule, "event", place)
+        more = {"object_id": clicked or click.says("docno") or None, "position": rank, "dwell_ms": dwell}
+        self.events.add({**key, "row": click.line, "time_ms": begin, "action": "click", **more})

@@ -8,38 +8,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from judged.online.engine import literal
-from judged.online.reading.blocks import LINE_LIMIT
-from judged.online.reading.loading import run, trouble_of
+from judged.online.reading.loading import WORDS, run, trouble_of
 from judged.online.reading.mapping_file import RENAMED, MappingFile
 from judged.online.reading.raw import Trouble
 from judged.online.reading.sections import Check
-from judged.online.reading.values import TEXT_LIMIT
 
 if TYPE_CHECKING:
     from judged.online.engine import Engine
 
-WORDS = {
-    "too-long": (
-        f"a line of more than {LINE_LIMIT >> 20} MiB, or a cell of 131,072 characters",
-        "log less in one record",
-    ),
-    "not-utf8": ("bytes that are none of the encoding were replaced", "write logs as UTF-8"),
-    "wrong-width": ("the row has not as many cells as the header", "quote cells that hold separators"),
-    "open-quote": (
-        "a quotation mark that is never closed",
-        'double those in a cell, or read them as they are with quote = ""',
-    ),
-    "broken-json": ("this is no JSON", "write one record a line, whole"),
-    "no-record": ("this is JSON, and no object", "write one object a line"),
-    "broken-record": ("the record is not as [file] must says", "put it right, or leave it out of the log"),
-    "unknown-record": ("nothing is in it that tells what it is", "leave other records out of the log"),
-    "odd-time": (
-        "this is no time, or one before 1995",
-        "write ISO 8601 with Z or an offset, or say its format in a mapping",
-    ),
-    "no-offset": ("the time has no offset: it was taken as UTC", "write Z or an offset behind it"),
-    "long-text": (f"a query's text was cut to {TEXT_LIMIT} characters", "log what users type"),
-}
 LOST = ("broken-json", "no-record", "broken-record", "unknown-record")
 
 

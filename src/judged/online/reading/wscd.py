@@ -21,20 +21,12 @@ Challenge (Kaggle 2013; WSCD 2014).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from judged.online.reading.loading import (
-    Progress,
-    dropped_after,
-    existing,
-    load_lines,
-    new_name,
-    run,
-    selected,
-    trouble_of,
-)
+from judged.online.reading.loading import Troubles, dropped_after, new_name, run, selected, trouble_of
+from judged.online.reading.opening import Opener, Part
 from judged.online.reading.raw import RAW_EVENT, RAW_QUERY, RawLog, Trouble
+from judged.online.reading.records import Lines
 
 if TYPE_CHECKING:
     from judged.online.engine import Engine
@@ -47,7 +39,7 @@ _SHAPES = (
 )
 
 
-def read(paths: Sequence[Path | str], engine: Engine, *, progress: Progress = None) -> RawLog:
+def read(parts: Sequence[Part], engine: Engine, *, progress: Opener = None) -> RawLog:
     """Read files of one of the three challenges.
 
     A click of 2011 and 2012 names no page: it goes to the last page of its session, before it, that shows what was
@@ -57,29 +49,32 @@ def read(paths: Sequence[Path | str], engine: Engine, *, progress: Progress = No
 
     Parameters
     ----------
-    paths
-        Text files, compressed or not.
+    parts
+        Text files, packed or not.
     engine
         Where the rows go.
     progress
-        Called with the number of lines since the last call.
+        Told what is read, and the share that is done.
 
     Raises
     ------
     InputError
         If a file cannot be opened.
     """
-    files = existing(paths)
-    parts, pages, clicks = new_name("parts"), new_name("query"), new_name("event")
-    with dropped_after(engine, parts):
-        lines, long = load_lines(paths, engine, f"CREATE TABLE {parts} AS {_PARTS}", progress)
-        run(engine, _pages(parts, pages))
-        run(engine, _clicks(parts, pages, clicks))
+    files, troubles = tuple(part.name for part in parts), Troubles()
+    lines, pages, clicks = new_name("parts"), new_name("query"), new_name("event")
+    with dropped_after(engine, lines):
+        given = Lines(parts, range(len(parts)), troubles, progress=progress)
+        given.into(engine, lambda name: run(engine, f"CREATE TABLE {lines} AS {_PARTS.format(lines=name)}"))
+        run(engine, _pages(lines, pages))
+        run(engine, _clicks(lines, pages, clicks))
+        lost = troubles.given()
         trouble = [
-            *long,
-            *trouble_of(engine, files, parts, "kind IS NULL", _BROKEN),
-            *trouble_of(engine, files, parts, "kind = 'T'", _WITHHELD),
+            *lost,
+            *trouble_of(engine, files, lines, "kind IS NULL", _BROKEN),
+            *trouble_of(engine, files, lines, "kind = 'T'", _WITHHELD),
         ]
+        count = run(engine, f"SELECT count(*) FROM {lines}")[0][0] + sum(one.rows for one in lost if one.lost)
     return RawLog(
         queries=engine.table(pages),
         events=engine.table(clicks),
@@ -87,7 +82,7 @@ def read(paths: Sequence[Path | str], engine: Engine, *, progress: Progress = No
         files=files,
         rank_base=1,
         actions={"C": "click"},
-        lines=lines,
+        lines=count,
         trouble=tuple(trouble),
         has_time=False,
         empty_told=False,
@@ -108,8 +103,8 @@ _WITHHELD = Trouble(
 
 _PARTS = f"""
 WITH split AS (
-    SELECT file, row, string_split(rtrim(line, chr(9)), chr(9)) AS p,
-        contains(rtrim(line, chr(9)), chr(9) || chr(9)) OR contains(line, chr(9) || ',') AS empty
+    SELECT file, row, string_split(rtrim(line, chr(9) || chr(10) || chr(13)), chr(9)) AS p,
+        contains(rtrim(line, chr(9) || chr(10) || chr(13)), chr(9) || chr(9)) OR contains(line, chr(9) || ',') AS empty
     FROM {{lines}}
 ), years AS MATERIALIZED (
     SELECT *, len(p) AS n, file::BIGINT * {_FILE_SPAN} + row AS ordinal FROM split
