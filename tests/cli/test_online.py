@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import judged.online
+from judged import sample
 from judged.errors import InputError
 from judged.online.facts.settings import FactSettings
 from judged.online.metrics.registry import ONLINE_METRICS, online_metrics_named
@@ -69,6 +70,7 @@ def test_the_table_is_that_of_python(run: Callable[..., Ended], calls: dict[str,
         {
             "by": None,
             "objects": None,
+            "where": None,
             "progress": None,
             "unit": "user",
             "level": 0.95,
@@ -86,6 +88,7 @@ def test_options_arrive(run: Callable[..., Ended], calls: dict[str, Any]) -> Non
         "--unit", "session", "--level", "0.9", "--interval", "bootstrap", "--resamples", "500", "--seed", "3",
         "--layout", "ubi", "--memory", "2GB", "--threads", "2", "--session-gap", "5",
         "--winsorise", "off", "--reformulation-gap", "60", "--attribution-window", "0", "--success", "10",
+        "--where", "page == 1",
     )  # fmt: skip
     assert done.out == scores(sliced=True).text() + "\n"
     assert calls["read"] == (
@@ -94,8 +97,8 @@ def test_options_arrive(run: Callable[..., Ended], calls: dict[str, Any]) -> Non
     )
     names, options = calls["metrics"]
     assert names == ("PageCTR", "ZeroResults")
-    assert options == {"by": "device", "objects": None, "progress": None, "unit": "session", "level": 0.9,
-                       "interval": "bootstrap", "resamples": 500, "seed": 3,
+    assert options == {"by": "device", "objects": None, "where": "page == 1", "progress": None,
+                       "unit": "session", "level": 0.9, "interval": "bootstrap", "resamples": 500, "seed": 3,
                        "settings": FactSettings(60, 0, 1, 10)}  # fmt: skip
 
 
@@ -281,3 +284,16 @@ def test_a_log_from_file_to_number(run: Callable[..., Ended], tmp_path: Path, mo
     assert f"In {dict(made.counts)['pages']} pages of 25 users, pages with a satisfied click" in report
     assert "### Satisfied clicks by threshold" in report
     assert "judged report qrels.txt a.run --measure RR --log log --output report.md" in report
+
+
+def test_only_pages_that_match_are_counted(run: Callable[..., Ended]) -> None:
+    log = str(sample.LOG)
+    done = run("online", "metrics", log, "-m", "CTR", "--where", "page == 2")
+    assert done.code == 0
+    assert "61 pages" in done.out
+    done = run("online", "metrics", log, "-m", "CTR", "--where", "page == 2", "--format", "json")
+    policies = json.loads(done.out)["policies"]
+    assert policies["where"] == "page == 2: 61 of 1,365 pages"
+    assert policies["CTR"].startswith("PageCTR")
+    assert run("online", "dwell", log, "--where", "page == 0").code == 2
+    assert "no attribute 'pag'" in run("online", "ranks", log, "--where", "pag == 0").err

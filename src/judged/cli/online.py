@@ -51,6 +51,9 @@ def command() -> None:
 def _asked(function: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the logs, and the options of intervals, of how logs are read, and of the result."""
     function = logs.interval(logs.log_options(answer_options()(function)))
+    function = click.option(
+        "--where", metavar="EXPR", help="Count only pages that match, such as \"device == 'mobile' and page == 1\"."
+    )(function)
     return click.argument("paths", nargs=-1, required=True, metavar="LOG...")(function)
 
 
@@ -159,7 +162,7 @@ def _dwell(give: Give, **options: Any) -> None:
     with _log(options, give) as (log, tell):
         if tell is not None:
             tell("visits", None)
-        found = dwell_times(log, unit=options["unit"], level=options["level"])
+        found = dwell_times(log, **{name: options[name] for name in ("where", "unit", "level")})
     give(found)
 
 
@@ -182,7 +185,7 @@ def _dwell(give: Give, **options: Any) -> None:
 @_asked
 def _time(metric: tuple[str, ...], every: str, warm_up: int | None, give: Give, **options: Any) -> None:
     """Show metrics of LOG over time, with control limits, what lies outside them, and when their level changed."""
-    asked = {name: options[name] for name in ("unit", "level")}
+    asked = {name: options[name] for name in ("where", "unit", "level")}
     asked["settings"] = _settings(options)
     with _log(options, give) as (log, tell):
         found = _online().over_time(log, metric, every=every, warm_up=warm_up, progress=tell, **asked)
@@ -222,7 +225,7 @@ def _scores(log: InteractionLog, metric: Any, options: dict[str, Any], **asked: 
     if documents is not None and "freshness" not in (by or ""):
         raise InputError("--documents says how old results are", fix="give --by freshness as well, or leave it out")
     try:
-        return _online().online_metrics(log, metric, by=by, objects=documents, **asked)
+        return _online().online_metrics(log, metric, by=by, objects=documents, where=options["where"], **asked)
     except InputError as error:
         if "objects=" not in error.fix:
             raise

@@ -7,7 +7,7 @@ import keyword
 import operator
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -117,6 +117,26 @@ class Expression:
                 case _:
                     pass
         return tuple(name for name in self.names if name not in asked)
+
+    def sql(self, kinds: Mapping[str, str]) -> str:
+        r"""Write it as a condition in SQL: of rows as of topics, and never null.
+
+        Parameters
+        ----------
+        kinds
+            The columns: ``O`` for texts, ``f`` for numbers, ``b`` for true and false, as in NumPy.
+
+        Raises
+        ------
+        InputError
+            If there is no such column, or a text is compared with a number.
+
+        Examples
+        --------
+        >>> Expression("kind == 'law' and not missing(words)").sql({"kind": "O", "words": "f"})
+        '(coalesce(nullif("kind", \'\') = \'law\', false) AND (NOT "words" IS NULL))'
+        """
+        return _sql(_parsed(self.text.strip()), kinds) if self.text.strip() else "true"
 
     def mask(self, attributes: Attributes) -> Bools:
         """Mark the topics that satisfy it: (T,).
@@ -276,9 +296,8 @@ def _where(name: str, kind: str, test: Callable[[Any], Any], constants: Sequence
     def mask(attributes: Attributes) -> Bools:
         values, known = _column(attributes, name)
         for constant in constants:
-            _alike(name, values, constant)
-        if kind and values.dtype.kind != kind:
-            raise InputError(f"the attribute {name} is not {_KINDS[kind]}", fix=f"compare it: {name} == ...")
+            _alike(name, values.dtype.kind, constant)
+        _need_kind(name, values.dtype.kind, kind)
         return np.asarray(test(values), dtype=np.bool_) & known
 
     return [name], mask
@@ -291,15 +310,89 @@ def _both(attributes: Attributes, name: str, compare: Compare, other: str) -> Bo
     return np.asarray(compare(values, others), dtype=np.bool_) & known & known_too
 
 
-def _alike(name: str, values: Any, constant: Constant) -> None:
+def _alike(name: str, kind: str, constant: Constant) -> None:
     """Refuse to compare a text with a number: the answer would be "no" for every topic."""
-    kind = "b" if isinstance(constant, bool) else "O" if isinstance(constant, str) else "f"
-    if values.dtype.kind != kind:
+    if kind != ("b" if isinstance(constant, bool) else "O" if isinstance(constant, str) else "f"):
         shown = repr(constant) if isinstance(constant, (str, bool)) else f"{constant:g}"
         raise InputError(
-            f"the attribute {name} is {_KINDS[values.dtype.kind]}, and is compared with {shown}",
-            fix=f"write {name} == " + {"b": "True", "O": "'a text in quotes'", "f": "3"}[values.dtype.kind],
+            f"the attribute {name} is {_KINDS[kind]}, and is compared with {shown}",
+            fix=f"write {name} == " + {"b": "True", "O": "'a text in quotes'", "f": "3"}[kind],
         )
+
+
+def _need_kind(name: str, kind: str, needed: str) -> None:
+    if needed and kind != needed:
+        raise InputError(f"the attribute {name} is not {_KINDS[needed]}", fix=f"compare it: {name} == ...")
+
+
+_SIGNS: dict[type[ast.cmpop], str] = {
+    ast.Eq: "=",
+    ast.NotEq: "<>",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+}
+
+
+def _sql(node: ast.expr, kinds: Mapping[str, str]) -> str:
+    """Write a checked expression as SQL."""
+    match node:
+        case ast.BoolOp(op=op, values=values):
+            word = " AND " if isinstance(op, ast.And) else " OR "
+            return f"({word.join(_sql(value, kinds) for value in values)})"
+        case ast.UnaryOp(operand=operand):
+            return f"(NOT {_sql(operand, kinds)})"
+        case ast.Name(id=name):
+            return f"coalesce({_column_sql(name, kinds, 'b')}, false)"
+        case ast.Call(func=ast.Name(id="missing"), args=[ast.Name(id=name)]):
+            return f"{_column_sql(name, kinds)} IS NULL"
+        case ast.Call(args=[ast.Name(id=name), ast.Constant(value=str() as part)]):
+            return f"coalesce(strpos({_column_sql(name, kinds, 'O')}, {_literal(part)}) > 0, false)"
+        case ast.Compare(left=ast.Name(id=name), ops=[ast.In() | ast.NotIn() as op], comparators=[constants]):
+            column, among = _column_sql(name, kinds), _constants(constants, "")
+            for constant in among:
+                _alike(name, kinds[name], constant)
+            inside = f"{column} IN ({', '.join(map(_literal, among))})" if among else "false"
+            return f"({column} IS NOT NULL AND {'' if isinstance(op, ast.In) else 'NOT '}{inside})"
+        case ast.Compare(left=left, ops=ops, comparators=comparators):
+            sides = [left, *comparators]
+            parts = [_comparison_sql(*part, kinds) for part in zip(sides, ops, comparators, strict=False)]
+            return f"({' AND '.join(parts)})" if len(parts) > 1 else parts[0]
+        case _:
+            raise AssertionError(ast.dump(node))
+
+
+def _comparison_sql(left: ast.expr, op: ast.cmpop, right: ast.expr, kinds: Mapping[str, str]) -> str:
+    names = [side.id for side in (left, right) if isinstance(side, ast.Name)]
+    columns = {name: _column_sql(name, kinds) for name in names}
+    if len(names) == 2 and kinds[names[0]] != kinds[names[1]]:
+        raise InputError(f"the attributes {names[0]} and {names[1]} are of different types", fix=_HELP)
+    written = list[str]()
+    for side in (left, right):
+        if isinstance(side, ast.Name):
+            written.append(columns[side.id])
+        else:
+            constant = _constant(side, "")
+            _alike(names[0], kinds[names[0]], constant)
+            written.append(_literal(constant))
+    return f"coalesce({written[0]} {_SIGNS[type(op)]} {written[1]}, false)"
+
+
+def _column_sql(name: str, kinds: Mapping[str, str], needed: str = "") -> str:
+    """Quote the name of a column that there is, of the kind that is needed; a text that is empty is none."""
+    if name not in kinds:
+        raise InputError(f"no attribute {name!r}", fix=f"use one of {', '.join(kinds)}")
+    _need_kind(name, kinds[name], needed)
+    column = '"' + name.replace('"', '""') + '"'
+    return f"nullif({column}, '')" if kinds[name] == "O" else column
+
+
+def _literal(constant: Constant) -> str:
+    if isinstance(constant, bool):
+        return str(constant).lower()
+    quoted = "'" + str(constant).replace("'", "''") + "'"
+    return quoted if isinstance(constant, str) else f"CAST({quoted} AS DOUBLE)"
 
 
 def _column(attributes: Attributes, name: str) -> tuple[Any, Bools]:

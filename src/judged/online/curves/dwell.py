@@ -142,7 +142,12 @@ class DwellTimes(Answer):
 
 
 def dwell_times(
-    log: InteractionLog, *, unit: Unit = "user", level: float = 0.95, settings: FactSettings | None = None
+    log: InteractionLog,
+    *,
+    where: str | None = None,
+    unit: Unit = "user",
+    level: float = 0.95,
+    settings: FactSettings | None = None,
 ) -> DwellTimes:
     """Give the curve of dwell times of a log, and satisfied clicks by threshold.
 
@@ -154,7 +159,7 @@ def dwell_times(
         What intervals are made over: ``user`` or ``session``.
     level
         Of the intervals.
-    settings
+    where, settings
         As `online_metrics` takes them.
 
     Raises
@@ -162,17 +167,20 @@ def dwell_times(
     InputError
         If the log has no clicks, or no clock.
     """
+    from judged.online.estimating.lifetimes import visits
     from judged.online.estimating.measuring import online_metrics
     from judged.online.estimating.survival import survival_of, survival_quantile
     from judged.online.facts.clicks import click_facts
+    from judged.online.slicing import pages_where
 
     names = [f"SatisfiedClicks(t={t})" for t in THRESHOLDS]
-    scores = online_metrics(log, names, unit=unit, level=level, settings=settings)
+    scores = online_metrics(log, names, where=where, unit=unit, level=level, settings=settings)
     if not scores.estimates:
         reason = scores.refused[0][1] if scores.refused else "it has no clicks"
         raise InputError(f"this log has no dwell times: {reason}", fix="see 'judged online list SatisfiedClicks'")
     with log.engine.scratch():
-        clicks = click_facts(log)
+        chosen = None if where is None else pages_where(log, where)[0]
+        clicks = visits(click_facts(log), None, chosen)
         points = survival_of(clicks, at_ms=[1000 * second - 1 for second in SECONDS], unit=unit, level=level)
         median = survival_quantile(clicks, unit=unit, level=level)
     return DwellTimes(scores, tuple(points), median[0] if median else None, scores.notes)

@@ -18,23 +18,29 @@ if TYPE_CHECKING:
 _DAY = 86_400_000
 
 
-def visits(clicks: Relation, slices: Relation | None) -> Relation:
-    """Give the visits of `click_facts`, with the slice of their page where there are slices."""
-    if slices is None:
-        return clicks
-    return clicks.engine.query(f"SELECT c.*, s.slice FROM {clicks} AS c JOIN {slices} AS s ON s.serp = c.serp")
+def visits(clicks: Relation, slices: Relation | None, chosen: Relation | None) -> Relation:
+    """Give the visits of `click_facts`, of the chosen pages, with the slice of their page where there are slices."""
+    joins, slice_of = _of_pages("c", slices, chosen)
+    return clicks.engine.query(f"SELECT c.*{slice_of} FROM {clicks} AS c {joins}") if joins else clicks
 
 
-def absences(log: InteractionLog, slices: Relation | None) -> Relation:
+def _of_pages(alias: str, slices: Relation | None, chosen: Relation | None) -> tuple[str, str]:
+    """Write the joins that leave the chosen pages and give their slices, and the column of the slice."""
+    joins = "" if slices is None else f"JOIN {slices} AS s ON s.serp = {alias}.serp "
+    joins += "" if chosen is None else f"JOIN {chosen} AS w ON w.serp = {alias}.serp"
+    return joins, "" if slices is None else ", s.slice"
+
+
+def absences(log: InteractionLog, slices: Relation | None, chosen: Relation | None) -> Relation:
     """Give one row a user: how long after the end of the first session the second began, or the log went on.
 
     Returns
     -------
     Relation
         ``user``; ``dwell_ms``, of the absence; ``ended``, 1: the user came back; ``slice`` of the first page of all
-        where there are slices.
+        where there are slices. Users whose first page is not chosen are left out.
     """
-    cut, slice_of = ("", "") if slices is None else (f"JOIN {slices} AS s ON s.serp = f.serp", ", s.slice")
+    joins, slice_of = _of_pages("f", slices, chosen)
     return log.engine.keep(
         f"""
         WITH visit AS (
@@ -52,7 +58,7 @@ def absences(log: InteractionLog, slices: Relation | None) -> Relation:
         SELECT f."user", greatest(coalesce(n.next_ms, l.until_ms) - e.end_ms, 0) AS dwell_ms,
             CAST(CASE WHEN n.next_ms IS NOT NULL THEN 1 ELSE 0 END AS BIGINT) AS ended{slice_of}
         FROM first AS f JOIN {log.session} AS e ON e.session = f.session CROSS JOIN last AS l
-        LEFT JOIN later AS n ON n."user" = f."user" {cut}""",
+        LEFT JOIN later AS n ON n."user" = f."user" {joins}""",
         "absence",
     )
 

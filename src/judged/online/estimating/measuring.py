@@ -31,7 +31,7 @@ from judged.online.findings import doubts
 from judged.online.metrics.metric import OnlineMetric
 from judged.online.metrics.registry import online_metric, online_metrics_named, understood, usual_metrics
 from judged.online.scores import OnlineScores
-from judged.online.slicing import SlicedPages, slice_pages
+from judged.online.slicing import SlicedPages, pages_where, slice_pages
 from judged.online.trouble import unfit
 from judged.online.words import bias
 
@@ -68,13 +68,18 @@ class _Facts:
     settings: FactSettings
     followed: Callable[[], Relation] | None
     slices: SlicedPages | None
+    chosen: Relation | None
+
+    @property
+    def cut(self) -> Relation | None:
+        """The slice of each page, where there are slices."""
+        return self.slices.table if self.slices is not None else None
 
 
 @dataclass(frozen=True)
 class _Asked:
     """What a call asks for, and the tables that it is made of."""
 
-    log: InteractionLog
     metrics: tuple[OnlineMetric, ...]
     clicks: Relation
     pages: PageFacts
@@ -94,6 +99,7 @@ def online_metrics(
     *,
     by: str | None = None,
     objects: Any = None,
+    where: str | None = None,
     unit: Unit = "user",
     level: float = 0.95,
     interval: Literal["delta", "bootstrap"] = "delta",
@@ -115,6 +121,10 @@ def online_metrics(
         What to slice by: see `slice_pages`.
     objects
         When results were made, to slice by ``freshness``: see `slice_pages`.
+    where
+        A condition on what is logged of pages, such as ``device == 'mobile' and page == 1``: only pages that meet it
+        count, and sessions and users by these. How long a visit lasts, and what is asked next, is that of the whole
+        log.
     unit
         What intervals are made over. Clicks of one user resemble one another; a plain binomial interval of clicks
         is too short, and is not offered.
@@ -146,7 +156,7 @@ def online_metrics(
     names = [metrics] if isinstance(metrics, (str, OnlineMetric)) else metrics
     need_log(log)
     need_several(metrics=names)
-    need_texts(by=by, unit=unit, interval=interval)
+    need_texts(by=by, where=where, unit=unit, interval=interval)
     need_numbers(level=level)
     need_numbers(whole=True, resamples=resamples, seed=seed)
     _check(unit, level, interval, resamples, settings)
@@ -159,9 +169,10 @@ def online_metrics(
         soon_ms = round(settings.reformulation_gap * 1000)
         followed = begin_next_queries(log.serp, within_ms=soon_ms) if hang_on_the_next_query(told) else None
         slices = None if by is None else slice_pages(log, by, objects=objects)
-        facts = _Facts(log, settings, followed, slices)
+        chosen, said = (None, "") if where is None else pages_where(log, where)
+        facts = _Facts(log, settings, followed, slices, chosen)
         asked = _prepared(facts, told, _Interval(unit, level, resampling), progress or _silent)
-        found = _estimates(asked, slices.table if slices is not None else None)
+        found = _estimates(asked, facts)
     withheld = not_measured(told, found) | (not_there(told, found) if names is None else {})
     told, refused = tuple(one for one in told if one not in withheld), (*refused, *withheld.items())
     order = [None, *(slices.values if slices is not None else ())]
@@ -171,7 +182,7 @@ def online_metrics(
         layout=log.layout,
         estimates=tuple(one for metric in told for one in _ordered(found.get(str(metric), []), order)),
         by=by,
-        slices=tuple((value, sizes.get(value, 0)) for value in order if value is not None),
+        slices=tuple((value, sizes[value]) for value in order if value is not None and value in sizes),
         unit=unit,
         level=level,
         interval=interval,
@@ -180,6 +191,7 @@ def online_metrics(
         refused=refused,
         policies=(
             *understood(names or ()),
+            *([("where", said)] if said else ()),
             *log.policies,
             *settings.policies(),
             *taken_as_users(log),
@@ -193,18 +205,18 @@ def online_metrics(
 
 def _prepared(facts: _Facts, told: Sequence[OnlineMetric], interval: _Interval, progress: Progress) -> _Asked:
     """Make the facts that the metrics are added up of."""
-    log, slices = facts.log, facts.slices
+    log = facts.log
     by_rank = _RANKED if {"shown", "clicks", "ranks"} <= log.has else ()
     metrics = tuple({str(one): one for one in (*told, *by_rank)}.values())
     progress("clicks", 0.05)
     clicks = click_facts(log)
     progress("pages", 0.2)
-    cut = slices.table if slices is not None else None
     successes, columns = successes_of(metrics), facts_of_pages(metrics)
-    pages = page_facts(log, clicks, columns, facts.settings, successes=successes, followed=facts.followed, slices=cut)
-    most, counts = most_pages(log, interval.unit), _counts(log)
+    only: Any = {"slices": facts.cut, "chosen": facts.chosen}
+    pages = page_facts(log, clicks, columns, facts.settings, successes=successes, followed=facts.followed, **only)
+    most, counts = most_pages(log, interval.unit), _counts(log, facts.chosen)
     progress("users", 0.6)
-    return _Asked(log, metrics, clicks, pages, most, counts, successes, slices is not None, interval)
+    return _Asked(metrics, clicks, pages, most, counts, successes, facts.slices is not None, interval)
 
 
 def hang_on_the_next_query(metrics: Sequence[OnlineMetric]) -> bool:
@@ -244,7 +256,7 @@ def _check(unit: str, level: float, interval: str, resamples: int, settings: obj
         raise InputError(f"settings is {settings!r:.60}", fix="give FactSettings(...)")
 
 
-def _estimates(asked: _Asked, slices: Relation | None) -> dict[str, list[OnlineEstimate]]:
+def _estimates(asked: _Asked, facts: _Facts) -> dict[str, list[OnlineEstimate]]:
     """Estimate everything, by the name of the metric; pages by slice stand under `_SIZES`."""
     page_metrics = asked.of("ratio")
     columns = sorted({name for one in page_metrics for name in one.columns()} | {"page"})
@@ -256,7 +268,7 @@ def _estimates(asked: _Asked, slices: Relation | None) -> dict[str, list[OnlineE
     of_quantiles = asked.of("quantile")
     timed = asked.pages.select({name for one in of_quantiles for name in one.columns()})
     found += quantiles(timed, of_quantiles, unit, level, sliced=asked.sliced)
-    found += _lifetimes(asked, slices)
+    found += _lifetimes(asked, facts)
     grouped: dict[str, list[OnlineEstimate]] = {_SIZES: _sizes(sums, asked)}
     for one in found:
         grouped.setdefault(str(one.metric), []).append(one)
@@ -296,7 +308,7 @@ def _total(one: OnlineEstimate) -> OnlineEstimate:
     return replace(one, value=one.numerator, low=one.low * n, high=one.high * n, error=one.error * n)
 
 
-def _lifetimes(asked: _Asked, slices: Relation | None) -> list[OnlineEstimate]:
+def _lifetimes(asked: _Asked, facts: _Facts) -> list[OnlineEstimate]:
     """Read metrics off the Kaplan-Meier curves of visits, and of how long users stay away."""
     of_visits = asked.of("survival", "survival mean", "survival quantile")
     of_users = asked.of("survival", sessions=True)
@@ -304,12 +316,14 @@ def _lifetimes(asked: _Asked, slices: Relation | None) -> list[OnlineEstimate]:
         return []
     from judged.online.estimating.lifetimes import absences, read_off, visits
 
-    level, sliced = asked.interval.level, slices is not None
+    level, only = asked.interval.level, (facts.cut, facts.chosen)
     found = list[OnlineEstimate]()
     if of_visits:
-        found += read_off(visits(asked.clicks, slices), of_visits, unit=asked.interval.unit, level=level, sliced=sliced)
+        found += read_off(
+            visits(asked.clicks, *only), of_visits, unit=asked.interval.unit, level=level, sliced=asked.sliced
+        )
     if of_users:
-        found += read_off(absences(asked.log, slices), of_users, unit="user", level=level, sliced=sliced)
+        found += read_off(absences(facts.log, *only), of_users, unit="user", level=level, sliced=asked.sliced)
     return found
 
 
@@ -340,11 +354,12 @@ def _by_rank(found: Mapping[str, Sequence[OnlineEstimate]], order: Sequence[str 
     )
 
 
-def _counts(log: InteractionLog) -> tuple[tuple[str, int], ...]:
+def _counts(log: InteractionLog, chosen: Relation | None) -> tuple[tuple[str, int], ...]:
+    among = "" if chosen is None else f"WHERE serp IN (SELECT serp FROM {chosen})"
     found = log.engine.rows(f"""
-        SELECT count(*) AS pages, (SELECT count(*) FROM {log.event}) AS events,
+        SELECT count(*) AS pages, (SELECT count(*) FROM {log.event} {among}) AS events,
             count(DISTINCT session) AS sessions, count(DISTINCT "user") AS users
-        FROM {log.serp}""")[0]
+        FROM {log.serp} {among}""")[0]
     return tuple(found.items())
 
 

@@ -46,7 +46,7 @@ def over_time(
     seed
         Of the random orders that changes are tested with.
     **options
-        Of `online_metrics`: ``unit``, ``level``, ``settings``, ``progress``.
+        Of `online_metrics`: ``where``, ``unit``, ``level``, ``settings``, ``progress``.
 
     Returns
     -------

@@ -61,6 +61,7 @@ def page_facts(
     successes: Iterable[float] = (),
     followed: Callable[[], Relation] | None = None,
     slices: Relation | None = None,
+    chosen: Relation | None = None,
 ) -> PageFacts:
     """Join to each page what came of it.
 
@@ -80,6 +81,8 @@ def page_facts(
         Gives what `begin_next_queries` began; None: no fact is asked for that needs it.
     slices
         ``serp`` and ``slice``: then the facts have the column ``slice``, for the pages that are in it.
+    chosen
+        ``serp`` of the pages that facts are made of; None: all. What comes of them is looked for in the whole log.
     """
     made = {name: sql_of(name) for name in columns}
     used = words(made.values())
@@ -108,6 +111,8 @@ def page_facts(
     if slices is not None:
         joins.append(f"JOIN {slices} AS c ON c.serp = p.serp")
         wanted.append("c.slice")
+    if chosen is not None:
+        joins.append(f"JOIN {chosen} AS w ON w.serp = p.serp")
     keys = ["p.serp", "p.session", 'p."user"', "p.time_ms"]
     joined = log.engine.keep(f"SELECT {', '.join((*keys, *wanted))} FROM {log.serp} AS p {' '.join(joins)}", "page")
     also = [*success, *(["slice"] if slices is not None else [])]
