@@ -156,7 +156,7 @@ def sliced(found: OfflineOnline) -> Table:
 def calibrated(found: OfflineOnline) -> Grid:
     """Lay out two outcomes by nDCG@10."""
     rows = tuple(
-        (f"{one.low:.3f} to {one.high:.3f}", str(one.pages), str(one.rate), str(other.rate))
+        (f"{one.low:.3f} to {one.high:.3f}", str(one.pages), str(one.mean), str(other.mean))
         for one, other in zip(found.bins("nDCG@10", "clicked"), found.bins("nDCG@10", "satisfied"), strict=True)
     )
     return Grid(("nDCG@10", "pages", "clicked", "satisfied"), rows)
@@ -181,7 +181,7 @@ def means(found: OfflineOnline) -> str:
     told = [f"{one.rho} for {one.outcome}" for one in found.topics if one.measure == "nDCG@10"]
     topics = found.topics[0]
     return (
-        f"Over means of {topics.topics} topics with at least {found.least_pages} pages, Spearman's rho of nDCG@10 is"
+        f"Over means of {topics.n} topics with at least {found.least_pages} pages, Spearman's rho of nDCG@10 is"
         f" {', '.join(told)}."
     )
 

@@ -54,7 +54,7 @@ def test_every_number_of_ten_pages() -> None:
     assert found.pages == found.joined + sum(count for _, count in found.left_out)
     assert found.judged == 1.0
     clicked = found.of("P@2", "clicked")  # scores 1, 0, .5, .5, 0; the second page alone has no click
-    assert (clicked.pages, clicked.units, clicked.topics, clicked.mean) == (5, 3, 2, 0.8)
+    assert (clicked.pages, clicked.units, clicked.n, clicked.mean) == (5, 3, 2, 0.8)
     assert clicked.probability.value == 3.5 / 4
     assert clicked.within.value == 1.0  # of t1 alone: 1 and .5 against 0
     assert clicked.slope.value == pytest.approx(0.4 / 0.7)
@@ -71,7 +71,7 @@ def test_every_number_of_ten_pages() -> None:
     assert math.isnan(found.of("P@2", "clicked", "new").probability.value)  # clicks on both
     assert found.topics == ()  # two topics tell no order
     bins = found.bins("P@2", "clicked")
-    assert [(one.low, one.high, one.pages, one.units, one.rate.value) for one in bins] == [
+    assert [(one.low, one.high, one.pages, one.units, one.mean.value) for one in bins] == [
         (0.0, 0.0, 2, 2, 0.5), (0.5, 0.5, 2, 1, 1.0), (1.0, 1.0, 1, 1, 1.0)]  # fmt: skip
 
 
@@ -117,7 +117,7 @@ def test_a_log_without_users_says_what_stands_for_them() -> None:
     said = Note("no-users", "the log names no users: each session, or page where it names none, counts as one")
     assert said in against_qrels(log, QRELS, outcomes="clicked").notes
     assert said not in against_qrels(log, QRELS, outcomes="clicked", unit="session").notes
-    assert said not in ten_pages().notes
+    assert said not in against_qrels(log_of(PAGES), QRELS, outcomes="clicked").notes
     assert against_qrels(log, QRELS, outcomes="clicked").to_dict()["unit"] == "session"
     assert "take whole sessions for what varies" in " ".join(against_qrels(log, QRELS, outcomes="clicked").sentences)
     assert preference_agreement(log, QRELS).to_dict()["unit"] == "session"
@@ -234,7 +234,7 @@ def test_clicks_that_follow_the_score_are_predicted_and_others_are_not() -> None
         one = found.of("P@5", "clicked")
         assert one.probability.value == pytest.approx(0.5, abs=0.1)
         assert not one.within.excludes(0.5)
-        assert found.topics[0].topics == 12
+        assert found.topics[0].n == 12
 
 
 @pytest.mark.usefixtures("clicked_alone")
@@ -247,7 +247,7 @@ def test_topics_are_compared_by_their_means() -> None:
                           "clicks": ["g"] if good else [], "user": at})  # fmt: skip
     qrels = {f"t{at}": {"g": 1, "b": 0} for at in range(6)}
     found = against_qrels(log_of(pages), qrels, measures="P@1", outcomes="clicked")
-    assert (found.topics[0].topics, found.topics[0].pages, found.topics[0].rho.value) == (6, 30, 1.0)
+    assert (found.topics[0].n, found.topics[0].pages, found.topics[0].rho.value) == (6, 30, 1.0)
     assert against_qrels(log_of(pages), qrels, measures="P@1", outcomes="clicked", least_pages=6).topics == ()
 
 
@@ -255,7 +255,7 @@ def test_forms() -> None:
     found = ten_pages()
     assert "0.875" in found.text()
     assert found.markdown().count("| P@2 | clicked | all | 5 | 3 |") == 1
-    head = "measure,outcome,slice,pages,units,topics,mean,probability,probability_low,probability_high,within,"
+    head = "measure,outcome,slice,pages,units,n,mean,probability,probability_low,probability_high,within,"
     assert found.csv().splitlines()[0].startswith(head)
     assert len(found.csv().splitlines()) == 1 + 2 * 5 * 4
     assert repr(found) == found.text()

@@ -167,7 +167,7 @@ def test_bins_are_ratios_over_users() -> None:
     for one in bins:
         kept = (score >= one.low) & (score <= one.high)
         n, d = (np.bincount(unit[kept], column) for column in (value[kept], np.ones(kept.sum())))
-        assert one.rate == ratio_estimate(n, d, 0.9, share=True)
+        assert one.mean == ratio_estimate(n, d, 0.9, share=True)
         assert one.units == len(np.unique(unit[kept]))
 
 

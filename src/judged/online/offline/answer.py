@@ -100,7 +100,7 @@ class OfflineOnline(JudgedPages):
             "calibration_shown",
             (
                 Column("range", ranges, TEXT, self.measures[0]),
-                *first.showing("pages", "units", "score", "rate").shown,
+                *first.showing("pages", "units", "score", "mean").shown,
             ),
             only="people",
             groups=list(first.column("outcome").values),
@@ -133,7 +133,7 @@ class OfflineOnline(JudgedPages):
             (
                 *columns_of(rows, ("measure", TEXT), ("outcome", TEXT)),
                 *self.slice_columns(rows),
-                *columns_of(rows, ("pages", UNITS), ("units", UNITS, f"{self.unit}s"), "topics", ("mean", SHARE)),
+                *columns_of(rows, ("pages", UNITS), ("units", UNITS, f"{self.unit}s"), "n", ("mean", SHARE)),
                 estimates([one.probability for one in rows], "probability", "better page, better outcome"),
                 estimates([one.within for one in rows], "within", "within topics"),
                 estimates([one.tau for one in rows], "tau", "tau_b", signed=True),
@@ -150,7 +150,7 @@ class OfflineOnline(JudgedPages):
             (
                 *columns_of(rows, ("measure", TEXT), ("outcome", TEXT), ("low", SHARE), ("high", SHARE)),
                 *columns_of(rows, ("pages", UNITS), ("units", UNITS, f"{self.unit}s"), ("score", SHARE, "mean score")),
-                estimates([one.rate for one in rows], "rate", "mean outcome"),
+                estimates([one.mean for one in rows], "mean", "mean outcome"),
             ),
             labels=2,
         )
@@ -166,7 +166,7 @@ class OfflineOnline(JudgedPages):
             kind="points",
             x="score",
             x_title=f"{self.measures[0]}, mean of the range",
-            y="rate",
+            y="mean",
             facet="outcome" if len(self.outcomes) > 1 else "",
             path="drawn",
             steps="linear",
@@ -178,7 +178,7 @@ class OfflineOnline(JudgedPages):
     def _topics(self) -> Table:
         """Lay out one row a measure and outcome, over means of topics."""
         rows = self.topics
-        columns = columns_of(rows, ("measure", TEXT), ("outcome", TEXT), ("topics", UNITS), ("pages", UNITS))
+        columns = columns_of(rows, ("measure", TEXT), ("outcome", TEXT), ("n", UNITS, "topics"), ("pages", UNITS))
         rho = estimates([one.rho for one in rows], "rho", "Spearman's rho of means", signed=True)
         return Table("topics", (*columns, rho), labels=2, only="" if rows else "data")
 

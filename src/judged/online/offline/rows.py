@@ -21,7 +21,7 @@ class Relation:
         Value of the slice; None: all pages.
     pages, units
         How many pages have both, and of how many users or sessions.
-    topics
+    n
         Of how many topics.
     mean
         The mean outcome.
@@ -43,7 +43,7 @@ class Relation:
     slice: str | None
     pages: int
     units: int
-    topics: int
+    n: int
     mean: float
     probability: Estimate
     pairs: int
@@ -67,7 +67,7 @@ class CalibrationBin:
         How many pages, and of how many users or sessions.
     score
         The mean score.
-    rate
+    mean
         The mean outcome.
     """
 
@@ -78,7 +78,7 @@ class CalibrationBin:
     pages: int
     units: int
     score: float
-    rate: Estimate
+    mean: Estimate
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class TopicRelation:
     ----------
     measure, outcome
         Their names.
-    topics, pages
+    n, pages
         How many topics with enough pages, and their pages.
     rho
         Spearman's rho of the topics' means, above 0 where better scores go with better outcomes.
@@ -97,6 +97,6 @@ class TopicRelation:
 
     measure: str
     outcome: str
-    topics: int
+    n: int
     pages: int
     rho: Estimate
