@@ -20,10 +20,10 @@ from schemathesis.specs.openapi.checks import (
 
 from judged.web.answers import NAVIGATION
 from judged.web.app import make_app
-from judged.web.compare.answer import Asked as AskedCompare
+from judged.web.compare.answer import AskedComparison
 from judged.web.compare.routes import compared
 from judged.web.home import what_is_open
-from judged.web.leaderboard.answer import Asked as AskedBoard
+from judged.web.leaderboard.answer import AskedLeaderboard
 from judged.web.leaderboard.leaderboard import leaderboard
 from judged.web.workspace import open_sample, open_workspace
 
@@ -181,8 +181,8 @@ def test_the_page_of_the_api_names_every_route_and_its_examples_work():
 
 def test_keys_of_pages_are_one_thing_each(sample):
     pages = (
-        leaderboard(sample, AskedBoard(curve="nDCG", beside="difference")),
-        compared(sample, AskedCompare(by="query_class")),
+        leaderboard(sample, AskedLeaderboard(curve="nDCG", beside="difference")),
+        compared(sample, AskedComparison(by="query_class")),
         what_is_open(sample),
     )
     for answer in pages:

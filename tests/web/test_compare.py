@@ -20,7 +20,7 @@ from judged.comparison.pair import pair_columns
 from judged.slicing import slice_topics
 from judged.stats.robustness import leave_one_topic_out
 from judged.web.app import make_app
-from judged.web.compare.answer import DRAWN, Asked, figures
+from judged.web.compare.answer import DRAWN, AskedComparison, figures
 from judged.web.compare.routes import compared
 from judged.web.workspace import RESAMPLES, Workspace, open_workspace
 
@@ -285,7 +285,7 @@ def test_what_makes_no_sense_is_said_in_place(parameters: dict[str, str], name: 
     answer, page = served.get("/api/v1/compare", params=parameters), served.get("/compare", params=parameters)
     assert (answer.status_code, page.status_code) == (400, 400)
     assert problem in answer.json()["problem"]
-    assert problem in html.unescape(page.text.split('id="wrong"')[1])
+    assert problem in html.unescape(page.text.split('id="problem"')[1])
     if name != "by":
         field = re.search(rf'<(?:input|select) [^>]*name="{name}"[^>]*>', page.text)
         assert field is not None
@@ -341,7 +341,7 @@ def test_without_queries_there_is_no_column_of_them() -> None:
 
 def drawn(workspace: Workspace) -> list[list[dict[str, Any]]]:
     """Give the rows of both charts."""
-    charts = figures(compared(workspace, Asked(measure="RR")))
+    charts = figures(compared(workspace, AskedComparison(measure="RR")))
     return [max(specification(draw(chart))["datasets"].values(), key=len) for chart in charts]
 
 
@@ -354,7 +354,7 @@ def test_what_is_drawn() -> None:
     ]  # fmt: skip
     assert [(row["x"], row["y"]) for row in points][:2] == [(0.25, 1.0), (0.5, 1.0)]
     assert bars[0]["link"] == "/topic?topic=q4&first=old&second=new&measure=RR"
-    assert figures(compared(workspace, Asked(measure="RR")))[0].sentence == (
+    assert figures(compared(workspace, AskedComparison(measure="RR")))[0].sentence == (
         "new minus old on each topic, from topic q4 (+0.750) to topic q5 (-1.000). Blue: new is better; orange: old is."
     )
 
@@ -372,7 +372,7 @@ def many(topics: int = 1500) -> Workspace:
 
 def test_of_many_topics_some_are_drawn() -> None:
     bars, points = drawn(many())
-    page = compared(many(), Asked(measure="RR"))
+    page = compared(many(), AskedComparison(measure="RR"))
     falling = [row["y"] for row in bars]
     assert (len(bars), len(points)) == (DRAWN, 1500)
     assert falling == sorted(falling, reverse=True)

@@ -135,7 +135,7 @@ def test_what_makes_no_sense_stays_in_its_field(serve: Any, tab: Any, sample: An
     field = page.get_by_label("Measure", exact=True)
     assert field.input_value() == "nDGC@10"
     assert field.get_attribute("aria-invalid") == "true"
-    assert "nDGC" in page.locator("#wrong").inner_text()
+    assert "nDGC" in page.locator("#problem").inner_text()
     shown.accessible()
     shown.fits()
 

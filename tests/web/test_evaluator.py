@@ -21,7 +21,7 @@ from judged.web.evaluator.explanation import LOSSES, TERMS, explained
 from judged.web.evaluator.paste import read_pasted
 from judged.web.evaluator.routes import router
 from judged.web.evaluator.scores import evaluation
-from judged.web.evaluator.state import Asked, MeasureAsked
+from judged.web.evaluator.state import AskedEvaluation, AskedMeasure
 from judged.web.workspace import open_workspace
 
 API = "/api/v1/evaluator"
@@ -234,7 +234,7 @@ def written(grades):
 def test_each_value_is_that_of_the_public_measure(sample, grades, others, missing, gain):
     """The other list has documents of its own; each list misses those of the other."""
     named = ",".join(f"{part}:o{at}" for at, part in enumerate(filter(None, written(others).split(",")), 1))
-    asked = Asked(
+    asked = AskedEvaluation(
         typed=written(grades), other=named, before=written(grades[::-1]), missing=written(missing), cutoff=3, gain=gain
     )
     found = rows(evaluate(sample, asked))
@@ -389,9 +389,9 @@ def test_a_topic_of_a_run(client, sample):
 def test_topics_without_documents_or_relevant_ones():
     qrels = {"1": {"a": 1, "b": 0}, "2": {"c": 0}}
     opened = open_workspace(qrels, {"full": {"1": {"a": 1.0}, "2": {"c": 1.0}}, "half": {"2": {"x": 2.0, "c": 1.0}}})
-    half = evaluate(opened, Asked(run="half", topic="1"))
+    half = evaluate(opened, AskedEvaluation(run="half", topic="1"))
     assert (half["list"], half["state"]["missing"], values(half)["AP"]) == ([], [1, 0], 0)
-    both = evaluate(opened, Asked(run="full", topic="2", other_run="half"))
+    both = evaluate(opened, AskedEvaluation(run="full", topic="2", other_run="half"))
     assert [{name: row[name] for name in ("doc", "grade")} for row in both["other"]] == [
         {"doc": "x", "grade": None},
         {"doc": "c", "grade": 0},
@@ -401,9 +401,9 @@ def test_topics_without_documents_or_relevant_ones():
 
 def test_a_workspace_without_runs_has_the_evaluator():
     opened = open_workspace({"1": {"a": 1}}, [])
-    assert values(evaluate(opened, Asked(typed="0,1")))["RR"] == 0.5
+    assert values(evaluate(opened, AskedEvaluation(typed="0,1")))["RR"] == 0.5
     with pytest.raises(InputError, match="no run 'x' is open"):
-        evaluate(opened, Asked(run="x", topic="1"))
+        evaluate(opened, AskedEvaluation(run="x", topic="1"))
 
 
 # ---- one measure
@@ -422,8 +422,8 @@ SUMS = {
 )
 def test_bars_of_sums_add_up_to_the_score_and_others_are_said_to_be_losses(sample, query):
     sums, asked = set(), dict(parse_qsl(query))
-    for name, row in rows(evaluate(sample, Asked(**asked))).items():
-        told = explain(sample, MeasureAsked(**asked, measure=name))
+    for name, row in rows(evaluate(sample, AskedEvaluation(**asked))).items():
+        told = explain(sample, AskedMeasure(**asked, measure=name))
         for one, value in zip(told["lists"], [row["value"], row["other"]], strict=False):
             assert one["value"] == pytest.approx(value, abs=1e-15), name
             assert one["contributions_are"] in {TERMS, LOSSES}
@@ -510,8 +510,8 @@ def test_a_measure_without_a_number_is_a_problem(client):
 @pytest.mark.parametrize("query", ["list=", "list=-,-", "list=0"])
 def test_lists_without_anything_relevant_are_explain(sample, query):
     asked = dict(parse_qsl(query, keep_blank_values=True))
-    for name, row in rows(evaluate(sample, Asked(**asked))).items():
-        (one,) = explain(sample, MeasureAsked(**asked, measure=name))["lists"]
+    for name, row in rows(evaluate(sample, AskedEvaluation(**asked))).items():
+        (one,) = explain(sample, AskedMeasure(**asked, measure=name))["lists"]
         assert one["value"] == row["value"], name
         assert all(bar["value"] == 0 for bar in one["contributions"]) or row["family"] in {
             "Judged",

@@ -18,7 +18,7 @@ from judged.measures.pages import FAMILIES, definition, families
 from judged.measures.registry import REGISTRY
 from judged.web.app import make_app
 from judged.web.learn import catalogue
-from judged.web.learn.advice import FACTS, QUESTIONS, Asked, described, on_described
+from judged.web.learn.advice import FACTS, QUESTIONS, AskedAdvice, described, on_described
 from judged.web.learn.examples import example_of
 from judged.web.learn.lessons import LESSONS, lesson_page
 from judged.web.learn.markup import blocks, formula, prose
@@ -210,7 +210,7 @@ def test_the_twin_of_a_page_has_its_numbers(client):
 
 
 def named(**asked) -> list[str]:
-    return list(catalogue.catalogue(catalogue.Asked(**asked)).table().column("name").values)
+    return list(catalogue.catalogue(catalogue.AskedCatalogue(**asked)).table().column("name").values)
 
 
 @pytest.mark.parametrize(
@@ -223,7 +223,7 @@ def named(**asked) -> list[str]:
     ],
 )  # fmt: skip
 def test_names_of_other_tools_are_found(q, best):
-    assert catalogue.catalogue(catalogue.Asked(q=q)).about["best"] == best
+    assert catalogue.catalogue(catalogue.AskedCatalogue(q=q)).about["best"] == best
     assert best in named(q=q)
 
 
@@ -394,7 +394,7 @@ ANSWERS = [
 
 @pytest.mark.parametrize("answers", ANSWERS)
 def test_described_data_are_as_they_are_described(answers):
-    asked = Asked(about="described", **answers)
+    asked = AskedAdvice(about="described", **answers)
     qrels, run = described(asked)
     profile = advise(qrels, run, asked.task or None).profile
     relevant = {"one": (1, 1), "few": (2, 9), "many": (10, 99), "hundreds": (101, 10**6)}[asked.relevant]
@@ -415,7 +415,7 @@ def test_described_data_are_as_they_are_described(answers):
 
 @pytest.mark.parametrize("answers", ANSWERS)
 def test_advice_on_described_data_is_that_of_advise_without_what_nobody_asked(client, answers):
-    asked = Asked(about="described", **answers)
+    asked = AskedAdvice(about="described", **answers)
     qrels, run = described(asked)
     expected = advise(qrels, run, asked.task or None)
     unasked = {rule.id for rule in RULES if not {name for one in rule.when for name in one.facts} <= FACTS}

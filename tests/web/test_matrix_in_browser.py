@@ -176,8 +176,8 @@ def test_a_link_of_a_slice_filters_and_a_wrong_expression_is_told(
     page.goto(f"{serve(sample)}/slices")
     page.fill("#where", "kind = 3")
     page.keyboard.press("Enter")
-    page.wait_for_selector("#where-wrong")
-    assert "is not an expression" in page.inner_text("#where-wrong")
+    page.wait_for_selector("#where-problem")
+    assert "is not an expression" in page.inner_text("#where-problem")
     assert page.input_value("#where") == "kind = 3"
 
 

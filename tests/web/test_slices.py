@@ -213,9 +213,9 @@ def test_slices_by_an_outcome_say_so(of_sample: TestClient) -> None:
 def test_a_wrong_expression_is_told_at_its_field(of_sample: TestClient, query: str, said: str) -> None:
     answer = of_sample.get(f"/slices?{query}")
     assert answer.status_code == 400
-    place = answer.text.index('id="where-wrong"')
+    place = answer.text.index('id="where-problem"')
     assert said in answer.text[place : place + 300]
-    assert 'aria-invalid="true" aria-describedby="where-wrong"' in answer.text
+    assert 'aria-invalid="true" aria-describedby="where-problem"' in answer.text
     assert said in of_sample.get(f"/api/v1/slices?{query}").json()["problem"]
 
 

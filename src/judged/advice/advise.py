@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import judged
+from judged.advice.definition import written
 from judged.advice.profile import profile_of
-from judged.advice.rule import written
 from judged.advice.rules import RULES, SOURCES, fact
 from judged.advice.tasks import alternatives, checked, inferred
 from judged.answer import Answer, Block, Code, Column, Sentences, Table, columns_of
@@ -20,8 +20,8 @@ from judged.measures.base import Measure
 from judged.measures.grammar import parse
 
 if TYPE_CHECKING:
+    from judged.advice.definition import Kind, Rule
     from judged.advice.profile import Profile
-    from judged.advice.rule import Kind, Rule
     from judged.advice.tasks import Task
 
 _FURTHEST = 100  # cutoffs up to here are taken back to the end of the lists; R@1000 of shorter ones is recall of all

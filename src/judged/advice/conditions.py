@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from judged.advice.rule import Condition
+from judged.advice.definition import Condition
 
 WELL_JUDGED = 0.9  # Judged@10 below this: the holes may decide
 HALF = 0.5  # Judged@100 below this: measures that look far down see little

@@ -7,7 +7,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from judged.advice.conditions import CONDITIONS
-from judged.advice.rule import Rule, written
+from judged.advice.definition import Rule, written
 
 if TYPE_CHECKING:
     from judged.advice.profile import Profile

@@ -98,7 +98,7 @@ def command(
 
     from judged.data.qrels import Qrels
     from judged.gates import gate
-    from judged.gates.config_file import config_of
+    from judged.gates.reading import config_of
 
     plain = bool(measure) or margin is not None or margin_relative is not None
     file = config or (None if plain else Path("gate.toml"))

@@ -20,7 +20,7 @@ Severity: TypeAlias = Literal["error", "warning", "info"]
 
 @dataclass(frozen=True)
 class Finding:
-    """One kind of trouble in a file, however often it occurs.
+    """One kind of problem in a file, however often it occurs.
 
     Parameters
     ----------

@@ -125,7 +125,7 @@ def compare_tools(
         ``beir``, ``ranx``, ``ir_measures``, ``trectools``, ``scikit-learn``, ``torchmetrics``, ``cwl_eval``,
         ``lenskit``; one or several, one text with commas, or ``all``.
     rel
-        The relevance level that the tools are given (trec_eval's ``-l``); None for that of the measure, or 1.
+        The lowest relevant grade that the tools are given (trec_eval's ``-l``); None for that of the measure, or 1.
 
     Raises
     ------
@@ -160,7 +160,7 @@ class _Asking:
     ours: Measure
     score: float
     tool: Tool
-    level: float
+    rel: float
 
     @property
     def dialect(self) -> Dialect:
@@ -190,17 +190,17 @@ class _Asking:
         if self.dialect.name == "ranx" and (rbp := ranx_rbp(called, grades)) is not None:
             return rbp
         if not reading.measure:
-            return self._at_level(self.dialect.measures(called, grades)[0]), 1.0
+            return self._with_rel(self.dialect.measures(called, grades)[0]), 1.0
         highest = spell(float(max((1.0, *grades))))
-        return self._at_level(parse(reading.measure.replace("{highest}", highest))), 1.0
+        return self._with_rel(parse(reading.measure.replace("{highest}", highest))), 1.0
 
     def _called(self, reading: Reading) -> str:
-        """Write the name as the tool is asked for it; ranx takes the level in it."""
-        return reading.called + (f"-l{spell(self.level)}" if self.dialect.name == "ranx" and self.level != 1 else "")
+        """Write the name as the tool is asked for it; ranx takes that grade in it."""
+        return reading.called + (f"-l{spell(self.rel)}" if self.dialect.name == "ranx" and self.rel != 1 else "")
 
-    def _at_level(self, measure: Measure) -> Measure:
+    def _with_rel(self, measure: Measure) -> Measure:
         takes = getattr(measure, "rel", None) == 1.0 and getattr(measure, "gain", "binary") == "binary"
-        return measure.replace(rel=self.level) if takes and self.tool.takes_level else measure
+        return measure.replace(rel=self.rel) if takes and self.tool.takes_rel else measure
 
     def _rules(self, theirs: Measure, factor: float) -> Iterator[Rule]:
         """Give each rule that is not ours with the score that it leads to, the measure's rules last but the topics'."""

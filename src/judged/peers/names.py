@@ -80,14 +80,14 @@ def trec_eval(version: Version) -> Reader:
     def read(name: str, grades: Sequence[float]) -> tuple[Measure, ...]:
         del grades
         from judged.peers.errors import USAGE, TrecEvalError
-        from judged.peers.trec_eval import Asked, expand
+        from judged.peers.trec_eval import TrecEvalOptions, expand
 
         try:
             lines = expand(name, dialect=version)
         except TrecEvalError as error:
             if error.code != USAGE:
                 raise MeasureError(str(error)) from None
-            rounding = Asked(dialect=version).rounding
+            rounding = TrecEvalOptions(dialect=version).rounding
             return tuple(_rounded(measure, rounding) for measure in parse_many(name))
         found = tuple(line.measure for line in lines if line.measure is not None)
         if not found:

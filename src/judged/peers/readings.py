@@ -48,7 +48,7 @@ class Tool:
     # topics, precision: policies that go before those of the dialect
     topics: TopicPolicy | None = None
     precision: Precision | None = None
-    takes_level: bool = False  # whether it can be given a relevance level; one that cannot counts from grade 1
+    takes_rel: bool = False  # whether it can be given the lowest relevant grade; one that cannot counts from grade 1
     # the measures for which it orders equal scores in a way of its own, which is not followed here; `*` for all
     own_ties: tuple[str, ...] = ()
 
@@ -119,9 +119,9 @@ _TREC_EVAL_10 = {
 TOOLS: dict[str, Tool] = {
     tool.name: tool
     for tool in (
-        Tool("trec_eval-10", "trec_eval 10.0 -c", "trec_eval-10", {**_TREC_EVAL, **_TREC_EVAL_10}, takes_level=True),
-        Tool("trec_eval-9", "trec_eval 9.0.8", "trec_eval-9", _TREC_EVAL, takes_level=True),
-        Tool("pytrec_eval", "pytrec_eval-terrier 0.5.11", "trec_eval-9", _TREC_EVAL, takes_level=True),
+        Tool("trec_eval-10", "trec_eval 10.0 -c", "trec_eval-10", {**_TREC_EVAL, **_TREC_EVAL_10}, takes_rel=True),
+        Tool("trec_eval-9", "trec_eval 9.0.8", "trec_eval-9", _TREC_EVAL, takes_rel=True),
+        Tool("pytrec_eval", "pytrec_eval-terrier 0.5.11", "trec_eval-9", _TREC_EVAL, takes_rel=True),
         Tool(
             "gdeval",
             "gdeval.pl of the TREC Web tracks",
@@ -204,7 +204,7 @@ TOOLS: dict[str, Tool] = {
                     "rbp.80", rule="the persistence must be given (here 0.8), and grades are added up as they are"
                 ),
             },
-            takes_level=True,
+            takes_rel=True,
             own_ties=("*",),
         ),
         Tool(
@@ -228,7 +228,7 @@ TOOLS: dict[str, Tool] = {
                 "Accuracy": Reading("Accuracy", "PairAccuracy", "a share of pairs of documents"),
             },
             precision="single",
-            takes_level=True,
+            takes_rel=True,
             own_ties=("RR@k", "Judged@k", "Accuracy"),
         ),
         Tool(

@@ -66,7 +66,7 @@ class Printed:
 
 
 @dataclass(frozen=True)
-class Asked:
+class TrecEvalOptions:
     """What the options say that goes into measures."""
 
     level: float = 1.0
@@ -79,7 +79,7 @@ class Asked:
         return "nearest" if self.dialect == "trec_eval-10" else "up"
 
 
-Reader: TypeAlias = "Callable[[_Row, str | None, Asked], list[Printed]]"
+Reader: TypeAlias = "Callable[[_Row, str | None, TrecEvalOptions], list[Printed]]"
 
 
 @dataclass(frozen=True)
@@ -96,70 +96,70 @@ class _Row:
     new: bool = False
     levels: bool = True
 
-    def line(self, name: str, given: Mapping[str, Any], asked: Asked) -> Printed:
+    def line(self, name: str, given: Mapping[str, Any], options: TrecEvalOptions) -> Printed:
         """Make one printed line; the relevance level goes to every measure that knows one."""
-        if self.kind != "text" and self.levels and asked.level != 1:
+        if self.kind != "text" and self.levels and options.level != 1:
             entry, _ = find(self.ours)
             if any(parameter.name == "rel" for parameter in entry.all_parameters):
-                given = {**given, "rel": asked.level}
+                given = {**given, "rel": options.level}
         return Printed(name, self.name, self.ours, given, self.kind, self.shown, self.format)
 
 
-def _plain(row: _Row, written: str | None, asked: Asked) -> list[Printed]:
+def _plain(row: _Row, written: str | None, options: TrecEvalOptions) -> list[Printed]:
     del written  # trec_eval does not look at the parameters of a measure that takes none
-    return [row.line(row.name, {}, asked)]
+    return [row.line(row.name, {}, options)]
 
 
-def _cutoffs(row: _Row, written: str | None, asked: Asked) -> list[Printed]:
+def _cutoffs(row: _Row, written: str | None, options: TrecEvalOptions) -> list[Printed]:
     """Whole numbers in rising order, one line for each."""
     cuts = row.defaults if written is None else sorted(map(atol, written.split(",")))
     if cuts[0] <= 0:
         raise TrecEvalError(f"{row.name}.{written}: a cutoff must be 1 or more", INPUT)
     _refuse_repeated(cuts, row, written)
-    return [row.line(f"{row.name}_{cut}", {"cutoff": cut}, asked) for cut in cuts]
+    return [row.line(f"{row.name}_{cut}", {"cutoff": cut}, options) for cut in cuts]
 
 
 def _points(parameter: str, *, rounded: bool = False) -> Reader:
     """Numbers in rising order, one line for each, printed with two decimals in at most nine characters."""
 
-    def read(row: _Row, written: str | None, asked: Asked) -> list[Printed]:
+    def read(row: _Row, written: str | None, options: TrecEvalOptions) -> list[Printed]:
         points = row.defaults if written is None else sorted(map(atof, written.split(",")))
         _refuse_repeated(points, row, written)
-        more = {"rounding": asked.rounding} if rounded else {}
+        more = {"rounding": options.rounding} if rounded else {}
         return [
-            row.line(f"{row.name}_{point:3.2f}"[: len(row.name) + 9], {parameter: point, **more}, asked)
+            row.line(f"{row.name}_{point:3.2f}"[: len(row.name) + 9], {parameter: point, **more}, options)
             for point in points
         ]
 
     return read
 
 
-def _numbers(row: _Row, written: str | None, asked: Asked) -> list[Printed]:
+def _numbers(row: _Row, written: str | None, options: TrecEvalOptions) -> list[Printed]:
     """Numbers as they stand; the name shows them as they were written."""
     values = row.defaults if written is None else tuple(map(atof, written.split(",")))
-    return [row.line(_suffixed(row.name, written), _GIVEN[row.name](values, asked), asked)]
+    return [row.line(_suffixed(row.name, written), _GIVEN[row.name](values, options), options)]
 
 
-def _gains(row: _Row, written: str | None, asked: Asked) -> list[Printed]:
+def _gains(row: _Row, written: str | None, options: TrecEvalOptions) -> list[Printed]:
     """Pairs of level and gain; the name shows them as they were written."""
     if written is None:
-        return [row.line(row.name, {}, asked)]
+        return [row.line(row.name, {}, options)]
     pairs = _pairs(row, written)
     levels = {atol(name): gain for name, gain in pairs.items() if _LEVEL.fullmatch(name)}
     if any(level < 0 for level in levels):
         problem = "documents without a judgment (levels -1 and -2) get no gain here"
         raise TrecEvalError(f"{row.name}.{written}: {problem}", INPUT)
-    return [row.line(f"{row.name}_{written}", {"gain": levels} if levels else {}, asked)]
+    return [row.line(f"{row.name}_{written}", {"gain": levels} if levels else {}, options)]
 
 
-def _persistence(row: _Row, written: str | None, asked: Asked) -> list[Printed]:
+def _persistence(row: _Row, written: str | None, options: TrecEvalOptions) -> list[Printed]:
     """Pairs, of which ``p`` is the persistence and the others are levels with their gains."""
     pairs = {} if written is None else _pairs(row, written, "p=0.8")
     given: dict[str, Any] = {"p": pairs.get("p", 0.9)}
     levels = {atol(name): gain for name, gain in pairs.items() if _LEVEL.fullmatch(name)}
     if row.name == "rbp":
         given |= {"gain": levels or "graded", "max": "topic"}
-    return [row.line(_suffixed(row.name, written), given, asked)]
+    return [row.line(_suffixed(row.name, written), given, options)]
 
 
 def _pairs(row: _Row, written: str, example: str = "1=3,2=9") -> dict[str, float]:
@@ -181,20 +181,20 @@ def _refuse_repeated(values: Iterable[float], row: _Row, written: str | None) ->
         raise TrecEvalError(f"{row.name}.{written}: a cutoff appears in it twice", INPUT)
 
 
-def _of_utility(values: tuple[float, ...], asked: Asked) -> dict[str, Any]:
+def _of_utility(values: tuple[float, ...], options: TrecEvalOptions) -> dict[str, Any]:
     if len(values) != 4:
         problem = f"utility takes 4 coefficients, not {len(values)}"
         raise TrecEvalError(f"{problem}. Fix: write utility.1,-1,0,0", CALCULATION)
-    return {**dict(zip("abcd", values, strict=True)), "n": asked.collection}
+    return {**dict(zip("abcd", values, strict=True)), "n": options.collection}
 
 
-def _of_points(values: tuple[float, ...], asked: Asked) -> dict[str, Any]:
-    return {"points": values, "rounding": asked.rounding}
+def _of_points(values: tuple[float, ...], options: TrecEvalOptions) -> dict[str, Any]:
+    return {"points": values, "rounding": options.rounding}
 
 
-def _of_weight(values: tuple[float, ...], asked: Asked) -> dict[str, Any]:
+def _of_weight(values: tuple[float, ...], options: TrecEvalOptions) -> dict[str, Any]:
     """Give the beta whose square is trec_eval's weight, to the last bit where there is such a number."""
-    del asked
+    del options
     weight = values[0]
     if not 0 <= weight < math.inf:
         raise TrecEvalError(f"set_F.{weight:g}: the weight of recall must be 0 or more", INPUT)
@@ -203,12 +203,12 @@ def _of_weight(values: tuple[float, ...], asked: Asked) -> dict[str, Any]:
     return {"beta": next((beta for beta in close if beta * beta == weight), root)}
 
 
-def _of_length(values: tuple[float, ...], asked: Asked) -> dict[str, Any]:
-    del asked
+def _of_length(values: tuple[float, ...], options: TrecEvalOptions) -> dict[str, Any]:
+    del options
     return {"length": max(0, int(values[0])) if math.isfinite(values[0]) else 0}
 
 
-_GIVEN: dict[str, Callable[[tuple[float, ...], Asked], dict[str, Any]]] = {
+_GIVEN: dict[str, Callable[[tuple[float, ...], TrecEvalOptions], dict[str, Any]]] = {
     "relstring": _of_length,
     "utility": _of_utility,
     "11pt_avg": _of_points,
@@ -330,8 +330,8 @@ def expand(*specs: str, level: float = 1.0, collection: int = 0, dialect: Dialec
         marked.update(roots(spec, dialect))
         if parameters is not None:
             written.setdefault(name, parameters)
-    asked = Asked(level, collection, dialect)
-    return [line for row in _ROWS if row.name in marked for line in row.read(row, written.get(row.name), asked)]
+    options = TrecEvalOptions(level, collection, dialect)
+    return [line for row in _ROWS if row.name in marked for line in row.read(row, written.get(row.name), options)]
 
 
 def names(dialect: Dialect) -> tuple[str, ...]:

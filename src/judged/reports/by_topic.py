@@ -13,7 +13,7 @@ from judged.charts import PALETTE
 from judged.decimals import counted, decimal
 from judged.diagnosis.diff import diff
 from judged.errors import JudgedError
-from judged.reports.material import Found, listed, shortened
+from judged.reports.material import ReportPart, listed, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +30,7 @@ _NAMED = 3
 _LABEL = 44  # characters of a query beside a bar
 
 
-def differences(material: Material) -> Found | None:
+def differences(material: Material) -> ReportPart | None:
     """Draw and list by how much the candidate is better or worse on each topic."""
     gains, candidate, baseline = material.gains, material.candidate, material.baseline
     known = np.flatnonzero(np.isfinite(gains))
@@ -41,7 +41,7 @@ def differences(material: Material) -> Found | None:
     if not len(apart):
         every = "the only topic" if len(known) == 1 else f"every one of {counted(len(known), 'topic')}"
         same = f"{candidate} and {baseline} have the same {material.lead} on {every}."
-        return Found(Section("topics", "Topic by topic", (Sentences((same,)),)))
+        return ReportPart(Section("topics", "Topic by topic", (Sentences((same,)),)))
     lost = apart[gains[apart] < 0][::-1]
     won = len(apart) - len(lost)
     most = f"; it loses most on {listed(_named(material, lost[:_NAMED]))}" if len(lost) else ""
@@ -64,7 +64,7 @@ def differences(material: Material) -> Found | None:
         legend=False,
     )
     section = Section("topics", "Topic by topic", (Sentences((said + lower,)), chart))
-    return Found(section, headline=said)
+    return ReportPart(section, headline=said)
 
 
 def _drawn(material: Material, order: Ints, apart: Ints) -> tuple[Table, str]:
@@ -112,7 +112,7 @@ def _labels(material: Material) -> int:
     return 1 if material.topics is None else 2
 
 
-def lowest(material: Material) -> Found | None:
+def lowest(material: Material) -> ReportPart | None:
     """List the topics with the lowest scores of the candidate, beside what the other runs have there."""
     worst = np.array(material.worst_topics(_LOWEST), dtype=np.int64)
     if not len(worst):
@@ -132,7 +132,7 @@ def lowest(material: Material) -> Found | None:
     on = f"{counted(len(zeros), 'topic')} ({listed(zeros, _NAMED)})"
     headline = f"{material.candidate} scores 0 in {material.lead} on {on}." if zeros else ""
     table = Table("lowest_topics", tuple(columns), "Lowest scores", labels=_labels(material))
-    return Found(Section("lowest", "Worst topics", (Sentences((said,)), table)), headline=headline)
+    return ReportPart(Section("lowest", "Worst topics", (Sentences((said,)), table)), headline=headline)
 
 
 _LOSSES, _GAINS, _WORST = 4, 1, 3
@@ -140,7 +140,7 @@ _DEPTH = 10
 _MISSED = 4  # of the relevant documents that are not shown, named
 
 
-def lists(material: Material) -> Found | None:
+def lists(material: Material) -> ReportPart | None:
     """Put the rankings of both runs next to each other, on the topics where that tells most."""
     qrels, runs, policies = material.rankings(*material.two)
     chosen = _chosen(material)
@@ -173,7 +173,7 @@ def lists(material: Material) -> Found | None:
         + " These are extremes, chosen by their scores: they show what can go wrong, not how often it does."
     )
     section = Section("lists", "Judged lists", (Sentences((said,)), *parts))
-    return Found(section, {} if alone else {"diff": answer})
+    return ReportPart(section, {} if alone else {"diff": answer})
 
 
 def _part(block: Lists, at: int, what: str, lost: str | None, *, alone: bool) -> Lists:

@@ -208,7 +208,7 @@ def _usable(known: Attributes) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Found:
+class ReportPart:
     """What one of these sections found."""
 
     section: Section

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from judged.answer import Chart, Section, Table, counted
 from judged.online.numbers import percent, span_of, value_of
-from judged.reports.material import Found, quoted
+from judged.reports.material import ReportPart, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,12 +20,12 @@ _LEAD = ("SatisfiedPageCTR", "PageCTR", "ImpressionCTR", "ZeroResults")
 """The metric that the summary names: the first of these that is known, or else the first of all."""
 
 
-def users(scores: OnlineScores, more: Sequence[Block] = ()) -> Found:
+def users(scores: OnlineScores, more: Sequence[Block] = ()) -> ReportPart:
     """Write the section: metrics with intervals, CTR by rank, how long visits last, and what is wrong with the log."""
     parts = tuple(_own(block) for block in (*scores.blocks(), *more))
     doubts = [str(note) for note in scores.notes if note.rule == "unfit-log"]
     section = Section("users", "What users did", parts)
-    return Found(section, {"online": scores}, " ".join([*doubts, headline(scores)]).strip(), scores.warnings)
+    return ReportPart(section, {"online": scores}, " ".join([*doubts, headline(scores)]).strip(), scores.warnings)
 
 
 def _own(block: Block) -> Block:

@@ -11,7 +11,7 @@ from judged.decimals import counted
 from judged.errors import JudgedError
 from judged.evaluation.summary import best_first
 from judged.measures.grammar import parse
-from judged.reports.material import Found, listed
+from judged.reports.material import ReportPart, listed
 from judged.stats.interval import IntervalMethod
 
 if TYPE_CHECKING:
@@ -22,13 +22,13 @@ _LINES = 5  # runs of a curve
 _DEPTH = 100
 
 
-def leaderboard(material: Material) -> Found:
+def leaderboard(material: Material) -> ReportPart:
     """Write the table of all runs and measures, the chart of the first, and the tests of the pair looked at."""
     comparison, title = material.comparison, "Every run and measure"
     if comparison is None:
         note = material.scores.interval_words(IntervalMethod())
         board = replace(material.scores.summary().runs(), name="board", title=title, note=note, only="")
-        return Found(Section("leaderboard", "Leaderboard", (board,)))
+        return ReportPart(Section("leaderboard", "Leaderboard", (board,)))
     note = "; ".join([comparison.caption, *(one.untested for one in comparison.measures if one.untested)])
     board = replace(comparison.leaderboard(), name="board", title=title, note=note, only="")
     parts: list[Block] = [best_first(material.lead, material.estimates, material.two[::-1]), board]
@@ -37,10 +37,10 @@ def leaderboard(material: Material) -> Found:
     if material.tested and len(material.tested.pairs) > 1 and material.given_baseline is not None:
         title = f"Every run against the baseline: {material.lead}"
         parts.append(replace(comparison.pair_table(), name="against_baseline", title=title, folded=True, only=""))
-    return Found(Section("leaderboard", "Leaderboard", tuple(parts)))
+    return ReportPart(Section("leaderboard", "Leaderboard", tuple(parts)))
 
 
-def cutoffs(material: Material) -> Found | None:
+def cutoffs(material: Material) -> ReportPart | None:
     """Draw the first measure and recall by cutoff, for the best runs and the two that are looked at."""
     names = list(material.two[::-1])
     names += [name for name in material.ranked if name not in names][: _LINES - len(names)]
@@ -54,7 +54,7 @@ def cutoffs(material: Material) -> Found | None:
         sentences.insert(0, f"{drawn}; {counted(rest, 'other')} {'is' if rest == 1 else 'are'} not.")
     said = [Sentences(tuple(sentences))] if len(names) > 1 else []
     parts = (replace(one.charts()["curves"], name=f"cutoffs{at}") for at, one in enumerate(curves, 1))
-    return Found(Section("cutoffs", "By cutoff", (*said, *parts)), {f"curve {one.name}": one for one in curves})
+    return ReportPart(Section("cutoffs", "By cutoff", (*said, *parts)), {f"curve {one.name}": one for one in curves})
 
 
 def _series(material: Material) -> str:

@@ -25,7 +25,7 @@ from judged.notes import Note
 from judged.reports import by_topic, overview
 from judged.reports.answer import Report
 from judged.reports.by_topic import lists
-from judged.reports.material import Found, Material
+from judged.reports.material import Material, ReportPart
 from judged.reports.summary import method, summary
 from judged.reports.where import by_stage, matrix, slices
 from judged.slicing.derived import known_topics
@@ -160,7 +160,7 @@ def _compared(scores: Scores, choices: Choices) -> Comparison | None:
     return replace(whole, scores=scores, measures=(*whole.measures, *others))
 
 
-_SECTIONS: dict[str, Callable[[Material], Found | None]] = {
+_SECTIONS: dict[str, Callable[[Material], ReportPart | None]] = {
     "leaderboard": overview.leaderboard,
     "topic by topic": by_topic.differences,
     "slices": slices,
@@ -181,7 +181,7 @@ def _written(material: Material, title: str, command: str, log: Any) -> Report:
 
         online = users(*measured(log))
         sections["users"] = lambda _: online
-    found: list[Found] = []
+    found: list[ReportPart] = []
     _ = material.slicing  # of slices that are asked for and cannot be made the report says no more
     for name, write in sections.items():
         try:

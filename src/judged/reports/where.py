@@ -11,7 +11,7 @@ from judged.decimals import counted, decimal
 from judged.diagnosis.matrix import matrix as matrix_of_runs
 from judged.diagnosis.matrix.points import BOTH, COVERAGE, RANKING
 from judged.evaluation.evaluate import chosen_measures
-from judged.reports.material import DEPTH, Found, listed, quoted
+from judged.reports.material import DEPTH, ReportPart, listed, quoted
 from judged.slicing.derived import OUTCOME
 from judged.slicing.slice_tests import ALL
 
@@ -24,7 +24,7 @@ CANDIDATES = "R@100"
 _TOPICS = 40  # rows of a table of topics
 
 
-def matrix(material: Material) -> Found:
+def matrix(material: Material) -> ReportPart:
     """Set both runs and their slices against recall and the first measure, to tell what was not found."""
     names = material.two
     found = matrix_of_runs(
@@ -54,7 +54,7 @@ def matrix(material: Material) -> Found:
     first = tuple(sentence for sentence in found.sentences if sentence not in aside)
     about = Sentences(aside, "matrix_aside", f"What the matrix shows of {material.baseline}", folded=True)
     section = Section("matrix", "Performance matrix", (Sentences(first), chart, topics, *((about,) if aside else ())))
-    return Found(section, {"matrix": found}, _failing(material, found))
+    return ReportPart(section, {"matrix": found}, _failing(material, found))
 
 
 def _failing(material: Material, found: Matrix) -> str:
@@ -72,7 +72,7 @@ def _failing(material: Material, found: Matrix) -> str:
     )
 
 
-def by_stage(material: Material) -> Found:
+def by_stage(material: Material) -> ReportPart:
     """Say where the loss of both runs arises: what was not found, and what was ranked badly."""
     found, slicing = material.stages, material.slicing
     each = "each slice and run" if slicing is not None else listed(material.two[::-1])
@@ -89,10 +89,12 @@ def by_stage(material: Material) -> Found:
     parts.append(quoted(worst, "stage_topics", title="Topics with the largest loss", folded=True))
     section = Section("stages", "Two stages: found, then ranked", tuple(parts))
     rests = found.provenance.warnings  # those of the evaluation, for two of its runs
-    return Found(section, {"stages": found}, found.headline, tuple(one for one in found.warnings if one not in rests))
+    return ReportPart(
+        section, {"stages": found}, found.headline, tuple(one for one in found.warnings if one not in rests)
+    )
 
 
-def slices(material: Material) -> Found | None:
+def slices(material: Material) -> ReportPart | None:
     """Show both runs by slice, and test where they differ."""
     if material.slicing is None:
         return None
@@ -126,7 +128,7 @@ def slices(material: Material) -> Found | None:
         warned.append(f"{OUTCOME} is that of {material.two[0]}: {bad}")
     new = tuple(text for text in dict.fromkeys(warned) if text not in scores.warnings)
     section = Section("slices", "By slice", (Sentences(tuple(dict.fromkeys(filter(None, sentences)))), *parts))
-    return Found(section, results, headline, new)
+    return ReportPart(section, results, headline, new)
 
 
 def _ends(shown: SlicedScores, run: str) -> str:

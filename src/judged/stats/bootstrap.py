@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.stats.interval import acceleration, bca_limits
-from judged.stats.options import Found, share
+from judged.stats.options import PairedResult, share
 from judged.stats.resampling import ResampledTopics, least, resampled_sums, whole_numbers
 
 if TYPE_CHECKING:
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 _LEVEL = 1e-12  # of the largest square: a resample that draws one value only has no variance but rounding
 
 
-def percentile(differences: Floats, rounding: Floats, options: Options) -> list[Found]:
+def percentile(differences: Floats, rounding: Floats, options: Options) -> list[PairedResult]:
     """Test by the shift method (Efron and Tibshirani 1993, 16.4); the interval inverts it."""
     # p is the share, (b + 1) / (B + 1), of resamples of the differences shifted to a mean of 0 whose mean is at least
     # as far from 0 as the one seen. The interval holds the means that this would not reject. `differences`: (P, T) with
     # T > 1, no row of one value only. `rounding`: (P,): sums that differ by this much are the same.
 
-    def found(means: Floats, row: Floats, slack: float) -> Found:
+    def found(means: Floats, row: Floats, slack: float) -> PairedResult:
         mean, two_sided = float(row.mean()), options.alternative == "two-sided"
         side = -1 if options.alternative == "less" else 1
         moved = np.abs(means - mean) if two_sided else side * (means - mean)
@@ -39,13 +39,13 @@ def percentile(differences: Floats, rounding: Floats, options: Options) -> list[
     return _by_means(found, differences, rounding, options)
 
 
-def bca(differences: Floats, rounding: Floats, options: Options) -> list[Found]:
+def bca(differences: Floats, rounding: Floats, options: Options) -> list[PairedResult]:
     """Give the bias-corrected and accelerated interval (Efron 1987), and p by inverting it."""
     # p is one less the level at which the interval's nearer limit reaches 0, and at least 1 / (B + 1). Parameters as
     # for `percentile`.
     from scipy.special import ndtr, ndtri
 
-    def found(means: Floats, row: Floats, slack: float) -> Found:
+    def found(means: Floats, row: Floats, slack: float) -> PairedResult:
         mean, skew = float(row.mean()), acceleration(row - row.mean())
         bias, zero = (float(ndtri(_share_below(means, value, slack))) for value in (mean, 0.0))
         stretched = zero - bias  # undo the stretching of the interval's limits
@@ -58,7 +58,7 @@ def bca(differences: Floats, rounding: Floats, options: Options) -> list[Found]:
     return _by_means(found, differences, rounding, options)
 
 
-def studentised(differences: Floats, rounding: Floats, options: Options) -> list[Found]:
+def studentised(differences: Floats, rounding: Floats, options: Options) -> list[PairedResult]:
     """Compare t with its bootstrap distribution (Efron and Tibshirani 1993, 12.5), equal tails."""
     # Each resample gives t* = (its mean - the mean) / its standard error. The p-value is twice the smaller of the
     # shares, (b + 1) / (B + 1), of t* at least and at most t; the interval holds the means that this would not reject.
@@ -72,7 +72,7 @@ def studentised(differences: Floats, rounding: Floats, options: Options) -> list
     numbers, units = whole_numbers(scaled, topics)
     squares, square_units = whole_numbers(scaled**2, topics)
     errors = np.sqrt((scaled**2).sum(axis=1) / (topics * (topics - 1))) * largest
-    found: list[Found] = []
+    found: list[PairedResult] = []
     weights = ResampledTopics(topics, options.resamples, options.seed)
     for first, (sums, sums_of_squares) in resampled_sums(weights, numbers, squares):
         for row in range(first, first + len(sums)):
@@ -92,7 +92,7 @@ def _t_values(moved: Floats, mean_squares: Floats, topics: int, slack: float) ->
     return np.where(level, far, moved / np.sqrt(np.where(level, 1.0, variances) / (topics - 1)))
 
 
-def _by_t(t_values: Floats, mean: float, error: float, slack: float, options: Options) -> Found:
+def _by_t(t_values: Floats, mean: float, error: float, slack: float, options: Options) -> PairedResult:
     """Read p and interval off the resampled t."""
     t, loose = mean / error, slack / error
     upper, lower = (
@@ -105,13 +105,13 @@ def _by_t(t_values: Floats, mean: float, error: float, slack: float, options: Op
 
 
 def _by_means(
-    found: Callable[[Floats, Floats, float], Found], differences: Floats, rounding: Floats, options: Options
-) -> list[Found]:
+    found: Callable[[Floats, Floats, float], PairedResult], differences: Floats, rounding: Floats, options: Options
+) -> list[PairedResult]:
     """Ask ``found`` about each row: its resampled means, its differences, and what counts as rounding of a mean."""
     topics = differences.shape[1]
     numbers, units = whole_numbers(differences, topics)
     weights = ResampledTopics(topics, options.resamples, options.seed)
-    results: list[Found] = []
+    results: list[PairedResult] = []
     for first, (block,) in resampled_sums(weights, numbers):
         block *= units[first : first + len(block), None] / topics  # noqa: PLW2901 - in place: the engine lends its array
         results += [
@@ -128,5 +128,5 @@ def _share_below(means: Floats, value: float, slack: float) -> float:
     return min(max((int(below) + 0.5 * int(equal)) / len(means), edge), 1 - edge)
 
 
-def _resampled(statistic: float, p: float, interval: tuple[float, float], options: Options) -> Found:
-    return Found(statistic, p, interval, options.resamples, exact=False, seed=options.seed)
+def _resampled(statistic: float, p: float, interval: tuple[float, float], options: Options) -> PairedResult:
+    return PairedResult(statistic, p, interval, options.resamples, exact=False, seed=options.seed)

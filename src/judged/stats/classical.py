@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.stats.options import Found
+from judged.stats.options import PairedResult
 from judged.stats.results import Posterior
 
 if TYPE_CHECKING:
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
 EXACT_RANKS = 100  # topics up to which Wilcoxon's null distribution is computed in full
 
 
-def student(differences: Floats, _rounding: Floats, options: Options) -> list[Found]:
+def student(differences: Floats, _rounding: Floats, options: Options) -> list[PairedResult]:
     """Test whether the mean of each row of (P, T) is 0 by Student's t; no row may hold one value only."""
     from scipy.special import stdtr, stdtrit
 
     topics = differences.shape[1]
     half = float(stdtrit(topics - 1, (1 + options.two_sided_level) / 2))
-    found: list[Found] = []
+    found: list[PairedResult] = []
     for mean, error in _means_and_errors(differences):
         t = mean / error
         p = options.p_of(float(stdtr(topics - 1, t)), float(stdtr(topics - 1, -t)))
-        found.append(Found(t, p, options.interval(mean - half * error, mean + half * error)))
+        found.append(PairedResult(t, p, options.interval(mean - half * error, mean + half * error)))
     return found
 
 
-def bayes(differences: Floats, _rounding: Floats, options: Options) -> list[Found]:
+def bayes(differences: Floats, _rounding: Floats, options: Options) -> list[PairedResult]:
     """Give the posterior of each mean difference under normal differences and the reference prior 1 / sigma."""
     # (mean difference - its true value) / standard error then has Student's t distribution: the interval is that of the
     # t-test, but it may be read as "the true mean difference is in here with this probability".
@@ -39,7 +39,7 @@ def bayes(differences: Floats, _rounding: Floats, options: Options) -> list[Foun
 
     topics = differences.shape[1]
     half = float(stdtrit(topics - 1, (1 + options.two_sided_level) / 2))
-    found: list[Found] = []
+    found: list[PairedResult] = []
     for mean, error in _means_and_errors(differences):
         higher, above, below = (
             float(stdtr(topics - 1, t))
@@ -48,17 +48,17 @@ def bayes(differences: Floats, _rounding: Floats, options: Options) -> list[Foun
         lower = float(stdtr(topics - 1, -mean / error))
         posterior = Posterior(higher, lower, above, max(0.0, 1 - above - below), below, options.rope)
         limits = options.interval(mean - half * error, mean + half * error)
-        found.append(Found(higher, math.nan, limits, posterior=posterior))
+        found.append(PairedResult(higher, math.nan, limits, posterior=posterior))
     return found
 
 
-def wilcoxon(differences: Floats, _rounding: Floats, options: Options) -> list[Found]:
+def wilcoxon(differences: Floats, _rounding: Floats, options: Options) -> list[PairedResult]:
     """Test by Wilcoxon's signed ranks whether each row of (P, T) is symmetric about 0."""
     # Differences of 0 are dropped before ranking (Wilcoxon's own convention, not Pratt's); equal sizes share their mean
     # rank. Up to `EXACT_RANKS` topics the null distribution is exact, ties or not; above, it is normal with the
     # variance that ties leave, without a continuity correction. The statistic is the sum of the ranks of the topics
     # where the second system is higher.
-    found: list[Found] = []
+    found: list[PairedResult] = []
     for row in differences:
         seen = row[row != 0]
         doubled = _doubled_ranks(np.abs(seen))
@@ -70,20 +70,20 @@ def wilcoxon(differences: Floats, _rounding: Floats, options: Options) -> list[F
         else:
             z = (total - doubled.sum() / 2) / math.sqrt(float((doubled**2).sum()) / 4)
             lower, upper = math.erfc(-z / math.sqrt(2)) / 2, math.erfc(z / math.sqrt(2)) / 2
-        found.append(Found(total / 2, options.p_of(lower, upper), exact=exact, note=_dropped(row, seen)))
+        found.append(PairedResult(total / 2, options.p_of(lower, upper), exact=exact, note=_dropped(row, seen)))
     return found
 
 
-def signs(differences: Floats, _rounding: Floats, options: Options) -> list[Found]:
+def signs(differences: Floats, _rounding: Floats, options: Options) -> list[PairedResult]:
     """Count wins of each row of (P, T) against a fair coin; differences of 0 are dropped. Statistic: the wins."""
     from scipy.special import bdtr
 
-    found: list[Found] = []
+    found: list[PairedResult] = []
     for row in differences:
         seen = row[row != 0]
         wins = int(np.count_nonzero(seen > 0))
         lower, upper = (float(bdtr(most, len(seen), 0.5)) for most in (wins, len(seen) - wins))
-        found.append(Found(float(wins), options.p_of(lower, upper), exact=True, note=_dropped(row, seen)))
+        found.append(PairedResult(float(wins), options.p_of(lower, upper), exact=True, note=_dropped(row, seen)))
     return found
 
 

@@ -68,7 +68,7 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Found:
+class PairedResult:
     """What a method answers about one pair."""
 
     statistic: float

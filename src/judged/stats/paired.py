@@ -13,7 +13,7 @@ from judged.spelling import one_of
 from judged.stats import bootstrap, classical
 from judged.stats.detectable import LEAST_DIFFERING, believed
 from judged.stats.inputs import ROUNDING, topics_text
-from judged.stats.options import Found, Options
+from judged.stats.options import Options, PairedResult
 from judged.stats.randomisation import randomisation
 from judged.stats.results import TEST_NAMES, Difference, Posterior
 
@@ -36,7 +36,7 @@ TESTS = {
     "ratio": "randomisation test of the ratio of geometric means, as for GMAP",
     "bayes": "posterior of the mean difference under a reference prior: probabilities instead of a p-value",
 }
-_TESTS: dict[str, Callable[[Floats, Floats, Options], list[Found]]] = {
+_TESTS: dict[str, Callable[[Floats, Floats, Options], list[PairedResult]]] = {
     "randomisation": randomisation,
     "t": classical.student,
     "wilcoxon": classical.wilcoxon,
@@ -196,7 +196,7 @@ def _over(
     shared = {"n": n, "left_out": len(mask) - n}
     if n < 2:
         means = (second - first).sum(axis=1) if n else np.full(len(rows), np.nan)
-        unknown = Found(math.nan, math.nan, note=f"{n} {'topic' if n == 1 else 'topics'}: no test is possible")
+        unknown = PairedResult(math.nan, math.nan, note=f"{n} {'topic' if n == 1 else 'topics'}: no test is possible")
         return [
             _difference(name, unknown, options, difference=mean, effect=math.nan, differing=n if mean else 0, **shared)
             for mean in means.tolist()
@@ -207,7 +207,7 @@ def _over(
     level = differences.min(axis=1) == differences.max(axis=1)
     deviations = np.where(level, 1.0, differences.std(axis=1, ddof=1))
     effects = np.where(level, np.nan, means / deviations)
-    answers: list[Found] = [_level(float(row[0]), name, options) for row in differences]
+    answers: list[PairedResult] = [_level(float(row[0]), name, options) for row in differences]
     differing = np.count_nonzero(differences, axis=1)
     replaced = [_replaced(name, n, *row) for row in zip(differing.tolist(), level.tolist(), strict=True)]
     methods = ["randomisation" if why else name for why in replaced]
@@ -241,12 +241,14 @@ def _replaced(name: str, n: int, differing: int, level: bool) -> str:
     return f"{some}, and {few}: {instead}"
 
 
-def _level(value: float, name: str, options: Options) -> Found:
+def _level(value: float, name: str, options: Options) -> PairedResult:
     """Answer where no topic has a difference, or all have the same one and beliefs are asked for."""
     if value:
-        return Found(math.nan, math.nan, note=f"all topics have the same difference: {name} needs some variation")
+        return PairedResult(
+            math.nan, math.nan, note=f"all topics have the same difference: {name} needs some variation"
+        )
     posterior = Posterior(0.5, 0.5, 0.0, 1.0, 0.0, options.rope) if name == "bayes" else None
-    return Found(
+    return PairedResult(
         statistic={"ratio": 1.0, "bayes": 0.5}.get(name, 0.0),
         p=math.nan if name == "bayes" else 1.0,
         interval=None if name in _WITHOUT_INTERVAL else options.interval(0.0, 0.0),
@@ -256,7 +258,7 @@ def _level(value: float, name: str, options: Options) -> Found:
     )
 
 
-def _difference(name: str, found: Found, options: Options, **seen: Any) -> Difference:
+def _difference(name: str, found: PairedResult, options: Options, **seen: Any) -> Difference:
     """Put together what was asked, what was seen before any test, and what the test answers."""
     if name == "ratio" and found.resamples is not None:
         found = replace(found, statistic=math.exp(seen["difference"]))

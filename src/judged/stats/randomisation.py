@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.stats.options import Found, share
+from judged.stats.options import PairedResult, share
 from judged.stats.resampling import SignFlips, least, resampled_sums, whole_numbers
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from judged.stats.options import Options
 
 
-def randomisation(differences: Floats, rounding: Floats, options: Options) -> list[Found]:
+def randomisation(differences: Floats, rounding: Floats, options: Options) -> list[PairedResult]:
     """Test whether the mean of each row is 0 by flipping signs."""
     # The p-value is the share of sign flips whose sum is at least as far from 0; sums that are the same but for
     # rounding count. Drawn flips: (b + 1) / (B + 1), as the signs that were seen are one more flip. The interval holds
@@ -29,7 +29,7 @@ def randomisation(differences: Floats, rounding: Floats, options: Options) -> li
     flips = SignFlips(topics, options.resamples, options.seed)
     numbers, units = whole_numbers(differences)
     table = np.concatenate([np.ones((1, topics)), numbers])  # the sum of the signs themselves says how many flipped
-    found: list[Found] = []
+    found: list[PairedResult] = []
     finding = None
     for first, (sums,) in resampled_sums(flips, table):
         skip = 0
@@ -40,7 +40,7 @@ def randomisation(differences: Floats, rounding: Floats, options: Options) -> li
             slack = float(rounding[row]) / unit + topics  # each number is half a unit off, at most
             low, high = (0.0 if abs(limit) <= slack else limit * unit for limit in finding.of(flipped, total))
             found.append(
-                Found(
+                PairedResult(
                     statistic=float(differences[row].mean()),
                     p=_p(flipped, total, slack, flips, options),
                     interval=options.interval(low, high),

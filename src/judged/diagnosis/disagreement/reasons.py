@@ -65,10 +65,10 @@ class Eye:
         return cutoff if isinstance(cutoff, int) else math.inf
 
     @cached_property
-    def level(self) -> float:
+    def rel(self) -> float:
         """The least grade that counts."""
-        level = getattr(self.measure, "rel", None)
-        return max(float(level), _ABOVE_ZERO) if isinstance(level, (int, float)) else _ABOVE_ZERO
+        rel = getattr(self.measure, "rel", None)
+        return max(float(rel), _ABOVE_ZERO) if isinstance(rel, (int, float)) else _ABOVE_ZERO
 
     @cached_property
     def judged_only(self) -> bool:
@@ -94,12 +94,12 @@ class JudgedList:
 
     judged: Judged
     name: str
-    level: float  # documents of a lower grade are not relevant
+    rel: float  # documents of a lower grade are not relevant
 
     @cached_property
     def relevant(self) -> dict[str, int]:
         """The rank of each relevant document, in rank order."""
-        return {doc: rank for doc, (rank, grade) in self.hits.items() if grade >= self.level}
+        return {doc: rank for doc, (rank, grade) in self.hits.items() if grade >= self.rel}
 
     @cached_property
     def hits(self) -> dict[str, tuple[int, float]]:
@@ -107,9 +107,9 @@ class JudgedList:
         pairs = zip(self.judged.rank.tolist(), self.judged.grade.tolist(), strict=True)
         return dict(zip(self.judged.doc, pairs, strict=True))
 
-    def within(self, depth: float, above: float = 0, level: float = 0) -> dict[str, int]:
+    def within(self, depth: float, above: float = 0, rel: float = 0) -> dict[str, int]:
         """Give the relevant documents, of a grade or better, below a rank and down to another."""
-        return {doc: rank for doc, rank in self.relevant.items() if above < rank <= depth and self.grade(doc) >= level}
+        return {doc: rank for doc, rank in self.relevant.items() if above < rank <= depth and self.grade(doc) >= rel}
 
     def grade(self, doc: str) -> float:
         """Give the grade of a judged document."""
@@ -166,7 +166,7 @@ class Case:
     def worth(self, eye: Eye, *ranks: int) -> float:
         """Score a list that holds nothing but a document that the measure counts; NaN where there is none."""
         for judged in self.lists:
-            if docs := list(judged.within(math.inf, level=eye.level))[:1]:
+            if docs := list(judged.within(math.inf, rel=eye.rel))[:1]:
                 return judged.asked(eye.measure, docs * len(ranks), ranks)
         return math.nan
 
@@ -199,15 +199,15 @@ def reasons(lists: tuple[Judged, Judged], measures: tuple[Measure, Measure]) -> 
     # Only what speaks for the preference of a measure is named, and only where the other measure does not see it, or
     # weighs it otherwise. Several may apply; where none of these kinds does, there is none.
     eyes = Eye(measures[0], lists), Eye(measures[1], lists)
-    level = min(eye.level for eye in eyes)
+    rel = min(eye.rel for eye in eyes)
     names = [judged.run.name for judged in lists]
     names = names if names[0] != names[1] else ["the first", "the second"]
     condensed = all(eye.judged_only for eye in eyes)
     one, two = (
-        JudgedList(judged.condensed if condensed else judged, name, level)
+        JudgedList(judged.condensed if condensed else judged, name, rel)
         for judged, name in zip(lists, names, strict=True)
     )
-    rules = _below, _across, _first_relevant, _grades, _levels, _number_against_place, _order, _unjudged
+    rules = _below, _across, _first_relevant, _grades, _lowest_relevant, _number_against_place, _order, _unjudged
     return tuple(chain.from_iterable(rule(Case((one, two), eyes)) for rule in rules))
 
 
@@ -215,7 +215,7 @@ def _below(case: Case) -> Iterator[Reason]:
     near, deep = sorted(case.eyes, key=lambda eye: eye.depth)
     side, docs, others = case.more(
         lambda judged, other: [
-            doc for doc in judged.within(deep.depth, near.depth, deep.level) if doc not in other.within(deep.depth)
+            doc for doc in judged.within(deep.depth, near.depth, deep.rel) if doc not in other.within(deep.depth)
         ]
     )
     winner, _ = case.named(side)
@@ -232,9 +232,7 @@ def _across(case: Case) -> Iterator[Reason]:
     both = case.lists[0].within(deep.depth).keys() & case.lists[1].within(deep.depth).keys()
     side, docs, back = case.more(
         lambda judged, other: [
-            doc
-            for doc in judged.within(near.depth, 0, near.level)
-            if doc in both and doc not in other.within(near.depth)
+            doc for doc in judged.within(near.depth, 0, near.rel) if doc in both and doc not in other.within(near.depth)
         ]
     )
     winner, loser = case.named(side)
@@ -258,16 +256,16 @@ def _first_relevant(case: Case) -> Iterator[Reason]:
     for eye, other in case.both_ways:
         winner, loser = case.named(eye.side)
         (doc, rank), (_, worse) = (
-            next(iter(judged.within(eye.depth, 0, eye.level).items()), ("", math.inf)) for judged in (winner, loser)
+            next(iter(judged.within(eye.depth, 0, eye.rel).items()), ("", math.inf)) for judged in (winner, loser)
         )
         if eye.side == 0 or not case.only_first(eye) or rank >= worse:
             continue
         against = f"where {loser.name} has none" if math.isinf(worse) else f"rather than {worse}"
-        kind = "relevant document" if eye.level <= 1 else f"document of grade {eye.level:g} or better"
+        kind = "relevant document" if eye.rel <= 1 else f"document of grade {eye.rel:g} or better"
         text = f"{winner.name}'s first {kind} stands at {rank} {against}, and {eye.name} looks at no other"
         favoured, behind = case.named(other.side)
         there = behind.within(other.depth)
-        here = favoured.within(other.depth, 0, other.level) if other.side else {}
+        here = favoured.within(other.depth, 0, other.rel) if other.side else {}
         higher = [name for name, place in here.items() if name != doc and place < there.get(name, math.inf)]
         if higher and case.sees(other, favoured, higher):
             text += f"; {favoured.name} has {counted(len(higher), 'other one')} higher, which {other.name} sees"
@@ -299,16 +297,16 @@ def _grades(case: Case) -> Iterator[Reason]:
         yield Reason("grades", weighs.name, case.named(weighs.side)[0].name, tuple(apart), text)
 
 
-def _levels(case: Case) -> Iterator[Reason]:
+def _lowest_relevant(case: Case) -> Iterator[Reason]:
     """One measure counts from a grade that is too low for the other."""
-    low, high = sorted(case.eyes, key=lambda eye: eye.level)
+    low, high = sorted(case.eyes, key=lambda eye: eye.rel)
     side, docs, others = case.more(
-        lambda judged, _: [doc for doc in judged.within(low.depth) if judged.grade(doc) < high.level]
+        lambda judged, _: [doc for doc in judged.within(low.depth) if judged.grade(doc) < high.rel]
     )
-    if low.level < high.level and side and low.side == side != high.side:
+    if low.rel < high.rel and side and low.side == side != high.side:
         winner, _ = case.named(side)
         text = (
-            f"{winner.name} has {counted(len(docs) - len(others), 'more document')} of a grade below {high.level:g}:"
+            f"{winner.name} has {counted(len(docs) - len(others), 'more document')} of a grade below {high.rel:g}:"
             f" {low.name} counts such documents, {high.name} does not"
         )
         yield Reason("grades", low.name, winner.name, tuple(docs), text)
@@ -316,14 +314,12 @@ def _levels(case: Case) -> Iterator[Reason]:
 
 def _number_against_place(case: Case) -> Iterator[Reason]:
     for place, count in case.both_ways:
-        side, docs, others = case.more(lambda judged, _, level=count.level: [*judged.within(case.depth, 0, level)])
+        side, docs, others = case.more(lambda judged, _, rel=count.rel: [*judged.within(case.depth, 0, rel)])
         parted = side and others and count.side == side == -place.side
         if not parted or case.ordered(count) or not case.ordered(place) or case.only_first(place):
             continue
         many, few = case.named(side)
-        late, early = (
-            next(iter(judged.within(case.depth, 0, place.level).values()), math.inf) for judged in (many, few)
-        )
+        late, early = (next(iter(judged.within(case.depth, 0, place.rel).values()), math.inf) for judged in (many, few))
         if early < late < math.inf:
             text = (
                 f"{case.inside} {many.name} has {counted(len(docs) - len(others), 'more relevant document')},"

@@ -133,7 +133,7 @@ Sort: TypeAlias = Literal[
 ]
 
 
-class Asked(BaseModel):
+class AskedComparison(BaseModel):
     """Two runs, a measure, and which topics are listed."""
 
     first: str = Field("", max_length=LONGEST, description="The run that is the baseline; the first one without it.")
@@ -170,7 +170,7 @@ class ComparePage(Answer):
     kind: ClassVar[str] = "compare"
 
     workspace: Workspace
-    asked: Asked  # with the runs that were chosen
+    asked: AskedComparison  # with the runs that were chosen
     measure: Measure  # the one whose topics are looked at
     comparison: Comparison  # by this measure and those of the table
     by_slice: SliceComparison | None = None

@@ -14,7 +14,7 @@ from judged.evaluation import measures_of
 from judged.measures.grammar import listed, parse
 from judged.slicing import slice_topics
 from judged.web.answers import page
-from judged.web.compare.answer import MEASURE, MEASURES, MOST, Asked, ComparePage, figures
+from judged.web.compare.answer import MEASURE, MEASURES, MOST, AskedComparison, ComparePage, figures
 from judged.web.desk import Opened
 from judged.web.filters import blocks
 from judged.web.pagination import RefusedError, concerning
@@ -31,7 +31,7 @@ HOW: dict[str, Any] = {"family": "all", "ci": "none", "resamples": RESAMPLES}
 """How `compare` is called: the p-values of all measures of the table are corrected together."""
 
 
-def compared(workspace: Workspace, asked: Asked) -> ComparePage:
+def compared(workspace: Workspace, asked: AskedComparison) -> ComparePage:
     """Choose the runs, the measures and the topics, and test the difference."""
     with concerning("measure"):
         measure = parse(asked.measure or MEASURE)
@@ -52,7 +52,7 @@ def compared(workspace: Workspace, asked: Asked) -> ComparePage:
     return ComparePage(workspace, asked, measure, comparison, by_slice, notes)
 
 
-def _runs(workspace: Workspace, asked: Asked, measure: Measure) -> tuple[str, str]:
+def _runs(workspace: Workspace, asked: AskedComparison, measure: Measure) -> tuple[str, str]:
     """Choose the two runs: what was asked for, else the first, and the best of the others."""
     names = workspace.run_names
     for field in ("first", "second"):
@@ -82,7 +82,9 @@ def _best(workspace: Workspace, measure: Measure, beside: str) -> str:
     return next(name for place in order if (name := scores.run_names[place]) != beside)
 
 
-def _by_slice(workspace: Workspace, asked: Asked, comparison: Comparison, measure: Measure) -> SliceComparison:
+def _by_slice(
+    workspace: Workspace, asked: AskedComparison, comparison: Comparison, measure: Measure
+) -> SliceComparison:
     """Compare the two on each slice of an attribute."""
     scores, (first, _) = comparison.scores, comparison.scores.run_names
 
@@ -98,26 +100,26 @@ router = APIRouter()
 
 
 @router.get("/compare", include_in_schema=False)
-def comparison_page(request: Request, workspace: Opened, asked: Annotated[Asked, Query()]) -> Response:
+def comparison_page(request: Request, workspace: Opened, asked: Annotated[AskedComparison, Query()]) -> Response:
     """Show two runs side by side."""
-    values: dict[str, Any] = {"answer": None, "wrong": None, "asked": asked}
+    values: dict[str, Any] = {"answer": None, "problem": None, "asked": asked}
     if len(workspace.run_names) > 1:
         try:
             answer = compared(workspace, asked)
         except RefusedError as error:
-            values["wrong"] = error
+            values["problem"] = error
         else:
             shown = {"answer": answer, "facts": answer.facts(), "asked": answer.asked}
             values |= shown | {
                 "figures": blocks(figures(answer), ["drawn"]),
                 "keys": {column.name: column.name for column in answer.listed[0].shown},
             }
-    status = HTTPStatus.BAD_REQUEST if values["wrong"] else HTTPStatus.OK
+    status = HTTPStatus.BAD_REQUEST if values["problem"] else HTTPStatus.OK
     values["usual"] = {"measure": MEASURE, "measures": MEASURES}
     return page(request, "compare.html", status=status, title="Compare", **values)
 
 
 @router.get("/api/v1/compare", tags=["runs"], summary="Two runs compared", responses=PROBLEMS)
-def comparison(workspace: Opened, asked: Annotated[Asked, Query()]) -> dict[str, Any]:
+def comparison(workspace: Opened, asked: Annotated[AskedComparison, Query()]) -> dict[str, Any]:
     """Compare two runs: the verdict, every measure, what rests on single topics, and the topics, a page at a time."""
     return compared(workspace, asked).to_dict()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from judged.explanation.sheets import Line
     from judged.measures.base import Measure
     from judged.web.evaluator.scores import World
-    from judged.web.evaluator.state import MeasureAsked
+    from judged.web.evaluator.state import AskedMeasure
     from judged.web.workspace import Workspace
 
 TERMS = (
@@ -46,7 +46,7 @@ class Working(PageAnswer):
     kind: ClassVar[str] = "working"
 
 
-def explained(workspace: Workspace, asked: MeasureAsked) -> Working:
+def explained(workspace: Workspace, asked: AskedMeasure) -> Working:
     """Explain one measure for each list."""
     state = read_state(workspace, asked)
     name = asked.measure

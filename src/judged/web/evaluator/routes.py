@@ -20,7 +20,7 @@ from judged.web.desk import Opened
 from judged.web.evaluator.explanation import explained
 from judged.web.evaluator.paste import read_pasted
 from judged.web.evaluator.scores import LIST, evaluation, worlds_of
-from judged.web.evaluator.state import Asked, ExportAsked, MeasureAsked, Pasted, read_state
+from judged.web.evaluator.state import AskedEvaluation, AskedExport, AskedMeasure, Pasted, read_state
 from judged.web.problems import PROBLEMS
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _BLANK = re.compile(r"[\s\x00-\x1f\x7f]")
 _TO_ENCODE = re.compile(r"[\s%\x00-\x1f\x7f]")
 
 
-def exported(workspace: Workspace, asked: ExportAsked) -> Response:
+def exported(workspace: Workspace, asked: AskedExport) -> Response:
     """Write what was asked for."""
     name, media = "list.md", "text/markdown"
     if asked.format in {"qrels", "run"}:
@@ -48,7 +48,7 @@ def exported(workspace: Workspace, asked: ExportAsked) -> Response:
     return Response(content, media_type=media, headers={"Content-Disposition": f'attachment; filename="{name}"'})
 
 
-def _trec(worlds: Sequence[World], topic: str, asked: ExportAsked) -> bytes:
+def _trec(worlds: Sequence[World], topic: str, asked: AskedExport) -> bytes:
     """Write judgments or a run in TREC format."""
     world = next((world for world in worlds if world.name == asked.which), None)
     if world is None:
@@ -81,20 +81,20 @@ _FILE = {200: {"description": "The file.", "content": {"text/plain": {}, "applic
 
 
 @router.get("/evaluator", include_in_schema=False)
-def evaluator_page(request: Request, opened: Opened, asked: Annotated[Asked, Query()]) -> HTMLResponse:
+def evaluator_page(request: Request, opened: Opened, asked: Annotated[AskedEvaluation, Query()]) -> HTMLResponse:
     """Show the evaluator."""
     answer = evaluation(opened, asked)
     return page(request, "evaluator.html", title="Evaluator", answer=answer, data=answer.to_dict(), asked=asked)
 
 
 @router.get(_API, tags=["evaluator"], summary="Score a typed list by every measure", responses=PROBLEMS)
-def evaluator(opened: Opened, asked: Annotated[Asked, Query()]) -> JSONResponse:
+def evaluator(opened: Opened, asked: Annotated[AskedEvaluation, Query()]) -> JSONResponse:
     """Score a list, and a second one beside it, by every measure that a list is enough for."""
     return JSONResponse(evaluation(opened, asked).to_dict())  # plain values already, and this must be fast
 
 
 @router.get(f"{_API}/measure", tags=["evaluator"], summary="Explain one measure of a list", responses=PROBLEMS)
-def evaluator_measure(opened: Opened, asked: Annotated[MeasureAsked, Query()]) -> dict[str, Any]:
+def evaluator_measure(opened: Opened, asked: Annotated[AskedMeasure, Query()]) -> dict[str, Any]:
     """Show step by step how one score is computed, and what each document contributes to it."""
     return explained(opened, asked).to_dict()
 
@@ -106,7 +106,7 @@ def evaluator_measure(opened: Opened, asked: Annotated[MeasureAsked, Query()]) -
     responses=PROBLEMS | _FILE,
     response_class=Response,
 )
-def evaluator_export(opened: Opened, asked: Annotated[ExportAsked, Query()]) -> Response:
+def evaluator_export(opened: Opened, asked: Annotated[AskedExport, Query()]) -> Response:
     """Give the list as TREC qrels or run, or with its scores as JSON or Markdown."""
     return exported(opened, asked)
 

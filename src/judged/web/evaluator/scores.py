@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from judged.judging import Judged
     from judged.measures.base import Measure
-    from judged.web.evaluator.state import Asked, State
+    from judged.web.evaluator.state import AskedEvaluation, State
     from judged.web.workspace import Workspace
 
 _IDEAL_SHOWN = 200
@@ -62,7 +62,7 @@ class Evaluation(PageAnswer):
         return "A ranked list and its measures"
 
 
-def evaluation(workspace: Workspace, asked: Asked) -> Evaluation:
+def evaluation(workspace: Workspace, asked: AskedEvaluation) -> Evaluation:
     """Score a list, and a second one beside it, by every measure that a list is enough for."""
     state = read_state(workspace, asked)
     worlds, source = worlds_of(state), state.source
@@ -239,7 +239,7 @@ def _ideal_of(state: State, worlds: Iterable[World], judged: Judged) -> Table:
     return Table("ideal", columns_of(rows, "list", "doc", "grade"), only="data")
 
 
-def _notes(asked: Asked, state: State, measures: Table) -> Iterator[Note]:
+def _notes(asked: AskedEvaluation, state: State, measures: Table) -> Iterator[Note]:
     """Say what should be known before the numbers are used."""
     if asked.other and asked.typed is not None and any(":" not in row for row in asked.other.split(",")):
         yield Note(

@@ -33,7 +33,7 @@ LONGEST = 60_000
 _FORM = "items in rank order, separated by commas: grade, or grade:name; - is a document without a judgment"
 
 
-class Asked(BaseModel):
+class AskedEvaluation(BaseModel):
     """The state of the evaluator, as query parameters."""
 
     model_config = ConfigDict(populate_by_name=True)
@@ -80,13 +80,13 @@ class Asked(BaseModel):
     other_run: str | None = Field(None, max_length=500, description="A second run, to compare with.")
 
 
-class MeasureAsked(Asked):
+class AskedMeasure(AskedEvaluation):
     """The state, and one measure."""
 
     measure: str = Field(max_length=2000, description="The measure, named as the evaluator lists it.")
 
 
-class ExportAsked(Asked):
+class AskedExport(AskedEvaluation):
     """The state, and the form in which it is wanted."""
 
     format: Literal["qrels", "run", "json", "markdown"] = Field(description="The form of the file.")
@@ -137,7 +137,7 @@ class State:
     before_missing: tuple[float, ...]
     options: Options
     source: Source | None
-    asked: Asked
+    asked: AskedEvaluation
 
     def is_relevant(self, grade: float) -> bool:
         """Whether a grade counts as relevant."""
@@ -174,7 +174,7 @@ class State:
     def query(self) -> str:
         """Write the query of the address, in one form for equal states; without what was before."""
         asked, options, source = self.asked, self.options, self.source
-        usual = {name: Asked.model_fields[name].default for name in ("discount", "base", "rel")}
+        usual = {name: AskedEvaluation.model_fields[name].default for name in ("discount", "base", "rel")}
         texts = {
             "list": write_list(self.items),
             "other": None if self.other is None else write_list(self.other, named=True),
@@ -189,7 +189,7 @@ class State:
         return urlencode(known, safe=",:*{}")
 
 
-def read_state(workspace: Workspace, asked: Asked) -> State:
+def read_state(workspace: Workspace, asked: AskedEvaluation) -> State:
     """Read what was asked."""
     missing, source = read_missing(asked.missing or ""), None
     if asked.run is not None and asked.topic is not None:

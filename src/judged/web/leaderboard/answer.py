@@ -36,7 +36,7 @@ Format: TypeAlias = Literal["csv", "tests", "latex", "markdown"]
 Name: TypeAlias = Annotated[str, Field(max_length=300)]
 
 
-class Asked(BaseModel):
+class AskedLeaderboard(BaseModel):
     """The state of the leaderboard."""
 
     measures: list[Name] = Field(
@@ -68,7 +68,7 @@ class Asked(BaseModel):
     )
 
 
-class AskedTable(Asked):
+class AskedTable(AskedLeaderboard):
     """The leaderboard in a form for papers and programs."""
 
     format: Format = Field(
@@ -93,7 +93,7 @@ class LeaderboardPage(Answer):
     kind: ClassVar[str] = "leaderboard"
 
     workspace: Workspace
-    asked: Asked  # with the measures by their names
+    asked: AskedLeaderboard  # with the measures by their names
     measures: tuple[Measure, ...]  # those that could be read and scored
     typed: str  # the names of those that could not, as they were typed
     baseline: str  # the name of a run; empty where there is none

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from judged.comparison import Comparison
     from judged.evaluation.summary import Summary
     from judged.measures.base import Measure
-    from judged.web.leaderboard.answer import Asked
+    from judged.web.leaderboard.answer import AskedLeaderboard
     from judged.web.workspace import Workspace
 
     Made = TypeVar("Made")
@@ -43,7 +43,7 @@ CUTOFFS = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100)
 """Of a curve: it looks the same as with all of them."""
 
 
-def leaderboard(workspace: Workspace, asked: Asked) -> LeaderboardPage:
+def leaderboard(workspace: Workspace, asked: AskedLeaderboard) -> LeaderboardPage:
     """Read what is asked, score and test; nothing is raised, and what could not be read is among the problems."""
     problems: dict[str, JudgedError] = {}
 

@@ -20,7 +20,7 @@ from judged.stats.correction import CORRECTIONS
 from judged.web.answers import page
 from judged.web.desk import Opened
 from judged.web.filters import blocks
-from judged.web.leaderboard.answer import Asked, AskedTable, Format
+from judged.web.leaderboard.answer import AskedLeaderboard, AskedTable, Format
 from judged.web.leaderboard.leaderboard import leaderboard
 from judged.web.problems import PROBLEMS
 
@@ -110,7 +110,7 @@ _WRITTEN: dict[int | str, dict[str, object]] = {
 
 
 @router.get("/leaderboard", include_in_schema=False)
-def leaderboard_page(request: Request, workspace: Opened, asked: Annotated[Asked, Query()]) -> HTMLResponse:
+def leaderboard_page(request: Request, workspace: Opened, asked: Annotated[AskedLeaderboard, Query()]) -> HTMLResponse:
     """Show the leaderboard; what is wrong stands beside its field."""
     answer = leaderboard(workspace, asked)
     lower = [str(measure) for measure in answer.measures if measure.properties.higher_is_better is False]
@@ -123,7 +123,7 @@ def leaderboard_page(request: Request, workspace: Opened, asked: Annotated[Asked
         asked=answer.asked,
         keys={name: name for name in ("run", *answer.names, "judged")},
         rising=["run", *lower],
-        problems={name: str(answer.problems.get(name, "")) for name in Asked.model_fields},
+        problems={name: str(answer.problems.get(name, "")) for name in AskedLeaderboard.model_fields},
         choices=choices_of(answer),
         figures=_figures(answer),
     )
@@ -143,7 +143,7 @@ def _figures(answer: LeaderboardPage) -> dict[str, Markup]:
     summary="Every run by the chosen measures, tested against a baseline",
     responses=PROBLEMS,
 )
-def leaderboard_data(workspace: Opened, asked: Annotated[Asked, Query()]) -> dict[str, Any]:
+def leaderboard_data(workspace: Opened, asked: Annotated[AskedLeaderboard, Query()]) -> dict[str, Any]:
     """Give the leaderboard: numbers with intervals, tests against the baseline, and a curve where one is asked for."""
     answer = leaderboard(workspace, asked)
     answer.raise_problems()

@@ -83,7 +83,7 @@ QUESTIONS = {
 """What is asked: the question, and its answers in words."""
 
 
-class Asked(BaseModel):
+class AskedAdvice(BaseModel):
     """What the chooser is asked."""
 
     task: Literal["", *TASKS] = Field("", description="What the system is for; what the data show without it.")  # type: ignore[valid-type]
@@ -96,7 +96,7 @@ class Asked(BaseModel):
     length: Literal["10", "100", "1000"] = Field("100", description="How long the ranked lists are.")
 
 
-def advice_on(workspace: Workspace, asked: Asked) -> Advice:
+def advice_on(workspace: Workspace, asked: AskedAdvice) -> Advice:
     """Give advice on what is open, or on judgments that are described."""
     if asked.about == "described":
         return workspace.remember(("described", tuple(asked.model_dump().values())), lambda: on_described(asked))
@@ -105,7 +105,7 @@ def advice_on(workspace: Workspace, asked: Asked) -> Advice:
     return replace(advice.about(asked.task) if asked.task else advice, inputs=("QRELS", "RUN"))
 
 
-def on_described(asked: Asked) -> Advice:
+def on_described(asked: AskedAdvice) -> Advice:
     """Give the advice on described judgments, without what rests on facts that nobody asked for.
 
     No numbers are known of them, but which conditions of a rule hold.
@@ -121,7 +121,7 @@ def on_described(asked: Asked) -> Advice:
     return replace(advice, entries=entries, inputs=("QRELS", "RUN"))
 
 
-def choices(workspace: Workspace, asked: Asked, advice: Advice) -> dict[str, Any]:
+def choices(workspace: Workspace, asked: AskedAdvice, advice: Advice) -> dict[str, Any]:
     """Say what else may be chosen, and what was found in the data that are open."""
     is_open, has_runs = asked.about == "open", bool(workspace.run_names)
     possible = {advice.task.name, *(other.name for other in advice.others)}
@@ -142,10 +142,10 @@ def choices(workspace: Workspace, asked: Asked, advice: Advice) -> dict[str, Any
     }
 
 
-def described(asked: Asked) -> tuple[Qrels, Run]:
+def described(asked: AskedAdvice) -> tuple[Qrels, Run]:
     """Make judgments and a run of which the answers are true.
 
-    >>> qrels, run = described(Asked(relevant="one"))
+    >>> qrels, run = described(AskedAdvice(relevant="one"))
     >>> len(qrels), len(run.table)
     (240, 1200)
     """
@@ -163,7 +163,7 @@ def described(asked: Asked) -> tuple[Qrels, Run]:
     return qrels, Run.of(scored)
 
 
-def _judgments(asked: Asked, topic: int) -> Iterator[tuple[str, float]]:
+def _judgments(asked: AskedAdvice, topic: int) -> Iterator[tuple[str, float]]:
     grades, relevant = GRADES[asked.grades], RELEVANT[asked.relevant]
     for at in range(relevant):
         yield f"r{at}", grades[(at + topic) % len(grades)]
@@ -174,7 +174,7 @@ def _judgments(asked: Asked, topic: int) -> Iterator[tuple[str, float]]:
         yield f"n{at}", 0.0
 
 
-def _returned(asked: Asked, topic: int) -> list[str]:
+def _returned(asked: AskedAdvice, topic: int) -> list[str]:
     """Rank what is judged first, as far as it is judged; then what nobody judged."""
     length = LENGTHS[asked.length]
     judged = [doc for doc, _ in _judgments(asked, topic)]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _CUTOFF = re.compile(r"[@_.](?:cut[_.@])?(?:k|[0-9]+|\{k\})$")
 
 
-class Asked(BaseModel):
+class AskedCatalogue(BaseModel):
     """What is looked for in the catalogue."""
 
     q: str = Field("", max_length=200, description="A name, that of another tool too (ndcg_cut_10), or words.")
@@ -46,12 +46,12 @@ class Catalogue(PageAnswer):
     kind: ClassVar[str] = "measures"
 
 
-def catalogue(asked: Asked) -> Catalogue:
+def catalogue(asked: AskedCatalogue) -> Catalogue:
     """Find measures.
 
-    >>> [catalogue(Asked(q=name)).about["best"] for name in ("ndcg_cut_10", "mrr@10")]
+    >>> [catalogue(AskedCatalogue(q=name)).about["best"] for name in ("ndcg_cut_10", "mrr@10")]
     ['nDCG', 'RR']
-    >>> catalogue(Asked(q="persistence")).table("measures").column("name").values[:2]
+    >>> catalogue(AskedCatalogue(q="persistence")).table("measures").column("name").values[:2]
     ['RBP', 'NERR10']
     """
     known = [entry for entries in families().values() for entry in entries]
@@ -88,7 +88,7 @@ def _found_as(entry: Entry, typed: str, *, is_best: bool) -> str:
     return next((name for name in _other_names(entry) if typed.casefold() in name.casefold()), "")
 
 
-def _suits(entry: Entry, asked: Asked) -> bool:
+def _suits(entry: Entry, asked: AskedCatalogue) -> bool:
     known = entry.properties
     more = known.every_label or entry.family == "facts about documents"
     return (

@@ -30,7 +30,7 @@ _NONE = {404: {**PROBLEMS[400], "description": "There is none of this name."}}
 
 
 @router.get("/learn", include_in_schema=False)
-def catalogue_page(request: Request, asked: Annotated[listing.Asked, Query()]) -> HTMLResponse:
+def catalogue_page(request: Request, asked: Annotated[listing.AskedCatalogue, Query()]) -> HTMLResponse:
     """Show the lessons and the catalogue."""
     found = listing.catalogue(asked)
     groups = groupby(found.table().records(), key=lambda row: row["family"])
@@ -71,7 +71,7 @@ def measure(request: Request, name: Name) -> Response:
 
 
 @router.get("/choose", include_in_schema=False)
-def choose_page(request: Request, opened: Opened, asked: Annotated[chooser.Asked, Query()]) -> HTMLResponse:
+def choose_page(request: Request, opened: Opened, asked: Annotated[chooser.AskedAdvice, Query()]) -> HTMLResponse:
     """Show the chooser."""
     advice = chooser.advice_on(opened, asked)
     values: dict[str, Any] = {"choices": chooser.choices(opened, asked, advice), "sources": SOURCES}
@@ -79,7 +79,7 @@ def choose_page(request: Request, opened: Opened, asked: Annotated[chooser.Asked
 
 
 @router.get("/api/v1/measures", tags=["learning"], summary="Find measures", responses=PROBLEMS)
-def measures(asked: Annotated[listing.Asked, Query()]) -> dict[str, Any]:
+def measures(asked: Annotated[listing.AskedCatalogue, Query()]) -> dict[str, Any]:
     """Give the catalogue, family by family: all measures, or those that are looked for."""
     return listing.catalogue(asked).to_dict()
 
@@ -112,7 +112,7 @@ def lesson(request: Request, key: Key) -> Response:
 
 
 @router.get("/api/v1/advice", tags=["learning"], summary="Which measures suit the data", responses=PROBLEMS)
-def advice(opened: Opened, asked: Annotated[chooser.Asked, Query()]) -> dict[str, Any]:
+def advice(opened: Opened, asked: Annotated[chooser.AskedAdvice, Query()]) -> dict[str, Any]:
     """Say which measures suit what is open, or judgments as they are described, and which do not, with reasons."""
     found = chooser.advice_on(opened, asked)
     made = found.to_dict() | chooser.choices(opened, asked, found)

@@ -180,8 +180,8 @@ def _matrix(workspace: Workspace, asked: AskedMatrix, names: tuple[str, ...]) ->
             resamples=draws(int(mask.sum())),
             seed=SEED,
         )
-        level = max(float(getattr(axis, "rel", 1)) for axis in axes)
-        return replace(made, barren=workspace.judged(names[-1]).num_relevant(level)[mask] == 0)
+        rel = max(float(getattr(axis, "rel", 1)) for axis in axes)
+        return replace(made, barren=workspace.judged(names[-1]).num_relevant(rel)[mask] == 0)
 
     key = ("matrix", names, axes, asked.names, asked.where.strip(), asked.least)
     return workspace.remember(key, _make)

@@ -16,7 +16,7 @@ from judged.web.desk import Opened
 from judged.web.filters import pairs, query
 from judged.web.matrix.answer import PARTS, AskedMatrix, figures, matrix_page
 from judged.web.problems import PROBLEMS
-from judged.web.slices.attributes import attributes, both, wrong_of
+from judged.web.slices.attributes import attributes, both, problem_of
 
 if TYPE_CHECKING:
     from judged.web.workspace import Workspace
@@ -37,7 +37,7 @@ def matrix_as_json(workspace: Opened, asked: Annotated[AskedMatrix, Query()]) ->
 @router.get("/matrix", include_in_schema=False)
 def show_matrix(request: Request, workspace: Opened, asked: Annotated[AskedMatrix, Query()]) -> HTMLResponse:
     """Show them."""
-    values: dict[str, Any] = {"data": False, "wrong": None, "attributes": []}
+    values: dict[str, Any] = {"data": False, "problem": None, "attributes": []}
     try:
         if asked.selects and workspace.lists:
             values |= _shown(workspace, asked)
@@ -46,8 +46,8 @@ def show_matrix(request: Request, workspace: Opened, asked: Annotated[AskedMatri
     except MissingExtraError:
         raise
     except JudgedError as error:
-        values |= {"wrong": wrong_of(workspace, error, asked.where), "attributes": attributes(workspace).records()}
-    status = HTTPStatus.OK if values["wrong"] is None else HTTPStatus.BAD_REQUEST
+        values |= {"problem": problem_of(workspace, error, asked.where), "attributes": attributes(workspace).records()}
+    status = HTTPStatus.OK if values["problem"] is None else HTTPStatus.BAD_REQUEST
     return page(request, "matrix.html", status=status, title="Matrix", asked=asked, pairs=dict(pairs(asked)), **values)
 
 

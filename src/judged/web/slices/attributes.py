@@ -131,12 +131,12 @@ def notes_of(workspace: Workspace, asked: Sliced, kept: int, known: tuple[Note, 
     return (*made, *workspace.notes_over(kept, known))
 
 
-def wrong_of(workspace: Workspace, error: JudgedError, where: str) -> dict[str, Any]:
+def problem_of(workspace: Workspace, error: JudgedError, where: str) -> dict[str, Any]:
     """Say what is wrong with what was asked, what to do about it, and whether it is the expression over attributes."""
     problem, fix = (error.problem, error.fix) if isinstance(error, InputError) else error.parts
-    wrong = {"problem": problem, "fix": fix, "where": False}
+    said = {"problem": problem, "fix": fix, "where": False}
     try:
         workspace.mask(where)
     except InputError:
-        wrong["where"] = True
-    return wrong
+        said["where"] = True
+    return said

@@ -16,7 +16,7 @@ from judged.web.desk import Opened
 from judged.web.filters import blocks, query
 from judged.web.problems import PROBLEMS
 from judged.web.slices.answer import AskedSlices, slices
-from judged.web.slices.attributes import attributes, wrong_of
+from judged.web.slices.attributes import attributes, problem_of
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -46,7 +46,7 @@ def slices_page(request: Request, workspace: Opened, asked: Annotated[AskedSlice
         "attributes": known.changed("name", links=links),
         "data": None,
         "figures": "",
-        "wrong": None,
+        "problem": None,
     }
     try:
         data = slices(workspace, asked)
@@ -55,8 +55,8 @@ def slices_page(request: Request, workspace: Opened, asked: Annotated[AskedSlice
     except MissingExtraError:
         raise
     except JudgedError as error:
-        values["wrong"] = wrong_of(workspace, error, asked.where)
-    status = HTTPStatus.OK if values["wrong"] is None else HTTPStatus.BAD_REQUEST
+        values["problem"] = problem_of(workspace, error, asked.where)
+    status = HTTPStatus.OK if values["problem"] is None else HTTPStatus.BAD_REQUEST
     return page(request, "slices.html", status=status, title="Slices", asked=asked, **values)
 
 

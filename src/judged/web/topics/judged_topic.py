@@ -72,7 +72,7 @@ def grades_of(workspace: Workspace, query_id: str) -> dict[str, float]:
     return {index.row_names[row]: float(index.grade[row]) for row in range(first, last)}
 
 
-def state_of(grade: float | None, level: float) -> str:
+def state_of(grade: float | None, rel: float) -> str:
     """Say in a word what a grade means.
 
     >>> state_of(2.0, 1.0), state_of(0.0, 1.0), state_of(None, 1.0), state_of(-2.0, -5.0)
@@ -80,7 +80,7 @@ def state_of(grade: float | None, level: float) -> str:
     """
     if grade is None:
         return "unjudged"
-    return "relevant" if grade >= level and grade >= 0 else "not relevant"
+    return "relevant" if grade >= rel and grade >= 0 else "not relevant"
 
 
 def explained(judged: Judged, measure: Measure) -> tuple[Explanation | None, str]:
@@ -138,7 +138,7 @@ def documents(
     workspace: Workspace,
     lists: Sequence[Judged],
     grades: Mapping[str, float],
-    level: float,
+    rel: float,
     cutoff: int,
     compared: TopicDiff | None,
 ) -> Table:
@@ -146,12 +146,12 @@ def documents(
     orders = {judged.run.name: _order(judged) for judged in lists}
     ranked = {judged.run.name: judged.ranked for judged in lists}
     shown = dict.fromkeys(doc for order in orders.values() for doc in list(order)[:cutoff])
-    relevant = [doc for doc in grades if state_of(grades[doc], level) == "relevant"]
+    relevant = [doc for doc in grades if state_of(grades[doc], rel) == "relevant"]
     moved = {} if compared is None else {row.doc_id: row for row in compared.rows}
     rows: list[dict[str, Any]] = []
     for doc in dict.fromkeys([*shown, *sorted(relevant, key=lambda doc: (-grades[doc], doc))]):
         grade = grades.get(doc)
-        row = {"key": len(rows), "doc_id": doc, "grade": grade, "state": state_of(grade, level), "shown": doc in shown}
+        row = {"key": len(rows), "doc_id": doc, "grade": grade, "state": state_of(grade, rel), "shown": doc in shown}
         for run, order in orders.items():
             place, tied = order.get(doc, (None, False))
             row |= {f"place:{run}": place, f"rank:{run}": place if ranked[run] else None}  # a set has no ranks

@@ -25,7 +25,7 @@ from judged.web.topics.judged_topic import (
     state_of,
     tools,
 )
-from judged.web.topics.topic_list import facts_of, level_of, ordered, run_scores
+from judged.web.topics.topic_list import facts_of, ordered, rel_of, run_scores
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,13 +61,13 @@ def topic(workspace: Workspace, asked: AskedTopic) -> TopicPage:
 
 def _topic(workspace: Workspace, asked: AskedTopic) -> TopicPage:
     measure, explained_measure = parse(asked.measure), parse(asked.explain or asked.measure)
-    level, runs = level_of(measure), _runs(workspace, asked)
+    rel, runs = rel_of(measure), _runs(workspace, asked)
     lists = [judged_topic(workspace, asked.topic, run) for run in runs]
     compared = difference(workspace, lists, measure, asked.cutoff)
     grades, scores = grades_of(workspace, asked.topic), _scores(workspace, lists, measure)
     values = [scores.column(f"run:{run}").values[0] for run in runs]
     lost, notes = losses(workspace, lists, measure)
-    states = [state_of(grade, level) for grade in grades.values()]
+    states = [state_of(grade, rel) for grade in grades.values()]
     explanations = [explained(judged, explained_measure) for judged in lists]
     about = {
         "query_id": asked.topic,
@@ -87,12 +87,12 @@ def _topic(workspace: Workspace, asked: AskedTopic) -> TopicPage:
         ],
     }
     by_grade = [
-        {"grade": grade, "state": state_of(grade, level), "documents": count}
+        {"grade": grade, "state": state_of(grade, rel), "documents": count}
         for grade, count in sorted(Counter(grades.values()).items(), reverse=True)
     ]
     parts = (
         Table("grades", columns_of(by_grade, ("grade", significant(), "Grade"), "state", "documents")),
-        documents(workspace, lists, grades, level, asked.cutoff, compared),
+        documents(workspace, lists, grades, rel, asked.cutoff, compared),
         scores,
         _all_runs(workspace, asked.topic, measure, runs),
         lost,

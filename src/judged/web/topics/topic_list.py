@@ -98,16 +98,16 @@ class TopicList(PageAnswer):
 
 def facts_of(measure: Measure) -> dict[str, Any]:
     """Say what a page must know of a measure: its name, that of its family, and which values and grades are good."""
-    level = level_of(measure)
+    rel = rel_of(measure)
     return {
         "measure": str(measure),
         "family": measure.entry.name,
         "lower_is_better": measure.properties.higher_is_better is False,
-        "relevant_from": None if level == POSITIVE else level,  # None: any grade above 0
+        "relevant_from": None if rel == POSITIVE else rel,  # None: any grade above 0
     }
 
 
-def level_of(measure: Measure) -> float:
+def rel_of(measure: Measure) -> float:
     """Give the least grade that is relevant to a measure."""
     return float(getattr(measure, "rel", POSITIVE))
 
@@ -151,10 +151,10 @@ def _all_topics(workspace: Workspace, measure: Measure, runs: tuple[str, ...]) -
 
 def _table(workspace: Workspace, measure: Measure, runs: tuple[str, ...]) -> tuple[Table, tuple[Note, ...]]:
     made = {run: run_scores(workspace, measure, run) for run in runs}
-    ids, index, level = workspace.query_ids, workspace.qrels.index, level_of(measure)
+    ids, index, rel = workspace.query_ids, workspace.qrels.index, rel_of(measure)
     scores = np.ma.masked_invalid([values for values, _ in made.values()] or [np.full(len(ids), np.nan)])
     mean, spread = scores.mean(axis=0).filled(np.nan), np.ptp(scores, axis=0).filled(np.nan)
-    relevant = index.topic[(index.grade >= level) & (index.grade >= 0)]
+    relevant = index.topic[(index.grade >= rel) & (index.grade >= 0)]
     counts = [np.bincount(which, minlength=len(ids)).tolist() for which in (relevant, index.topic)]
     one_run = "data" if len(runs) < 2 else ""  # its mean is its score
     columns = (
