@@ -161,7 +161,11 @@ def test_typed_arrays_keep_their_meaning() -> None:
         ("a.csv", "", "a.csv: this file is empty. Fix: give a file with a column query_id."),
         ("a.jsonl", '{"qid": "1", "x": 1}\n{"x": 2}\n', "a.jsonl:2: no query_id among the fields x"),
         ("a.jsonl", '{"qid": "1", "x": 1}\n{"qid": "1"}\n', "a.jsonl:2: topic 1 appears in it twice"),
-        ("a.jsonl", '{"qid": "1", "x": [1]}\n', "a.jsonl:1: x holds [1]. Fix: give one text, number or true/false."),
+        (
+            "a.jsonl",
+            '{"qid": "1", "x": [1]}\n',
+            "a.jsonl:1: x holds [1]. Fix: give one text, number or true/false, or a list of texts.",
+        ),
         ("a.jsonl", '{"qid": 1.5}\n', "a.jsonl:1: the query_id 1.5 is a float"),
         ("a.jsonl", '{"qid": "1"}\n{"qid": \n', "a.jsonl:2: broken JSON"),
         ("a.jsonl", '{"qid": "1"}\n[]\n', "a.jsonl:2: this line is not a JSON object"),

@@ -298,7 +298,11 @@ def _where(name: str, kind: str, test: Callable[[Any], Any], constants: Sequence
         for constant in constants:
             _alike(name, values.dtype.kind, constant)
         _need_kind(name, values.dtype.kind, kind)
-        return np.asarray(test(values), dtype=np.bool_) & known
+        try:
+            return np.asarray(test(values), dtype=np.bool_) & known
+        except TypeError:
+            problem = f"the attribute {name} holds several texts, which have no order"
+            raise InputError(problem, fix=f"write {name} == 'one of them'") from None
 
     return [name], mask
 
@@ -395,11 +399,33 @@ def _literal(constant: Constant) -> str:
     return quoted if isinstance(constant, str) else f"CAST({quoted} AS DOUBLE)"
 
 
+class _Several(tuple[str, ...]):
+    """Several texts: they are a text if one of them is, and contain what one of them contains; they have no order."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return tuple.__contains__(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        return not tuple.__contains__(self, other)
+
+    def __contains__(self, part: object) -> bool:
+        return any(str(part) in text for text in self)
+
+    __hash__ = tuple.__hash__
+
+
 def _column(attributes: Attributes, name: str) -> tuple[Any, Bools]:
     """Give an attribute as a NumPy array, and which topics have it."""
     column = attributes.column(name)
     none: dict[str, tuple[Any, Any]] = {"string": ("", object), "bool": (False, np.bool_)}
     empty, kind = none.get(str(column.type), (np.nan, np.float64))
     values = column.to_pylist()
+    if str(column.type).startswith("list"):
+        found = np.empty(len(values), dtype=object)
+        for place, several in enumerate(values):
+            found[place] = _Several(several or ())
+        return found, np.array([several is not None for several in values], dtype=np.bool_)
     known = np.array([value is not None for value in values], dtype=np.bool_)
     return np.array([empty if value is None else value for value in values], dtype=kind), known

@@ -109,7 +109,8 @@ def typed_facts(table: Table, id_name: str, where: str) -> Table:
         made = {id_name: id_column(table.column(at), id_name)}
         for other, name in enumerate(names):
             if other != at:
-                made[name] = typed_column(table.column(other), name)
+                several = id_name == "query_id" and pa.types.is_list(table.column(other).type)
+                made[name] = (several_texts if several else typed_column)(table.column(other), name)
     except InputError as error:
         raise InputError(error.problem, fix=error.fix, path=where) from None
     return pa.table(made)
@@ -131,6 +132,19 @@ def id_place(names: Iterable[str], id_name: str) -> int | None:
     """
     plain = [plain_name(name) for name in names]
     return next((plain.index(name) for name in _IDS[id_name] if name in plain), None)
+
+
+def several_texts(column: Any, name: str) -> Any:
+    """Give a column of lists of texts, each text once, in the order of the list; an empty list becomes null.
+
+    >>> several_texts(pa.array([["a", " a", "b"], [], None]), "x").to_pylist()
+    [['a', 'b'], None, None]
+    """
+    kind = column.type.value_type
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind)):
+        raise InputError(f"the column {name} holds lists of {kind}", fix="give lists of texts")
+    rows = ([text.strip() for text in one or () if text and text.strip()] for one in column.to_pylist())
+    return pa.array([list(dict.fromkeys(texts)) or None for texts in rows], pa.list_(pa.string()))
 
 
 def typed_column(column: Any, name: str) -> Any:
@@ -240,9 +254,12 @@ def _records(records: Iterable[tuple[int | None, Mapping[str, Any]]], where: str
         for name, value in record.items():
             if name == key:
                 continue
-            if isinstance(value, (dict, list)) and value:
+            several = id_name == "query_id" and isinstance(value, list)
+            texts = several and all(isinstance(one, str) for one in cast("list[Any]", value))
+            if isinstance(value, (dict, list)) and value and not texts:
                 problem = f"{place}{name} holds {json.dumps(value)[:40]}"
-                raise InputError(problem, fix="give one text, number or true/false", path=where, line=line)
+                lists = ", or a list of texts" if id_name == "query_id" else ""
+                raise InputError(problem, fix=f"give one text, number or true/false{lists}", path=where, line=line)
             if name not in made:
                 refuse_wide(len(made) + 1, where, line)  # before there is room for it
                 made[name] = [None] * count
@@ -268,8 +285,13 @@ def _id(value: Any, id_name: str, place: str, where: str, line: int | None) -> s
 def _array(values: list[Any], name: str, where: str) -> Any:
     """Make a column; values of several types become text, as JSON writes them."""
     known = [one for one in values if one is not None]
-    texts = [one if one is None or isinstance(one, str) else json.dumps(one) for one in values]
+    texts = [one if one is None or isinstance(one, (str, list)) else json.dumps(one) for one in values]
     try:
+        if any(isinstance(one, list) for one in known):
+            several = [
+                one if isinstance(one, list) or one is None else [text] for one, text in zip(values, texts, strict=True)
+            ]
+            return pa.array(several, pa.list_(pa.string()))
         if known and all(isinstance(one, bool) for one in known):
             return pa.array(values, pa.bool_())
         if known and all(isinstance(one, (int, float)) and not isinstance(one, bool) for one in known):

@@ -312,7 +312,9 @@ def _by_value(known: Attributes, name: str, min_topics: int) -> list[Slice]:
     values = [value for value in column.to_pylist() if value is not None]
     if not values:
         raise InputError(f"no topic has a value of {name}", fix="check that both files use the same query ids")
-    distinct = in_order(name, list(set(values))) if str(column.type) == "string" else sorted(set(values))
+    several = str(column.type).startswith("list")
+    each = [text for texts in values for text in texts] if several else values
+    distinct = in_order(name, list(set(each))) if several or str(column.type) == "string" else sorted(set(each))
     if str(column.type) == "double" and len(distinct) > _MANY:
         made = _thirds(name, np.array(values), min_topics)
     elif len(distinct) > _MANY:
