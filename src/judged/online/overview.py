@@ -257,12 +257,15 @@ def overview(
         )
         for one, p in zip(changes, adjusted, strict=True)
     ]
+    nobody = are_of_nobody(log.findings)
     return Overview(
         log=log.name,
         periods=span,
-        counts=tuple((name, count(BEFORE, name), count(AFTER, name)) for name in ("pages", "users")),
+        counts=tuple(
+            (name, count(BEFORE, name), count(AFTER, name)) for name in ("pages", *([] if nobody else ["users"]))
+        ),
         movements=tuple(movements),
-        unit="session" if are_of_nobody(log.findings) else unit,
+        unit="session" if nobody else unit,
         level=level,
         alpha=alpha,
         policies=(

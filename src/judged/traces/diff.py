@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -167,6 +167,8 @@ def diff(
     """
     asked: dict[str, Any] = {"slicing": slicing, "attributes": attributes, "where": where}
     first, second = (funnel(qrels, traces, measure, **asked) for traces in (baseline, other))
+    if other.name == baseline.name:
+        second = replace(second, traces=replace(other, name=f"{other.name} (other)"))
     choices = Choices(alpha=alpha, resamples=resamples, seed=seed)
     notes = tuple(dict.fromkeys((*first.notes, *second.notes)))
     return TraceDiff(first, second, choices, second.provenance, notes)
