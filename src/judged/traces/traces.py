@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
 
@@ -56,6 +56,8 @@ class Span:
         How long it took.
     model
         What did it: a name, or a hash of the configuration.
+    facts
+        What else is known, such as ``session_id``, ``user_id``, ``top_k`` and ``feedback``.
     """
 
     trace_id: str
@@ -67,6 +69,7 @@ class Span:
     query: str | None = None
     latency_ms: float | None = None
     model: str | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,169 @@
+"""What a recorded span says: its ids, its times, its attributes, whichever exporter wrote it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from judged.traces.records import Row
+
+REDACTED = "__REDACTED__"
+"""What OpenInference writes for what must not be recorded."""
+
+_ASKED = ("query", "question", "query_str", "str_or_query_bundle", "search_query", "user_query", "input", "text", "q")
+
+
+def attributes_of(row: Row) -> Row | None:
+    """Give the attributes of a span, flat or nested; None for what is no span.
+
+    >>> attributes_of({"name": "s", "attributes": [{"key": "top_k", "value": {"intValue": "3"}}]})
+    {'top_k': 3}
+    >>> attributes_of({"name": "s", "attributes.input.value": "jazz"})
+    {'input.value': 'jazz'}
+    """
+    given = row.get("attributes")
+    if isinstance(given, str):
+        given = parsed(given)
+    if isinstance(given, list):
+        pairs = cast("list[Any]", given)
+        return {one["key"]: _value(one.get("value")) for one in pairs if isinstance(one, Mapping) and "key" in one}
+    if isinstance(given, Mapping):
+        return cast("Row", given)
+    prefix = "attributes."
+    columns = {name[len(prefix) :]: value for name, value in row.items() if name.startswith(prefix)}
+    return columns or (None if "name" not in row or not span_id(row) else {})
+
+
+def _value(given: Any) -> Any:
+    """Read a value of OTLP."""
+    if not isinstance(given, Mapping) or not given:
+        return given or None
+    kind, value = next(iter(cast("Row", given).items()))
+    if kind == "arrayValue":
+        return [_value(one) for one in value.get("values", ())]
+    if kind == "kvlistValue":
+        return {one["key"]: _value(one.get("value")) for one in value.get("values", ())}
+    return int(value) if kind == "intValue" else value
+
+
+def dig(tree: Any, path: str) -> Any:
+    """Give the value at a path of names, whichever of its dots are levels; None where there is none.
+
+    >>> dig({"a.b": {"c": 1}}, "a.b.c"), dig({"a": {"b.c": 1}}, "a.b.c"), dig({"a": 1}, "a.b")
+    (1, 1, None)
+    """
+    if not isinstance(tree, Mapping):
+        return None
+    found = cast("Row", tree)
+    if path in found:
+        return found[path]
+    end = path.find(".")
+    while end > 0:
+        value = dig(found[path[:end]], path[end + 1 :]) if path[:end] in found else None
+        if value is not None:
+            return value
+        end = path.find(".", end + 1)
+    return None
+
+
+def first(tree: Any, *paths: str) -> Any:
+    """Give the first value that is there, is not empty and was not redacted."""
+    values = (dig(tree, path) for path in paths)
+    return next((value for value in values if value is not None and value not in ("", REDACTED)), None)
+
+
+def listed(attributes: Row, path: str) -> list[tuple[int, Any]] | None:
+    """Give the elements of a list with their places, from 1; None where it was not recorded.
+
+    It may be a list, its JSON, an object by place, or an attribute for each value of each element.
+
+    >>> listed({"docs.1.document.id": "b", "docs.0.document.id": "a"}, "docs")
+    [(1, {'document.id': 'a'}), (2, {'document.id': 'b'})]
+    >>> listed({"docs": '[{"id": "a"}]'}, "docs"), listed({"docs": "__REDACTED__"}, "docs")
+    ([(1, {'id': 'a'})], None)
+    """
+    value = dig(attributes, path)
+    if isinstance(value, str):
+        value = parsed(value)
+    if isinstance(value, list):
+        return list(enumerate(cast("list[Any]", value), 1))
+    rows: dict[int, Any] = {}
+    if isinstance(value, Mapping):
+        rows = {int(key) + 1: one for key, one in cast("Row", value).items() if str(key).isdigit()}
+    elif value is None:
+        prefix = f"{path}."
+        for key, one in attributes.items():
+            if key.startswith(prefix):
+                place, _, name = key[len(prefix) :].partition(".")
+                if place.isdigit():
+                    rows.setdefault(int(place) + 1, {})[name] = one
+    return sorted(rows.items()) or None
+
+
+def parsed(text: str) -> Any:
+    """Read JSON; None for what is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def asked(text: Any) -> str | None:
+    """Give the text of a query, also where it stands in JSON; None where there is none.
+
+    >>> asked("cheap flights"), asked('{"query": "cheap flights", "top_k": 3}'), asked('{"a": 1}')
+    ('cheap flights', 'cheap flights', None)
+    """
+    value = parsed(text) if isinstance(text, str) and text.lstrip()[:1] in ("{", "[", '"') else text
+    if value is None:
+        value = text
+    for _ in range(3):
+        if isinstance(value, Mapping):
+            value = first(value, *_ASKED)
+    return value if isinstance(value, str) and value not in ("", REDACTED) else None
+
+
+def span_id(row: Row) -> str:
+    """Give the id of a span; ``""`` where there is none."""
+    return str(first(row, "spanId", "span_id", "context.span_id", "spanContext.spanId") or "")
+
+
+def trace_id(row: Row) -> str:
+    """Give the id of the trace."""
+    return str(first(row, "traceId", "trace_id", "context.trace_id", "spanContext.traceId") or "")
+
+
+def parent_id(row: Row) -> str:
+    """Give the id of the span around it; ``""`` for the outermost."""
+    return str(first(row, "parentSpanId", "parent_id", "parent_span_id", "parentSpanContext.spanId") or "")
+
+
+def times(row: Row) -> Iterator[float | None]:
+    """Give start and end in seconds."""
+    yield _seconds(first(row, "startTimeUnixNano", "start_time", "startTime", "start_time_unix_nano"))
+    yield _seconds(first(row, "endTimeUnixNano", "end_time", "endTime", "end_time_unix_nano"))
+
+
+def _seconds(given: Any) -> float | None:
+    """Read a time, in a unit that its size tells.
+
+    >>> same = "1770131992242000000", 1770131992242, [1770131992, 242000000], "2026-02-03T15:19:52.242Z"
+    >>> {round(_seconds(given), 3) for given in same}
+    {1770131992.242}
+    """
+    if isinstance(given, list):
+        pair = cast("list[Any]", given)
+        return pair[0] + pair[1] / 1e9 if len(pair) == 2 else None
+    if isinstance(given, datetime):
+        return given.timestamp()
+    try:
+        number = float(given)
+    except (TypeError, ValueError):
+        try:
+            return datetime.fromisoformat(given).timestamp()
+        except (TypeError, ValueError):
+            return None
+    return number / next((unit for unit in (1e9, 1e6, 1e3) if number > 1e8 * unit), 1.0)

@@ -1,0 +1,101 @@
+"""The records of a file: JSON lines, JSON, batches of OTLP, or the rows of a Parquet file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+import pyarrow as pa
+
+from judged.data import files
+from judged.data.arrow_files import parquet_batches
+
+if TYPE_CHECKING:
+    from judged._types import Batch
+
+Row: TypeAlias = Mapping[str, Any]
+
+_ROWS = 256  # of Parquet, made into objects at a time
+
+
+def records(path: Path) -> Iterator[tuple[str, Row | None]]:
+    """Give each record with its place (file:line, or file and number); None for one that is no JSON object."""
+    for place, row in _raw(files.local(path), str(path)):
+        if not isinstance(row, Mapping):
+            yield place, None
+        else:
+            for inner in _unpacked(cast("Row", row)):
+                yield place, inner
+
+
+def _raw(path: Path, where: str) -> Iterator[tuple[str, Any]]:
+    head = files.head(path, 64).lstrip()
+    if head.startswith(b"PAR1"):
+        rows = (row for batch in parquet_batches(path, where, list) for row in _rows(batch))
+        yield from ((f"{where}, row {number}", row) for number, row in enumerate(rows, 1))
+    elif head.startswith(b"["):
+        yield from ((f"{where}, record {number}", row) for number, row in enumerate(_elements(path, where), 1))
+    else:
+        for number, line in _lines(path):
+            row = _parsed(line)
+            if row is None and number == 1 and head.startswith(b"{"):
+                whole = _parsed(files.text(path, where))  # one object over many lines
+                if whole is not None:
+                    yield where, whole
+                    return
+            yield f"{where}:{number}", row
+
+
+def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    number = 0
+    for block in files.blocks(path, longest=1 << 30):
+        for line in block.removesuffix(b"\n").split(b"\n"):
+            number += 1
+            if line.strip():
+                yield number, line
+
+
+def _parsed(text: bytes | str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _elements(path: Path, where: str) -> Iterator[Any]:
+    """Read a JSON list one element at a time: its objects never lie in memory together."""
+    text, decoder = files.text(path, where), json.JSONDecoder()
+    start = text.index("[") + 1
+    while True:
+        while start < len(text) and text[start] in " \t\n,":
+            start += 1
+        if start >= len(text) or text[start] == "]":
+            return
+        try:
+            element, start = decoder.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            yield None
+            return
+        yield element
+
+
+def _rows(batch: Batch) -> Iterator[Row]:
+    columns = [one.cast(pa.int64()) if pa.types.is_timestamp(one.type) else one for one in batch.columns]
+    table = pa.RecordBatch.from_arrays(columns, batch.schema.names)
+    for start in range(0, table.num_rows, _ROWS):
+        for row in table.slice(start, _ROWS).to_pylist():
+            yield {name: value for name, value in row.items() if value is not None}
+
+
+def _unpacked(row: Row) -> Iterator[Row]:
+    """Take the spans out of a batch of OTLP, or of an answer of Phoenix."""
+    if isinstance(batches := row.get("resourceSpans"), list):
+        for batch in batches:
+            for scope in batch.get("scopeSpans") or batch.get("instrumentationLibrarySpans") or ():
+                yield from scope.get("spans") or ()
+    elif isinstance(data := row.get("data"), list):
+        yield from (one for one in data if isinstance(one, Mapping))
+    else:
+        yield row
