@@ -136,8 +136,9 @@ def test_a_line_that_cannot_be_read_costs_one_line(tmp_path: Path) -> None:
     path.write_text(path.read_text() + '[1]\n{"stage": "s", "query_id": 1, "kind": "guess"}\n{"stage": "half", "que')
     again = read_traces(path)
     assert again.spans == branched().spans
-    assert [note.text.split(",")[0] for note in again.notes] == ["1 line left out"] * 3
+    assert [note.text.split(",")[0] for note in again.notes] == ["2 records left out", "1 record left out"]
     assert f"{path}:6" in again.notes[0].text
+    assert f"{path}:7" in again.notes[1].text
     (tmp_path / "none.jsonl").write_text("{}\n")
     with pytest.raises(InputError, match="no stage of a trace"):
         read_traces(tmp_path / "none.jsonl")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import click
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from judged.cli.formats import Give
     from judged.traces import Traces
+    from judged.traces.conventions import Format
 
 _STAGES = (
     "A run as a stage, in the order of the pipeline: NAME=RUN, or NAME<PARENT,PARENT=RUN where it does not follow the"
@@ -29,25 +31,63 @@ _STAGES = (
 def command() -> None:
     """Follow queries through the stages of a pipeline, against judgments.
 
-    TRACES are JSON lines, one a stage (docs/traces.md); or name runs by stage: --stage bm25=bm25.run --stage
-    rerank=final.run.
+    TRACES are JSON lines, one a stage (docs/traces.md), or spans by the conventions of OpenInference or OpenTelemetry,
+    or queries by UBI; or name runs by stage: --stage bm25=bm25.run --stage rerank=final.run.
     """
+
+
+class _Source(NamedTuple):
+    """What is read: files of traces and how, or runs by stage."""
+
+    paths: tuple[str, ...]
+    stages: tuple[str, ...]
+    traces_format: str | None
+    topic_from: str | None
+    query_texts: str | None
+    id_from: str | None
+
+
+def _described(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options that say how files of traces are read."""
+
+    @wraps(function)
+    def call(**options: Any) -> Any:
+        source = _Source(**{name: options.pop(name, ()) for name in _Source._fields})
+        return function(source=source, **options)
+
+    for option in reversed(_OPTIONS):
+        call = option(call)
+    return call
 
 
 def _traced(function: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the traces, as files or as runs by stage."""
     stage = click.option("--stage", "stages", multiple=True, metavar="NAME=RUN", help=_STAGES)
-    return click.argument("paths", nargs=-1, metavar="[TRACES]...")(stage(function))
+    return click.argument("paths", nargs=-1, metavar="[TRACES]...")(stage(_described(function)))
+
+
+_OPTIONS = (
+    click.option(
+        "--traces-format",
+        type=click.Choice(["judged", "openinference", "opentelemetry", "ubi"]),
+        help="The only layout that is looked for.  [default: any]",
+    ),
+    click.option(
+        "--topic-from", metavar="NAME", help="The attribute of spans that holds the topic.  [default: its text counts]"
+    ),
+    click.option("--topics", "query_texts", metavar="FILE", help="Texts of topics, by which queries have their ids."),
+    click.option("--id-from", metavar="KEY", help="What holds a document's id, also in its metadata."),
+)
 
 
 @command.command("check", short_help="Say which stages TRACES have, and what could not be read.")
 @_traced
 @answer_options()
-def check(paths: tuple[str, ...], stages: tuple[str, ...], give: Give) -> None:
+def check(source: _Source, give: Give) -> None:
     """Say which stages TRACES have, how many queries went through each, and what could not be read."""
     from judged.traces import check_traces
 
-    give(check_traces(_read(paths, stages, give)))
+    give(check_traces(_read(source, give)))
 
 
 @command.command("funnel", short_help="What each stage lost of a measure, exactly.")
@@ -63,8 +103,7 @@ def check(paths: tuple[str, ...], stages: tuple[str, ...], give: Give) -> None:
 @answer_options()
 def funnel(
     qrels: str,
-    paths: tuple[str, ...],
-    stages: tuple[str, ...],
+    source: _Source,
     corpus: str | None,
     per_topic: bool,
     lost: bool,
@@ -75,7 +114,7 @@ def funnel(
     """Split what each topic lost of a measure into the stages of its pipeline: the parts add up to the loss."""
     from judged.traces import funnel as made
 
-    traces = _read(paths, stages, give, qrels, corpus, *asked.paths)
+    traces = _read(source, give, qrels, corpus, *asked.paths)
     judgments, slicing = _judged(qrels, traces, asked)
     found = made(judgments, traces, corpus=_ids(corpus), slicing=slicing, **options)
     shown = {"topics": per_topic, "documents": lost}
@@ -95,8 +134,7 @@ def funnel(
 @answer_options()
 def failures(
     qrels: str,
-    paths: tuple[str, ...],
-    stages: tuple[str, ...],
+    source: _Source,
     corpus: str | None,
     per_document: bool,
     asked: SliceOptions,
@@ -106,7 +144,7 @@ def failures(
     """Sort the relevant documents that people did not see: missing content, candidates, scoring, or not recorded."""
     from judged.traces import failures as made
 
-    traces = _read(paths, stages, give, qrels, corpus, *asked.paths)
+    traces = _read(source, give, qrels, corpus, *asked.paths)
     judgments, slicing = _judged(qrels, traces, asked)
     shown = "documents" if per_document else None
     give(made(judgments, traces, corpus=_ids(corpus), slicing=slicing, **options), unfold=(shown or "",), table=shown)
@@ -120,15 +158,23 @@ def failures(
 @shared("alpha", "resamples")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed for the resamples.")
 @click.option("--per-topic", is_flag=True, help="Show every topic, largest loss first.")
+@_described
 @slice_options
 @answer_options()
 def diff(
-    qrels: str, baseline: str, other: str, per_topic: bool, asked: SliceOptions, give: Give, **options: Any
+    qrels: str,
+    baseline: str,
+    other: str,
+    source: _Source,
+    per_topic: bool,
+    asked: SliceOptions,
+    give: Give,
+    **options: Any,
 ) -> None:
     """Split what changed from BASELINE to OTHER into the steps of the pipeline, each tested."""
     from judged.traces import diff as made
 
-    first, second = (_read((path,), (), give, qrels, *asked.paths) for path in (baseline, other))
+    first, second = (_read(source._replace(paths=(path,)), give, qrels, *asked.paths) for path in (baseline, other))
     judgments, slicing = _judged(qrels, second, asked)
     shown = "topics" if per_topic else None
     give(made(judgments, first, second, slicing=slicing, **options), unfold=(shown or "",), table=shown)
@@ -141,8 +187,7 @@ def diff(
 @click.option("--qrels", metavar="QRELS", help="For grades, and the relevant documents that people did not see.")
 @answer_options()
 def why(
-    paths: tuple[str, ...],
-    stages: tuple[str, ...],
+    source: _Source,
     topic: str,
     documents: tuple[str, ...],
     qrels: str | None,
@@ -151,18 +196,18 @@ def why(
     """Say of documents of a topic where they came from, where they stood, and where they were cut and by how much."""
     from judged.traces import why as made
 
-    give(made(_read(paths, stages, give, qrels), topic, documents or None, qrels=qrels))
+    give(made(_read(source, give, qrels), topic, documents or None, qrels=qrels))
 
 
 @command.command("runs", short_help="Write every stage as a run.")
 @_traced
 @click.option("--to", "folder", required=True, type=click.Path(path_type=Path), metavar="FOLDER", help="Where to.")
-def runs(paths: tuple[str, ...], stages: tuple[str, ...], folder: Path) -> None:
+def runs(source: _Source, folder: Path) -> None:
     """Write what each stage of TRACES passed on into a FOLDER: ordinary runs, for every other command."""
     from judged.data.write import write_run
 
     folder.mkdir(parents=True, exist_ok=True)
-    for run in _read(paths, stages).runs():
+    for run in _read(source).runs():
         write_run(run, folder / f"{run.name}.run")
         click.echo(folder / f"{run.name}.run")
 
@@ -184,20 +229,28 @@ def _ids(path: str | None) -> list[str] | None:
         raise InputError(f"cannot be read: {error}", fix="give a file with one id a line", path=path) from None
 
 
-def _read(paths: tuple[str, ...], stages: tuple[str, ...], give: Give | None = None, *others: str | None) -> Traces:
+def _read(source: _Source, give: Give | None = None, *others: str | None) -> Traces:
     """Read files of traces, or runs as stages."""
     from judged.traces import read_traces, traces_of_runs
 
-    if bool(paths) == bool(stages):
+    if bool(source.paths) == bool(source.stages):
         raise InputError("traces are files, or runs by stage", fix="name TRACES, or give --stage NAME=RUN")
     named, parents = dict[str, Any](), dict[str, tuple[str, ...]]()
-    for one in stages:
-        head, equals, path = one.partition("=")
+    for text in source.stages:
+        head, equals, path = text.partition("=")
         name, follows, given = head.partition("<")
         if not equals or not name or not path:
-            raise InputError(f"--stage {one!r} names no run", fix="write NAME=RUN, such as bm25=bm25.run")
+            raise InputError(f"--stage {text!r} names no run", fix="write NAME=RUN, such as bm25=bm25.run")
         named[name] = inputs.runs_at([path], None)
         parents |= {name: tuple(filter(None, given.split(",")))} if follows else {}
     if give is not None:
-        give.keep(*paths, *(one.partition("=")[2] for one in stages), *others)
-    return traces_of_runs(named, parents=parents) if stages else read_traces(paths)
+        give.keep(*source.paths, *(text.partition("=")[2] for text in source.stages), source.query_texts, *others)
+    if source.stages:
+        return traces_of_runs(named, parents=parents)
+    return read_traces(
+        source.paths,
+        format=cast("Format | None", source.traces_format),
+        topic_from=source.topic_from,
+        topics=source.query_texts,
+        id_from=source.id_from,
+    )

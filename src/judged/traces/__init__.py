@@ -4,7 +4,8 @@ from judged.traces.check import TraceCheck, check_traces
 from judged.traces.diff import TraceDiff, diff
 from judged.traces.failures import FAILURES, Failures, failures
 from judged.traces.funnel import TraceFunnel, funnel
-from judged.traces.own import read_traces, write_traces
+from judged.traces.own import write_traces
+from judged.traces.reading import read_traces
 from judged.traces.traces import Document, Span, Stage, Traces, traces_of_runs
 from judged.traces.why import Why, why
 

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
 import json
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
-from judged.answer import counted
 from judged.atomic import replaced
-from judged.errors import InputError
-from judged.notes import Note
-from judged.traces.traces import KINDS, Document, Span, Traces, one_trace_a_query
-
-if TYPE_CHECKING:
-    from os import PathLike
+from judged.traces.traces import KINDS, Document, Span, Traces
 
 
 def write_traces(traces: Traces, path: str | Path) -> None:
@@ -41,6 +33,7 @@ def line_of(span: Span) -> str:
     row |= {"parents": list(span.parents)} if span.parents else {}
     given = {"query": span.query, "latency_ms": span.latency_ms, "model": span.model}
     row |= {name: value for name, value in given.items() if value is not None}
+    row |= {"facts": dict(span.facts)} if span.facts else {}
     if span.documents is not None:
         row["documents"] = [_document(one, at) for at, one in enumerate(span.documents, 1)]
     return json.dumps(row, ensure_ascii=False)
@@ -54,53 +47,7 @@ def _document(one: Document, place: int) -> dict[str, Any]:
     return row | ({"features": dict(one.features)} if one.features else {})
 
 
-def read_traces(paths: str | PathLike[str] | Iterable[str | PathLike[str]], *, name: str | None = None) -> Traces:
-    """Read traces of JSON lines, gzipped or not.
-
-    A line is one stage of one request: ``trace_id``, ``query_id`` (or ``query``), ``stage``, ``kind`` (rewrite,
-    candidates, score, fuse, rerank, shown, cited), and, where known, ``parents``, ``query``, ``latency_ms``, ``model``
-    and ``documents``: objects with ``id`` and, where known, ``score``, ``rank``, ``source`` and ``features``, or ids
-    alone. A line that cannot be read is counted and left out.
-
-    Parameters
-    ----------
-    paths
-        One file or more.
-    name
-        What to call the traces; None: the first file's name.
-
-    Raises
-    ------
-    InputError
-        If a file cannot be read, or none of its lines is a stage.
-    """
-    given = [paths] if not isinstance(paths, Iterable) or isinstance(paths, (str, bytes)) else paths
-    files = [Path(cast("str", one)) for one in given]
-    spans: list[Span] = []
-    odd: Counter[str] = Counter()
-    places: dict[str, str] = {}
-    for file in files:
-        for number, line in enumerate(_lines(file), 1):
-            if not line.strip():
-                continue
-            try:
-                spans.append(span_of(json.loads(line)))
-            except (ValueError, TypeError, KeyError) as error:
-                what = "no JSON" if isinstance(error, json.JSONDecodeError) else str(error.args[0])
-                odd[what] += 1
-                places.setdefault(what, f"{file}:{number}")
-    if not spans:
-        why = "; ".join(f"{what} ({places[what]})" for what in odd) or "the file is empty"
-        raise InputError(f"no stage of a trace here: {why}", fix="see docs/traces.md", path=str(files[0]))
-    kept, notes = one_trace_a_query(spans)
-    notes += [
-        Note("unread-lines", f"{counted(times, 'line')} left out, first {places[what]}: {what}")
-        for what, times in odd.items()
-    ]
-    return Traces(tuple(kept), name or files[0].name.split(".")[0], tuple(notes))
-
-
-def span_of(row: Any) -> Span:
+def span_of(given: Mapping[str, Any]) -> Span:
     """Make a stage of a JSON object.
 
     Raises
@@ -108,9 +55,6 @@ def span_of(row: Any) -> Span:
     ValueError
         If it is none; the message says what is wrong.
     """
-    if not isinstance(row, Mapping):
-        raise ValueError("a line is no object")
-    given = cast("Mapping[str, Any]", row)
     query_id = given.get("query_id", given.get("query"))
     if query_id is None or not isinstance(given.get("stage"), str):
         raise ValueError("a line without stage, or without query_id and query")
@@ -128,6 +72,7 @@ def span_of(row: Any) -> Span:
         query=given.get("query"),
         latency_ms=_number(given.get("latency_ms")),
         model=given.get("model"),
+        facts=given.get("facts") or {},
     )
 
 
@@ -151,12 +96,3 @@ def documents_of(listed: Iterable[Any]) -> tuple[Document, ...]:
 
 def _number(value: Any) -> float | None:
     return None if value is None else float(value)
-
-
-def _lines(path: Path) -> Iterator[str]:
-    """Read lines; of a file that breaks off within one, all before it."""
-    try:
-        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
-            yield from file
-    except (OSError, EOFError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot be read: {error}", fix="check the file", path=str(path)) from None

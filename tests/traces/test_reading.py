@@ -1,0 +1,310 @@
+"""One pipeline in every layout gives the same stages; what cannot be read is counted."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import spans_made as made
+from command_line import process
+from judged.errors import InputError
+from judged.traces import Span, Traces, funnel, read_traces
+from shared_data import SHARED, needs_shared
+
+Row = dict[str, Any]
+
+
+def lines(rows: list[Row]) -> str:
+    return "".join(f"{json.dumps(row)}\n" for row in rows)
+
+
+def of(tmp_path: Path, rows: list[Row], **options: Any) -> Traces:
+    path = tmp_path / "spans.jsonl"
+    path.write_text(lines(rows))
+    return read_traces(path, **options)
+
+
+def stage(traces: Traces, name: str) -> Span:
+    return next(span for span in traces.spans if span.stage == name)
+
+
+def ids(span: Span) -> str | None:
+    return None if span.documents is None else "".join(one.doc_id for one in span.documents)
+
+
+def phoenix(rows: list[Row], path: Path) -> None:
+    """Write the data frame of Phoenix: a column an attribute, lists of documents as they are."""
+    flat = [
+        {
+            "name": row["name"],
+            "context.trace_id": row["context"]["trace_id"],
+            "context.span_id": row["context"]["span_id"],
+            "parent_id": row["parent_id"],
+            "start_time": pd.Timestamp(row["start_time"]),
+            "end_time": pd.Timestamp(row["end_time"]),
+            **{f"attributes.{key}": value for key, value in row["attributes"].items()},
+        }
+        for row in rows
+    ]
+    pd.DataFrame(flat).to_parquet(path)
+
+
+WRITERS: dict[str, Callable[[Path], None]] = {
+    "flat lines": lambda path: path.write_text(lines(made.pipeline())) and None,
+    "nested lines": lambda path: path.write_text(lines(made.pipeline(nested=True))) and None,
+    "a list": lambda path: path.write_text(json.dumps(made.pipeline(), indent=1)) and None,
+    "javascript": lambda path: path.write_text(json.dumps(made.javascript(made.pipeline()))) and None,
+    "otlp": lambda path: path.write_text(json.dumps(made.otlp(made.pipeline()), indent=1)) and None,
+    "otlp nested": lambda path: path.write_text(json.dumps(made.otlp(made.pipeline(nested=True)))) and None,
+    "otlp lines": lambda path: path.write_text(lines([made.otlp([row]) for row in made.pipeline()])) and None,
+    "phoenix's api": lambda path: path.write_text(json.dumps({"data": made.pipeline(), "next_cursor": None})) and None,
+    "gzip": lambda path: path.write_bytes(gzip.compress(lines(made.pipeline()).encode())) and None,
+    "parquet": lambda path: phoenix(made.pipeline(nested=True), path),
+    "parquet flat": lambda path: phoenix(made.pipeline(), path),
+    "out of order": lambda path: path.write_text(lines(made.pipeline()[::-1])) and None,
+}
+
+
+@pytest.mark.parametrize("layout", WRITERS)
+def test_every_layout_gives_the_same_stages(layout: str, tmp_path: Path) -> None:
+    path = tmp_path / "spans"
+    WRITERS[layout](path)
+    traces = read_traces(path)
+    assert [(one.name, one.kind, one.parents) for one in traces.stages] == [
+        ("bm25", "candidates", ()),
+        ("dense", "candidates", ()),
+        ("rerank input", "candidates", ("bm25", "dense")),
+        ("rerank", "rerank", ("rerank input",)),
+    ]
+    assert [ids(stage(traces, name)) for name in ("bm25", "dense", "rerank input", "rerank")] == [
+        "xac", "yb", "xaybc", "xba"
+    ]  # fmt: skip
+    last = stage(traces, "rerank")
+    assert (last.query_id, last.query, last.model, last.trace_id) == ("cheap flights", "Cheap  Flights", "cross", "t1")
+    assert [(one.rank, one.score) for one in last.documents or ()] == [(1, 0.9), (2, 0.8), (3, pytest.approx(0.7))]
+    assert last.latency_ms == pytest.approx(500)
+    assert last.facts == {"top_k": 2, "feedback": [{"name": "helpful", "score": 1.0, "annotator_kind": "HUMAN"}]}
+    assert [note.text for note in traces.notes] == [
+        "2 spans of other kinds: 1 LLM, 1 CHAIN"
+    ] or layout == "out of order"
+    assert funnel({"cheap flights": {"c": 1}}, traces, "R@5").lost == (("cheap flights", "c", "rerank", 1.0),)
+
+
+def test_an_input_that_is_what_was_passed_on_is_no_stage(tmp_path: Path) -> None:
+    rows = [made.span("search", 0, 1, made.retriever("abc")), made.span("rerank", 1, 2, made.reranker("abc", "b"))]
+    assert [one.name for one in of(tmp_path, rows).stages] == ["search", "rerank"]
+    again = [made.span("search", 0, 1, made.retriever("abc", "other"), trace="t2"),
+             made.span("rerank", 1, 2, made.reranker("ab", "b"), trace="t2")]  # fmt: skip
+    traces = of(tmp_path, rows + again)
+    assert [one.name for one in traces.stages] == ["search", "rerank input", "rerank"]
+    assert len(traces.run("rerank input").table) == 3 + 2
+
+
+def test_the_tree_tells_which_retriever_a_reranker_follows(tmp_path: Path) -> None:
+    """Two tools of an agent, each with a retriever and a reranker; in the second one a retriever inside another."""
+    kind = {"openinference.span.kind": "TOOL"}
+    rows = [
+        made.span("search", 0.1, 1, made.retriever("ab"), inside="one"),
+        made.span("rerank", 1, 1.5, made.reranker("ab", "b"), inside="one"),
+        made.span("one", 0, 1.5, kind),
+        made.span("vector", 2.1, 2.5, made.retriever("cd"), inside="search"),
+        made.span("search", 0, 3, made.retriever("dc"), inside="two"),
+        made.span("rerank", 3, 3.5, made.reranker("cd", "d"), inside="two"),
+        made.span("two", 0, 4, kind),
+        made.span("root", 0, 5, made.chain(), inside=""),
+    ]
+    got = {one.name: one.parents for one in of(tmp_path, rows).stages}
+    assert got == {
+        "search": (), "vector": (), "rerank": ("search",), "search 2": ("vector",), "rerank 2": ("search 2",)
+    }  # fmt: skip
+
+
+def test_a_second_reranker_follows_the_first(tmp_path: Path) -> None:
+    rows = [
+        made.span("search", 0, 1, made.retriever("abc")),
+        made.span("light", 1, 2, made.reranker("abc", "ab")),
+        made.span("heavy", 2, 3, made.reranker("ab", "b")),
+    ]
+    assert {one.name: one.parents for one in of(tmp_path, rows).stages} == {
+        "search": (), "light": ("search",), "heavy": ("light",)
+    }  # fmt: skip
+
+
+def test_stages_of_two_kinds_with_one_name_are_told_apart(tmp_path: Path) -> None:
+    rows = [made.span("run", 0, 1, made.retriever("ab")), made.span("run", 1, 2, made.reranker("ab", "b"))]
+    assert [one.name for one in of(tmp_path, rows).stages] == ["run (candidates)", "run (rerank)"]
+
+
+def test_the_topic_is_an_attribute_or_a_text(tmp_path: Path) -> None:
+    rows = made.pipeline()
+    assert of(tmp_path, rows, topic_from="metadata.topic").query_ids == ("t7",)
+    assert of(tmp_path, rows, topics={"9": "cheap flights", "8": "else"}).query_ids == ("9",)
+    unknown = of(tmp_path, rows, topics={"9": "trains"})
+    assert unknown.query_ids == ("cheap flights",)
+    assert any("text of no topic" in note.text for note in unknown.notes)
+    twice = of(tmp_path, rows, topics={"9": "cheap flights", "8": "Cheap Flights"})
+    assert twice.query_ids == ("cheap flights",)
+    absent = of(tmp_path, rows, topic_from="metadata.nothing")
+    assert absent.query_ids == ("cheap flights",)
+    assert any("without metadata.nothing" in note.text for note in absent.notes)
+
+
+def test_of_a_rewritten_query_the_first_text_counts(tmp_path: Path) -> None:
+    rows = [
+        made.span("search", 1, 2, made.retriever("ab", "flight ticket low price")),
+        made.span("root", 0, 3, made.chain(), inside=""),
+    ]
+    assert of(tmp_path, rows).query_ids == ("cheap flights",)
+    assert of(tmp_path, rows, topics={"9": "flight ticket low price"}).query_ids == ("9",)
+    wrapped = [made.span("search", 1, 2, made.retriever("ab", '{"query": "Jazz", "top_k": 3}'))]
+    assert of(tmp_path, wrapped).query_ids == ("jazz",)
+
+
+def genai(operation: str, name: str = "op", **attributes: Any) -> list[Row]:
+    known = {f"gen_ai.{key.replace('__', '.')}": value for key, value in attributes.items()}
+    return [made.span(name, 0, 1, {"gen_ai.operation.name": operation, **known}, inside="")]
+
+
+@pytest.mark.parametrize(
+    ("documents", "expected"),
+    [
+        ([{"id": "a", "score": 0.5}, {"id": "b", "score": 0.25, "extra": 1}], [("a", 1, 0.5), ("b", 2, 0.25)]),
+        ([{"content": "text", "source_id": "a"}], [("a", 1, None)]),
+        ([{"name": "a"}], [("a", 1, None)]),
+        ([{"document": {"id": "a", "content": "c"}, "score": 1}], [("a", 1, 1.0)]),
+        ([{"document": {"document_id": "a"}}, {"document": {"doc_id": "b"}}], [("a", 1, None), ("b", 2, None)]),
+        ([{"content": "no id"}, {"id": 7}], [("7", 2, None)]),
+        (["a", "b", "a"], [("a", 1, None), ("b", 2, None)]),
+        ([], []),
+    ],
+)
+@pytest.mark.parametrize("encoded", [False, True])
+def test_documents_of_genai(documents: list[Any], expected: list[Any], *, encoded: bool, tmp_path: Path) -> None:
+    given = json.dumps(documents) if encoded else documents
+    rows = genai("retrieval", data_source__id="kb", retrieval__query__text="Jazz", retrieval__documents=given)
+    [span] = of(tmp_path, rows).spans
+    assert [(one.doc_id, one.rank, one.score) for one in span.documents or ()] == expected
+    assert (span.stage, span.kind, span.query_id) == ("kb", "candidates", "jazz")
+
+
+@pytest.mark.parametrize("key", ["retrieval__top_k", "request__top_k"])
+def test_both_names_of_top_k(key: str, tmp_path: Path) -> None:
+    given = {key: 3.0, "retrieval__query__text": "q", "retrieval__documents": [{"id": "a", "score": 1}]}
+    assert of(tmp_path, genai("retrieval", **given)).spans[0].facts == {"top_k": 3.0}
+
+
+def test_reranking_of_genai(tmp_path: Path) -> None:
+    """As proposed without documents; and Alibaba's, whose documents may be indices into what was given."""
+    proposed = genai("rerank", rerank__candidate__count=3, rerank__top_n=2, rerank__scores=[0.9, 0.1])
+    first = genai("retrieval", "search", retrieval__query__text="q", retrieval__documents=[{"id": "a", "score": 1}])
+    proposed[0] |= {"start_time": first[0]["end_time"], "end_time": "2026-02-03T15:20:00Z"}
+    traces = of(tmp_path, first + proposed)
+    assert [(one.stage, ids(one), one.parents, one.facts) for one in traces.spans] == [
+        ("search", "a", (), {}), ("op", None, ("search",), {"top_k": 2})
+    ]  # fmt: skip
+    alibaba = genai(
+        "rerank_documents",
+        request__model="gte-rerank",
+        rerank__query__text="q",
+        rerank__input_documents=json.dumps([{"id": "a"}, {"id": "b"}, {"id": "c"}]),
+        rerank__output_documents=[
+            {"index": 2, "relevance_score": 0.9},
+            {"index": 0, "relevance_score": 0.2, "id": "a"},
+        ],
+    )
+    traces = of(tmp_path, alibaba)
+    assert [(one.stage, ids(one)) for one in traces.spans] == [("op input", "abc"), ("op", "ca")]
+    assert [one.score for one in traces.spans[1].documents or ()] == [0.9, 0.2]
+    assert traces.spans[1].model == "gte-rerank"
+
+
+def test_one_of_two_conventions_can_be_asked_for(tmp_path: Path) -> None:
+    [second] = genai("retrieval", data_source__id="kb", retrieval__query__text="q", retrieval__documents=["c"])
+    both = made.retriever("ab", "q") | second["attributes"]
+    rows = [made.span("search", 0, 1, both)]
+    assert [(one.stage, ids(one)) for one in of(tmp_path, rows, format="openinference").spans] == [("search", "ab")]
+    assert [(one.stage, ids(one)) for one in of(tmp_path, rows, format="opentelemetry").spans] == [("kb", "c")]
+    with pytest.raises(InputError, match="not of the format ubi"):
+        of(tmp_path, rows, format="ubi")
+
+
+def test_ubi_queries_are_what_was_shown(tmp_path: Path) -> None:
+    page = {"query_id": "p1", "client_id": "u", "user_query": "Jazz ", "timestamp": "2026-01-01T00:00:00Z",
+            "query_attributes": {"topic": 4}}  # fmt: skip
+    rows = [
+        page | {"query_response_hit_ids": ["d1", "d2"]},
+        page | {"query_id": "p2", "user_query": "blues", "query_response_hit_ids": []},
+        page | {"query_id": "p3", "user_query": "soul"},
+        {"action_name": "click", "query_id": "p1", "timestamp": "2026-01-01T00:00:01Z"},
+    ]
+    traces = of(tmp_path, rows)
+    got = [
+        (one.query_id, one.trace_id, one.kind, None if one.documents is None else len(one.documents))
+        for one in traces.spans
+    ]
+    assert got == [("jazz", "p1", "shown", 2), ("blues", "p2", "shown", 0), ("soul", "p3", "shown", None)]
+    assert traces.spans[0].facts == {"user_id": "u"}
+    assert [note.rule for note in traces.notes] == ["unread-records"]
+    assert of(tmp_path, rows[:1], topic_from="query_attributes.topic").query_ids == ("4",)
+
+
+def test_what_was_redacted_is_not_recorded(tmp_path: Path) -> None:
+    hidden = made.retriever("ab", "q") | {"retrieval.documents.0.document.id": "__REDACTED__"}
+    whole = {"openinference.span.kind": "RETRIEVER", "input.value": "r", "retrieval.documents": "__REDACTED__"}
+    silent = made.retriever("ab", "__REDACTED__")
+    rows = [made.span("s", 0, 1, one, inside="", trace=f"t{at}") for at, one in enumerate((hidden, whole, silent))]
+    traces = of(tmp_path, rows)
+    assert [(one.query_id, ids(one)) for one in traces.spans] == [("q", "b"), ("r", None)]
+    assert sorted(note.text for note in traces.notes) == [
+        "1 documents without id", "1 lists of documents that were redacted", "1 traces without the text of a query"
+    ]  # fmt: skip
+
+
+def test_ids_from_metadata(tmp_path: Path) -> None:
+    bare = {key: value for key, value in made.retriever("ab", "q").items() if not key.endswith("document.id")}
+    rows = [made.span("s", 0, 1, bare)]
+    without = of(tmp_path, rows)
+    assert [one.documents for one in without.spans] == [None]
+    assert "2 documents without id" in [note.text for note in without.notes]
+    [span] = of(tmp_path, rows, id_from="source").spans
+    assert [one.doc_id for one in span.documents or ()] == ["file-a", "file-b"]
+
+
+def test_a_stage_that_some_traces_lack_is_named(tmp_path: Path) -> None:
+    rows = [made.span("s", 0, 1, made.retriever("a", "one"), trace="t1"),
+            made.span("s", 0, 1, made.retriever("a", "Cheap flights"), trace="t2"),
+            made.span("r", 1, 2, made.reranker("a", "a"), trace="t2")]  # fmt: skip
+    [note] = of(tmp_path, rows).notes
+    assert (note.rule, note.subject, note.weight) == ("absent-stages", "r", 1)
+
+
+@needs_shared
+def test_spans_without_retrieval_are_counted_by_kind() -> None:
+    path = SHARED / "spans" / "openinference_vercel_all_spans.json"
+    with pytest.raises(InputError, match="no stage of a trace") as caught:
+        read_traces(path)
+    for kind in ("2 ai.generateText.doGenerate", "1 ai.embed ", "10 spans"):
+        assert kind in str(caught.value)
+
+
+def test_the_command_reads_spans(tmp_path: Path) -> None:
+    (tmp_path / "spans.json").write_text(json.dumps(made.otlp(made.pipeline())))
+    (tmp_path / "topics.jsonl").write_text('{"query_id": "9", "text": "cheap flights"}\n')
+    arguments = [
+        "traces",
+        "check",
+        str(tmp_path / "spans.json"),
+        "--topics",
+        str(tmp_path / "topics.jsonl"),
+        "--format",
+        "json",
+    ]
+    result = process(*arguments)
+    assert result.code == 0, result.err
+    assert "rerank input" in result.out
