@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from judged.traces.traces import Document, Span, Stage, Traces
 
 _FIRST = 10  # documents of a topic that are walked back
+_FEW = 2  # documents of which every station is shown
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,8 @@ class Why(Answer):
     @property
     def sentences(self) -> tuple[str, ...]:
         """What became of each document."""
-        return tuple(f"{doc}{_graded(self.grades[doc])}: {_told(way)}." for doc, way in self.ways.items())
+        asked = {doc: way for doc, way in self.ways.items() if len(self.ways) <= _FEW or not way[-1].document}
+        return tuple(f"{doc}{_graded(self.grades[doc])}: {_told(way)}." for doc, way in asked.items())
 
     def facts(self) -> Mapping[str, Any]:
         """Give the topic, and what was asked."""
@@ -109,10 +111,29 @@ class Why(Answer):
             "Their way through the stages",
             labels=2,
             note="needed: the least score that was passed on where the document was not",
+            only="" if len(self.ways) <= _FEW else "data",
         )
         asked = [f"{one['stage']} ({one['kind']}): {one['query']}" for one in self._queries()]
         queries = [Sentences(tuple(asked), "queries", "What was asked")] if asked else []
-        return (*queries, Sentences(self.sentences), stations, *self._features())
+        said = [Sentences(self.sentences)] if self.sentences else []
+        ranks = [self._ranks()] if len(self.ways) > _FEW else []
+        return (*queries, *ranks, *said, stations, *self._features())
+
+    def _ranks(self) -> Table:
+        """Lay out the rank of each document at each stage."""
+        ranks = [
+            Column(
+                f"stage{at}",
+                [passed.rank if (passed := way[at].document) else None for way in self.ways.values()],
+                COUNT,
+                stage.name,
+            )
+            for at, stage in enumerate(self.traces.stages)
+        ]
+        documents = Column("doc_id", list(self.ways), TEXT, "document")
+        grades = Column("grade", [self.grades[doc] for doc in self.ways], number(0))
+        note = "ranks by stage; the first of the list that people saw, then relevant documents that are not in it"
+        return Table("ranks", (documents, grades, *ranks), "Walked back", note=note, only="people")
 
     def _features(self) -> tuple[Table, ...]:
         """Lay out what puts one of two documents above the other at the last stage that has features of both."""
