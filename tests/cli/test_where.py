@@ -27,6 +27,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "a.run").write_text(RUN)
     (tmp_path / "b.run").write_text(OTHER)
     (tmp_path / "known.csv").write_text("query_id,kind,size\nq1,law,3\nq2,law,4\nq3,news,5\nq4,,6\n")
+    (tmp_path / "costs.csv").write_text("run,ms\na,10\nb,35\n")
+    (tmp_path / "needs.csv").write_text("query_id,need\nq1,tax\nq2,tax\nq3,peace\nq4,peace\n")
     return tmp_path
 
 
@@ -132,6 +134,9 @@ def test_an_outcome_is_cut_by_the_baseline_and_says_so(run: Callable[..., Ended]
         ("disagree", "qrels.txt", "a.run", "b.run", "-m", "RR", "-m", "R@2"),
         ("diff", "qrels.txt", "a.run", "b.run", "-m", "RR"),
         ("review", "qrels.txt", "a.run", "-m", "RR@10"),
+        ("power", "qrels.txt", "a.run", "b.run", "-m", "RR"),
+        ("tradeoff", "qrels.txt", "a.run", "b.run", "-m", "RR", "--costs", "costs.csv"),
+        ("needs", "qrels.txt", "a.run", "b.run", "-m", "RR", "--needs", "needs.csv"),
     ],
 )
 def test_every_diagnosis_knows_it(run: Callable[..., Ended], asked: tuple[str, ...]) -> None:
@@ -151,3 +156,33 @@ def test_a_report_says_which_topics_it_is_on(run: Callable[..., Ended], folder: 
     assert done.code == 0, done.err
     assert "Evaluation on qrels where kind == 'law'" in text
     assert "2 topics" in text
+
+
+def test_needs_tradeoff_and_power_count_the_chosen_topics_alone(run: Callable[..., Ended], folder: Path) -> None:
+    chosen = ("-m", "RR", "--attributes", "known.csv", "--where", "size < 5", "--format", "json")
+    needs = json.loads(run("needs", "qrels.txt", "a.run", "--needs", "needs.csv", *chosen).out)
+    assert [(row["need"], row["mean"], row["worst"]) for row in needs["by_need"]] == [("tax", 0.75, 0.5)]
+    (folder / "by_need.txt").write_text("tax 0 d 1\npeace 0 d 1\n")
+    assert (
+        json.loads(run("needs", "by_need.txt", "a.run", "--needs", "needs.csv", *chosen).out)["by_need"]
+        == needs["by_need"]
+    )
+    weighed = json.loads(run("tradeoff", "qrels.txt", "a.run", "b.run", "--costs", "costs.csv", *chosen).out)
+    assert {row["run"]: (row["value"], row["n"]) for row in weighed["results"]} == {"a": (0.75, 2), "b": (0.5, 2)}
+    (plan,) = json.loads(run("power", "qrels.txt", "a.run", "b.run", *chosen).out)["plans"]
+    assert (plan["n"], plan["sd"]) == (2, pytest.approx(0.75 * 2**0.5))  # differences -1 and 0.5
+
+
+@pytest.mark.parametrize(
+    "asked", [("power", "--sd", "1", "--n", "9"), ("tradeoff", "--scores", "s.parquet", "--costs", "costs.csv")]
+)
+def test_a_condition_needs_judgments(run: Callable[..., Ended], asked: tuple[str, ...]) -> None:
+    done = run(*asked, "--where", "size < 5")
+    assert (done.code, "--where goes with QRELS and RUNs" in done.err) == (2, True)
+
+
+def test_power_says_its_condition_in_python() -> None:
+    qrels, runs = {f"q{at}": {"d": 1} for at in range(4)}, {"a": {f"q{at}": ["d"] for at in range(4)}}
+    plans = judged.power(qrels, {**runs, "b": {"q0": ["d"]}}, "RR", where="query_id != 'q3'")
+    assert (plans.plans["RR"].n, plans.to_dict()["qrels"]["where"]) == (3, "query_id != 'q3'")
+    assert plans.markdown().rstrip().endswith("Over the topics where query_id != 'q3'.")

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judged.cli import inputs
+from judged.cli import inputs, output
 from judged.cli.formats import answer_options
 from judged.cli.options import FORMATS, shared
+from judged.cli.slice_options import SliceOptions
 from judged.errors import InputError
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 )
 @click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level of the intervals.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed for the resamples of the tests.")
-@shared("dialect", "topics", "ties", "documents", "rel")
+@shared("dialect", "topics", "ties", "documents", "rel", "attributes", "where")
 @answer_options()
 @shared(*FORMATS)
 def command(
@@ -54,12 +55,21 @@ def command(
     Each need counts once. QRELS may be by query or by need; the judgments of a need apply to each of its queries.
     """
     from judged.data.topics import Topics
+    from judged.diagnosis.needs.likeness import by_variant, needs_of
     from judged.diagnosis.needs.needs import needs
 
-    queries = options["queries"]
+    queries, attributes = options["queries"], options["attributes"]
     if mapping is None and queries is None:
         raise InputError("nothing says which queries express the same need", fix="give --needs FILE or --queries FILE")
-    judgments, given = give.inputs(qrels, runs, options, mapping, queries, options["documents"])
+    if attributes is not None and options["where"] is None:
+        raise InputError("--attributes goes with --where", fix="say which queries: --where \"kind == 'law'\"")
+    judgments, given = give.inputs(qrels, runs, options, mapping, queries, options["documents"], attributes)
     options["queries"] = texts = None if queries is None else Topics.read(queries)
+    if options["where"] is not None:
+        asked = SliceOptions(attributes=attributes, queries=queries, where=options["where"])
+        by_query, _ = by_variant(judgments, needs_of(mapping or texts, options["column"]))
+        first = next((run for run in given if run.name == options["baseline"]), given[0])
+        options["attributes"] = asked.known(by_query, first)
+        output.remarks(map(str, asked.notes(first)))
     with inputs.progress_bar(given) as progress:
         give(needs(judgments, given, mapping or texts, measure or None, progress=progress, **options))

@@ -8,7 +8,8 @@ import click
 
 from judged.cli import inputs
 from judged.cli.formats import answer_options
-from judged.cli.options import FORMATS, shared
+from judged.cli.options import CHOICE, FORMATS, shared
+from judged.cli.slice_options import narrowed
 from judged.errors import InputError
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     help="Instead of QRELS and RUNs: the standard deviation of the differences by topic.",
 )
 @click.option("--pairs", is_flag=True, help="Show every pair of runs.")
+@shared(*CHOICE)
 @answer_options()
 @shared(*FORMATS)
 def command(
@@ -67,6 +69,9 @@ def command(
     from judged.stats.plans import plan_of_sd
 
     formats = {name: asked.pop(name) for name in FORMATS}
+    chooses = {name: asked.pop(name) for name in CHOICE}
+    if qrels is None and (chosen := [f"--{name}" for name, value in chooses.items() if value]):
+        raise InputError(f"{chosen[0]} goes with QRELS and RUNs", fix="leave it out")
     if sd is not None:
         if qrels is not None or n is None:
             raise InputError("--sd replaces QRELS and RUNs, and needs --n", fix="give --sd S --n N, and no files")
@@ -74,11 +79,13 @@ def command(
         return
     if qrels is None or not runs:
         raise InputError("QRELS and RUNs are missing", fix="name the files, or give --sd and --n")
-    judgments, given = give.inputs(qrels, runs, formats)
+    judgments, given = give.inputs(qrels, runs, formats, chooses["queries"], chooses["attributes"])
     if len(given) < 2:
         raise InputError(
             "with one run there are no differences to plan from", fix="give at least two runs, or --sd and --n"
         )
+    wanted = measure or ("nDCG@10", "AP")
+    judgments, known = narrowed(judgments, given, **chooses, measures=wanted)
     with inputs.scoring(given) as progress:
-        scores = evaluate(judgments, given, measure or ("nDCG@10", "AP"), progress=progress)
+        scores = evaluate(judgments, given, wanted, attributes=known, progress=progress)
     give(scores.power(n=n, **asked), unfold=["pairs"] if pairs else (), table="pairs" if pairs else None)

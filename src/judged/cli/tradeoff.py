@@ -8,7 +8,8 @@ import click
 
 from judged.cli import inputs
 from judged.cli.formats import answer_options
-from judged.cli.options import FORMATS, shared
+from judged.cli.options import CHOICE, FORMATS, shared
+from judged.cli.slice_options import narrowed
 from judged.errors import InputError
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     "--resamples", type=int, default=10_000, show_default=True, help="Number of resamples for the paired test."
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed for the resamples.")
+@shared(*CHOICE)
 @answer_options()
 @shared(*FORMATS)
 def command(
@@ -65,14 +67,21 @@ def command(
     if bool(scores) == bool(qrels):
         problem = "either QRELS and RUNs or --scores must say what to compare"
         raise InputError(problem, fix="give one of the two")
+    chooses = {name: options.pop(name) for name in CHOICE}
+    if not qrels and (chosen := [f"--{name}" for name, value in chooses.items() if value]):
+        raise InputError(f"{chosen[0]} goes with QRELS and RUNs", fix="leave it out")
     if scores and rel is not None:
         raise InputError("--rel cannot change scores that are already computed", fix="give it to 'judged evaluate'")
     formats = {name: options.pop(name) for name in FORMATS}
-    judgments, given = give.inputs(qrels, runs, formats) if qrels else (None, [])
-    if qrels and not given:
-        raise InputError("no run is given", fix="name two or more runs after QRELS")
-    with inputs.scoring(given) as progress:
-        ranked = judgments, given, measure or "nDCG@10"
+    if qrels:
+        judgments, given = give.inputs(qrels, runs, formats, chooses["queries"], chooses["attributes"])
+        if not given:
+            raise InputError("no run is given", fix="name two or more runs after QRELS")
+        wanted = [measure or "nDCG@10"]
+        judgments, known = narrowed(judgments, given, **chooses, baseline=options["baseline"], measures=wanted)
+        with inputs.scoring(given) as progress:
+            table = evaluate(judgments, given, wanted, rel=rel, attributes=known, progress=progress)
+    else:
         saved = [Scores.load(path) for path in scores]
-        table = saved[0].join(*saved[1:]) if saved else evaluate(*ranked, rel=rel, progress=progress)
+        table = saved[0].join(*saved[1:])
     give(table.tradeoff(costs, measure=measure, cost=cost or None, **options))

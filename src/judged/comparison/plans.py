@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from judged.answer import Block
     from judged.evaluation import Scores
+    from judged.evaluation.provenance import Provenance
 
 _AMOUNT = Show(amount, "float64")
 
@@ -30,6 +31,7 @@ class Plans(Answer):
     plans: Mapping[str, Plan]  # by measure
     runs: tuple[str, ...] = ()
     notes: tuple[Note, ...] = ()
+    provenance: Provenance | None = None  # what the scores rest on; None for a plan of numbers
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -121,7 +123,7 @@ def power_of_scores(
     ]
     options: dict[str, Any] = {"n": n, "difference": difference, "alpha": alpha, "power": power}
     of_measures = {names[column]: plan(scores.values[:, column], **options) for column in means}
-    return Plans(of_measures, scores.run_names, (*scores.notes, *others))
+    return Plans(of_measures, scores.run_names, (*scores.notes, *others), scores.provenance)
 
 
 power = of_runs(
