@@ -110,12 +110,16 @@ class Rows:
         self.name = new_name(name)
         self._engine = engine
         self._columns = (*columns, *(Column(one, "string", True, "") for one in attributes))
-        self._waiting: list[Mapping[str, Any]] = []
+        self._waiting: list[Sequence[Any]] = []
         named = ", ".join(f"{identifier(one.name)} {DUCKDB[one.type]}" for one in self._columns)
         engine.con.execute(f"CREATE TABLE {self.name} ({named})")
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Put one row in; columns that it lacks are null."""
+        self.put([row.get(one.name) for one in self._columns])
+
+    def put(self, row: Sequence[Any]) -> None:
+        """Put the values of one row in."""
         self._waiting.append(row)
         if len(self._waiting) >= ROWS:
             self._flush()
@@ -130,11 +134,11 @@ class Rows:
 
         if not self._waiting:
             return
-        lot = pa.Table.from_pylist(list(map(dict, self._waiting)), schema=_arrow(self._columns))
+        schema = _arrow(self._columns)
+        values = [pa.array(one, kind) for one, kind in zip(zip(*self._waiting, strict=True), schema.types, strict=True)]
         self._waiting.clear()
-        name = new_name("lot")
-        con = self._engine.con
-        con.register(name, lot)
+        name, con = new_name("lot"), self._engine.con
+        con.register(name, pa.table(values, schema=schema))
         try:
             con.execute(f"INSERT INTO {self.name} SELECT * FROM {name}")
         finally:

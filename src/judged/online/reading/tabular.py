@@ -16,12 +16,14 @@ from typing import TYPE_CHECKING, Any
 from judged.data import files
 from judged.errors import InputError
 from judged.online.engine import identifier, literal
+from judged.online.reading import loading
 from judged.online.reading.blocks import LINE_LIMIT
-from judged.online.reading.loading import ROWS, Troubles, new_name, run, tell
+from judged.online.reading.loading import Troubles, tell
 from judged.online.reading.mapping_file import MappingFile
 from judged.online.reading.opening import Part, opened, plain_path
 from judged.online.reading.sections import Records
 from judged.online.reading.shapes import Place, shape_of
+from judged.online.tables import Column
 
 if TYPE_CHECKING:
     from judged.online.engine import Engine
@@ -103,46 +105,30 @@ def csv_records(number: int, part: Part, mapping: MappingFile, engine: Engine, t
     InputError
         If its columns have no names, or one has the name of another.
     """
-    import pyarrow as pa
-
     told = partial(tell, troubles, part.name)
     with opened(part) as file:
         lines = _lines(file, mapping.encoding, told)
         first = next(lines, "")
         named = re.search(r"\.tsv\b", part.name, re.IGNORECASE) or mapping.format == "tsv"
-        delimiter = mapping.separator or ("\t" if named else max(",;\t", key=first.count))
+        delimiter = mapping.separator or ("\t" if named else max(",;\t", key=first.count) if mapping.header else ",")
         dialect = {"delimiter": delimiter, "quotechar": mapping.quote or None, "quoting": 0 if mapping.quote else 3}
         rows = Rows(chain([first], lines), dialect, told)
         header = _header(rows, mapping, part)
         cells = [f"c{at}" for at in range(len(header))]
-        table = new_name("csv")
-        run(engine, f"CREATE TEMP TABLE {table} ({', '.join(['row BIGINT', *(f'{one} VARCHAR' for one in cells)])})")
-        lot: list[tuple[int, list[str]]] = []
-
-        def flush() -> None:
-            columns: dict[str, Any] = {"row": pa.array([line for line, _ in lot], pa.int64())}
-            for at, name in enumerate(cells):
-                columns[name] = pa.array([row[at] or None for _, row in lot], pa.large_string())
-            given = new_name("lot")
-            engine.con.register(given, pa.table(columns))
-            run(engine, f"INSERT INTO {table} SELECT * FROM {given}")
-            engine.con.unregister(given)
-            lot.clear()
-
+        columns = [Column("row", "int64", False, ""), *(Column(one, "string", True, "") for one in cells)]
+        table = loading.Rows(engine, "csv", columns)
         for line, row in rows:
             if len(row) > len(cells) or (len(row) < len(cells) and not mapping.ragged):
                 told("wrong-width", line)
-                continue
-            lot.append((line, [*row, *[""] * (len(cells) - len(row))]))
-            if len(lot) >= ROWS:
-                flush()
-        flush()
+            else:
+                table.put([line, *(cell or None for cell in row), *[None] * (len(cells) - len(row))])
+        table.done()
     places: dict[str, Place] = {}
     for name, column in zip(header, cells, strict=True):
         if name:
             places.setdefault(name, Place(column, "varchar"))
-    done = partial(run, engine, f"DROP TABLE {table}")
-    return Records(table, places, str(number), "row", (number,), done=done)
+    done = partial(loading.run, engine, f"DROP TABLE {table.name}")
+    return Records(table.name, places, str(number), "row", (number,), done=done)
 
 
 def _header(rows: Rows, mapping: MappingFile, part: Part) -> Sequence[str]:
