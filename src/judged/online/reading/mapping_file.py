@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from importlib import resources
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast
@@ -65,7 +65,7 @@ class Value:
     optional: bool = False
     expected: bool = False
 
-    @property
+    @cached_property
     def all_paths(self) -> tuple[str, ...]:
         """Every path that is looked at."""
         inner = [path for one in self.alternatives for path in one.all_paths]
@@ -90,7 +90,7 @@ class Section:
     clicks: bool = False
     each: Value | None = None
 
-    @property
+    @cached_property
     def all_paths(self) -> tuple[str, ...]:
         """Every path that is looked at."""
         values = [*self.columns.values(), *self.attributes.values(), *([self.each] if self.each else [])]
@@ -119,7 +119,7 @@ class MappingFile:
     base: Value | None = None  # the log says it itself
     actions: Mapping[str, str] = field(default_factory=dict[str, str])
 
-    @property
+    @cached_property
     def all_paths(self) -> tuple[str, ...]:
         """Every path that is looked at."""
         paths = [path for one in self.sections for path in one.all_paths] + [one.path for one in self.must]
@@ -170,6 +170,8 @@ def nearest(name: str, possible: Iterable[str]) -> str:
     >>> nearest("querry", ["query", "user_id"])
     "did you mean 'query'? Possible: query, user_id"
     """
+    import difflib
+
     possible = list(possible)
     close = difflib.get_close_matches(name, possible, 1, 0.5)
     listed = ", ".join(possible[:60]) + (", ..." if len(possible) > 60 else "")

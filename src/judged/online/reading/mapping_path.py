@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 from judged.online.engine import literal
@@ -26,6 +27,7 @@ _NAME = re.compile(r"(?:\\.|[^.\[\]\\])+")
 _BRACKET = re.compile(r"\[(?:(?P<item>\d{1,9})|(?P<key>[^\]=\[]+)=(?P<value>[^\]]*))?\]")
 
 
+@cache
 def parsed(path: str) -> tuple[Step, ...]:
     """Understand a path: its steps, the first of them to a column or a member of the record.
 
