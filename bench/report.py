@@ -75,19 +75,19 @@ def page(results: Results) -> str:
     return "\n\n".join(parts)
 
 
-def write(path: Path, text: str) -> None:
-    """Put the text between the markers of a page.
+def write(path: Path, text: str, begin_mark: str = BEGIN, end_mark: str = END) -> None:
+    """Put the text between two markers of a page.
 
     Raises
     ------
     ValueError
         If the page has no markers.
     """
-    before, begin, rest = path.read_text(encoding="utf-8").partition(BEGIN)
-    _, end, after = rest.partition(END)
+    before, begin, rest = path.read_text(encoding="utf-8").partition(begin_mark)
+    _, end, after = rest.partition(end_mark)
     if not (begin and end):
-        raise ValueError(f"{path.name} lacks the markers {BEGIN} and {END}")
-    path.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}", encoding="utf-8")
+        raise ValueError(f"{path.name} lacks the markers {begin_mark} and {end_mark}")
+    path.write_text(f"{before}{begin_mark}\n\n{text}\n\n{end_mark}{after}", encoding="utf-8")
 
 
 def _targets(results: Results) -> str:

@@ -56,3 +56,13 @@ def test_the_result_says_which_metric_was_meant() -> None:
 def test_nearly_a_name_is_answered_by_the_metric() -> None:
     with pytest.raises(MeasureError, match="did you mean OrderValue"):
         online_metric("averge order valu")
+
+
+@pytest.mark.parametrize(
+    ("name", "fix"),
+    [("ReturnRate(d=0)", "give days, above 0"), ("GoodAbandonment(look=-1)", "give seconds, 0 or more"),
+     ("DwellTime(t=0)", "seconds above 0, up to which the mean is taken"), ("DwellTime(q=1)", "between 0 and 1")],
+)  # fmt: skip
+def test_values_of_parameters_that_make_no_sense(name: str, fix: str) -> None:
+    with pytest.raises(MeasureError, match=fix):
+        online_metric(name)

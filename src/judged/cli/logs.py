@@ -83,7 +83,7 @@ def log_options(function: Callable[..., None]) -> Callable[..., None]:
         click.option(
             "--memory",
             metavar="SIZE",
-            help="The most that the process may take, such as 1GB.  [default: 2.5GB, or an eighth of the machine's]",
+            help="The most that the process may take, such as 1GB.  [default: 2.5GB, or a tenth of the machine's]",
         ),
         click.option("--threads", type=click.IntRange(1), metavar="N", help="At most so many.  [default: all cores]"),
     )

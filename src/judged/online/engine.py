@@ -111,7 +111,7 @@ class Engine:
     ----------
     memory
         The most that the process may take, such as ``1GB``, of which the database gets all but 400 MB. None: 2.5 GB,
-        or an eighth of the machine's where that is more.
+        or a tenth of the machine's where that is more.
     threads
         At most so many; None: as many as there are cores, and with `memory` no more than one for each 250 MB.
 
@@ -142,7 +142,7 @@ class Engine:
         self.con: duckdb.DuckDBPyConnection = library.connect(str(self.folder / "log.duckdb"), config=options)
         self.con.execute("SET preserve_insertion_order = false; SET TimeZone = 'UTC'")
         its_own = _bytes(self.con.execute("SELECT current_setting('memory_limit')").fetchall()[0][0])
-        most = max(_USUAL, its_own / 0.8 / 8) if most is None else most  # its own limit is 80 % of the machine's memory
+        most = max(_USUAL, its_own / 0.8 / 10) if most is None else most  # its own limit is 80 % of the machine's memory
         self.con.execute(f"SET memory_limit = '{int(min(most - _BESIDE, its_own))}B'")
         self._made = 0
         self._given_up: list[Callable[[], object]] = []
