@@ -98,6 +98,12 @@ def test_parquet_that_is_damaged_in_the_middle_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="data of a Parquet file is damaged") as caught:
         read_log(tmp_path / "log")
     assert str(tmp_path) in str(caught.value)
+    packed = tmp_path / "packed.gz"
+    packed.write_bytes(gzip.compress(bytes(data)))
+    with pytest.raises(InputError, match="data of a Parquet file is damaged") as caught:
+        read_log(packed)
+    assert str(caught.value).startswith(str(packed))
+    assert "unpacked-" not in str(caught.value)
 
 
 def test_wrong_calls(tmp_path: Path) -> None:

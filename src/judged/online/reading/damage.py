@@ -37,6 +37,8 @@ def whole_files(paths: Sequence[str | Path]) -> Generator[None]:
         if type(error) is not duckdb.Error and not any(sign in first for sign in _SIGNS):
             raise
         named = _FILE.search(first)
-        problem = f"the data of a Parquet file is damaged ({first})"
-        where = named[1] if named else ", ".join(map(str, paths))
+        where = named[1] if named else ""
+        if not where or Path(where).name.startswith(("unpacked-", "named-")):  # a copy of ours
+            where = ", ".join(map(str, paths))
+        problem = f"the data of a Parquet file is damaged ({first.replace(named[1], where) if named else first})"
         raise InputError(problem, fix="make or fetch the file again", path=where) from None
