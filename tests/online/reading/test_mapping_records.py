@@ -130,6 +130,12 @@ def test_values_with_conditions_and_json_in_texts(tmp_path):
     assert not set(log.queries.columns) & {"list", "arm", "attribute_base"}
 
 
+def test_an_attribute_that_is_named_keeps_its_name(tmp_path):
+    text = '[queries.columns]\nquery_id = "id"\n[queries.attributes]\nshop = "id"\n"*" = "own"\n'
+    (page,) = rows(read_mapped(tmp_path, text, {"a.jsonl": [{"id": "1", "own": {"shop": "x", "day": 2}}]}).queries)
+    assert (page["shop"], page["attribute_shop"], page["day"]) == ("1", "x", "2")
+
+
 def test_parts_of_objects_as_columns_and_objects_as_texts(tmp_path):
     text = VALUES.replace("must = { id = { filled = true }, n = { above = 0, most = 9 } }", "").replace(
         'N", optional', 'n", optional'

@@ -136,7 +136,7 @@ def attributes_of(
             counts.update(_scalars(table, own.as_json, known, engine))
     chosen: list[Attribute] = []
     left: list[str] = []
-    used = {name.lower() for name in _TAKEN}
+    used = {name.lower() for name in (*_TAKEN, *(name for one in mapping.sections for name in one.attributes))}
     seen: set[str] = set()
     for name, _ in sorted(counts.items(), key=lambda one: (-one[1], one[0])):
         column = name if name.lower() not in used else f"attribute_{name}"
