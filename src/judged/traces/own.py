@@ -5,22 +5,41 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from judged.atomic import replaced
+from judged.errors import InputError
 from judged.traces.traces import KINDS, Document, Span, Traces
 
 
-def write_traces(traces: Traces, path: str | Path) -> None:
-    """Write traces as JSON lines, one a stage; a file of that name is replaced when all is written.
+def write_traces(traces: Traces, path: str | Path, *, format: Literal["judged", "openinference"] = "judged") -> None:
+    """Write traces as JSON lines; a file of that name is replaced when all is written.
+
+    Parameters
+    ----------
+    traces
+        The traces.
+    path
+        The file.
+    format
+        ``judged``: our own layout, a line a stage. ``openinference``: spans, with what their conventions have no word
+        for in attributes ``judged.stage``, so that nothing is lost. Their times tell how long a stage took, not when
+        it was: they begin in 1970.
 
     Raises
     ------
+    InputError
+        If there is no such format, or no such place to write to.
     OutputError
         If the file cannot be written.
     """
+    from judged.traces.openinference import lines_of
+
+    if format not in ("judged", "openinference"):
+        raise InputError(f"traces are not written as {format!r}", fix="choose judged or openinference")
+    lines = lines_of(traces.spans) if format == "openinference" else map(line_of, traces.spans)
     with replaced(path) as part, part.open("w", encoding="utf-8") as file:
-        file.writelines(f"{line_of(span)}\n" for span in traces.spans)
+        file.writelines(f"{line}\n" for line in lines)
 
 
 def line_of(span: Span) -> str:
@@ -35,11 +54,12 @@ def line_of(span: Span) -> str:
     row |= {name: value for name, value in given.items() if value is not None}
     row |= {"facts": dict(span.facts)} if span.facts else {}
     if span.documents is not None:
-        row["documents"] = [_document(one, at) for at, one in enumerate(span.documents, 1)]
+        row["documents"] = [document_row(one, at) for at, one in enumerate(span.documents, 1)]
     return json.dumps(row, ensure_ascii=False)
 
 
-def _document(one: Document, place: int) -> dict[str, Any]:
+def document_row(one: Document, place: int) -> dict[str, Any]:
+    """Write a document as an object; its rank only where it is not its place."""
     row: dict[str, Any] = {"id": one.doc_id}
     row |= {"rank": one.rank} if one.rank != place else {}
     row |= {"score": one.score} if one.score is not None else {}

@@ -15,6 +15,7 @@ from judged.notes import Note
 from judged.slicing.queries import normalised
 from judged.traces.attributes import attributes_of, first, parsed
 from judged.traces.conventions import Format, documents_of
+from judged.traces.openinference import own_span
 from judged.traces.own import span_of
 from judged.traces.records import records
 from judged.traces.traces import Span, Traces, one_trace_a_query
@@ -105,6 +106,10 @@ class _Reader:
         elif any(name in row for name in _UBI) and self.format in (None, "ubi"):
             self._add_page(row, place)
         elif self.format not in ("judged", "ubi") and (attributes := attributes_of(row)) is not None:
+            own = own_span(attributes)
+            if own is not None:
+                self.spans.append(own)
+                return
             step = step_of(row, attributes, self.odd, self.format, self.topic_from, self.id_from)
             self.steps[step.trace_id].append(step)
             if step.stage is None:
