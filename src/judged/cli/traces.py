@@ -45,6 +45,7 @@ class _Source(NamedTuple):
     topic_from: str | None
     query_texts: str | None
     id_from: str | None
+    documents_of: str | None
 
 
 def _described(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -77,6 +78,7 @@ _OPTIONS = (
     ),
     click.option("--topics", "query_texts", metavar="FILE", help="Texts of topics, by which queries have their ids."),
     click.option("--id-from", metavar="KEY", help="What holds a document's id, also in its metadata."),
+    click.option("--documents-of", metavar="FILE", help="Which document each chunk is of: two columns, or JSON."),
 )
 
 
@@ -244,13 +246,17 @@ def _read(source: _Source, give: Give | None = None, *others: str | None) -> Tra
         named[name] = inputs.runs_at([path], None)
         parents |= {name: tuple(filter(None, given.split(",")))} if follows else {}
     if give is not None:
-        give.keep(*source.paths, *(text.partition("=")[2] for text in source.stages), source.query_texts, *others)
-    if source.stages:
-        return traces_of_runs(named, parents=parents)
-    return read_traces(
-        source.paths,
-        format=cast("Format | None", source.traces_format),
-        topic_from=source.topic_from,
-        topics=source.query_texts,
-        id_from=source.id_from,
+        beside = (source.query_texts, source.documents_of, *others)
+        give.keep(*source.paths, *(text.partition("=")[2] for text in source.stages), *beside)
+    traces = (
+        traces_of_runs(named, parents=parents)
+        if source.stages
+        else read_traces(
+            source.paths,
+            format=cast("Format | None", source.traces_format),
+            topic_from=source.topic_from,
+            topics=source.query_texts,
+            id_from=source.id_from,
+        )
     )
+    return traces if source.documents_of is None else traces.unified(source.documents_of)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
 
 from judged.answer import counted
@@ -207,6 +210,53 @@ class Traces:
                 found.setdefault(span.query_id, {}).update((one.doc_id, one) for one in span.documents)
         listed = {query: [Document(one, at) for at, one in enumerate(sorted(found[query]), 1)] for query in found}
         return _run(listed, " + ".join(stages))
+
+    def unified(self, mapping: Mapping[str, str] | str | PathLike[str]) -> Traces:
+        """Name documents alike in all stages: those of a chunk become its document, at its first rank.
+
+        Of chunks of one document the first counts, and what stands behind moves up. Ids that the mapping does not hold
+        stay as they are; `notes` count both.
+
+        Parameters
+        ----------
+        mapping
+            Documents by chunk, or a file of two columns or of a JSON object.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be read.
+
+        Examples
+        --------
+        >>> made = traces_of_runs({"bm25": {"q": ["a#1", "a#2", "b"]}}).unified({"a#1": "a", "a#2": "a"})
+        >>> [(one.doc_id, one.rank) for one in made.spans[0].documents], made.notes[0].text
+        ([('a', 1), ('b', 2)], '2 documents named by the mapping; 1 stood behind another of its document')
+        """
+        from judged.traces.mapping import read_mapping
+
+        named = mapping if isinstance(mapping, Mapping) else read_mapping(Path(mapping))
+        renamed, dropped, unknown = 0, 0, Counter[str]()
+        spans: list[Span] = []
+        for span in self.spans:
+            kept: dict[str, Document] = {}
+            behind = 0
+            for one in sorted(span.documents or (), key=lambda one: one.rank):
+                doc_id = named.get(one.doc_id)
+                renamed += doc_id is not None
+                unknown[span.stage] += doc_id is None
+                if (doc_id or one.doc_id) in kept:
+                    behind += 1
+                else:
+                    kept[doc_id or one.doc_id] = one._replace(doc_id=doc_id or one.doc_id, rank=one.rank - behind)
+            dropped += behind
+            spans.append(replace(span, documents=None if span.documents is None else tuple(kept.values())))
+        text = f"{counted(renamed, 'document')} named by the mapping; {dropped:,} stood behind another of its document"
+        notes = [Note("unified-documents", text)]
+        for stage, times in (+unknown).items():
+            text = f"{counted(times, 'document')} not in the mapping, by ids of their own"
+            notes.append(Note("unmapped-documents", text, stage, times, of="stages"))
+        return Traces(tuple(spans), self.name, (*self.notes, *notes))
 
     def table(self) -> Table:
         """Give one row a document, in Arrow: ``trace_id, query_id, seq, stage, kind, source, doc_id, rank, score``."""
