@@ -6,6 +6,7 @@ from judged.traces.failures import FAILURES, Failures, failures
 from judged.traces.funnel import TraceFunnel, funnel
 from judged.traces.own import write_traces
 from judged.traces.reading import read_traces
+from judged.traces.recorder import Recorder
 from judged.traces.traces import Document, Span, Stage, Traces, traces_of_runs
 from judged.traces.why import Why, why
 
@@ -13,6 +14,7 @@ __all__ = [
     "FAILURES",
     "Document",
     "Failures",
+    "Recorder",
     "Span",
     "Stage",
     "TraceCheck",
