@@ -51,6 +51,7 @@ def test_the_result_says_which_metric_was_meant() -> None:
     assert scores.policies[:2] == (
         ("CTR", "PageCTR; of shown results it is ImpressionCTR"), ("AOV", "OrderValue"))  # fmt: skip
     assert understood(["PageCTR"]) == ()
+    assert scores.value("ctr") == scores.value("PageCTR") == 11 / 20
 
 
 def test_nearly_a_name_is_answered_by_the_metric() -> None:

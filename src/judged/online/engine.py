@@ -142,7 +142,7 @@ class Engine:
         self.con: duckdb.DuckDBPyConnection = library.connect(str(self.folder / "log.duckdb"), config=options)
         self.con.execute("SET preserve_insertion_order = false; SET TimeZone = 'UTC'")
         its_own = _bytes(self.con.execute("SELECT current_setting('memory_limit')").fetchall()[0][0])
-        most = max(_USUAL, its_own / 0.8 / 10) if most is None else most  # its own limit is 80 % of the machine's memory
+        most = most or max(_USUAL, its_own / 0.8 / 10)  # its own limit is 80 % of the machine's memory
         self.con.execute(f"SET memory_limit = '{int(min(most - _BESIDE, its_own))}B'")
         self._made = 0
         self._given_up: list[Callable[[], object]] = []

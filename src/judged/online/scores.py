@@ -12,6 +12,7 @@ from judged.online import charts, trouble, words
 from judged.online.estimates import OnlineEstimate
 from judged.online.findings import are_of_nobody
 from judged.online.layout import MARK, by_slice, definitions, estimates_table, ranks_by_slice, ranks_table
+from judged.online.metrics.registry import understood
 from judged.online.numbers import UNITS, labels, shown
 
 if TYPE_CHECKING:
@@ -102,15 +103,16 @@ class OnlineScores(Answer):
         return labels(name for name, _ in self.slices)
 
     def of(self, metric: str | OnlineMetric, slice: str | None = None) -> OnlineEstimate:
-        """Give one estimate.
+        """Give one estimate, by the name of its metric or what it is called elsewhere.
 
         Raises
         ------
         KeyError
             If there is none.
         """
+        names = {str(metric), *(meant.split(";")[0] for _, meant in understood([metric]))}
         for estimate in self.estimates:
-            if str(estimate.metric) == str(metric) and estimate.slice == slice:
+            if str(estimate.metric) in names and estimate.slice == slice:
                 return estimate
         raise KeyError(f"{metric} on {slice or 'all'}")
 
