@@ -29,7 +29,7 @@ def attributes_of(row: Row) -> Row | None:
         given = parsed(given)
     if isinstance(given, list):
         pairs = cast("list[Any]", given)
-        return {one["key"]: _value(one.get("value")) for one in pairs if isinstance(one, Mapping) and "key" in one}
+        return {one["key"]: _value(one.get("value")) for one in pairs if isinstance(one, dict) and "key" in one}
     if isinstance(given, Mapping):
         return cast("Row", given)
     prefix = "attributes."
@@ -39,14 +39,15 @@ def attributes_of(row: Row) -> Row | None:
 
 def _value(given: Any) -> Any:
     """Read a value of OTLP."""
-    if not isinstance(given, Mapping) or not given:
-        return given or None
-    kind, value = next(iter(cast("Row", given).items()))
-    if kind == "arrayValue":
-        return [_value(one) for one in value.get("values", ())]
-    if kind == "kvlistValue":
-        return {one["key"]: _value(one.get("value")) for one in value.get("values", ())}
-    return int(value) if kind == "intValue" else value
+    if not isinstance(given, dict):
+        return given
+    for kind, value in cast("Row", given).items():
+        if kind == "arrayValue":
+            return [_value(one) for one in value.get("values", ())]
+        if kind == "kvlistValue":
+            return {one["key"]: _value(one.get("value")) for one in value.get("values", ())}
+        return int(value) if kind == "intValue" else value
+    return None
 
 
 def dig(tree: Any, path: str) -> Any:

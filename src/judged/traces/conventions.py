@@ -136,21 +136,24 @@ def documents_of(
 
 def _flat(element: Any) -> Row:
     """Take a document out of what is around it."""
-    if not isinstance(element, Mapping):
+    if not isinstance(element, dict):
         return {"id": element} if isinstance(element, (str, int)) else {}
     row = cast("Row", element)
     inner = row.get("document")
     known = {key.removeprefix("document."): value for key, value in row.items() if value is not None}
-    return known | cast("dict[str, Any]", inner) if isinstance(inner, Mapping) else known
+    return known | cast("dict[str, Any]", inner) if isinstance(inner, dict) else known
 
 
 def _id(known: Row, id_from: str | None) -> str | None:
     if id_from is not None:
         metadata = known.get("metadata")
-        found = first(known, id_from) or first(parsed(metadata) if isinstance(metadata, str) else metadata, id_from)
-    else:
-        found = next((value for name in _IDS if (value := known.get(name)) not in (None, "")), None)
-    return None if found is None or found == REDACTED or isinstance(found, (Mapping, list)) else str(found)
+        value = first(known, id_from) or first(parsed(metadata) if isinstance(metadata, str) else metadata, id_from)
+        return str(value) if isinstance(value, (str, int)) else None
+    for name in _IDS:
+        value = known.get(name)
+        if value is not None and value != "":
+            return str(value) if value != REDACTED and isinstance(value, (str, int)) else None
+    return None
 
 
 def _score(known: Row) -> float | None:
