@@ -61,13 +61,28 @@ _RENAMED = """
 --level explain=--rel
 pool pool=leave-one-out
 text report=table
+id topic=topic explain=topic document=doc_id
+depth topic=cutoff
+k evaluator=cutoff
+against matrix=baseline slices=baseline
+minimum slices=min_topics
+show compare=outcome leaderboard=beside
+form table=format
 """
 RENAMED = {
     (command, old): new
     for old, *now in map(str.split, _RENAMED.strip().splitlines())
     for command, _, new in (name.partition("=") for name in now)
 }
-"""Arguments that have another name now, by the command and their old one; only what is recorded from now on uses it."""
+"""Arguments, and parameters of addresses, that have another name now, by the command or page and their old one."""
+VALUES = {("rule", "below-depth"): "below-cutoff", ("sort", "id"): "query_id", ("quantity", "topics"): "n"}
+"""Names among the values, by their key, that are others now."""
+KEYS = {
+    "topics": "n size", "scored": "n", "num_topics": "n", "n": "n_observed size", "code": "rule", "k": "cutoff",
+    "depth": "cutoff rel", "against": "baseline", "reference": "baseline", "topic": "query_id", "rate": "fdr",
+    "level": "rel", "shown": "limit significant", "worst": "limit largest_losses", "method": "test", "p": "rbo_p",
+}  # fmt: skip
+"""Keys of which some have another name now, or one of several: what stands under it has not moved."""
 
 CHECKED = {"json", "jsonl", "sarif", "csv", "tsv", "parquet"}
 PICTURES = {"svg", "png", "pdf"}
@@ -78,7 +93,9 @@ LAYOUT = (".sections.parts.kind", ".sections.parts.header")
 """Where a report of old named the kinds of its parts, and the heads of tables that are typed now."""
 
 _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d[\d,]*\.?\d*|\.\d+)(?:e[-+]?\d+)?(?![\w])", re.IGNORECASE)
-_HONEST = re.compile(r"judged \d+\.\d+\.\d+|\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?)?|/\S*same-numbers\S*/")
+_HONEST = re.compile(
+    r"judged \d+\.\d+\.\d+|\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?)?|/\S*(same-numbers\S*|judged/sample/pydocs)/"
+)
 _SHOWN = 6
 
 
@@ -200,7 +217,7 @@ def ask(addresses: list[str], folder: Path) -> int:
     client = TestClient(make_app(open_sample()), raise_server_exceptions=False)
     index: dict[str, Any] = {}
     for address in addresses:
-        answer = client.get(address.removeprefix("GET ").replace("&minimum=", "&min_topics="))
+        answer = client.get(address.removeprefix("GET "))
         kind = answer.headers.get("content-type", "").partition(";")[0].rpartition("/")[2]
         kept = _kept(f"{address} --format {kind}", {"code": answer.status_code, "stdout": answer.content}, folder)
         index[address] = kept
@@ -231,11 +248,11 @@ def compare(old: Path, new: Path, only: re.Pattern[str], *, every: bool) -> int:
     tally: Counter[str] = Counter()
     for line in filter(only.search, before):
         said: list[str] = []
-        failed = line not in after
+        failed = (named := renamed(line)) not in after
         if failed:
             said.append("it was not recorded anew")
         else:
-            was, now = before[line], after[line]
+            was, now = before[line], after[named]
             if was["code"] != now["code"]:
                 said.append(f"exit code {was['code']}, now {now['code']}")
                 failed = True
@@ -249,6 +266,20 @@ def compare(old: Path, new: Path, only: re.Pattern[str], *, every: bool) -> int:
             print("".join(f"        {sentence}\n" for sentence in said), end="")
     print(f"{sum(tally.values())} outputs: " + ", ".join(f"{count} {name}" for name, count in sorted(tally.items())))
     return 1 if tally["failed"] else 0
+
+
+def renamed(line: str) -> str:
+    """Write an old address as it is now; a command is recorded under its old line.
+
+    >>> renamed("GET /api/v1/topic?id=t1&depth=20"), renamed("GET /compare?show=wins&q=a&k=1"), renamed("pool QRELS")
+    ('GET /api/v1/topic?topic=t1&cutoff=20', 'GET /compare?outcome=wins&q=a&k=1', 'pool QRELS')
+    """
+    path, asked, query = line.partition("?")
+    if not line.startswith("GET ") or not asked:
+        return line
+    page = path.rpartition("/")[2]
+    pairs = (pair.partition("=") for pair in query.split("&"))
+    return f"{path}?" + "&".join(f"{RENAMED.get((page, name), name)}={value}" for name, _, value in pairs)
 
 
 def _differences(
@@ -281,13 +312,22 @@ def _differences(
 
 def _lost(name: str, values: list[Value], others: list[Value]) -> tuple[bool, list[str]]:
     """Each of the old values must be among the new ones; a number that was written as text may be there in full."""
+    values = [
+        one._replace(value=VALUES.get((one.key, one.value), one.value.replace("&k=", "&cutoff="))) for one in values
+    ]
     had, has = (Counter(one.value for one in some) for some in (values, others))
     known = sorted(float(value) for value in has if _is_number(value))
     gone = [one for one in values if one.value not in has]
     missing = [one for one in gone if not _close(one, known)]
     keys = {one.key for one in others}
     kept = {(one.key, one.value) for one in others}
-    moved = {(one.key, one.value) for one in values if one.key in keys and one.value in has} - kept
+    moved = {
+        (one.key, one.value)
+        for one in values
+        if one.key in keys
+        and one.value in has
+        and not any((key, one.value) in kept for key in (one.key, *KEYS.get(one.key, "").split()))
+    }
     lost = len({one.value for one in missing})
     counts = {
         "values": len(had),

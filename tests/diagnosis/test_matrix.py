@@ -57,7 +57,7 @@ def test_quadrants_of_slices() -> None:
     assert told["old", "all topics"].quadrant == ""  # its means are the cuts
     assert told["new", "all topics"].quadrant == "both problems"
     small = next(point for point in found.points if point.small)
-    assert (small.slice, small.topics, small.quadrant) == ("few=true", 4, "")
+    assert (small.slice, small.n, small.quadrant) == ("few=true", 4, "")
     assert math.isnan(small.y.low)
     text = " ".join(found.sentences)
     meaning = "what is relevant is ranked badly; that less of it is found is not shown"  # R@20 is not told apart
@@ -92,7 +92,7 @@ def test_slices_that_happen_to_be_alike_are_not_told_apart() -> None:
     where = everywhere(100, slice_topics(known, "lucky", min_topics=10))
     points = points_of("r", values, where, (0.9, 0.9), [(0, 1), (0, 1)], MatrixChoices())
     lucky = next(one for one in points if one.slice == "lucky=true")
-    assert (lucky.topics, lucky.x.value) == (12, 1.0)
+    assert (lucky.n, lucky.x.value) == (12, 1.0)
     assert lucky.quadrant == "not told apart"
 
 
@@ -185,7 +185,7 @@ def test_forms() -> None:
     topics = {(topic["run"], topic["query_id"]): topic for topic in document["topics"]}
     assert topics["new", "q01"]["quadrant"] == "ranking problem"
     assert document["lost"][0]["found"][:2] == ["q02", "q05"]
-    assert {row["quadrant"]: row["topics"] for row in document["counts"] if row["run"] == "new"} == found.counts("new")
+    assert {row["quadrant"]: row["n"] for row in document["counts"] if row["run"] == "new"} == found.counts("new")
     rows = list(csv.DictReader(io.StringIO(found.csv("topics"))))
     assert (len(rows), rows[60]["run"], float(rows[60]["y"])) == (120, "new", 0.0)
     assert "ranking problem" in found.text(unfold=["topics"])

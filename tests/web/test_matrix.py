@@ -101,7 +101,7 @@ def test_a_rectangle_selects_what_lies_in_it(by_hand: TestClient, query: str, wa
 
 def test_quadrants_select_by_the_cuts(by_hand: TestClient) -> None:
     data = by_hand.get(f"/api/v1/matrix?{AXES}").json()
-    counts = {row["quadrant"]: row["topics"] for row in data["counts"]}
+    counts = {row["quadrant"]: row["n"] for row in data["counts"]}
     assert data["cuts"] == [pytest.approx(3.5 / 9), pytest.approx((3 + 1 + 1 / 3 + 1 / 4) / 9)]  # 0.389, 0.509
     assert counts == {
         "healthy": 3, "ranking problem": 2, "coverage problem": 0, "both problems": 3, "nothing relevant": 1,
@@ -147,7 +147,7 @@ def test_where_narrows_cuts_and_topics(sample: Workspace, of_sample: TestClient)
     means = sample.scores(["R@100", "nDCG@10"], ["bm25"]).over_topics(sample.mask(where)).aggregate()["bm25"]
     assert (data["selection"]["count"], data["cuts"]) == (18, [means["R@100"], means["nDCG@10"]])
     for row in data["slices"]:
-        assert int(sample.mask(row["where"]).sum()) == row["topics"]
+        assert int(sample.mask(row["where"]).sum()) == row["n"]
 
 
 def dots(text: str, name: str = "run") -> list[dict[str, Any]]:
@@ -209,7 +209,7 @@ def test_no_topic_has_a_relevant_document() -> None:
     opened = client(open_workspace({"a": {"d": 0}, "b": {"d": 0}}, {"r": {"a": ["d"], "b": ["d"]}}))
     data = opened.get("/api/v1/matrix").json()
     assert data["sentences"] == ["No topic has a relevant document: nothing can be missed, and nothing ranked badly."]
-    assert data["counts"][-1] == {"run": "r", "quadrant": "nothing relevant", "topics": 2}
+    assert data["counts"][-1] == {"run": "r", "quadrant": "nothing relevant", "n": 2}
     assert opened.get("/matrix").status_code == 200
 
 

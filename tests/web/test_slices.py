@@ -72,11 +72,11 @@ def test_where_narrows_scores_and_thirds(sample: Workspace, of_sample: TestClien
     kept = [query for query, keeps in zip(sample.query_ids, mask.tolist(), strict=True) if keeps]
     cut = slice_topics(known, "length", query_ids=kept)
     expected = sample.scores(["nDCG@10", "R@100"], ["bm25"]).over_topics(mask).by_slice(cut)
-    assert (data["topics"], len(kept)) == (32, 32)
+    assert (data["n"], len(kept)) == (32, 32)
     assert data["results"] == expected.table("results").records()
     for row in data["slices"]:
-        assert row["topics"] == expected.estimate(row["name"]).n
-        assert int(sample.mask(row["where"]).sum()) == row["topics"]
+        assert row["n"] == expected.estimate(row["name"]).size
+        assert int(sample.mask(row["where"]).sum()) == row["n"]
 
 
 def test_differences_are_those_of_compare_slices(sample: Workspace, of_sample: TestClient) -> None:
@@ -186,7 +186,7 @@ def test_without_attributes_and_texts_the_judgments_are_sliced() -> None:
 def test_without_runs_slices_are_counted() -> None:
     opened = open_workspace({"a": {"d": 1}, "b": {"d": 0}}, [])
     data = client(opened).get("/api/v1/slices?min_topics=1").json()
-    assert [(row["name"], row["topics"]) for row in data["slices"]] == [
+    assert [(row["name"], row["n"]) for row in data["slices"]] == [
         ("relevant_band=none", 1), ("relevant_band=1", 1),
     ]  # fmt: skip
     assert "No run is open" in client(opened).get("/slices").text

@@ -112,14 +112,14 @@ def power_of_scores(
     >>> plans.plans["RR"].n, plans.plans["RR"].topics_needed
     (8, 64)
     """
-    means = [at for at, measure in enumerate(scores.measures) if measure.entry.aggregate == "mean"]
+    means = [place for place, measure in enumerate(scores.measures) if measure.entry.aggregate == "mean"]
     if not means:
         raise InputError("no measure here is a mean over topics", fix="ask for one, such as AP")
     names = scores.measure_names
     others = [
         Note("no-mean", f"{name} is not a mean over topics, and no plan is made for it")
-        for at, name in enumerate(names)
-        if at not in means
+        for place, name in enumerate(names)
+        if place not in means
     ]
     options: dict[str, Any] = {"n": n, "difference": difference, "alpha": alpha, "power": power}
     of_measures = {names[column]: plan(scores.values[:, column], **options) for column in means}

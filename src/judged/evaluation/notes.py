@@ -209,11 +209,11 @@ def few_note(topics: int) -> str:
 def sample_notes(sampled: Mapping[str, Sequence[tuple[Measure, Sampled]]], seed: int) -> tuple[Note, ...]:
     """Say which means over all orders of tied documents are those of a sample, run by run."""
     notes: list[Note] = []
-    for run, found in sampled.items():
-        topics, error = (max(getattr(one, part) for _, one in found) for part in ("n", "error"))
+    for run, samples in sampled.items():
+        topics, error = (max(getattr(sample, part) for _, sample in samples) for part in ("n", "error"))
         text = (
             "there are too many orders of tied documents; the mean is that of a sample for"
-            f" {named([measure for measure, _ in found])} in up to {topics} topics"
+            f" {named([measure for measure, _ in samples])} in up to {topics} topics"
             f" (seed {seed}, standard error of a topic at most {error:.2g})"
         )
         notes.append(Note("sampled-orders", text, run, error))

@@ -149,10 +149,10 @@ def _tests(
     sides: list[tuple[str, Measure, bytes]] = []  # two sides of the topics have one test
     for (run, measure), numbers in means.items() if large else ():
         against = against_rest(numbers, slicing.members[large], level=method.level, seed=method.seed)
-        for at, rest in zip(large, against, strict=True):
-            if rest.n >= slicing.slices[at].min_topics:  # the measure may leave topics out
-                side = slicing.members[at][~np.isnan(numbers)]
-                tests.append((slicing.names[at], run, measure, rest))
+        for part, rest in zip(large, against, strict=True):
+            if rest.n >= slicing.slices[part].min_topics:  # the measure may leave topics out
+                side = slicing.members[part][~np.isnan(numbers)]
+                tests.append((slicing.names[part], run, measure, rest))
                 sides.append((run, measure, (side if side[:1].all() else ~side).tobytes()))
     family = dict(zip(sides, (rest.p for *_, rest in tests), strict=True))
     adjusted = dict(zip(family, adjust(list(family.values())).tolist(), strict=True))
@@ -229,11 +229,11 @@ def _averages(
     linearised = IntervalMethod("none" if level is None else "t", method.level)
     ways |= {_weighted_name(name): weighted_means(table, weights, linearised) for name, weights in weighing.items()}
     for name, way in ways.items():
-        for at, (run, measure) in enumerate(means):
-            aggregate, n = measure.entry.aggregate, int(way.n[at])
+        for place, (run, measure) in enumerate(means):
+            aggregate, n = measure.entry.aggregate, int(way.n[place])
             shown = math.exp if aggregate == "geometric mean" else float
-            value, low, high = (shown(float(number)) for number in (way.values[at], *way.limits[at]))
-            ci, effective = None if math.isnan(low) else (low, high), float(way.effective[at])
+            value, low, high = (shown(float(number)) for number in (way.values[place], *way.limits[place]))
+            ci, effective = None if math.isnan(low) else (low, high), float(way.effective[place])
             named: dict[str, Any] = {"part": name, "size": n, "small": False, "effective": effective}
             yield Average(run, str(measure), aggregate, value, ci, n, **named)
 

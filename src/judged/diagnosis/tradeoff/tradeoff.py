@@ -174,7 +174,7 @@ def tradeoff_of_scores(
     >>> slow.gain, slow.cost_change, slow.per_unit  # 0.5 for 25 ms, and for 50 requests a second given up
     (0.5, {'ms': 25.0, 'rps': -50.0}, {'ms': 0.02, 'rps': 0.01})
     """
-    at = _measure(scores, measure)
+    column = _measure(scores, measure)
     known = Costs.of(costs)
     names, more = _named(cost, known.names, known.where), _named(higher_is_better or (), known.names, known.where)
     names = names or known.names
@@ -186,12 +186,12 @@ def tradeoff_of_scores(
         raise InputError(problem, fix=f"use the names in the scores: {', '.join(runs[:5])}", path=known.where)
     dearer = matrix * np.array([-1.0 if name in more else 1.0 for name in names])
     base = _baseline(runs, baseline, dearer)
-    sign = 1.0 if scores.measures[at].properties.higher_is_better else -1.0
-    estimates = [row for row in scores.estimates(level=level, seed=seed) if row.measure == scores.measure_names[at]]
-    gaps = _differences(scores.values[:, at], test, level, resamples, seed)
+    sign = 1.0 if scores.measures[column].properties.higher_is_better else -1.0
+    estimates = [row for row in scores.estimates(level=level, seed=seed) if row.measure == scores.measure_names[column]]
+    gaps = _differences(scores.values[:, column], test, level, resamples, seed)
     rows = _rows(estimates, gaps, matrix, dearer, names, base, sign)
     return Tradeoff(
-        measure=scores.measure_names[at],
+        measure=scores.measure_names[column],
         higher_is_better=sign > 0,
         costs=names,
         benefits=tuple(name for name in names if name in more),

@@ -384,11 +384,11 @@ class ComparePage(Answer):
         texts = [text.casefold() for text in table.column("query").values]
         wanted = " ".join(self.asked.q.casefold().split())
         ids = table.column("query_id").values
-        found = [wanted in topic.casefold() or wanted in text for topic, text in zip(ids, texts, strict=True)]
+        matches = [wanted in topic.casefold() or wanted in text for topic, text in zip(ids, texts, strict=True)]
         values = {"query": texts}.get(name) or table.column(name).values
         order = order_by(values, falling=self.sort.startswith("-"))
-        kept = self.kinds[self.asked.outcome] & found
-        rows = [at for at in order if kept[at]]
+        kept = self.kinds[self.asked.outcome] & matches
+        rows = [row for row in order if kept[row]]
         paging = Paging.at(self.asked.page, len(rows))
         return table.take(paging.of(rows)), paging
 

@@ -201,10 +201,10 @@ def _chosen(matrix: Matrix, run: str, asked: AskedMatrix) -> Bools:
 def _ordered(workspace: Workspace, matrix: Matrix, run: str, chosen: Bools, sort: str) -> Table:
     """Lay out the topics that are selected, in order; ties by the other measure, then by id."""
     ids, table = matrix.scores.query_ids, matrix.topics_table(run)
-    at = {topic: place for place, topic in enumerate(ids) if chosen[place]}
-    table = table.take([row for row, topic in enumerate(table.column("query_id").values) if topic in at])
+    place_of = {topic: place for place, topic in enumerate(ids) if chosen[place]}
+    table = table.take([row for row, topic in enumerate(table.column("query_id").values) if topic in place_of])
     x, y, change = (np.array(table.column(name).values, dtype=np.float64) for name in ("x", "y", "y_change"))
-    place = np.array([at[topic] for topic in table.column("query_id").values], dtype=np.float64)
+    place = np.array([place_of[topic] for topic in table.column("query_id").values], dtype=np.float64)
     keys = {"query_id": (), "x": (y, x), "y": (x, y), "change": (x, y, change)}[sort.removeprefix("-")]
     sign = -1 if sort.startswith("-") else 1
     order = np.lexsort((place if keys else sign * place, *(sign * key for key in keys)))
@@ -226,12 +226,12 @@ def figures(
     workspace: Workspace, asked: AskedMatrix, matrix: Matrix, run: str, baseline: str, chosen: Bools
 ) -> dict[str, dict[str, Any] | None]:
     """Draw the run, and the one it is compared with, by place; None, where what draws them is not installed."""
-    made: dict[str, dict[str, Any] | None] = {}
+    charts: dict[str, dict[str, Any] | None] = {}
     for place, name in {"run": run, **({"baseline": baseline} if baseline else {})}.items():
         key = ("matrix chart", name, place, matrix)
         frame = workspace.remember(key, lambda name=name, place=place: _frame(matrix, name, brush=place == "run"))
-        made[place] = frame and _with_topics(frame, asked, matrix, name, chosen)
-    return made
+        charts[place] = frame and _with_topics(frame, asked, matrix, name, chosen)
+    return charts
 
 
 def _frame(matrix: Matrix, run: str, *, brush: bool) -> dict[str, Any] | None:
@@ -242,11 +242,11 @@ def _frame(matrix: Matrix, run: str, *, brush: bool) -> dict[str, Any] | None:
     chart = matrix.chart_of(run)
     slices = [at for at, faint in enumerate(chart.table.column("faint").values) if not faint]
     try:
-        made = specification(drawn(replace(chart, table=chart.table.take(slices), width=480, height=420)))
+        spec = specification(drawn(replace(chart, table=chart.table.take(slices), width=480, height=420)))
     except MissingExtraError:
         return None
-    del made["title"]
-    seen = next(layer["encoding"] for layer in made["layer"] if "tooltip" in layer["encoding"])
+    del spec["title"]
+    seen = next(layer["encoding"] for layer in spec["layer"] if "tooltip" in layer["encoding"])
     x, y = {**seen["x"], "field": "across"}, {**seen["y"], "field": "up"}
     most = max((dot["topics"] for dot in _dots(matrix, run, (x, y), None)), default=1)
     scale = {
@@ -283,7 +283,7 @@ def _frame(matrix: Matrix, run: str, *, brush: bool) -> dict[str, Any] | None:
     ]
     dots[0]["name"] = TOPICS
     rectangle = {"name": BRUSH, "select": {"type": "interval", "encodings": ["x", "y"]}, "views": [TOPICS]}
-    return {**made, "layer": [*dots, *made["layer"]], **({"params": [rectangle]} if brush else {})}
+    return {**spec, "layer": [*dots, *spec["layer"]], **({"params": [rectangle]} if brush else {})}
 
 
 def _with_topics(
@@ -293,13 +293,13 @@ def _with_topics(
     layers: list[dict[str, Any]] = frame["layer"]
     axes = layers[0]["encoding"]["x"], layers[0]["encoding"]["y"]
     data = {"name": TOPICS, "values": _dots(matrix, run, axes, chosen if asked.selects else None)}
-    made = {**frame, "layer": [*({**layer, "data": data} for layer in layers[:2]), *layers[2:]]}
+    spec = {**frame, "layer": [*({**layer, "data": data} for layer in layers[:2]), *layers[2:]]}
     if "params" in frame and any(side is not None for side in (asked.x0, asked.x1, asked.y0, asked.y1)):
         # a side that is left open lies on the edge of the chart
         ends = zip("xy", axes, asked.bounds, strict=True)
         value = {name: np.clip(bounds, *axis["scale"]["domain"]).tolist() for name, axis, bounds in ends}
-        made["params"] = [{**frame["params"][0], "value": value}]
-    return made
+        spec["params"] = [{**frame["params"][0], "value": value}]
+    return spec
 
 
 def _dots(

@@ -249,8 +249,8 @@ def _compared(
 
 def _cell(row: SliceEstimate) -> dict[str, Any]:
     """Give what a cell of the page says: a number, and what it is against the topics outside the slice."""
-    made = {"value": row.value, "ci": row.ci}
+    cell = {"value": row.value, "ci": row.ci}
     if row.rest is None:
-        return made
+        return cell
     rest = {"difference": row.rest.difference, "interval": row.rest.interval}
-    return {**made, **rest, "p": row.adjusted, "significant": row.significant, "better": row.better}
+    return {**cell, **rest, "p": row.adjusted, "significant": row.significant, "better": row.better}

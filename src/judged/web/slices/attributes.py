@@ -123,12 +123,12 @@ def both(where: str, expression: str) -> str:
 
 def notes_of(workspace: Workspace, asked: Sliced, kept: int, known: tuple[Note, ...]) -> tuple[Note, ...]:
     """Say what should be known of the topics that are kept and of how they are cut, before what is known of runs."""
-    made: list[Note] = []
+    notes: list[Note] = []
     if OUTCOME in (*asked.names, *Expression(asked.where).names):
         first = workspace.run_names[0] if workspace.lists else "the first run"
         text = f"{OUTCOME} is taken from {first}: on topics where that run did badly, any other run does better"
-        made.append(Note("sliced-by-outcome", f"{text} by luck alone (regression to the mean)"))
-    return (*made, *workspace.notes_over(kept, known))
+        notes.append(Note("sliced-by-outcome", f"{text} by luck alone (regression to the mean)"))
+    return (*notes, *workspace.notes_over(kept, known))
 
 
 def problem_of(workspace: Workspace, error: JudgedError, where: str) -> dict[str, Any]:

@@ -191,12 +191,12 @@ def _place(workspace: Workspace, asked: AskedTopic) -> dict[str, Any]:
     """Find the place in the list that the reader came from, 0 for none, and its neighbours."""
     order = ordered(workspace, asked).tolist()
     ids, here = workspace.query_ids, workspace.qrels.index.codes[asked.topic]
-    at = order.index(here) if here in order else -1
+    place = order.index(here) if here in order else -1
     return {
-        "place": at + 1,
+        "place": place + 1,
         "of": len(order),
-        "previous": ids[order[at - 1]] if at > 0 else None,
-        "next": ids[order[at + 1]] if 0 <= at < len(order) - 1 else None,
+        "previous": ids[order[place - 1]] if place > 0 else None,
+        "next": ids[order[place + 1]] if 0 <= place < len(order) - 1 else None,
     }
 
 
@@ -209,14 +209,14 @@ def _attributes(workspace: Workspace, query_id: str) -> dict[str, Any]:
 
 
 def _notes(workspace: Workspace, lists: Sequence[Judged]) -> list[Note]:
-    made: list[Note] = []
+    notes: list[Note] = []
     for judged in lists:
         run = judged.run.name
         if not judged.present[0]:
-            made.append(Note("nothing-returned", f"{run} has nothing for this topic: it counts as an empty list."))
+            notes.append(Note("nothing-returned", f"{run} has nothing for this topic: it counts as an empty list."))
         if not judged.ranked:
-            made.append(Note("no-scores", f"{run} has no scores: its documents are a set, and no order is shown."))
+            notes.append(Note("no-scores", f"{run} has no scores: its documents are a set, and no order is shown."))
     if lists and workspace.texts is None:
         texts = "No texts of documents are open: only their ids are shown. Open a collection to read them."
-        made.append(Note("no-texts", texts))
-    return made
+        notes.append(Note("no-texts", texts))
+    return notes
