@@ -95,7 +95,7 @@ def test_forms(run: Callable[..., Ended], form: str) -> None:
 def test_slices_of_ones_own_and_a_minimum(run: Callable[..., Ended]) -> None:
     out = run(*CALL, "--slices", "slices.toml", "--min-topics", "15", "--format", "json").out
     made = {one["name"]: one for one in json.loads(out)["slices"]}
-    assert {name: (one["min_topics"], one["topics"]) for name, one in made.items()} == {
+    assert {name: (one["min_topics"], one["n"]) for name, one in made.items()} == {
         "popular": (15, 17), "popular law": (5, 12),
     }  # fmt: skip
 
@@ -114,8 +114,8 @@ def test_attributes_are_crossed(run: Callable[..., Ended]) -> None:
 def test_where_leaves_the_topics_of_one_slice(run: Callable[..., Ended]) -> None:
     out = run(*CALL, "--by", "kind", "--where", "traffic >= 6 and kind != 'rare'", "--format", "json").out
     found = json.loads(out)
-    assert {one["name"]: one["topics"] for one in found["slices"]} == {"kind=law": 12, "kind=news": 6}
-    assert found["results"][0] == {**found["results"][0], "slice": "all topics", "topics": 18}
+    assert {one["name"]: one["n"] for one in found["slices"]} == {"kind=law": 12, "kind=news": 6}
+    assert found["results"][0] == {**found["results"][0], "slice": "all topics", "n": 18}
     assert found["qrels"]["where"] == "traffic >= 6 and kind != 'rare'"
     for more in ((), ("--compare",), ("--format", "markdown")):
         out = run(*CALL, "--by", "kind", "--where", "traffic >= 6", *more).out
@@ -126,7 +126,7 @@ def test_where_leaves_the_topics_of_one_slice(run: Callable[..., Ended]) -> None
 def test_slices_by_an_outcome_are_cut_by_the_baseline_and_say_so(run: Callable[..., Ended]) -> None:
     done = run(*CALL, "--by", "first_relevant", "--baseline", "good", "--format", "json")
     found = json.loads(done.out)
-    assert {one["name"]: one["topics"] for one in found["slices"]} == {
+    assert {one["name"]: one["n"] for one in found["slices"]} == {
         "first_relevant=1": 12, "first_relevant=2-3": 3, "first_relevant=4-10": 12,
     }  # fmt: skip
     assert found["notes"][0]["rule"] == "cut-by-outcome"
@@ -148,7 +148,7 @@ def test_the_sample(run: Callable[..., Ended]) -> None:
 def test_head_and_tail_follow_from_traffic(run: Callable[..., Ended]) -> None:
     """Traffic is 0 to 26, 351 in all: 26 to 19 are 180, the first more than half; 26 to 8 are 323, more than 0.9."""
     out = run(*CALL, "--by", "frequency", "--format", "json").out
-    found = {one["name"]: one["topics"] for one in json.loads(out)["slices"]}
+    found = {one["name"]: one["n"] for one in json.loads(out)["slices"]}
     assert found == {"frequency=head": 8, "frequency=tail": 8, "frequency=torso": 11}
 
 

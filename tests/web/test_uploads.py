@@ -126,7 +126,7 @@ def test_everything_can_be_sent(app):
 
 @pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress, zstd])
 def test_packed_files_are_read(app, pack):
-    assert post(app, qrels=pack(QRELS), runs=pack(RUN)).json()["topics"] == 2
+    assert post(app, qrels=pack(QRELS), runs=pack(RUN)).json()["n"] == 2
 
 
 def test_the_form_leads_home_or_says_what_is_wrong(app):
