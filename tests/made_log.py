@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import raw_made
-from judged.online.making import make_log
+from judged.online.preparation import make_log
 from raw_made import NOW, raw_log
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def closed_databases(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
             super().__init__(**{"threads": 1, **options})
             opened.append(self)
 
-    monkeypatch.setattr("judged.online.opening.Engine", Kept)
+    monkeypatch.setattr("judged.online.read_log.Engine", Kept)
     yield
     for one in opened:
         one.con.close()

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from judged.online.curves.dwell import SECONDS, THRESHOLDS, DwellTimes
 from judged.online.curves.series import OverTime
 from judged.online.estimates import OnlineEstimate
-from judged.online.estimating.over_time import series_of
-from judged.online.estimating.survival import SurvivalEstimate
+from judged.online.estimation.over_time import series_of
+from judged.online.estimation.survival import SurvivalEstimate
 from judged.online.findings import LogFinding
 from judged.online.metrics.registry import online_metric
 from judged.online.scores import OnlineScores

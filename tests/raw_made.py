@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from judged.online.engine import Engine, Relation
-from judged.online.reading.raw import RAW_EVENT, RAW_QUERY, RawLog
+from judged.online.readers.raw import RAW_EVENT, RAW_QUERY, RawLog
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

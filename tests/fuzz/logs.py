@@ -15,7 +15,7 @@ from fuzz.readers import Reader, WrongError
 from judged.errors import InputError
 from judged.online import online_metrics, read_log
 from judged.online.check import check_log, need_records
-from judged.online.reading.mapping_file import mapping_text
+from judged.online.readers.mapping_file import mapping_text
 from judged.online.storage import store_log
 
 if TYPE_CHECKING:

@@ -95,7 +95,7 @@ def log_options(function: Callable[..., None]) -> Callable[..., None]:
 def open_log(paths: tuple[str, ...], **options: Any) -> InteractionLog:
     """Read a log as the options say, with a progress line on a terminal."""
     from judged.online.check import need_records
-    from judged.online.opening import read_log
+    from judged.online.read_log import read_log
 
     base = options.pop("rank_base")
     with known_layout(_KNOWN), progress_line() as progress:
@@ -118,7 +118,7 @@ def opened(paths: tuple[str, ...], **reading: Any) -> Generator[InteractionLog]:
 @contextmanager
 def known_layout(fix: str) -> Generator[None]:
     """Say of a file that is no log what to do on the command line; Python names every layout there is."""
-    from judged.online.reading.opening import UnknownLayoutError
+    from judged.online.readers.files import UnknownLayoutError
 
     try:
         yield
@@ -210,7 +210,7 @@ def draft(path: str, out: Path | None) -> None:
     Which column is what is told from names and values of the first 2,000 records; what cannot be told is a comment.
     """
     from judged.cli import inputs, output
-    from judged.online.reading.drafting import draft_mapping
+    from judged.online.readers.draft import draft_mapping
 
     inputs.keep_inputs(out, [path])
     output.write(draft_mapping(path).rstrip("\n"), out)

@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING, Any
 from judged.online.check import check_log
 from judged.online.difference import difference
 from judged.online.estimates import OnlineEstimate
-from judged.online.estimating.measuring import online_metrics
-from judged.online.estimating.series import over_time
+from judged.online.estimation.online_metrics import online_metrics
+from judged.online.estimation.series import over_time
 from judged.online.facts.settings import FactSettings
 from judged.online.findings import Account, LogFinding
 from judged.online.funnel import funnel
 from judged.online.log import InteractionLog
 from judged.online.metrics.metric import OnlineMetric
 from judged.online.metrics.registry import ONLINE_METRICS, online_metric
-from judged.online.opening import read_log
 from judged.online.overview import overview
 from judged.online.query_lists import queries
+from judged.online.read_log import read_log
 from judged.online.scores import OnlineScores
 
 if TYPE_CHECKING:
     from judged.online.offline import against_qrels, click_preferences, preference_agreement
-    from judged.online.reading.drafting import draft_mapping
+    from judged.online.readers.draft import draft_mapping
 
 __all__ = [
     "ONLINE_METRICS",
@@ -53,7 +53,7 @@ _OFFLINE = ("against_qrels", "click_preferences", "preference_agreement")  # wha
 
 def __getattr__(name: str) -> Any:
     if name == "draft_mapping":
-        from judged.online.reading.drafting import draft_mapping
+        from judged.online.readers.draft import draft_mapping
 
         return draft_mapping
     if name not in _OFFLINE:

@@ -11,8 +11,8 @@ from judged.answer import TEXT, YES_NO, Answer, Column, Sentences, Table, counte
 from judged.errors import InputError
 from judged.online import trouble, words
 from judged.online.findings import are_of_nobody, doubts
-from judged.online.making.telling import FAMILIES
 from judged.online.numbers import UNITS, sentence, shown
+from judged.online.preparation.contents import FAMILIES
 
 if TYPE_CHECKING:
     from judged.answer import Block
@@ -132,7 +132,7 @@ def check_log(log: InteractionLog) -> LogCheck:
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from judged.online.opening import read_log
+    >>> from judged.online.read_log import read_log
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "log.ndjson"
     ...     _ = path.write_text('{"query_id": "1", "user_query": "car", "timestamp": "2026-01-05T10:00:00Z"}\n')
@@ -184,7 +184,7 @@ def need_records(log: InteractionLog) -> None:
 
 def _is_blank(name: str) -> bool:
     """Whether nothing but white space stands in a file; what cannot be looked at again is not said to be empty."""
-    from judged.online.reading.opening import Part, first_bytes
+    from judged.online.readers.files import Part, first_bytes
 
     file = Path(name)
     return file.is_file() and not first_bytes(Part(name, file)).strip()

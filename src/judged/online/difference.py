@@ -9,10 +9,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from judged.answer import P_VALUE, TEXT, Answer, Column, Sentences, Show, Table, counted
 from judged.errors import InputError
 from judged.online.arguments import need_log, need_numbers, need_texts
-from judged.online.estimating.measuring import Unit, facts_of_pages, hang_on_the_next_query, most_pages, successes_of
-from judged.online.estimating.moments import interval_kind, moments, ratio_sums, ratios, shared_products
-from judged.online.estimating.sums import UnitSums, is_of_sessions, page_sums, session_sums
-from judged.online.estimating.withheld import taken_as_users, tellable
+from judged.online.estimation.moments import interval_kind, moments, ratio_sums, ratios, shared_products
+from judged.online.estimation.online_metrics import (
+    Unit,
+    facts_of_pages,
+    hang_on_the_next_query,
+    most_pages,
+    successes_of,
+)
+from judged.online.estimation.sums import UnitSums, is_of_sessions, page_sums, session_sums
+from judged.online.estimation.withheld import taken_as_users, tellable
 from judged.online.facts.clicks import click_facts
 from judged.online.facts.next_query import begin_next_queries
 from judged.online.facts.pages import PageFacts, page_facts

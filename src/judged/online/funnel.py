@@ -11,10 +11,10 @@ from judged.answer import TEXT, Answer, Chart, Column, Sentences, Table
 from judged.errors import InputError
 from judged.online.arguments import need_log, need_numbers, need_texts
 from judged.online.engine import identifier
-from judged.online.estimating.measuring import Unit
-from judged.online.estimating.moments import ratios
-from judged.online.estimating.sums import UnitSums
-from judged.online.estimating.withheld import taken_as_users
+from judged.online.estimation.moments import ratios
+from judged.online.estimation.online_metrics import Unit
+from judged.online.estimation.sums import UnitSums
+from judged.online.estimation.withheld import taken_as_users
 from judged.online.facts.clicks import click_facts
 from judged.online.facts.pages import page_facts
 from judged.online.facts.settings import FactSettings

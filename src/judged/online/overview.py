@@ -22,9 +22,9 @@ from judged.online.difference import (
     sliced_pages,
 )
 from judged.online.engine import Relation, identifier
-from judged.online.estimating.measuring import Unit
-from judged.online.estimating.sums import is_of_sessions, scale_of
-from judged.online.estimating.withheld import taken_as_users
+from judged.online.estimation.online_metrics import Unit
+from judged.online.estimation.sums import is_of_sessions, scale_of
+from judged.online.estimation.withheld import taken_as_users
 from judged.online.facts.settings import FactSettings
 from judged.online.findings import are_of_nobody, doubts
 from judged.online.metrics.metric import OnlineMetric

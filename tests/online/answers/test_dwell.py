@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from judged.online.curves.dwell import DwellTimes
-from judged.online.estimating.survival import SurvivalEstimate
+from judged.online.estimation.survival import SurvivalEstimate
 from online_scores_made import NAN, dwell, scores
 
 

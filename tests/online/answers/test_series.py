@@ -14,7 +14,7 @@ from online_scores_made import CTR, NAN, estimate, scores, series
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged.online.estimating.over_time import Point, Series
+    from judged.online.estimation.over_time import Point, Series
 
 FIRST = "2024-10-04"
 ONE = series().series[0]

@@ -14,8 +14,8 @@ from judged.online.numbers import AMOUNT, UNITS, in_unit, percent, value_of, val
 if TYPE_CHECKING:
     from judged.answer import Block
     from judged.notes import Note
-    from judged.online.estimating.measuring import Unit
-    from judged.online.estimating.survival import SurvivalEstimate
+    from judged.online.estimation.online_metrics import Unit
+    from judged.online.estimation.survival import SurvivalEstimate
     from judged.online.facts.settings import FactSettings
     from judged.online.log import InteractionLog
     from judged.online.scores import OnlineScores
@@ -167,9 +167,9 @@ def dwell_times(
     InputError
         If the log has no clicks, or no clock.
     """
-    from judged.online.estimating.lifetimes import visits
-    from judged.online.estimating.measuring import online_metrics
-    from judged.online.estimating.survival import survival_of, survival_quantile
+    from judged.online.estimation.lifetimes import visits
+    from judged.online.estimation.online_metrics import online_metrics
+    from judged.online.estimation.survival import survival_of, survival_quantile
     from judged.online.facts.clicks import click_facts
     from judged.online.slicing import pages_where
 

@@ -22,7 +22,7 @@ from judged.answer import (
 )
 from judged.answer.blocks import Line
 from judged.online import words
-from judged.online.estimating.over_time import written_start
+from judged.online.estimation.over_time import written_start
 from judged.online.layout import estimates_table
 from judged.online.numbers import UNITS, decimals_of, in_unit, percent, values
 from judged.stats.control import FEWEST
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from judged.answer import Block
     from judged.notes import Note
-    from judged.online.estimating.over_time import Series
+    from judged.online.estimation.over_time import Series
     from judged.online.metrics.metric import OnlineMetric
     from judged.online.scores import OnlineScores
     from judged.stats.control import Signal

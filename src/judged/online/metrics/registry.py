@@ -8,14 +8,14 @@ import re
 from collections.abc import Iterable
 
 from judged.errors import MeasureError
-from judged.online.metrics import abandoning, clicking, dwelling, outcomes
+from judged.online.metrics import abandonment, clicks, outcomes, visits
 from judged.online.metrics.metric import OnlineMetric
 from judged.online.metrics.names import MEANT, plain
 
 FAMILIES: dict[str, tuple[OnlineMetric, ...]] = {
-    "Clicks": clicking.METRICS,
-    "Visits": dwelling.METRICS,
-    "Abandonment and reformulation": abandoning.METRICS,
+    "Clicks": clicks.METRICS,
+    "Visits": visits.METRICS,
+    "Abandonment and reformulation": abandonment.METRICS,
     "Outcomes": outcomes.METRICS,
 }
 """The metrics by family, in the order in which they are shown."""

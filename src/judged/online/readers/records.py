@@ -1,0 +1,207 @@
+"""Lines of text as Arrow batches: each with its file and number, whatever bytes stand in it, in bounded memory."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, Any, TypeVar
+
+from judged.data.bulk import is_utf8
+from judged.errors import InputError
+from judged.online.engine import identifier
+from judged.online.readers.blocks import line_blocks
+from judged.online.readers.files import Part, opened
+from judged.online.readers.load import Troubles, new_name, tell
+from judged.online.readers.sections import Records
+from judged.online.readers.shapes import Place, object_of, structure, tree
+
+if TYPE_CHECKING:
+    from judged._types import Batch
+    from judged.online.engine import Engine
+
+T = TypeVar("T")
+_SURROGATE = re.compile(
+    rb"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
+)
+_ACTION = r'^\s*\{\s*"(index|create)"\s*:\s*\{[^{}]*\}\s*\}\s*$'
+_ACTION_BYTES = (b'"index"', b'"create"')
+_ACTION_NAMES = (b"index", b"create")  # found several times faster: quotation marks stand everywhere
+_BLANK = ord(" ")
+"""A line whose first byte is above it is not blank: most lines need no closer look."""
+
+
+@dataclass
+class Lines:
+    """The lines of several files, read once from front to back.
+
+    Parameters
+    ----------
+    parts
+        The files.
+    numbers
+        The number of each file in the log.
+    troubles
+        Where lines that cannot be used are counted.
+    encoding
+        Of the texts.
+    progress
+        Told the file, and the share of it that was read where that is known.
+    """
+
+    parts: Sequence[Part]
+    numbers: Sequence[int]
+    troubles: Troubles
+    encoding: str = "utf-8"
+    progress: Callable[[str, float | None], None] | None = None
+
+    def batches(self) -> Iterator[Batch]:
+        """Yield batches of ``file``, ``row``, ``line`` and ``lead``: the bulk action in the line before, or null.
+
+        Raises
+        ------
+        InputError
+            If a file cannot be read to its end.
+        """
+        for at, (part, number) in enumerate(zip(self.parts, self.numbers, strict=True)):
+            with opened(part) as file:
+                for first, block in self._blocks(file, part):
+                    if batch := self._batch(block, first, number, part):
+                        yield batch
+                    if self.progress:
+                        self.progress(f"reading {part.name}", at / len(self.parts))
+
+    def _blocks(self, file: IO[bytes], part: Part) -> Iterator[tuple[int, bytes]]:
+        """Yield whole lines and the number of the first; a bulk action goes with the line behind it."""
+        for row, block in line_blocks(file, lambda row: tell(self.troubles, part.name, "too-long", row), _held):
+            yield row, block if block.endswith(b"\n") else block + b"\n"
+
+    def _batch(self, block: bytes, first: int, number: int, part: Part) -> Batch | None:
+        import numpy as np
+        import pyarrow as pa
+
+        from judged.data.compute import pc
+
+        if self.encoding != "utf-8":
+            block = block.decode(self.encoding, errors="replace").encode()
+        elif not is_utf8(block):
+            block = self._replaced(block, first, part)
+        if b"\\" in block and (b"\\ud" in block or b"\\uD" in block):
+            block = _SURROGATE.sub(_paired, block)
+        ends = np.flatnonzero(np.frombuffer(block, np.uint8) == 10).astype(np.int64)
+        offsets = np.concatenate([np.zeros(1, np.int64), ends + 1])
+        size = len(ends)
+        lines: Any = pa.Array.from_buffers(pa.large_string(), size, [None, pa.py_buffer(offsets), pa.py_buffer(block)])
+        kept: Any = np.frombuffer(block, np.uint8)[offsets[:-1]] > _BLANK
+        if not kept.all():
+            kept = pc.match_substring_regex(lines, r"\S").to_numpy(zero_copy_only=False)
+        lead: Any = pa.nulls(size, pa.large_string())
+        if any(name in block for name in _ACTION_NAMES) and any(name in block for name in _ACTION_BYTES):
+            is_action = pc.match_substring_regex(lines, _ACTION).to_numpy(zero_copy_only=False)
+            before = np.concatenate([np.zeros(1, bool), is_action[:-1]])
+            shifted = pa.concat_arrays([pa.nulls(1, pa.large_string()), lines.slice(0, size - 1)])
+            lead = pc.if_else(pa.array(before), shifted, lead)
+            kept = kept & ~is_action
+        rows = np.arange(first, first + size, dtype=np.int64)
+        table = pa.record_batch(
+            {
+                "file": pa.array(np.full(size, number, np.int32)),
+                "row": pa.array(rows),
+                "line": lines,
+                "lead": lead,
+            }
+        )
+        table = table if kept.all() else table.filter(pa.array(kept))
+        return table if table.num_rows else None
+
+    def _replaced(self, block: bytes, first: int, part: Part) -> bytes:
+        """Put U+FFFD in the place of bytes that are no UTF-8, and count the lines that had them."""
+        lines = block.split(b"\n")
+        for at, line in enumerate(lines):
+            if not is_utf8(line):
+                tell(self.troubles, part.name, "not-utf8", first + at)
+                lines[at] = line.decode("utf-8", errors="replace").encode()
+        return b"\n".join(lines)
+
+    def into(self, engine: Engine, use: Callable[[str], T]) -> T:
+        """Do something with the lines as a table of the database: it is read once.
+
+        Raises
+        ------
+        InputError
+            If a file cannot be read to its end.
+        """
+        import pyarrow as pa
+
+        failed: list[InputError] = []
+
+        def batches() -> Iterator[Batch]:
+            try:
+                yield from self.batches()
+            except InputError as error:  # the database would wrap it in an error of its own
+                failed.append(error)
+
+        text, name = pa.large_string(), new_name("lines")
+        columns = pa.schema([("file", pa.int32()), ("row", pa.int64()), ("line", text), ("lead", text)])
+        engine.con.register(name, pa.RecordBatchReader.from_batches(columns, batches()))
+        try:
+            made = use(name)
+        finally:
+            engine.con.unregister(name)
+        if failed:
+            raise failed[0]
+        return made
+
+
+def _held(block: bytes) -> int:
+    """Give where the last line begins if it is a bulk action, else the end of the block."""
+    start = block.rfind(b"\n", 0, len(block) - 1) + 1
+    last = block[start : start + 200]
+    return start if any(name in last for name in _ACTION_BYTES) else len(block)
+
+
+def _paired(match: re.Match[bytes]) -> bytes:
+    """Keep pairs of surrogates and doubled backslashes; half a pair is no character, and no JSON reader takes it."""
+    text = match[0]
+    return text if len(text) != 6 else rb"\ufffd"
+
+
+def records_of_lines(source: str, wanted: Iterable[str], numbers: Sequence[int], *, wrapped: bool) -> Records:
+    """Take the record out of each line, with the name of its index and its id there, where it has them.
+
+    Parameters
+    ----------
+    source
+        The table of lines.
+    wanted
+        All paths that will be asked for.
+    numbers
+        Of the files.
+    wrapped
+        Records may stand in ``_source``.
+    """
+    text = "CASE WHEN prefix(line, '{') THEN line ELSE line[strpos(line, '{'):] END"  # most lines are the record
+    before = "trim(left(line, strpos(line, '{') - 1), ' ' || chr(9))"
+    front = f"CASE WHEN prefix(line, '{{') THEN '' WHEN strpos(line, '{{') > 0 THEN {before} ELSE '-' END"
+    table = f"(SELECT file, row, lead, line, {text} AS whole, {front} AS front FROM {source})"
+    record, index = "whole", 'regexp_extract(lead, \'"_index"\\s*:\\s*"([^"]*)"\', 1)'
+    name = 'nullif(regexp_extract(lead, \'"_id"\\s*:\\s*"([^"]*)"\', 1), \'\')'
+    if wrapped:
+        whole_if = "CASE WHEN contains(whole, '\"_source\"') AND json_valid(whole) THEN"
+        record = f"coalesce({whole_if} json_extract(whole, '$._source')::VARCHAR END, whole)"
+        index = f"coalesce({whole_if} json_extract_string(whole, '$._index') END, {index}, '')"
+        name = f"coalesce({whole_if} json_extract_string(whole, '$._id') END, {name})"
+    shape = structure(tree(path for path in wanted if not path.startswith(("@", "#")))) or {"a": "varchar"}
+    table = (
+        f"(SELECT file, row, line, lower(coalesce(nullif(front, ''), {index}, '')) AS hint, {name} AS name, "
+        f"{record} AS record, CASE WHEN front = '' THEN true ELSE regexp_full_match(front, '[A-Za-z0-9_.:-]*') END "
+        f"AS front_ok FROM {table})"
+    )
+    table = f"(SELECT *, CASE WHEN front_ok THEN {object_of('record', shape)} END AS r FROM {table})"
+    # What was taken apart is valid: nothing is looked through twice but what is broken.
+    valid = "CASE WHEN r IS NOT NULL THEN true ELSE (front_ok AND json_valid(record)) OR json_valid(line) END"
+    table = f"(SELECT file, row, hint, name, r, record, {valid} AS ok, hash(record) >> 1 AS whole_hash FROM {table})"
+    lost = "CASE WHEN NOT ok THEN 'broken-json' WHEN r IS NULL THEN 'no-record' END"
+    columns = {one: Place(f"r.{identifier(one)}", inner, parsed=True) for one, inner in shape.items()}
+    columns |= {"#record": Place("record", "varchar", parsed=True), "#id": Place("name", "varchar")}
+    return Records(table, columns, "file", "row", tuple(numbers), "hint", lost, "whole_hash", lines=True)

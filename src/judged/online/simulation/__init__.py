@@ -1,0 +1,39 @@
+"""Logs that are made up: every assumption is visible, and what is true of them is known exactly."""
+
+from judged.online.simulation.expectations import population, why_not_closed
+from judged.online.simulation.models import Cascade, Dbn, PositionBased
+from judged.online.simulation.plan import (
+    Arm,
+    Bots,
+    Broken,
+    Collection,
+    Drift,
+    OnThePage,
+    SimulationPlan,
+    Users,
+    Visits,
+)
+from judged.online.simulation.simulated import SimulatedLog, simulate
+from judged.online.simulation.truth import PopulationValue, Ratio, Truth
+
+__all__ = [
+    "Arm",
+    "Bots",
+    "Broken",
+    "Cascade",
+    "Collection",
+    "Dbn",
+    "Drift",
+    "OnThePage",
+    "PopulationValue",
+    "PositionBased",
+    "Ratio",
+    "SimulatedLog",
+    "SimulationPlan",
+    "Truth",
+    "Users",
+    "Visits",
+    "population",
+    "simulate",
+    "why_not_closed",
+]

@@ -1,0 +1,126 @@
+"""How users look at a page and click: drawn, and in expectation. One place for both, so that they cannot differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from judged.online.simulation.models import Browsing, Cascade, Dbn, PositionBased
+
+if TYPE_CHECKING:
+    from judged._types import Bools, Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Looks:
+    """What users did: each by page and rank."""
+
+    examined: Bools
+    clicked: Bools
+    satisfied: Bools
+
+
+@dataclass(frozen=True, eq=False)
+class Expected:
+    """Probabilities.
+
+    Parameters
+    ----------
+    examined, clicked, first
+        By page and rank: that the result is looked at, clicked, and the first to be clicked.
+    some
+        By page, for every kind of mark: that some click has it.
+    """
+
+    examined: Floats
+    clicked: Floats
+    first: Floats
+    some: Mapping[str, Floats]
+
+
+def browse(model: Browsing, attractive: Floats, satisfying: Floats, first_rank: int, rng: np.random.Generator) -> Looks:
+    """Draw what users do on pages.
+
+    Parameters
+    ----------
+    model
+        The model.
+    attractive, satisfying
+        By page and rank; an attractiveness of -1 marks a place without a result.
+    first_rank
+        Rank of the first result.
+    rng
+        Source of chance.
+    """
+    there = attractive >= 0
+    attracted = rng.random(attractive.shape) < attractive
+    satisfied = rng.random(attractive.shape) < satisfying
+    if isinstance(model, PositionBased):
+        examined = there & (rng.random(attractive.shape) < _examination(model, first_rank, attractive.shape[1]))
+    else:
+        on = rng.random(attractive.shape) < _go_on(model)
+        stops = attracted & (satisfied if isinstance(model, Dbn) else True)
+        passes = np.logical_and.accumulate(there & on & ~stops, axis=1)
+        examined = there.copy()
+        examined[:, 1:] &= passes[:, :-1]
+    clicked = examined & attracted
+    return Looks(examined, clicked, clicked & satisfied)
+
+
+def expect(
+    model: Browsing, attractive: Floats, satisfying: Floats, marks: Mapping[str, tuple[float, float]]
+) -> Expected:
+    """Give the probabilities that `browse` draws from, for first pages.
+
+    Parameters
+    ----------
+    model, attractive, satisfying
+        As of `browse`.
+    marks
+        Things that may happen to a click, such as a cart: name to the probability after one that satisfied, and after
+        one that did not.
+    """
+    there = attractive >= 0
+    alpha = np.where(there, attractive, 0.0)
+    if isinstance(model, PositionBased):
+        examined = there * _examination(model, 1, alpha.shape[1])
+        first = examined * alpha * _shifted(1 - examined * alpha)
+    else:
+        on = _go_on(model)
+        stop = satisfying if isinstance(model, Dbn) else 1.0
+        examined = there * _shifted(on * (1 - alpha * stop))
+        first = alpha * _shifted(on * (1 - alpha))
+    return Expected(
+        examined=examined,
+        clicked=examined * alpha,
+        first=first,
+        some={name: _some(model, alpha, satisfying, mark) for name, mark in marks.items()},
+    )
+
+
+def _some(model: Browsing, alpha: Floats, satisfying: Floats, marked: tuple[float, float]) -> Floats:
+    """Give the probability that some click of a page is marked."""
+    mark = satisfying * marked[0] + (1 - satisfying) * marked[1]
+    if isinstance(model, PositionBased):
+        return 1 - np.prod(1 - _examination(model, 1, alpha.shape[1]) * alpha * mark, axis=1)
+    stays = (1 - satisfying) * (1 - marked[1]) if isinstance(model, Dbn) else 0.0  # clicked, no mark, and not the end
+    unmarked = _shifted(_go_on(model) * (1 - alpha + alpha * stays))
+    return (unmarked * alpha * mark).sum(axis=1)
+
+
+def _shifted(factors: Floats) -> Floats:
+    """Give the product of the factors of all ranks above each: 1 at the first."""
+    running: Floats = np.cumprod(factors, axis=1, dtype=np.float64)
+    return np.concatenate([np.ones_like(running[:, :1]), running[:, :-1]], axis=1)
+
+
+def _examination(model: PositionBased, first_rank: int, size: int) -> Floats:
+    at = np.minimum(np.arange(first_rank - 1, first_rank - 1 + size), len(model.examination) - 1)
+    return np.array(model.examination, dtype=np.float64)[at]
+
+
+def _go_on(model: Cascade | Dbn) -> float:
+    return model.go_on if isinstance(model, Dbn) else 1.0

@@ -1,0 +1,200 @@
+"""Mappings drafted from data: what they read is what the data say, and what they do not know they say."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from judged.errors import InputError
+from judged.online import draft_mapping
+from judged.online.readers import read_raw
+from online.readers.raw_logs import rows, shared_engine
+from shared_data import SHARED, needs_shared
+
+
+def drafted(tmp_path, path):
+    """The draft as TOML, and the raw log that is read by it."""
+    text = draft_mapping(path)
+    (tmp_path / "draft.toml").write_text(text, encoding="utf-8")
+    return tomllib.loads(text), text, read_raw([path], shared_engine(), mapping=tmp_path / "draft.toml")
+
+
+def written(tmp_path, name, content):
+    lines = content if isinstance(content, str) else "".join(json.dumps(one) + "\n" for one in content)
+    (tmp_path / name).write_text(lines, encoding="utf-8")
+    return tmp_path / name
+
+
+def some(rows_of, *names):
+    return [tuple(one.get(name) for name in names) for one in rows_of]
+
+
+PAGES = [
+    ("7", "red shoes", ["d7", "d9", "d3"], 1, "d9"),
+    ("7", "boots", ["d2", "d9"], None, None),
+    ("8", "socks", ["d1"], 0, "d1"),
+]
+
+
+@pytest.mark.parametrize("separator", ["|", ",", ";"])
+@pytest.mark.parametrize(("sign", "name"), [("\t", "log.tsv"), (";", "log.csv")])
+def test_a_page_a_row_with_lists_in_texts(tmp_path, separator, sign, name):
+    if separator == sign:
+        return
+    lines = ["sid searchTerm ts resultUrls clickedUrls".replace(" ", sign)]
+    for number, (session, query, hits, _, clicked) in enumerate(PAGES):
+        lines.append(sign.join([session, query, str(1767607200 + number), separator.join(hits), clicked or "NULL"]))
+    _, _, log = drafted(tmp_path, written(tmp_path, name, "\n".join(lines) + "\n"))
+    assert some(rows(log.queries), "session_id", "query", "time_ms", "hit_ids") == [
+        (session, query, 1767607200000 + 1000 * number, hits)
+        for number, (session, query, hits, _, _) in enumerate(PAGES)
+    ]
+    assert some(rows(log.events), "row", "object_id", "action") == [(2, "d9", "click"), (4, "d1", "click")]
+    assert log.trouble == ()
+
+
+@pytest.mark.parametrize(
+    ("clicks", "position"),
+    [
+        ([[0, 1, 0], [0, 0], [1]], [1, 0]),  # flags
+        ([[2], [], [1]], [2, 1]),  # ranks from 1
+        ([[1], [], [0]], [1, 0]),  # ranks from 0
+        ([["d9"], [], ["d1"]], [None, None]),  # ids
+        ([[{"doc": "d9", "rank": 2}], [], [{"doc": "d1", "rank": 1}]], [2, 1]),
+    ],
+)
+def test_clicks_in_a_list(tmp_path, clicks, position):
+    records = [
+        {"session": session, "query": query, "results": hits, "clicks": clicked}
+        for (session, query, hits, _, _), clicked in zip(PAGES, clicks, strict=True)
+    ]
+    _, text, log = drafted(tmp_path, written(tmp_path, "log.jsonl", records))
+    assert some(rows(log.events), "object_id", "position") == [("d9", position[0]), ("d1", position[1])]
+    assert some(rows(log.queries), "hit_ids") == [(hits,) for _, _, hits, _, _ in PAGES]
+    assert log.rank_base == {1: 1, 2: 1, None: None, 0: 0}[position[1]] or log.rank_base == 0
+    assert "DOUBT: no column is a time" in text
+    assert not log.has_time
+
+
+@pytest.mark.parametrize("base", [0, 1])
+@pytest.mark.parametrize("parquet", [False, True])
+def test_a_result_a_row_with_a_flag(tmp_path, base, parquet):
+    table = [
+        {"search_id": page, "user": "u", "event_time": f"2026-01-05 10:0{page}:00+00:00", "query": "red car",
+         "item_id": f"d{place}", "rank": base + place, "is_clicked": place == 1, "device": "phone"}
+        for page in (1, 2) for place in range(3)
+    ]  # fmt: skip
+    if parquet:
+        path = tmp_path / "log.parquet"
+        pq.write_table(pa.Table.from_pylist(table), path)
+    else:
+        head = ",".join(table[0])
+        path = written(
+            tmp_path, "log.csv", head + "\n" + "".join(",".join(map(str, one.values())) + "\n" for one in table)
+        )
+    _, _, log = drafted(tmp_path, path)
+    assert log.rank_base == base
+    assert some(rows(log.queries), "query_id", "query", "device", "hit_ids") == [
+        (str(page), "red car", "phone", ["d0", "d1", "d2"]) for page in (1, 2)
+    ]
+    assert some(rows(log.events), "query_id", "object_id", "position", "action") == [
+        (str(page), "d1", base + 1, "click") for page in (1, 2)
+    ]
+    assert [one.rule for one in log.trouble] == []
+
+
+def test_events_told_apart_by_their_action(tmp_path):
+    who = {"visitorId": "u", "sessionId": "s", "searchId": "q"}
+    records = [
+        {**who, "eventType": "search", "timestamp": 1767607200123, "searchTerm": "red car", "totalHits": 12},
+        {**who, "eventType": "resultTap", "timestamp": 1767607201123, "productId": "d1", "position": 1},
+        {**who, "eventType": "add-to-cart", "timestamp": 1767607202123, "productId": "d1", "price": 9.5},
+        {**who, "eventType": "wiggle", "timestamp": 1767607203123},
+    ]
+    mapping, text, log = drafted(tmp_path, written(tmp_path, "log.jsonl", records))
+    assert some(rows(log.queries), "query_id", "user_id", "time_ms", "query", "n_total") == [
+        ("q", "u", 1767607200123, "red car", 12)
+    ]
+    assert some(rows(log.events), "action", "object_id", "position", "value") == [
+        ("resultTap", "d1", 1, None), ("add-to-cart", "d1", None, 9.5), ("wiggle", None, None, None),
+    ]  # fmt: skip
+    assert mapping["actions"] == {"resultTap": "click", "add-to-cart": "add_to_cart"}
+    assert "# DOUBT: what 'wiggle' means" in text
+
+
+def test_pages_and_events_in_one_file(tmp_path):
+    pages = [{"qid": f"q{n}", "hits": ["a", "b"][:n], "query": "red car", "kind": None} for n in range(3)]
+    records = [*pages, {"qid": "q2", "kind": "click", "doc": "b", "rank": 2}]
+    _, _, log = drafted(tmp_path, written(tmp_path, "log.jsonl", records))
+    assert some(rows(log.queries), "query_id", "hit_ids") == [("q0", []), ("q1", ["a"]), ("q2", ["a", "b"])]
+    assert some(rows(log.events), "query_id", "object_id", "position") == [("q2", "b", 2)]
+
+
+def test_clicks_alone(tmp_path):
+    lines = (
+        "anon_id,query,query_time,item_rank,click_url\n"
+        "1,red car,2006-03-01 07:17:12,1,a.com\n"
+        "1,blue,2006-03-01 07:18:00,2,b.com\n"
+    )
+    _, text, log = drafted(tmp_path, written(tmp_path, "log.csv", lines))
+    assert some(rows(log.events), "object_id", "position", "action") == [("a.com", 1, "click"), ("b.com", 2, "click")]
+    assert some(rows(log.queries), "query", "user_id") == [("red car", "1"), ("blue", "1")]
+    assert not log.left_told
+    assert "DOUBT: no row says what was shown" in text
+    assert "DOUBT: no column names the page" in text
+
+
+@pytest.mark.parametrize(
+    ("values", "formats"),
+    [
+        (["2026-01-05T10:00:00Z", "2026-01-05T10:00:01+02:00"], "auto"),
+        (["1767607200", "1767607201.5"], "seconds"),
+        (["1767607200000", "1767607201000"], "milliseconds"),
+        (["1767607200000000", "1767607200000001"], "microseconds"),
+        (["20260105100000", "20260105100001"], "%Y%m%d%H%M%S"),
+        (["05.01.2026 10:00", "06.01.2026 10:00"], "%d.%m.%Y %H:%M"),
+        (["13/01/2026 10:00:00", "14/01/2026 10:00:00"], "%d/%m/%Y %H:%M:%S"),
+    ],
+)
+def test_formats_of_times(tmp_path, values, formats):
+    path = written(tmp_path, "log.csv", "time,query,urls\n" + "".join(f"{one},red,a|b\n" for one in values))
+    mapping, _, log = drafted(tmp_path, path)
+    time = mapping["queries"]["columns"]["time"]
+    assert (time if formats == "auto" else time["format"]) == ("time" if formats == "auto" else formats)
+    assert all(one["time_ms"] > 1.7e12 for one in rows(log.queries))
+
+
+def test_times_that_may_be_read_in_two_ways(tmp_path):
+    path = written(tmp_path, "log.csv", "time,query,urls\n01/02/2026 10:00:00,red,a|b\n")
+    assert "# DOUBT: the time could also be %d/%m/%Y %H:%M:%S" in draft_mapping(path)
+
+
+def test_what_is_no_log_is_no_mapping(tmp_path):
+    text = draft_mapping(written(tmp_path, "prices.csv", "name,size\nshoe,4\nboot,5\n"))
+    assert "this is no mapping yet" in text
+    assert set(tomllib.loads(text)) == {"note", "file"}
+    with pytest.raises(InputError, match="no record to draft"):
+        draft_mapping(written(tmp_path, "empty.csv", "\n"))
+
+
+@needs_shared
+@pytest.mark.parametrize(
+    ("path", "by"),
+    [
+        ("session2014_graphcm/normalized.jsonl.gz", {"mapping": "graphcm"}),
+        ("usql_searchlog/SearchLog.tsv", {"mapping": "usql"}),
+        ("open_bandit/random.men.csv.gz", {"layout": "open-bandit"}),
+    ],
+)
+def test_drafts_of_public_logs_read_what_their_mappings_read(tmp_path, path, by):
+    _, _, log = drafted(tmp_path, SHARED / "logs" / path)
+    known = read_raw([SHARED / "logs" / path], shared_engine(), **by)
+    for table, names in (
+        ("queries", ("row", "query", "time_ms", "hit_ids", "propensities")),
+        ("events", ("row", "object_id", "position")),
+    ):
+        assert some(rows(getattr(log, table)), *names) == some(rows(getattr(known, table)), *names)
