@@ -134,7 +134,9 @@ class Traces:
 
     @cached_property
     def stages(self) -> tuple[Stage, ...]:
-        """The stages that pass documents on, those nearer to the query first, and otherwise as they were recorded.
+        """The stages whose documents are recorded, those nearer to the query first, else in the order of recording.
+
+        What follows a stage whose documents are not recorded in any trace follows what that one follows.
 
         Raises
         ------
@@ -147,8 +149,16 @@ class Traces:
                 problem = f"stage {span.stage!r} is {kinds[span.stage]} in one trace and {span.kind} in another"
                 raise InputError(problem, fix="give different stages different names", path=self.name)
             parents.setdefault(span.stage, {}).update(dict.fromkeys(span.parents))
-        named = {name: tuple(one for one in given if kinds.get(one, "rewrite") != "rewrite")
-                 for name, given in parents.items() if kinds[name] != "rewrite"}  # fmt: skip
+        recorded = {span.stage for span in self.spans if span.documents is not None and span.kind != "rewrite"}
+
+        def given_by(name: str, passed: tuple[str, ...]) -> Iterator[str]:
+            for parent in parents.get(name, {}):
+                if parent in recorded:
+                    yield parent
+                elif parent not in passed and kinds.get(parent, "rewrite") != "rewrite":
+                    yield from given_by(parent, (*passed, parent))  # what it passed on was not recorded
+
+        named = {name: tuple(dict.fromkeys(given_by(name, ()))) for name in parents if name in recorded}
         steps: dict[str, int] = {}
         while len(steps) < len(named):
             ready = [name for name, given in named.items() if name not in steps and all(one in steps for one in given)]
