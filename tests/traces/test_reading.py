@@ -10,6 +10,8 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import spans_made as made
 from command_line import process
@@ -308,3 +310,57 @@ def test_the_command_reads_spans(tmp_path: Path) -> None:
     result = process(*arguments)
     assert result.code == 0, result.err
     assert "rerank input" in result.out
+
+
+JUNK = st.sampled_from(
+    [None, 1, -1.5, "", True, [], {}, [None], {"a": 1}, "__REDACTED__", "[1", {"0": {}}, float("nan")]
+)
+
+
+def places(tree: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Give the path of every value of JSON."""
+    inner = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
+    return [path, *(one for key, value in inner for one in places(value, (*path, key)))]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data(), st.sampled_from([made.pipeline(), made.pipeline(nested=True), [made.otlp(made.pipeline())]]))
+def test_whatever_stands_somewhere_is_read_or_counted(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, rows: list[Row]
+) -> None:
+    rows = json.loads(json.dumps(rows))
+    *above, last = data.draw(st.sampled_from(places(rows)[1:]))
+    tree: Any = rows
+    for key in above:
+        tree = tree[key]
+    tree[last] = data.draw(JUNK)
+    try:
+        traces = of(tmp_path_factory.mktemp("junk"), rows)
+    except InputError:
+        return
+    assert [len(run.table) for run in traces.runs()] == [
+        sum(len(one.documents or ()) for one in traces.spans if one.stage == stage.name) for stage in traces.stages
+    ]
+
+
+def test_a_stage_that_records_no_documents_is_passed_over(tmp_path: Path) -> None:
+    silent = {"openinference.span.kind": "RERANKER", "reranker.query": "q"}
+    rows = [
+        made.span("search", 0, 1, made.retriever("ab", "q")),
+        made.span("silent", 1, 2, silent),
+        made.span("last", 2, 3, made.reranker("", "b")),
+    ]
+    traces = of(tmp_path, rows)
+    assert stage(traces, "last").parents == ("silent",)
+    assert [(one.name, one.parents) for one in traces.stages] == [("search", ()), ("last", ("search",))]
+
+
+def test_a_list_that_breaks_off_is_read_up_to_there(tmp_path: Path) -> None:
+    path = tmp_path / "spans.json"
+    path.write_text(json.dumps(made.pipeline())[:-10])
+    traces = read_traces(path)
+    assert [one.name for one in traces.stages] == ["bm25", "dense", "rerank input", "rerank"]
+    assert traces.notes[0].text == f"1 record left out, first {path}, record 5: no JSON object"
+    path.write_text("")
+    with pytest.raises(InputError, match="empty"):
+        read_traces(path)

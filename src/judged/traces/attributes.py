@@ -29,7 +29,11 @@ def attributes_of(row: Row) -> Row | None:
         given = parsed(given)
     if isinstance(given, list):
         pairs = cast("list[Any]", given)
-        return {one["key"]: _value(one.get("value")) for one in pairs if isinstance(one, dict) and "key" in one}
+        return {
+            one["key"]: _value(one.get("value"))
+            for one in pairs
+            if isinstance(one, dict) and isinstance(one.get("key"), str)
+        }
     if isinstance(given, Mapping):
         return cast("Row", given)
     prefix = "attributes."

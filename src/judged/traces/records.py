@@ -27,7 +27,7 @@ def records(path: Path) -> Iterator[tuple[str, Row | None]]:
             yield place, None
         else:
             for inner in _unpacked(cast("Row", row)):
-                yield place, inner
+                yield place, inner if isinstance(inner, Mapping) else None
 
 
 def _raw(path: Path, where: str) -> Iterator[tuple[str, Any]]:
@@ -89,13 +89,19 @@ def _rows(batch: Batch) -> Iterator[Row]:
             yield {name: value for name, value in row.items() if value is not None}
 
 
-def _unpacked(row: Row) -> Iterator[Row]:
+def _unpacked(row: Row) -> Iterator[Any]:
     """Take the spans out of a batch of OTLP, or of an answer of Phoenix."""
-    if isinstance(batches := row.get("resourceSpans"), list):
-        for batch in batches:
-            for scope in batch.get("scopeSpans") or batch.get("instrumentationLibrarySpans") or ():
-                yield from scope.get("spans") or ()
-    elif isinstance(data := row.get("data"), list):
-        yield from (one for one in data if isinstance(one, Mapping))
+    if "resourceSpans" in row:
+        for batch in _list(row, "resourceSpans"):
+            for scope in _list(batch, "scopeSpans"):
+                yield from _list(scope, "spans")
+    elif isinstance(row.get("data"), list):
+        yield from _list(row, "data")
     else:
         yield row
+
+
+def _list(row: Any, name: str) -> list[Any]:
+    """Give a list of an object; what has none is one element that cannot be read."""
+    found = cast("Row", row).get(name) if isinstance(row, Mapping) else None
+    return cast("list[Any]", found) if isinstance(found, list) else [None]
