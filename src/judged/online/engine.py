@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from judged._types import Table
 
 _FOLDERS = "judged-log-"
-_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT])(i?)B\s*", re.IGNORECASE)
+_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGTPE])(i?)B\s*", re.IGNORECASE)
 _BESIDE = 400e6  # bytes: what Python, Arrow, and what is fetched for them take beside the database
 _LEAST = _BESIDE + 200e6
 _USUAL = 2.5e9
@@ -142,6 +142,7 @@ class Engine:
         self.con: duckdb.DuckDBPyConnection = library.connect(str(self.folder / "log.duckdb"), config=options)
         self.con.execute("SET preserve_insertion_order = false; SET TimeZone = 'UTC'")
         its_own = _bytes(self.con.execute("SELECT current_setting('memory_limit')").fetchall()[0][0])
+        its_own = min(its_own, 0.8 * _machine())  # early ones do not find out how much memory there is
         most = most or max(_USUAL, its_own / 0.8 / 10)  # its own limit is 80 % of the machine's memory
         self.con.execute(f"SET memory_limit = '{int(min(most - _BESIDE, its_own))}B'")
         self._made = 0
@@ -228,6 +229,14 @@ def listed(texts: Iterable[str]) -> str:
     return f"({', '.join(map(literal, texts)) or 'NULL'})"
 
 
+def _machine() -> float:
+    """Give the memory of the machine in bytes; infinity where the system does not tell."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, ValueError, OSError):
+        return float("inf")
+
+
 def _checked(memory: str) -> float:
     """Read a size that the process can work in, in bytes."""
     most = _bytes(memory)
@@ -245,7 +254,7 @@ def _bytes(size: str) -> float:
     found = _SIZE.fullmatch(size)
     if not found:
         raise InputError(f"{size!r} is no size of memory", fix="write a number and MB or GB, such as 4GB")
-    return float(found[1]) * (1024 if found[3] else 1000) ** (" KMGT".index(found[2].upper()))
+    return float(found[1]) * (1024 if found[3] else 1000) ** (" KMGTPE".index(found[2].upper()))
 
 
 @contextmanager
