@@ -14,7 +14,7 @@ import pytest
 
 from judged.cli import logs
 from judged.errors import InputError
-from judged.online.read_log import read_log
+from judged.online.open_log import read_log
 from judged.online.readers.load import DUCKDB
 from judged.online.tables import EVENT, SERP, SESSION, SHOWN
 from made_log import closed_databases
@@ -268,7 +268,7 @@ def test_threads_reach_the_database(run: Callable[..., Ended], monkeypatch: pyte
         asked.append((options["threads"], options["memory"]))
         return inside(paths, **options)
 
-    monkeypatch.setattr("judged.online.read_log.read_log", kept)
+    monkeypatch.setattr("judged.online.open_log.read_log", kept)
     assert run("logs", "check", "clean.ndjson", "--threads", "1", "--memory", "600MB").code == 0
     assert run("logs", "check", "clean.ndjson", "--threads", "0").code == 2
     assert asked == [(1, "600MB")]

@@ -95,6 +95,6 @@ def test_several_that_may_be_meant_are_told_apart(run: Callable[..., Any]) -> No
 
 
 def test_topics_by_id_on_the_command_line(run: Callable[..., Any]) -> None:
-    for command in ("evaluate", "compare", "slices", "stages", "report", "matrix"):
+    for command in ("evaluate", "compare", "slices", "stages", "report", "matrix", "needs"):
         assert "--where \"query_id in ('t01', 't02')\"" in run(command, "q", "a", "--topics", "t01,t02").err
-    assert "where" not in run("needs", "q", "a", "--topics", "t01,t02").err
+    assert "where" not in run("agree", "q", "a", "--topics", "t01,t02").err

@@ -283,7 +283,7 @@ def test_over_a_slice_by_hand(small: TestClient) -> None:
     assert (found["n"], found["all_topics"]) == (5, 8)
     assert found["sentences"][0] == "5 of 8 topics are left: kind == 'news'."
     assert column(found, "RR")["part"] == 3 / 5
-    assert {row["topics"] for row in found["results"]} == {5}
+    assert {row["n"] for row in found["results"]} == {5}
     assert column(found, "missing")["part"] == 2
     assert against(found, "good", "RR")["adjusted"] == 3 * 2 / 32
     law = asked(small, measures="RR", where="kind == 'law'")

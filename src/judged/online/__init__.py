@@ -15,9 +15,9 @@ from judged.online.funnel import funnel
 from judged.online.log import InteractionLog
 from judged.online.metrics.metric import OnlineMetric
 from judged.online.metrics.registry import ONLINE_METRICS, online_metric
+from judged.online.open_log import read_log
 from judged.online.overview import overview
 from judged.online.query_lists import queries
-from judged.online.read_log import read_log
 from judged.online.scores import OnlineScores
 
 if TYPE_CHECKING:

@@ -132,7 +132,7 @@ def check_log(log: InteractionLog) -> LogCheck:
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from judged.online.read_log import read_log
+    >>> from judged.online.open_log import read_log
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "log.ndjson"
     ...     _ = path.write_text('{"query_id": "1", "user_query": "car", "timestamp": "2026-01-05T10:00:00Z"}\n')

@@ -10,7 +10,7 @@ import pytest
 from judged.online import online_metrics, trouble, words
 from judged.online.check import check_log
 from judged.online.findings import Account, LogFinding, doubts
-from judged.online.read_log import read_log
+from judged.online.open_log import read_log
 from made_log import closed_databases
 
 if TYPE_CHECKING:

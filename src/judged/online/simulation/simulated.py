@@ -123,7 +123,7 @@ class SimulatedLog:
         import importlib
         import tempfile
 
-        read_log = importlib.import_module("judged.online.read_log").read_log
+        read_log = importlib.import_module("judged.online.open_log").read_log
         with tempfile.TemporaryDirectory() as folder:
             form: ubi.Form = "ndjson" if self.plan.broken.truncated else "parquet"
             return read_log([str(path) for path in self.write(folder, form)], **options)
