@@ -247,3 +247,12 @@ def test_2012_as_published():
         theirs = [(click["rank"], 1000 * click["dwell_s"]) for click in one["clicks"]]
         assert [rank for rank, _ in ours] == [rank for rank, _ in theirs]
         assert [ms for _, ms in ours] == pytest.approx([ms for _, ms in theirs], abs=2)
+
+
+def test_a_track_on_one_line_has_as_many_pages(tmp_path):
+    """Rows are told apart by where they begin; here all begin on one line."""
+    clicks = click(1, "09:00:05", "09:00:10") + click(2, "09:00:20", "09:00:30")
+    inside = page(1, "09:00:01", results=TWO, clicks=clicks) + page(2, "09:01:00", results=TWO, clicks=clicks)
+    raw = read(tmp_path, track(session(inside), session(inside, number=2)).replace("\n", ""))
+    assert [row["row"] for row in rows(raw.queries)] == [1, 2, 3, 4]
+    assert [row["row"] for row in rows(raw.events)] == list(range(1, 9))

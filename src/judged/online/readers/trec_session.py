@@ -190,6 +190,12 @@ class _Made:
     troubles: Troubles = field(default_factory=Troubles)
     sessions: int = 0
     records: int = 0
+    last: dict[tuple[str, int], int] = field(default_factory=dict[tuple[str, int], int])
+
+    def _row(self, table: str, file: int, line: int) -> int:
+        """Give the line that a row begins at, or, where another began there, the next number: rows are told by it."""
+        self.last[table, file] = max(line, self.last.get((table, file), 0) + 1)
+        return self.last[table, file]
 
     def add(self, element: _Element, track: str, file: int, name: str) -> None:
         """Add a session; what stands outside of any is lost."""
@@ -249,7 +255,7 @@ class _Made:
         self.pages.add({
             **key,
             **attributes,
-            "row": page.line,
+            "row": self._row("query", key["file"], page.line),
             "time_ms": time,
             "query": page.says("query") if any(one.tag == "query" for one in page.inner) else None,
             "page": (first - 1) // _PAGE + 1,
@@ -271,4 +277,6 @@ class _Made:
         for rule in (rule for rule, there in wrong.items() if there):
             self._trouble(rule, "event", place)
         more = {"object_id": clicked or click.says("docno") or None, "position": rank, "dwell_ms": dwell}
-        self.events.add({**key, "row": click.line, "time_ms": begin, "action": "click", **more})
+        self.events.add(
+            {**key, "row": self._row("event", key["file"], click.line), "time_ms": begin, "action": "click", **more}
+        )
