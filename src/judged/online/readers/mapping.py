@@ -180,7 +180,7 @@ class _Reader:
             own = own_of(select, section, columns, flat=not records.lines, bare=kinds.alone) if whole else Own({})
             plans.append((taken(section, where, select), own))
         base = select.column("base", mapping.base)[0] if mapping.base else ""
-        whole = records.whole or f"(hash({', '.join(one.sql for one in records.columns.values())}) >> 1)"
+        whole = records.whole or f"(hash({', '.join(one.sql for one in records.columns.values()) or 'row'}) >> 1)"
         heads = [f"{records.file} AS file", f"{records.row} AS row", f"{kinds.sql} AS _kind", f"{whole} AS record"]
         sql = select.sql(records.table, heads)
         typed = records.table.startswith("read_parquet") and select.typed and not select.finder.layers

@@ -70,7 +70,7 @@ def _names(parts: Sequence[Part]) -> dict[str, None]:
             for line in islice(file, _SAMPLE):
                 with suppress(ValueError, RecursionError):  # objects in one another by the thousand: others tell names
                     record = json.loads(line[max(line.find(b"{"), 0) :])
-                    _members(record.get("_source", record), "", names)
+                    _members(record.get("_source", record) if isinstance(record, dict) else record, "", names)
     return names
 
 
