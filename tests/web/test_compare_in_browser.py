@@ -4,6 +4,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from playwright.sync_api import expect
 
 HERE = "/compare?first=bm25&second=rrf"
 
@@ -37,10 +38,10 @@ def test_what_is_seen(serve: Any, tab: Any, sample: Any) -> None:
         .inner_text()
         .startswith("No difference between rrf and bm25 is shown in nDCG@10")
     )
-    assert bars(page).count() == 48
-    assert points(page).count() == 48
+    expect(bars(page)).to_have_count(48)
+    expect(points(page)).to_have_count(48)
     assert page.locator("#measures tr.chosen").inner_text().startswith("nDCG@10\t0.4240\t0.4257\t+0.0017 [")
-    assert page.locator("table.topics tbody tr").count() == 48
+    expect(page.locator("table.topics tbody tr")).to_have_count(48)
     assert first_topics(page) == ["t46", "t29", "t30"]
     shown.accessible()
     shown.fits()
@@ -51,7 +52,7 @@ def test_what_is_seen(serve: Any, tab: Any, sample: Any) -> None:
 def test_on_any_screen(serve: Any, tab: Any, sample: Any, width: int, scheme: str) -> None:
     shown = tab(f"{serve(sample)}{HERE}&by=relevant_band", width=width, color_scheme=scheme)
     page = drawn(shown)
-    assert bars(page).count() == 48
+    expect(bars(page)).to_have_count(48)
     room = page.locator("#chart-differences").evaluate("figure => figure.clientWidth")
     assert page.locator("#chart-differences svg").evaluate("svg => svg.clientWidth") <= room
     shown.accessible()
@@ -97,7 +98,7 @@ def test_sorting_filtering_and_searching_by_keyboard(serve: Any, tab: Any, sampl
     page.get_by_role("link", name="rrf better").focus()
     with page.expect_navigation():
         page.keyboard.press("Enter")
-    assert page.locator("table.topics tbody tr").count() == 18
+    expect(page.locator("table.topics tbody tr")).to_have_count(18)
     assert page.locator(".kinds a[aria-current]").inner_text() == "rrf better 18"
     page.locator("#q").focus()
     page.keyboard.type("FILE")
@@ -153,13 +154,13 @@ def test_by_slice(serve: Any, tab: Any, sample: Any) -> None:
     with page.expect_navigation():
         page.get_by_role("link", name="relevant_band=6-20").click()
     assert query_of(page.url)["where"] == ["relevant_band == '6-20'"]
-    assert page.locator("table.topics tbody tr").count() == 23
+    expect(page.locator("table.topics tbody tr")).to_have_count(23)
     shown.clean()
 
 
 def test_without_a_script_everything_but_the_charts_is_there(serve: Any, tab: Any, sample: Any) -> None:
     shown = tab(serve(sample) + HERE, java_script_enabled=False)
     page = shown.page
-    assert page.locator("table.topics tbody tr").count() == 48
+    expect(page.locator("table.topics tbody tr")).to_have_count(48)
     page.get_by_role("link", name="rrf worse").click()
-    assert page.locator("table.topics tbody tr").count() == 20
+    expect(page.locator("table.topics tbody tr")).to_have_count(20)

@@ -349,7 +349,7 @@ def test_hostile_names_stay_text(show: Show) -> None:
     page.reload()
     page.wait_for_selector("html[data-ready]")
     assert docs(page)[0] == "<img src=x onerror=alert(1)>"
-    assert page.locator("main img").count() == 0
+    expect(page.locator("main img")).to_have_count(0)
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(375, "dark"), (1280, "light"), (2560, "dark")])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from playwright.sync_api import expect
 
 from browsing import served
 from judged.web.app import make_app
@@ -44,7 +45,7 @@ def test_files_are_opened_and_the_sample_comes_back(address, tab, files):
     page.get_by_role("button", name="Open", exact=True).click()
     page.wait_for_url(f"{address}/")
     assert page.inner_text("h1") == "my"
-    assert page.locator("tbody tr").count() == 2
+    expect(page.locator("tbody tr")).to_have_count(2)
     assert page.locator("tbody tr").first.inner_text().split() == ["a", "0.8155", "[0.000,", "1.000]", "2", "0", "3"]
     page.get_by_role("link", name="Open other files").click()
     page.get_by_role("button", name="Open the sample").click()
@@ -105,5 +106,5 @@ def test_an_example_of_the_api_works_when_it_is_clicked(serve, sample, tab):
     page.locator("#get-api-v1-open .example a").click()
     assert '"judgments":1613' in page.content()
     page.go_back()
-    assert page.locator("#get-api-v1-slices tbody tr").count() == 6
+    expect(page.locator("#get-api-v1-slices tbody tr")).to_have_count(6)
     seen.clean()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 import judged
 from judged import sample as shipped
@@ -68,7 +69,7 @@ def test_make_a_run_the_baseline_by_its_link_and_show_differences(serve: Any, ta
     assert page.locator(".board thead th").all_inner_texts()[2] == "difference"
     page.get_by_role("link", name="Hide differences").click()
     page.wait_for_url(lambda url: "beside" not in url)
-    assert page.locator(".board thead th").count() == 3
+    expect(page.locator(".board thead th")).to_have_count(3)
     shown.clean()
 
 
@@ -171,7 +172,7 @@ def test_charts_are_drawn(serve: Any, tab: Any, sample: Any) -> None:
     drawn(page)
     dots = page.locator("#chart-dots svg")
     assert set(dots.locator("text").all_text_contents()) >= {"bm25", "rrf", "tfidf_char", "AP"}
-    assert dots.locator(".mark-symbol path").count() == 8
+    expect(dots.locator(".mark-symbol path")).to_have_count(8)
     lines = page.locator("#chart-curve svg .mark-line path")
     assert lines.count() == 8
     assert "P@k" in page.locator("#chart-curve svg text").all_text_contents()
@@ -224,7 +225,7 @@ def test_hostile_names_are_shown_as_they_are(serve: Any, tab: Any) -> None:
     assert names(shown.page) == [name.strip() for name in hostile]
     shown_names = shown.page.locator("#chart-dots svg text").all_text_contents()
     assert any(text.startswith("<img src=x") for text in shown_names)  # a narrow chart cuts names
-    assert shown.page.locator("img").count() == 0
+    expect(shown.page.locator("img")).to_have_count(0)
     shown.fits()
     shown.clean()
 
@@ -232,6 +233,6 @@ def test_hostile_names_are_shown_as_they_are(serve: Any, tab: Any) -> None:
 def test_without_a_run_there_is_a_way_on(serve: Any, tab: Any) -> None:
     shown = tab(f"{serve(open_workspace({'q': {'d': 1}}, None))}/leaderboard")
     assert shown.page.get_by_role("link", name="Open runs").get_attribute("href") == "/open"
-    assert shown.page.locator("table").count() == 0
+    expect(shown.page.locator("table")).to_have_count(0)
     shown.accessible()
     shown.clean()

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 import judged
 from judged.answer import CHANGE, TEXT, Chart, Column, Table
@@ -99,7 +100,7 @@ def test_charts_cut_long_names_alone(name: str) -> None:
 def test_every_component_fits_and_is_accessible(serve: Any, sample: Any, tab: Any, width: int, scheme: str) -> None:
     shown = tab(f"{serve(sample)}/look", width=width, color_scheme=scheme)
     shown.page.wait_for_selector("html[data-drawn]")
-    assert shown.page.locator(".chart svg").count() == len(example().charts())
+    expect(shown.page.locator(".chart svg")).to_have_count(len(example().charts()))
     shown.fits()
     shown.accessible()
     shown.clean()

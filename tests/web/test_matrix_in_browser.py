@@ -7,6 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 import pytest
+from playwright.sync_api import expect
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -168,7 +169,7 @@ def test_a_link_of_a_slice_filters_and_a_wrong_expression_is_told(
     page = drawn(made)
     page.click('nav.chips a:text-is("relevant_band")')
     drawn(made)
-    assert page.locator("table.slices tbody tr:not(.average)").count() == 5
+    expect(page.locator("table.slices tbody tr:not(.average)")).to_have_count(5)
     topics = page.locator("table.slices tbody tr").nth(1).locator("td").first.inner_text().split("\n")[0]
     page.locator("table.slices tbody tr").nth(1).get_by_text("matrix").click()
     assert page.inner_text("#count").startswith(f"All {topics.split()[0]} topics")

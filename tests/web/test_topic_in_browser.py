@@ -8,6 +8,7 @@ import time
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from judged.web.workspace import open_workspace
 
@@ -89,7 +90,7 @@ def test_moved_documents_are_linked(serve: Any, tab: Any, sample: Any) -> None:
     assert page.locator(".document.linked .doc-id").all_inner_texts() == ["collections.Counter.most_common"] * 2
     assert page.locator(".moves path.linked").get_attribute("data-key") == "1"
     page.locator("h1").hover()
-    assert page.locator(".linked").count() == 0
+    expect(page.locator(".linked")).to_have_count(0)
     shown.clean()
 
 
@@ -122,7 +123,7 @@ def test_with_the_keyboard_alone(serve: Any, tab: Any, sample: Any) -> None:
             break
     else:
         pytest.fail("the link is not reached with Tab")
-    assert page.locator(".document.linked").count() == 2
+    expect(page.locator(".document.linked")).to_have_count(2)
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.id") == "b-1"
     page.keyboard.press("Tab")
@@ -145,7 +146,7 @@ def test_texts_never_run(serve: Any, tab: Any, hostile: Any) -> None:
     mine.locator(".said .text").wait_for()
     assert mine.locator(".said .title").inner_text() == HOSTILE
     assert mine.locator(".said .text").inner_text() == HOSTILE
-    assert page.locator("main img, main script:not([type]), main b").count() == 0
+    expect(page.locator("main img, main script:not([type]), main b")).to_have_count(0)
     assert page.title() == "Topic a/b c?d&é · judged"
     long = page.locator("#a-1")
     long.locator("summary").click()
@@ -156,7 +157,7 @@ def test_texts_never_run(serve: Any, tab: Any, hostile: Any) -> None:
     until(page, "document.querySelector('#a-1 .said .text').textContent.length", 100_000)
     assert long.get_by_role("button").count() == 0
     assert page.locator("#a-2 .state").inner_text() == "unjudged"
-    assert page.locator("#a-2 details").count() == 0
+    expect(page.locator("#a-2 details")).to_have_count(0)
     page.get_by_text("1 relevant document that neither list shows").click()
     assert page.locator(".missed tbody tr > *").all_inner_texts() == ["gone", "1", "not returned", "not returned"]
     shown.accessible()
