@@ -35,6 +35,22 @@ if TYPE_CHECKING:
 
     from judged.web.workspace import Workspace
 
+ROUTERS = (
+    shared_files,
+    home,
+    opening,
+    api_page,
+    evaluator,
+    leaderboard,
+    comparing,
+    topics,
+    matrix,
+    slices,
+    learning,
+    look,
+)
+"""Every page, and every route of the API."""
+
 _ABOUT = "Everything that the workbench shows, as JSON: each page has a twin here, made from the same data."
 _FRAME = 1 << 20  # bytes of a form beside its files
 
@@ -62,20 +78,7 @@ def make_app(workspace: Workspace, rules: Rules | None = None, limits: Limits | 
     app.add_middleware(Faults)
     app.add_middleware(Guard, rules=replace(rules or Rules(), bodies=uploads))
     add_problems(app)
-    for router in (
-        shared_files,
-        home,
-        opening,
-        api_page,
-        evaluator,
-        leaderboard,
-        comparing,
-        topics,
-        matrix,
-        slices,
-        learning,
-        look,
-    ):
+    for router in ROUTERS:
         app.include_router(router)
     app.mount("/static", StaticFiles(directory=str(files("judged.web").joinpath("static"))), name="static")
     return app

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import PlainTextResponse
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -31,6 +31,12 @@ class Problem(BaseModel):
     fix: str = Field("", description="What to do about it.")
 
 
+class Parameters(BaseModel):
+    """The parameters of an address: one that is not known is refused, as an unknown option is."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     400: {"model": Problem, "description": "It makes no sense for what is open: no such run, measure or topic."},
     413: {"model": Problem, "description": "More was sent than may be."},
@@ -49,7 +55,7 @@ def add_problems(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     def invalid(request: Request, error: RequestValidationError) -> Response:  # pyright: ignore[reportUnusedFunction]
-        said = "; ".join(f"{_place(one)}: {one['msg']}" for one in error.errors()[:5])
+        said = "; ".join(_said(request, one) for one in error.errors()[:5])
         return answer(request, HTTPStatus.UNPROCESSABLE_ENTITY, said, "change it in the address, or choose again")
 
     @app.exception_handler(HTTPException)
@@ -74,8 +80,13 @@ def refused(scope: Scope, status: HTTPStatus, problem: str, fix: str) -> Respons
     return PlainTextResponse(f"judged: {text}\n", status_code=status)
 
 
-def _place(error: Any) -> str:
-    return ".".join(str(part) for part in error["loc"][1:]) or "the request"
+def _said(request: Request, error: Any) -> str:
+    place = ".".join(str(part) for part in error["loc"][1:]) or "the request"
+    if error["type"] != "extra_forbidden":
+        return f"{place}: {error['msg']}"
+    (known,) = (given.field_info.annotation for given in request.scope["route"].dependant.query_params)
+    names = [field.alias or name for name, field in known.model_fields.items()]
+    return f"no parameter '{place}'; there are: {', '.join(names)}"
 
 
 _LOG = logging.getLogger("judged.web")

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from judged.answer import CHANGE, NUMBER, TEXT, Answer, Chart, Column, Section, Sentences, Show, Table, beginning
 from judged.answer import number as digits
@@ -21,6 +21,7 @@ from judged.stats.inputs import paired_differences
 from judged.stats.robustness import leave_one_topic_out
 from judged.web.filters import probability, query
 from judged.web.pagination import LONGEST, Paging, Trimmed, order_by
+from judged.web.problems import Parameters
 from judged.web.slices.attributes import attributes, both
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ Sort: TypeAlias = Literal[
 ]
 
 
-class AskedComparison(BaseModel):
+class AskedComparison(Parameters):
     """Two runs, a measure, and which topics are listed."""
 
     first: str = Field("", max_length=LONGEST, description="The run that is the baseline; the first one without it.")

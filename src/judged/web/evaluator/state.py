@@ -23,6 +23,7 @@ from judged.web.evaluator.lists import (
     write_list,
     write_missing,
 )
+from judged.web.problems import Parameters
 
 if TYPE_CHECKING:
     from judged.measures.gain import Gain
@@ -33,7 +34,7 @@ LONGEST = 60_000
 _FORM = "items in rank order, separated by commas: grade, or grade:name; - is a document without a judgment"
 
 
-class AskedEvaluation(BaseModel):
+class AskedEvaluation(Parameters):
     """The state of the evaluator, as query parameters."""
 
     model_config = ConfigDict(populate_by_name=True)

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from judged.answer import CHANGE, COUNT, TEXT, Answer, Column, Show, Table, columns_of, counted
 from judged.answer.table import order_of
@@ -19,6 +19,7 @@ from judged.evaluation.summary import best_first
 from judged.stats.interval import IntervalMethod
 from judged.web.filters import probability
 from judged.web.pagination import LONGEST, Trimmed, order_by
+from judged.web.problems import Parameters
 from judged.web.workspace import LEVEL
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ Format: TypeAlias = Literal["csv", "tests", "latex", "markdown"]
 Name: TypeAlias = Annotated[str, Field(max_length=300)]
 
 
-class AskedLeaderboard(BaseModel):
+class AskedLeaderboard(Parameters):
     """The state of the leaderboard."""
 
     measures: list[Name] = Field(

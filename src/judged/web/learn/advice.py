@@ -10,13 +10,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from judged.advice import RULES, Advice, advise
 from judged.advice.rules import fact
 from judged.advice.tasks import TASKS
 from judged.data.qrels import Qrels
 from judged.data.run import Run
+from judged.web.problems import Parameters
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,7 +84,7 @@ QUESTIONS = {
 """What is asked: the question, and its answers in words."""
 
 
-class AskedAdvice(BaseModel):
+class AskedAdvice(Parameters):
     """What the chooser is asked."""
 
     task: Literal["", *TASKS] = Field("", description="What the system is for; what the data show without it.")  # type: ignore[valid-type]

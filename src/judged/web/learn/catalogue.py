@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from judged.answer import Column, Table, columns_of
 from judged.errors import MeasureError
@@ -17,6 +17,7 @@ from judged.measures.spellings import key
 from judged.peers.names import BEIR, GDEVAL, MSMARCO
 from judged.peers.readings import TOOLS
 from judged.web.answers import PageAnswer
+from judged.web.problems import Parameters
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 _CUTOFF = re.compile(r"[@_.](?:cut[_.@])?(?:k|[0-9]+|\{k\})$")
 
 
-class AskedCatalogue(BaseModel):
+class AskedCatalogue(Parameters):
     """What is looked for in the catalogue."""
 
     q: str = Field("", max_length=200, description="A name, that of another tool too (ndcg_cut_10), or words.")

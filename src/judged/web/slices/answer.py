@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, Field
+from pydantic import BeforeValidator, Field
 
 from judged.answer import COUNT, TEXT, Answer, Column, Table, columns_of
 from judged.errors import InputError
@@ -14,6 +14,7 @@ from judged.measures.grammar import listed
 from judged.slicing.scores import TOPIC_MEAN
 from judged.slicing.slice_tests import ALL
 from judged.slicing.topic_slices import MINIMUM
+from judged.web.problems import Parameters
 from judged.web.slices.attributes import attributes, cut, draws, notes_of, usual, where_column
 from judged.web.workspace import LEVEL
 
@@ -45,7 +46,7 @@ Least: TypeAlias = Annotated[Annotated[int, Field(ge=1, le=1_000_000)] | None, B
 """A number of topics that may be left out, or empty."""
 
 
-class Sliced(BaseModel):
+class Sliced(Parameters):
     """Which topics count, and into which slices they are cut."""
 
     by: str = Field("", max_length=500, description="Attributes, with commas between: one slice a value of each.")

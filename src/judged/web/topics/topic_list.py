@@ -8,7 +8,7 @@ import re
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from judged.answer import COUNT, NUMBER, TEXT, Column, Table
 from judged.errors import InputError, MeasureError
@@ -17,6 +17,7 @@ from judged.measures.grammar import parse
 from judged.notes import Note
 from judged.web.answers import PageAnswer
 from judged.web.pagination import Paging
+from judged.web.problems import Parameters
 
 if TYPE_CHECKING:
     from judged._types import Floats, Ints
@@ -27,7 +28,7 @@ LONGEST = 8192
 """Characters of a query id or a document id; some are addresses of pages."""
 
 
-class Order(BaseModel):
+class Order(Parameters):
     """Which topics a list has, and in which order: kept in the address of each topic that is opened from it."""
 
     measure: str = Field(MEASURE, max_length=300, description="The measure of the scores.")
@@ -67,7 +68,7 @@ class AskedTopic(Order):
         return Order(**self.model_dump(include=set(Order.model_fields)))
 
 
-class AskedExplanation(BaseModel):
+class AskedExplanation(Parameters):
     """How one score comes about."""
 
     topic: str = Field(max_length=LONGEST, description="The topic's id.")
@@ -75,7 +76,7 @@ class AskedExplanation(BaseModel):
     measure: str = Field(MEASURE, max_length=300, description="The measure.")
 
 
-class AskedDocument(BaseModel):
+class AskedDocument(Parameters):
     """The text of one document."""
 
     doc_id: str = Field(max_length=LONGEST, description="The document's id.")
