@@ -142,7 +142,7 @@ def _distinct(runs: list[Run]) -> list[Run]:
 
 
 def chosen_levels(data: Any, read: Callable[[Any], Iterable[Measure]] = measures_of) -> frozenset[Measure]:
-    """Give the measures for which the caller wrote a relevance level, so that no warning about it is due.
+    """Give the measures for which the caller wrote `rel`, so that no warning about it is due.
 
     >>> from judged import AP, RR
     >>> chosen_levels(["AP(rel=1)", "P@5", "mrr@5-l2"]) == {AP(), RR(rel=2) @ 5}

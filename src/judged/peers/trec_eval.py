@@ -97,7 +97,7 @@ class _Row:
     levels: bool = True
 
     def line(self, name: str, given: Mapping[str, Any], options: TrecEvalOptions) -> Printed:
-        """Make one printed line; the relevance level goes to every measure that knows one."""
+        """Make one printed line; `rel` goes to every measure that knows one."""
         if self.kind != "text" and self.levels and options.level != 1:
             entry, _ = find(self.ours)
             if any(parameter.name == "rel" for parameter in entry.all_parameters):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from judged.slicing.topic_slices import Slicing
 
 POSITIVE = float(np.nextafter(0, 1))
-"""The relevance level of measures that have none: any grade above 0."""
+"""The `rel` of measures that have none: any grade above 0."""
 HEALTHY, NOT_FOUND, BADLY_RANKED, BOTH, NOTHING = VERDICTS = (
     "little lost",
     "not found",
