@@ -24,6 +24,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "compare": ("qrels.txt", *_RUNS),
     "power": ("qrels.txt", *_RUNS),
     "agree": ("qrels.txt", "second=second.txt"),
+    "fuse": (*_RUNS, "--qrels", "qrels.txt", "--steps", "4", "--folds", "3"),
     "slices": ("qrels.txt", *_RUNS, "--queries", "queries.jsonl", "--by", "kind", "--min-topics", "3"),
     "matrix": ("qrels.txt", *_RUNS),
     "stages": ("qrels.txt", "old.run", "new.run"),

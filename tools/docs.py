@@ -48,10 +48,12 @@ WIDTH = "100"
 _CONSOLE = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _PYTHON = re.compile(r"^```python\n(>>>.*?)^```", re.MULTILINE | re.DOTALL)
 _COMMANDS = (
-    "evaluate", "explain", "curve", "measures", "advise", "compare", "power", "agree", "slices", "matrix", "stages",
-    "disagree", "needs", "diff", "review", "tradeoff", "gate", "report", "online", "online metrics",
-    "online list", "online time", "online ranks", "online dwell", "online offline", "logs", "logs check",
-    "logs convert", "logs draft", "serve", "check", "leave-one-out", "demo",
+    "evaluate", "explain", "curve", "measures", "advise", "compare", "power", "agree", "fuse", "slices", "matrix",
+    "stages", "disagree", "needs", "diff", "review", "tradeoff", "traces", "traces check", "traces funnel",
+    "traces failures", "traces diff", "traces why", "traces runs", "gate", "report", "online", "online metrics",
+    "online list", "online time", "online ranks", "online dwell", "online overview", "online queries",
+    "online funnel", "online difference", "online offline", "logs", "logs check", "logs convert", "logs draft",
+    "serve", "check", "leave-one-out", "demo",
 )  # fmt: skip
 
 _API = """\

@@ -27,6 +27,7 @@ __all__, __getattr__, __dir__ = lazily(
             "compare_collections",
             "power",
         ),
+        "judged.fusion": ("fuse",),
         "judged.slicing": (
             "Slice",
             "Slicing",

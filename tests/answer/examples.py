@@ -9,6 +9,7 @@ import online_scores_made as made
 from judged import sample, traces
 from judged.comparison.collections import collections_of_scores
 from judged.diagnosis.stages.answer import Stages
+from judged.fusion import choose_weights
 from judged.gates import Check, Guardrail
 from judged.online import (
     against_qrels,
@@ -246,6 +247,10 @@ def trace_check() -> Answer:
 
 def why() -> Answer:
     return traces.why(traces.traces_of_runs({"old": RUNS["old"], "new": RUNS["new"]}), "q2", qrels=QRELS)
+
+
+def fusion_weights() -> Answer:
+    return choose_weights(QRELS, {"old": RUNS["old"], "new": RUNS["new"]}, "nDCG@5", steps=4, folds=3)
 
 
 def offline() -> Answer:

@@ -28,9 +28,14 @@ class Returned(NamedTuple):
 
 def all_returned(run: Run, query_ids: tuple[str, ...], ranking: Ranking) -> Returned:
     """Rank a whole run by the rules of `judge`, and keep every document."""
-    whole, _ = _ranked(run, query_ids, ranking)
+    return all_scored(run, query_ids, ranking)[0]
+
+
+def all_scored(run: Run, query_ids: tuple[str, ...], ranking: Ranking) -> tuple[Returned, Floats]:
+    """Give the scores by which they were ranked, too."""
+    whole, score = _ranked(run, query_ids, ranking)
     kept = np.flatnonzero(whole.rank <= (ranking.depth or len(whole.rank)))
-    return Returned(whole.topic[kept], whole.rank[kept], whole.doc.take(int_array(kept)))
+    return Returned(whole.topic[kept], whole.rank[kept], whole.doc.take(int_array(kept))), score[kept]
 
 
 def all_tied(run: Run, query_ids: tuple[str, ...], ranking: Ranking) -> tuple[Returned, Ints, Ints]:

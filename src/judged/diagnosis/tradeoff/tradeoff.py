@@ -37,7 +37,7 @@ _FIX = "give a column run, and a column of numbers for each cost"
 
 @dataclass(frozen=True)
 class Costs:
-    """Costs by run. Immuscores.
+    """Costs by run. Immutable.
 
     >>> costs = Costs.of({"bm25": {"latency_ms": 12.5, "memory_gb": 1}, "rrf": {"latency_ms": 30, "memory_gb": None}})
     >>> costs.names, costs.by_run["rrf"]
