@@ -1,0 +1,1 @@
+"""Experiments: which configuration is best, what it costs, and whether it is luck."""

@@ -1,0 +1,34 @@
+"""Engines that experiments run: each an adapter of four methods."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from judged.errors import InputError
+
+if TYPE_CHECKING:
+    from judged.experiments.engines.base import Engine
+
+_CLASSES = {
+    "sqlite": "sqlite:SqliteFts5",
+}
+"""Where the adapter of each engine stands: nothing of it is imported before it is asked for."""
+ENGINES = tuple(_CLASSES)
+
+
+def engine_named(name: str) -> type[Engine]:
+    """Give the adapter of an engine.
+
+    >>> sorted(engine_named("sqlite").settings)
+    ['stemmer', 'title_weight', 'tokens']
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    if name not in _CLASSES:
+        raise InputError(f"no engine {name!r}", fix=f"use one of {', '.join(ENGINES)}")
+    module, _, adapter = _CLASSES[name].partition(":")
+    return getattr(import_module(f"judged.experiments.engines.{module}"), adapter)

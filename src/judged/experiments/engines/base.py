@@ -1,0 +1,68 @@
+"""What an engine is to an experiment: four methods, and the settings that it knows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeAlias
+
+from judged.errors import JudgedError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from judged.data.texts import Text
+
+Configuration: TypeAlias = Mapping[str, Any]
+"""Settings of an engine by name; those that are not named have the engine's defaults."""
+Hit: TypeAlias = tuple[str, float]
+"""A document's id and its score."""
+
+
+class Setting(NamedTuple):
+    """One thing that can be chosen of an engine."""
+
+    default: Any
+    values: tuple[Any, ...] = ()  # those it takes; none: any of the default's type
+    meaning: str = ""
+
+
+class QueryRefusedError(JudgedError):
+    """An engine does not take a query; the query counts as one that finds nothing, and is shown."""
+
+
+class Engine(Protocol):
+    """A search engine: made for one configuration, asked, and closed."""
+
+    settings: ClassVar[Mapping[str, Setting]]
+
+    def build(self, documents: Mapping[str, Text], configuration: Configuration, folder: Path) -> None:
+        """Index documents, by id, into an empty folder, with every setting given.
+
+        Raises
+        ------
+        MissingExtraError
+            If its library is not installed.
+        InputError
+            If there is no document, or something of the configuration cannot be read.
+        """
+
+    def size(self) -> int | None:
+        """Give the bytes of the index; None where nobody can tell."""
+
+    def search(self, query: str, k: int) -> list[Hit]:
+        """Give the first k documents, the best first.
+
+        Raises
+        ------
+        QueryRefusedError
+            If the engine does not take the query.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go of what it holds."""
+
+
+def folder_size(folder: Path) -> int:
+    """Add up the bytes of all files below a folder."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
