@@ -28,6 +28,7 @@ Next, copy the sample to a folder and try more commands (in a clone, first: . .v
   judged evaluate sample/qrels.txt sample/runs/rrf.run.gz -m nDCG@10 --per-topic --queries sample/queries.jsonl
   judged check sample/qrels.txt sample/runs/bm25_title.run.gz
   judged measures nDCG
+  judged traces funnel sample/qrels.txt sample/traces.jsonl
   judged online metrics sample/simulated_log.ndjson.gz    # takes pip install 'judged[logs]'"""
 
 
@@ -40,8 +41,12 @@ def command(to: Path | None) -> None:
     from judged import sample
 
     if to is not None:
+        from judged.traces import write_traces
+        from judged.traces.sample import sample_traces
+
         sample.copy(to)
-        files = "qrels.txt, queries.jsonl, docs.jsonl.gz, runs/, simulated_log.ndjson.gz, README.md"
+        write_traces(sample_traces(), to / "traces.jsonl")
+        files = "qrels.txt, queries.jsonl, docs.jsonl.gz, runs/, traces.jsonl, simulated_log.ndjson.gz, README.md"
         click.echo(f"the sample is in {to}: {files}")
         return
     import warnings

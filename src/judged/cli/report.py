@@ -46,6 +46,12 @@ _CONVERT = "convert it: judged logs convert FILE --layout NAME (or --mapping FIL
     help="A log of what users did, for a section on it: one whose layout is detected, or a"
     " folder that 'judged logs convert ... --to FOLDER' made of any other.",
 )
+@click.option(
+    "--traces",
+    multiple=True,
+    metavar="FILE",
+    help="Traces, for a section on stages, as for 'judged traces'. Repeatable.",
+)
 @click.option("--title", metavar="TEXT", help="Title of the report.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed for everything random.")
 @click.option("--charts", type=click.Path(path_type=Path), metavar="DIR", help="Also write the charts to this folder.")
@@ -84,6 +90,7 @@ def command(
 
     given = inputs.runs_at(runs, run_format)
     read = [options[name] or "" for name in ("queries", "attributes", "texts", "documents", "log")]
+    read += options["traces"]
     give.keep(qrels, *read, *(run.where for run in given))
     cut_by = next((run for run in given if run.name == options["baseline"]), given[0])
     asked = SliceOptions(attributes=options["attributes"], queries=options["queries"], where=where)

@@ -21,6 +21,7 @@ _NEEDED = ("fastapi", "uvicorn", "jinja2", "python_multipart")
 @click.argument("qrels", required=False)
 @click.argument("runs", nargs=-1, metavar="[RUN]...")
 @shared("queries", "texts", "attributes")
+@click.option("--traces", multiple=True, metavar="FILE", help="Traces, as for 'judged traces'. Repeat for more.")
 @click.option("--host", metavar="NAME", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option(
     "--port",
@@ -81,9 +82,9 @@ def _workspace(qrels: str | None, runs: tuple[str, ...], options: dict[str, Any]
     from judged.data.qrels import Qrels
     from judged.web.workspace import open_sample, open_workspace
 
-    opened = {name: options[name] for name in ("queries", "texts", "attributes")}
+    opened = {name: options[name] for name in ("queries", "texts", "attributes", "traces")}
     if qrels is None:
-        if given := [f"--{name}" for name, path in opened.items() if path is not None]:
+        if given := [f"--{name}" for name, path in opened.items() if path]:
             raise click.UsageError(f"{given[0]} needs QRELS")
         return open_sample()
     found = inputs.runs_at(runs, options["run_format"])

@@ -58,6 +58,7 @@ def report(
     seed: int = 0,
     command: str = "",
     log: Any = None,
+    traces: Any = None,
     **policies: Any,
 ) -> Report:
     """Write a report: what was evaluated, which run is best, where it fails, and how that was computed.
@@ -91,6 +92,8 @@ def report(
         How to make the report again: it is shown at its end.
     log
         What users did, for a section of its own: an `OnlineScores`, an `InteractionLog`, or files of a log.
+    traces
+        What the stages of a system did, for a section of its own: a `judged.traces.Traces`, or files of them.
     policies
         Of `evaluate`: dialect, topics, ties, depth, precision, documents, progress.
 
@@ -141,7 +144,7 @@ def report(
             policies={name: value for name, value in policies.items() if name != "progress"},
         )
         usual = f"Evaluation on {judgments.name}" + (f" where {where}" if where else "")
-        return _written(material, title or usual, command, log)
+        return _written(material, title or usual, command, log, traces)
 
 
 def _compared(scores: Scores, choices: Choices) -> Comparison | None:
@@ -172,10 +175,14 @@ _SECTIONS: dict[str, Callable[[Material], ReportPart | None]] = {
 }
 
 
-def _written(material: Material, title: str, command: str, log: Any) -> Report:
+def _written(material: Material, title: str, command: str, log: Any, traces: Any) -> Report:
     """Write section by section; what cannot be done with this measure or these policies is named."""
     scores, comparison = material.scores, material.comparison
     sections, left_out = dict(_SECTIONS), list[str]()
+    if traces:
+        from judged.reports.pipeline import pipeline  # only where there are traces
+
+        sections["pipeline"] = lambda material: pipeline(material, traces)
     if log is not None:
         from judged.reports.online import measured, users  # only where there is a log
 

@@ -105,10 +105,11 @@ class Failures(Answer):
         """Give the kinds by recoverable loss, by slice too, and the documents."""
         kinds = sorted(FAILURES, key=lambda kind: -mean_of(self.recoverable[kind]))
         topics = self.funnel.query_ids
+        occurring = [kind for kind in kinds if any(what == kind for _, _, what, _, _ in self.found)]
         rows: list[tuple[str, str, int, int, float]] = []
         for some in everywhere(len(topics), self.funnel.slicing):
             inside = {topic for topic, member in zip(topics, some.mask.tolist(), strict=True) if member}
-            for kind in kinds:
+            for kind in kinds if some.every else occurring:
                 own = [topic for topic, _, what, _, _ in self.found if what == kind and topic in inside]
                 rows.append((some.name, kind, len(own), len(set(own)), mean_of(self.recoverable[kind][some.mask])))
         sliced = self.funnel.slicing is not None

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from judged.answer import ANY, COUNT, TEXT, Answer, Column, Sentences, Table, number
+from judged.answer import ANY, COUNT, TEXT, Answer, Column, Sentences, Table, counted, number
 from judged.data.qrels import Qrels
 from judged.errors import InputError
+from judged.notes import first_few
 
 if TYPE_CHECKING:
     from judged.answer import Block
@@ -78,8 +79,12 @@ class Why(Answer):
     @property
     def sentences(self) -> tuple[str, ...]:
         """What became of each document."""
-        asked = {doc: way for doc, way in self.ways.items() if len(self.ways) <= _FEW or not way[-1].document}
-        return tuple(f"{doc}{_graded(self.grades[doc])}: {_told(way)}." for doc, way in asked.items())
+        few = len(self.ways) <= _FEW
+        asked = {doc: way for doc, way in self.ways.items() if few or not way[-1].document}
+        never = [doc for doc, way in asked.items() if not few and not any(station.document for station in way)]
+        told = [f"{doc}{_graded(self.grades[doc])}: {_told(way)}." for doc, way in asked.items() if doc not in never]
+        count = counted(len(never), "relevant document was", "relevant documents were")
+        return (*told, *([f"{count} passed on by no stage: {first_few(never)}."] if never else []))
 
     def facts(self) -> Mapping[str, Any]:
         """Give the topic, and what was asked."""
@@ -113,7 +118,10 @@ class Why(Answer):
             note="needed: the least score that was passed on where the document was not",
             only="" if len(self.ways) <= _FEW else "data",
         )
-        asked = [f"{one['stage']} ({one['kind']}): {one['query']}" for one in self._queries()]
+        stages: dict[str, list[str]] = {}
+        for one in self._queries():
+            stages.setdefault(one["query"], []).append(one["stage"])
+        asked = [f"{', '.join(names)}: {text}" for text, names in stages.items()]
         queries = [Sentences(tuple(asked), "queries", "What was asked")] if asked else []
         said = [Sentences(self.sentences)] if self.sentences else []
         ranks = [self._ranks()] if len(self.ways) > _FEW else []

@@ -31,6 +31,7 @@ NAVIGATION = (
     ("/topics", "Topics"),
     ("/matrix", "Matrix"),
     ("/slices", "Slices"),
+    ("/traces", "Traces"),
     ("/learn", "Learn"),
 )
 """The pages, in the order in which they are named at the top of each."""

@@ -26,6 +26,7 @@ from judged.web.problems import Faults, add_problems
 from judged.web.shared_files import router as shared_files
 from judged.web.slices.routes import router as slices
 from judged.web.topics.routes import router as topics
+from judged.web.traces.routes import router as traces
 from judged.web.uploads.routes import API_OPEN, OPEN, OPENING, OneAtATime
 from judged.web.uploads.routes import router as opening
 from judged.web.uploads.storage import Limits
@@ -46,6 +47,7 @@ ROUTERS = (
     topics,
     matrix,
     slices,
+    traces,
     learning,
     look,
 )

@@ -30,6 +30,7 @@ QUESTIONS = {
     "/topics": "Which topics are hard? What did each run return for one, and why does it score so?",
     "/matrix": "Do the candidates fail, or their ranking, and on which topics and slices?",
     "/slices": "On which kinds of topics is a run strong or weak?",
+    "/traces": "At which stage of a pipeline was it lost, and why is a document not shown?",
     "/learn": "What does a measure count, when does it fit, and where does it mislead?",
 }
 """What each page of the navigation answers."""

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Sequence
 
     from judged._types import Bools
+    from judged.traces import Traces
 
 
 class Kept:
@@ -89,6 +90,7 @@ class Workspace:
     topics: Topics | None = None  # the texts of the queries
     attributes: Attributes | None = None  # what is known of the topics beside their texts
     texts: Texts | None = None  # the texts of the documents that were returned or judged
+    traces: Traces | None = None  # what the stages of a system did for each query
     _kept: Kept = field(default_factory=lambda: Kept(256), repr=False)
 
     @property
@@ -191,6 +193,7 @@ def open_workspace(
     queries: Any = None,
     attributes: Any = None,
     texts: Any = None,
+    traces: Any = None,  # `Traces`, or files of them
     title: str | None = None,  # what pages call it; the name of the qrels for None
     progress: Callable[[str, int], None] | None = None,
 ) -> Workspace:
@@ -208,6 +211,7 @@ def open_workspace(
         topics=None if queries is None else Topics.of(queries),
         attributes=None if attributes is None else Attributes.of(attributes),
         texts=None if texts is None else Texts.of(texts, _seen(judgments, lists)),
+        traces=_traces(traces),
     )
 
 
@@ -219,6 +223,7 @@ def open_sample() -> Workspace:
     ('the sample: find the standard-library function', 48, ('bm25', 'bm25_nostem'), True)
     """
     from judged import sample
+    from judged.traces.sample import sample_traces
 
     topics = sample.topics()
     return open_workspace(
@@ -227,8 +232,17 @@ def open_sample() -> Workspace:
         queries=topics,
         attributes=Attributes.of(topics),
         texts=sample.FOLDER / "docs.jsonl.gz",
+        traces=sample_traces(),
         title="the sample: find the standard-library function",
     )
+
+
+def _traces(given: Any) -> Traces | None:
+    if not given:
+        return None
+    from judged.traces import Traces, read_traces
+
+    return given if isinstance(given, Traces) else read_traces(given)
 
 
 def _seen(qrels: Qrels, lists: dict[str, Judged]) -> set[str]:

@@ -1,0 +1,1 @@
+"""Pages of traces: the funnel, kinds of failure, and the way of a topic's documents through the stages."""
