@@ -36,6 +36,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "traces check": ("traces.jsonl",),
     "traces funnel": ("qrels.txt", "traces.jsonl"),
     "traces failures": ("qrels.txt", "traces.jsonl"),
+    "traces gaps": ("qrels.txt", "traces.jsonl", "--by", "kind", "--attributes", "queries.jsonl"),
     "traces diff": ("qrels.txt", "traces.jsonl", "traces.jsonl"),
     "traces why": ("traces.jsonl", "-t", "q1"),
     "traces runs": ("--stage", "first=old.run", "--stage", "last=new.run", "--to", "stages"),

@@ -50,8 +50,8 @@ _PYTHON = re.compile(r"^```python\n(>>>.*?)^```", re.MULTILINE | re.DOTALL)
 _COMMANDS = (
     "evaluate", "explain", "curve", "measures", "advise", "compare", "power", "agree", "fuse", "slices", "matrix",
     "stages", "disagree", "needs", "diff", "review", "tradeoff", "traces", "traces check", "traces funnel",
-    "traces failures", "traces diff", "traces why", "traces runs", "gate", "report", "online", "online metrics",
-    "online list", "online time", "online ranks", "online dwell", "online overview", "online queries",
+    "traces failures", "traces gaps", "traces diff", "traces why", "traces runs", "gate", "report", "online",
+    "online metrics", "online list", "online time", "online ranks", "online dwell", "online overview", "online queries",
     "online funnel", "online difference", "online offline", "logs", "logs check", "logs convert", "logs draft",
     "serve", "check", "leave-one-out", "demo",
 )  # fmt: skip

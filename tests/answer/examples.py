@@ -249,6 +249,12 @@ def why() -> Answer:
     return traces.why(traces.traces_of_runs({"old": RUNS["old"], "new": RUNS["new"]}), "q2", qrels=QRELS)
 
 
+def gaps() -> Answer:
+    made = traces.traces_of_runs({"old": RUNS["old"], "new": RUNS["new"]})
+    topics = {topic: {"about": ["law", "tax"][: at % 3]} for at, topic in enumerate(QRELS)}
+    return traces.gaps(QRELS, made, "nDCG@5", by="about", attributes=topics)
+
+
 def fusion_weights() -> Answer:
     return choose_weights(QRELS, {"old": RUNS["old"], "new": RUNS["new"]}, "nDCG@5", steps=4, folds=3)
 

@@ -152,6 +152,38 @@ def failures(
     give(made(judgments, traces, corpus=_ids(corpus), slicing=slicing, **options), unfold=(shown or "",), table=shown)
 
 
+@command.command("gaps", short_help="What people ask about, against what there is.")
+@click.argument("qrels")
+@_traced
+@click.option(
+    "-m", "--measure", default="nDCG@10", show_default=True, metavar="NAME", help="By which entities are held."
+)
+@click.option("--final", metavar="STAGE", help="The stage whose list is scored.  [default: what was shown]")
+@click.option("--entities", metavar="FILE", help="Entities by their names: columns entity, alias and parent.")
+@click.option("--by", metavar="NAME", help="Instead, the attribute of topics that names entities, one or a list.")
+@click.option("--queries", metavar="FILE", help="Texts of the queries.  [default: as they were traced]")
+@click.option(
+    "--attributes", metavar="FILE", help="Facts about topics; the number traffic says how often each is asked."
+)
+@click.option("--documents", metavar="FILE", help="Table of documents with the column entity, or that of --by.")
+@click.option("--corpus", metavar="FILE", help="Ids of all documents, one a line: what is not there cannot be found.")
+@click.option(
+    "--fdr", type=float, default=0.05, show_default=True, help="Of entities that are said to be served worse."
+)
+@shared("level")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed for the permutations.")
+@click.option("--wanted", is_flag=True, help="Show only the content to write or to fetch.")
+@answer_options()
+def gaps(qrels: str, source: _Source, corpus: str | None, wanted: bool, give: Give, **options: Any) -> None:
+    """Set what people ask about against what there is, entity by entity, and list the content to write or to fetch."""
+    from judged.data.qrels import Qrels
+    from judged.traces import gaps as made
+
+    files = [options[name] for name in ("entities", "queries", "attributes", "documents")]
+    traces = _read(source, give, qrels, corpus, *files)
+    give(made(Qrels.read(qrels), traces, corpus=_ids(corpus), **options), table="wanted" if wanted else None)
+
+
 @command.command("diff", short_help="What changed between two sets of traces, and at which step.")
 @click.argument("qrels")
 @click.argument("baseline")

@@ -2,8 +2,10 @@
 
 from judged.traces.check import TraceCheck, check_traces
 from judged.traces.diff import TraceDiff, diff
+from judged.traces.entities import Entities
 from judged.traces.failures import FAILURES, Failures, failures
 from judged.traces.funnel import TraceFunnel, funnel
+from judged.traces.gaps import Gaps, gaps
 from judged.traces.own import write_traces
 from judged.traces.reading import read_traces
 from judged.traces.recorder import Recorder
@@ -13,7 +15,9 @@ from judged.traces.why import Why, why
 __all__ = [
     "FAILURES",
     "Document",
+    "Entities",
     "Failures",
+    "Gaps",
     "Recorder",
     "Span",
     "Stage",
@@ -26,6 +30,7 @@ __all__ = [
     "diff",
     "failures",
     "funnel",
+    "gaps",
     "read_traces",
     "traces_of_runs",
     "why",
