@@ -48,6 +48,7 @@ from judged.evaluation.scores import Scores as Scores
 from judged.explanation.explain import explain as explain
 from judged.explanation.explain import explain_list as explain_list
 from judged.explanation.other_tools import compare_tools as compare_tools
+from judged.fusion.fuse import fuse as fuse
 from judged.gates.config import GateConfig as GateConfig
 from judged.gates.gate import gate as gate
 from judged.judging import Precision
