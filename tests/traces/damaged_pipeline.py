@@ -8,15 +8,15 @@ each list 50 times and click by grade, a little less further down.
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 from typing import NamedTuple
 
 import numpy as np
 
 from judged.traces import Document, Span, Traces
 
-TODAY = datetime.date(2026, 1, 1)
-STOPPED = TODAY - datetime.timedelta(days=200)
+TODAY = dt.date(2026, 1, 1)
+STOPPED = TODAY - dt.timedelta(days=200)
 DAMAGES = {
     "nothing": "",
     "content removed": "a quarter of all documents is deleted from the corpus",
@@ -62,7 +62,7 @@ def world(damage: str, seed: int) -> World:
         attributes[topic] = {"class": CLASSES[number % len(CLASSES)]}
         qrels[topic] = dict(zip(docs, grade.tolist(), strict=True))
         for doc, ago in zip(docs, days.tolist(), strict=True):
-            documents[doc] = {"date": (TODAY - datetime.timedelta(days=ago)).isoformat()}
+            documents[doc] = {"date": (TODAY - dt.timedelta(days=ago)).isoformat()}
         lost = rng.random(DOCUMENTS) < 0.25
         there = ~lost if damage in {"content removed", "lost shard"} else np.ones(DOCUMENTS, dtype=np.bool_)
         if damage == "stopped index":

@@ -131,6 +131,13 @@ def funnel(
 @click.option("-m", "--measure", default="nDCG@10", show_default=True, metavar="NAME", help="What is lost of.")
 @click.option("--final", metavar="STAGE", help="The stage whose list is scored.  [default: what was shown]")
 @click.option("--corpus", metavar="FILE", help="Ids of all documents, one a line: what is not there cannot be found.")
+@click.option("--documents", metavar="FILE", help="Table of documents with their dates: for freshness.")
+@click.option("--date", metavar="COLUMN", default="date", show_default=True, help="Its column of dates.")
+@click.option("--today", metavar="DAY", help="Documents dated later are left out.  [default: the newest date]")
+@click.option("--clicks", metavar="FILE", help="Columns query_id, doc_id and clicks.  [default: as they were traced]")
+@click.option("--fdr", type=float, default=0.05, show_default=True, help="Of what the tests over topics find.")
+@shared("level")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed for sign flips and permutations.")
 @click.option("--per-document", is_flag=True, help="Show every relevant document that was not seen.")
 @slice_options
 @answer_options()
@@ -143,10 +150,14 @@ def failures(
     give: Give,
     **options: Any,
 ) -> None:
-    """Sort the relevant documents that people did not see: missing content, candidates, scoring, or not recorded."""
+    """Sort the relevant documents that people did not see: missing content, candidates, scoring, or not recorded.
+
+    Calibration of merged sources, freshness, intent and feedback are tested over topics, where there is something to
+    test them by: a stage with two parents, dates of documents, slices or subtopics, clicks.
+    """
     from judged.traces import failures as made
 
-    traces = _read(source, give, qrels, corpus, *asked.paths)
+    traces = _read(source, give, qrels, corpus, options["documents"], options["clicks"], *asked.paths)
     judgments, slicing = _judged(qrels, traces, asked)
     shown = "documents" if per_document else None
     give(made(judgments, traces, corpus=_ids(corpus), slicing=slicing, **options), unfold=(shown or "",), table=shown)

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from judged.answer import COUNT, NUMBER, TEXT, Answer, Column, Sentences, Table, counted, number
-from judged.decimals import decimal
+from judged.answer import CHANGE, COUNT, NUMBER, TEXT, Answer, Column, Sentences, Show, Table, counted, number
+from judged.data.attributes import Attributes
+from judged.data.qrels import Qrels
+from judged.decimals import decimal, p_text
 from judged.diagnosis.changes import mean_of
 from judged.slicing.slice_tests import everywhere
+from judged.traces.failure_tests import tested
 from judged.traces.funnel import CORPUS, funnel
 
 if TYPE_CHECKING:
+    from judged._types import Floats
     from judged.answer import Block
     from judged.measures.base import Measure
     from judged.notes import Note
+    from judged.traces.failure_tests import FailureTest
     from judged.traces.funnel import TraceFunnel
     from judged.traces.traces import Traces
 
@@ -29,6 +34,7 @@ class Failure(NamedTuple):
     definition: str
     remedy: str  # the change that usually helps
     cost: str  # of that change
+    over_topics: bool = False  # told by a test over topics, and not of each document
 
 
 FAILURES = {
@@ -50,8 +56,35 @@ FAILURES = {
         "record every stage of every query",
         "storage",
     ),
+    "calibration": Failure(
+        "sources are merged by scores that do not mean the same: what one of them puts at a place of the merged list is"
+        " relevant more or less often than what another puts there",
+        "merge by ranks (RRF), or map the scores of each source to the share that is relevant",
+        "judgments for the mapping; none for ranks",
+        over_topics=True,
+    ),
+    "freshness": Failure(
+        "of a topic's documents of one grade, newer ones stand below older ones, or are not found",
+        "index more often; put the age into the score",
+        "indexing",
+        over_topics=True,
+    ),
+    "intent": Failure(
+        "queries of a class lose more than others, or subtopics are left out more than by lot, or good lists are left",
+        "a ranker or features for the class; diversify; ask what the users of that class judge by",
+        "judgments of that class",
+        over_topics=True,
+    ),
+    "feedback": Failure(
+        "clicks follow the position and not the grade: of two documents the worse one, shown higher, has more of them",
+        "do not learn from these clicks without a model of positions; randomise some lists",
+        "what users see in randomised lists",
+        over_topics=True,
+    ),
 }
-"""The kinds, by name. A document is of one of them; a topic may have several."""
+"""The kinds, by name. A document that people did not see is of one of the first four; the others are tests over
+topics, and may hold beside them."""
+_DEFINED = tuple(name for name, known in FAILURES.items() if not known.over_topics)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,6 +101,12 @@ class Failures(Answer):
         By kind (T,): how much of the measure is lost by it. Of ``debugging`` it is all that is lost on a topic.
     cutoff
         Ranks that people see.
+    tests
+        Of the kinds that show over topics only, those for which there was something to test.
+    fdr
+        The rate of false discoveries among all of them (Benjamini-Hochberg).
+    traffic
+        How often each topic is asked (T,); None where that is not known.
     notes
         Of the traces and the judgments.
     """
@@ -78,6 +117,9 @@ class Failures(Answer):
     found: tuple[tuple[str, str, str, str, float], ...]
     recoverable: Mapping[str, Any] = field(repr=False)
     cutoff: float = math.inf
+    tests: tuple[FailureTest, ...] = ()
+    fdr: float = 0.05
+    traffic: Floats | None = field(default=None, repr=False)
     notes: tuple[Note, ...] = ()
 
     @property
@@ -87,47 +129,97 @@ class Failures(Answer):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What to do first."""
+        """What to do first, and what the tests found."""
         gains = {kind: mean_of(part) for kind, part in self.recoverable.items()}
         first = max(gains, key=lambda kind: gains[kind])
-        if gains[first] <= 0:
-            return ("Nothing is lost that could be recovered.",)
         known = FAILURES[first]
         gain = f"{decimal(gains[first])} of {self.funnel.measure}"
-        return (f"First: {first} ({gain}). What usually helps: {known.remedy}. It costs {known.cost}.",)
+        told = f"First: {first} ({gain}). What usually helps: {known.remedy}. It costs {known.cost}."
+        if gains[first] <= 0:
+            told = "Nothing is lost that could be recovered."
+        return (told, *self._discoveries())
+
+    def _discoveries(self) -> Iterator[str]:
+        if not self.tests:
+            return
+        found: dict[str, list[str]] = {}
+        for test in self.tests:
+            if test.found:
+                found.setdefault(test.failure, []).append(f"{test.where} {decimal(test.difference, 3, '+')}")
+        named = "; ".join(f"{kind}: {', '.join(where)}" for kind, where in found.items())
+        of = f"{counted(len(self.tests), 'test')} over topics, at a false-discovery rate of {self.fdr:g}"
+        yield f"Shown by {of}: {named or 'nothing'}."
 
     def facts(self) -> Mapping[str, Any]:
         """Give what was traced, and the definitions."""
         kinds = {name: known._asdict() for name, known in FAILURES.items()}
-        return {"traces": self.funnel.traces.name, "measure": self.funnel.measure, "definitions": kinds}
+        asked = {"traces": self.funnel.traces.name, "measure": self.funnel.measure, "fdr": self.fdr}
+        return {**asked, "definitions": kinds}
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give the kinds by recoverable loss, by slice too, and the documents."""
-        kinds = sorted(FAILURES, key=lambda kind: -mean_of(self.recoverable[kind]))
+        """Give the kinds by recoverable loss, by slice too, the tests, and the documents."""
+        shown = [Sentences(self.sentences), self._kinds_table()]
+        return (*shown, *([self._tests_table()] if self.tests else []), self._documents_table())
+
+    def _kinds_table(self) -> Table:
+        kinds = sorted(_DEFINED, key=lambda kind: -mean_of(self.recoverable[kind]))
         topics = self.funnel.query_ids
         occurring = [kind for kind in kinds if any(what == kind for _, _, what, _, _ in self.found)]
-        rows: list[tuple[str, str, int, int, float]] = []
+        asked = dict(zip(topics, np.ones(len(topics)) if self.traffic is None else self.traffic, strict=True))
+        rows: list[tuple[str, str, int, int, float, float]] = []
         for some in everywhere(len(topics), self.funnel.slicing):
             inside = {topic for topic, member in zip(topics, some.mask.tolist(), strict=True) if member}
             for kind in kinds if some.every else occurring:
                 own = [topic for topic, _, what, _, _ in self.found if what == kind and topic in inside]
-                rows.append((some.name, kind, len(own), len(set(own)), mean_of(self.recoverable[kind][some.mask])))
+                traffic = float(sum(asked[topic] for topic in set(own)))
+                recoverable = mean_of(self.recoverable[kind][some.mask])
+                rows.append((some.name, kind, len(own), len(set(own)), traffic, recoverable))
         sliced = self.funnel.slicing is not None
-        table = Table(
+        help_of = [FAILURES[row[1]].remedy if at < len(kinds) else None for at, row in enumerate(rows)]
+        return Table(
             "kinds",
             (
                 Column("slice", [row[0] for row in rows], TEXT, only="" if sliced else "data"),
                 Column("failure", [row[1] for row in rows], TEXT),
                 Column("documents", [row[2] for row in rows], COUNT),
                 Column("n", [row[3] for row in rows], COUNT, "topics"),
-                Column("recoverable", [row[4] for row in rows], NUMBER, f"recoverable {self.funnel.measure}"),
-                Column("remedy", [FAILURES[row[1]].remedy for row in rows], TEXT, "what usually helps", below=True),
+                Column("traffic", [row[4] for row in rows], number(0), only="data" if self.traffic is None else ""),
+                Column("recoverable", [row[5] for row in rows], NUMBER, f"recoverable {self.funnel.measure}"),
+                Column("remedy", help_of, TEXT, "what usually helps", below=True),
                 Column("cost", [FAILURES[row[1]].cost for row in rows], TEXT, "cost", only="data"),
             ),
             "Kinds of failure",
             labels=2 if sliced else 1,
         )
-        documents = Table(
+
+    def _tests_table(self) -> Table:
+        order = sorted(self.tests, key=lambda test: (not test.found, test.adjusted))
+        gains = [test.recoverable for test in order]
+        p_value = Show(lambda p: p_text(p, self.fdr).removeprefix("= "), "float64")
+        return Table(
+            "tests",
+            (
+                Column("failure", [test.failure for test in order], TEXT),
+                Column("where", [test.where for test in order], TEXT),
+                Column("n", [test.n for test in order], COUNT, "topics"),
+                Column("difference", [test.difference for test in order], CHANGE, ci=[test.interval for test in order]),
+                Column("p", [test.p for test in order], p_value, only="data"),
+                Column("adjusted", [test.adjusted for test in order], p_value, "adjusted p",
+                       mark=["*" if test.found else "" for test in order]),
+                Column("found", [test.found for test in order], only="data"),
+                Column("recoverable", gains, CHANGE, f"recoverable {self.funnel.measure}"),
+                Column("of", [test.what for test in order], TEXT, "difference of", below=True),
+                Column("remedy", [FAILURES[test.failure].remedy for test in order], TEXT, only="data"),
+                Column("cost", [FAILURES[test.failure].cost for test in order], TEXT, only="data"),
+            ),
+            "Tests over topics",
+            labels=2,
+            note="sign flips and Hall's test, of classes permutations; Benjamini-Hochberg over all rows; a difference"
+            " above 0 is the failure, of calibration either side; what is recoverable overlaps with the kinds above",
+        )  # fmt: skip
+
+    def _documents_table(self) -> Table:
+        return Table(
             "documents",
             (
                 Column("query_id", [topic for topic, *_ in self.found], TEXT, "topic"),
@@ -140,7 +232,6 @@ class Failures(Answer):
             labels=4,
             folded=True,
         )
-        return (Sentences(self.sentences), table, documents)
 
 
 def failures(
@@ -150,16 +241,38 @@ def failures(
     *,
     final: str | None = None,
     corpus: Iterable[str] | None = None,
+    documents: Any = None,
+    date: str = "date",
+    today: Any = None,
+    clicks: Any = None,
     slicing: Any = None,
     attributes: Any = None,
     where: str | None = None,
+    fdr: float = 0.05,
+    level: float = 0.95,
+    seed: int = 0,
 ) -> Failures:
-    """Sort the relevant documents that people did not see by kind of failure.
+    """Sort the relevant documents that people did not see by kind of failure, and test the kinds that show over topics.
 
     Parameters
     ----------
-    qrels, traces, measure, final, corpus, slicing, attributes, where
+    qrels, traces, measure, final, corpus, where
         As for `funnel`; the measure's cutoff is how far people look.
+    documents, date
+        A table of documents, and its column of dates: for freshness.
+    today
+        Later documents are left out; None: the newest date.
+    clicks
+        Rows of ``query_id``, ``doc_id`` and ``clicks``, for feedback and lists that are left; without them, the fact
+        ``clicks`` that was recorded with the list people saw.
+    slicing
+        Classes of queries: for intent, and by which the kinds are shown too.
+    attributes
+        Of topics; a number called ``traffic`` says how often each is asked.
+    fdr
+        Rate of false discoveries over all tests (Benjamini-Hochberg). Fewer than ten topics are not tested.
+    level, seed
+        Of intervals, and of sign flips and permutations.
 
     Raises
     ------
@@ -167,6 +280,13 @@ def failures(
         If something cannot be read, or no traced query is judged.
     MeasureError
         If the best order is not known for the measure.
+
+    Notes
+    -----
+    Calibration: documents of one source only against those of the others only, by how much more often they are relevant
+    than what stands at their place of the merged list usually is (isotonic regression). Freshness and feedback: pairs
+    within a topic. Intent: each slice against all other topics, by loss and by good lists (half of the best score) that
+    nobody clicked on; subtopics that the list leaves out against relevant documents drawn by lot.
 
     Examples
     --------
@@ -177,7 +297,13 @@ def failures(
     [('a', 'scoring'), ('b', 'scoring'), ('c', 'candidate'), ('d', 'missing content')]
     """
     asked: dict[str, Any] = {"final": final, "slicing": slicing, "attributes": attributes, "where": where}
-    made = funnel(qrels, traces, measure, corpus=corpus, **asked)
+    judgments = Qrels.of(qrels)
+    made = funnel(judgments, traces, measure, corpus=corpus, **asked)
+    known = None if attributes is None else Attributes.of(attributes)
+    counts = known.numbers("traffic") if known is not None and "traffic" in known.names else None
+    traffic = None if counts is None else np.array([counts.get(topic, 0.0) for topic in made.query_ids])
+    by = {"documents": documents, "date": date, "today": today, "clicks": clicks}
+    tests = tested(made, judgments, **by, fdr=fdr, level=level, seed=seed)
     steps = [name for name in made.parts if name != CORPUS]
     cutoff = getattr(made.measure, "cutoff", None) or math.inf
     path = [loss.stage.name for loss in made.losses]
@@ -205,7 +331,7 @@ def failures(
     rest = made.best - made.score - made.parts.get(CORPUS, none)
     recoverable["debugging"] = np.where(lacking, rest, 0.0)
     found.sort(key=lambda row: (made.query_ids.index(row[0]), row[1]))
-    return Failures(made, tuple(found), recoverable, cutoff, made.notes)
+    return Failures(made, tuple(found), recoverable, cutoff, tests, fdr, traffic, made.notes)
 
 
 def _recorded(traces: Traces, query_id: str, path: Iterable[str]) -> bool:

@@ -136,7 +136,25 @@ class TraceFunnel(Answer):
         worst = max(parts, key=lambda name: parts[name])
         of = f"{parts[worst]:.4f} of {best - score:.4f}"
         attained = f"{self.measure} is {score:.4f} where {best:.4f} is attainable"
-        return (f"{attained}; most of it is lost {where_lost(worst)}: {of}.",)
+        before = self.cuts.get(worst)
+        so = f" {worst} only cuts the list of {before}: what is lost there is lost by its order." if before else ""
+        return (f"{attained}; most of it is lost {where_lost(worst)}: {of}.{so}",)
+
+    @property
+    def cuts(self) -> dict[str, str]:
+        """The stages that pass on the first documents of another stage, in its order, and that stage."""
+        found: dict[str, str] = {}
+        for stage in (loss.stage for loss in self.losses):
+            pairs = [(spans.get(stage.name), spans.get(stage.parents[0])) for spans in
+                     map(self.traces.spans_of, self.query_ids)] if len(stage.parents) == 1 else []  # fmt: skip
+            lists = [
+                ([one.doc_id for one in after.documents], [one.doc_id for one in before.documents])
+                for after, before in pairs
+                if after and before and after.documents and before.documents
+            ]
+            if lists and all(after == before[: len(after)] for after, before in lists):
+                found[stage.name] = stage.parents[0]
+        return found
 
     def blocks(self) -> tuple[Block, ...]:
         """Give the stages, the parts of the loss, by slice too, every topic, and the documents lost."""

@@ -186,7 +186,10 @@ def _told(way: Sequence[Station]) -> str:
     score = last.document.score if last.document else None
     short = f" where {cut.needed:g} was the least" if cut.needed is not None else ""
     scored = f" with score {score:g} there" if score is not None else ""
-    return f"cut by {cut.stage.name}{short}; {last.stage.name} had it at rank {place} of {last.of}{scored}"
+    best = min(had, key=lambda station: station.document.rank if station.document else 0)
+    higher = best.document.rank if best.document else 0
+    fell = f", and {best.stage.name} at rank {higher} of {best.of}" if higher < place else ""
+    return f"cut by {cut.stage.name}{short}; {last.stage.name} had it at rank {place} of {last.of}{scored}{fell}"
 
 
 def why(traces: Traces, query_id: str, doc_id: str | Sequence[str] | None = None, *, qrels: Any = None) -> Why:

@@ -1,0 +1,314 @@
+"""Kinds of failure that show over many topics only: sources that are merged, dates, query classes, and clicks."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from judged.data.documents import Documents
+from judged.data.records import records_of
+from judged.diagnosis.changes import mean_of
+from judged.errors import InputError
+from judged.fusion import fuse
+from judged.judging import judge
+from judged.slicing.documents import day_of, days_by_doc
+from judged.stats.correction import adjust
+from judged.stats.paired import paired_test
+from judged.stats.skewness import allowing_for_skew
+from judged.stats.slice_differences import against_rest
+
+if TYPE_CHECKING:
+    from judged.data.qrels import Qrels
+    from judged.traces.funnel import TraceFunnel
+    from judged.traces.traces import Stage, Traces
+
+Grades = Mapping[str, Mapping[str, float]]
+"""Grades by topic and document."""
+Clicks = Mapping[str, Mapping[str, float]]
+"""How often each document was clicked, by topic; none of a topic whose list was left."""
+LEAST = 10  # topics: fewer are not tested
+_GOOD = 0.5  # of the best score: from there on a list is good
+
+
+class FailureTest(NamedTuple):
+    """One test of a kind of failure.
+
+    `difference` is above 0 where that is the failure; for calibration either side is.
+    """
+
+    failure: str
+    where: str  # the source, the slice, or what was looked at
+    what: str  # what was averaged over topics
+    n: int
+    difference: float
+    interval: tuple[float, float] | None
+    p: float
+    recoverable: float = math.nan  # of the measure; NaN where that is not known
+    adjusted: float = math.nan
+    found: bool = False
+
+
+def tested(
+    made: TraceFunnel,
+    qrels: Qrels,
+    *,
+    documents: Any,
+    date: str,
+    today: Any,
+    clicks: Any,
+    fdr: float,
+    level: float,
+    seed: int,
+) -> tuple[FailureTest, ...]:
+    """Test every kind that there is something to test by; the rate of false discoveries is that over all of them."""
+    rel = float(getattr(made.measure, "rel", 1.0))
+    grades = _grades(qrels)
+    clicked = clicks_of(made.traces, made.losses[-1].stage.name) if clicks is None else read_clicks(clicks)
+    paired = {"level": level, "seed": seed}
+    every = [
+        *_calibration(made, qrels, grades, rel, paired),
+        *_freshness(made, grades, rel, documents, date, today, paired),
+        *_subtopics(made, qrels, rel, paired),
+        *_classes(made, clicked, level, seed),
+        *_feedback(made, grades, clicked, paired),
+    ]
+    adjusted = adjust([test.p for test in every], "bh").tolist() if every else []
+    return tuple(
+        test._replace(adjusted=p, found=bool(p <= fdr and (test.difference > 0 or test.failure == "calibration")))
+        for test, p in zip(every, adjusted, strict=True)
+    )
+
+
+def _of_topics(failure: str, where: str, what: str, values: Iterable[float], **paired: Any) -> Iterator[FailureTest]:
+    """Test whether the mean over topics is 0, by flipping signs and by Hall's test; of too few topics nothing."""
+    known = np.array(list(values), dtype=np.float64)
+    known = known[~np.isnan(known)]
+    if len(known) >= LEAST:
+        found = paired_test(np.zeros(len(known)), known, **paired)
+        (found,) = allowing_for_skew([known], [found])
+        yield FailureTest(failure, where, what, len(known), found.difference, found.interval, found.p)
+
+
+def _grades(qrels: Qrels) -> dict[str, dict[str, float]]:
+    """Give the highest grade of each pair."""
+    found: dict[str, dict[str, float]] = {}
+    columns = (qrels.table[name].to_pylist() for name in ("query_id", "doc_id", "relevance"))
+    for query, doc, grade in zip(*columns, strict=True):
+        known = found.setdefault(query, {})
+        known[doc] = max(known.get(doc, grade), grade)
+    return found
+
+
+def _lists(traces: Traces, stage: str, topics: Sequence[str]) -> dict[str, list[str]]:
+    """Give what a stage passed on, by topic and rank, of topics where that is recorded."""
+    spans = ((topic, traces.spans_of(topic).get(stage)) for topic in topics)
+    known = {topic: span.documents for topic, span in spans if span is not None and span.documents is not None}
+    return {topic: [one.doc_id for one in sorted(docs, key=lambda one: one.rank)] for topic, docs in known.items()}
+
+
+def _calibration(
+    made: TraceFunnel, qrels: Qrels, grades: Grades, rel: float, paired: Mapping[str, Any]
+) -> Iterator[FailureTest]:
+    """Hold documents of one source only against those of the others only, at the same place of the merged list."""
+    for loss in made.losses:
+        if len(loss.stage.parents) > 1:
+            yield from _merged(made, loss.stage, qrels, grades, rel, paired)
+
+
+def _merged(
+    made: TraceFunnel, stage: Stage, qrels: Qrels, grades: Grades, rel: float, paired: Mapping[str, Any]
+) -> Iterator[FailureTest]:
+    from scipy.optimize import isotonic_regression
+
+    merged = _lists(made.traces, stage.name, made.query_ids)
+    parts = {name: _lists(made.traces, name, made.query_ids) for name in stage.parents}
+    rows: list[tuple[int, float, tuple[str, ...], int]] = []  # rank, relevance, sources, topic
+    for at, (topic, listed) in enumerate(merged.items()):
+        if not all(topic in part for part in parts.values()):
+            continue
+        held = {name: set(part[topic]) for name, part in parts.items()}
+        known = grades.get(topic, {})
+        rows += [
+            (rank, float(known.get(doc, -1) >= rel), tuple(name for name in held if doc in held[name]), at)
+            for rank, doc in enumerate(listed)
+        ]
+    if not rows:
+        return
+    rank, relevance, topic = (np.array([row[at] for row in rows]) for at in (0, 1, 3))
+    times = np.bincount(rank)
+    share = np.bincount(rank, relevance) / np.maximum(times, 1)
+    curve = isotonic_regression(share, weights=np.maximum(times, 1e-9), increasing=False).x
+    beyond = relevance - curve[rank]  # how much more often it is relevant than what stands there usually is
+    gain = _gain_of_ranks(made, stage, qrels)
+    last = 1 if len(stage.parents) == 2 else len(stage.parents)  # of two sources one test says all
+    for name in stage.parents[:last]:
+        alone = np.array([row[2] == (name,) for row in rows])
+        others = np.array([bool(row[2]) and name not in row[2] for row in rows])
+        gaps = [
+            float(beyond[here & alone].mean() - beyond[here & others].mean())
+            for here in (topic == at for at in np.unique(topic).tolist())
+            if (here & alone).any() and (here & others).any()
+        ]
+        rivals = ", ".join(other for other in stage.parents if other != name)
+        what = f"share relevant at the same place of {stage.name}, {name} alone less {rivals} alone"
+        for test in _of_topics("calibration", f"{name} at {stage.name}", what, gaps, **paired):
+            yield test._replace(recoverable=gain)
+
+
+def _gain_of_ranks(made: TraceFunnel, stage: Stage, qrels: Qrels) -> float:
+    """Give what the measure gains where the same sources are merged by ranks (RRF), over all topics."""
+    sources = [made.traces.run(name) for name in stage.parents]
+    depth = max((len(docs) for docs in _lists(made.traces, stage.name, made.query_ids).values()), default=0)
+    fused = made.measure(judge(qrels, fuse(sources, cutoff=depth or None)))
+    here = next(loss.score for loss in made.losses if loss.stage is stage)
+    return mean_of(fused - here)
+
+
+def _freshness(
+    made: TraceFunnel,
+    grades: Grades,
+    rel: float,
+    documents: Any,
+    date: str,
+    today: Any,
+    paired: Mapping[str, Any],
+) -> Iterator[FailureTest]:
+    """Look at pairs of documents of one grade: how often the newer one stands lower, less how often higher."""
+    if documents is None:
+        return
+    table = Documents.of(documents)
+    if date not in table.names:
+        known = ", ".join(table.names) or "nothing"
+        raise InputError(f"no column {date!r} of dates (there is {known})", fix="name it: date=", path=table.where)
+    days = days_by_doc(table.ids, table.table[date].to_pylist(), date, table.where)
+    now = max(days.values(), default=None) if today is None else day_of(today, "today")
+    past = {doc: day for doc, day in days.items() if now is None or day <= now}
+    shown = _lists(made.traces, made.losses[-1].stage.name, made.query_ids)
+    gaps: list[float] = []
+    for topic in made.query_ids:
+        place = {doc: rank for rank, doc in enumerate(shown.get(topic, ()))}
+        dated = [(doc, grade) for doc, grade in grades.get(topic, {}).items() if grade >= rel and doc in past]
+        ways = [
+            float(np.sign(place.get(newer, math.inf) - place.get(older, math.inf)))
+            if newer in place or older in place
+            else 0.0
+            for (one, grade), (other, same) in combinations(dated, 2)
+            if grade == same and past[one] != past[other]
+            for older, newer in [sorted((one, other), key=past.__getitem__)]
+        ]
+        gaps.append(float(np.mean(ways)) if ways else math.nan)
+    what = f"pairs of one grade with the newer below the older, less the other way round; today is {now}"
+    yield from _of_topics("freshness", "all topics", what, gaps, **paired)
+
+
+def _subtopics(made: TraceFunnel, qrels: Qrels, rel: float, paired: Mapping[str, Any]) -> Iterator[FailureTest]:
+    """Count subtopics that the list leaves out, against as many relevant documents drawn by lot."""
+    if "iteration" not in qrels.table.column_names:
+        return
+    subtopics: dict[str, dict[str, set[str]]] = {}
+    columns = (qrels.table[name].to_pylist() for name in ("query_id", "doc_id", "relevance", "iteration"))
+    for query, doc, grade, subtopic in zip(*columns, strict=True):
+        if grade >= rel:
+            subtopics.setdefault(query, {}).setdefault(subtopic, set()).add(doc)
+    shown = _lists(made.traces, made.losses[-1].stage.name, made.query_ids)
+    cutoff = getattr(made.measure, "cutoff", None)
+    gaps: list[float] = []
+    for topic, listed in shown.items():
+        parts = list(subtopics.get(topic, {}).values())
+        every = set[str]().union(*parts)
+        seen = every & set(listed[:cutoff])
+        if len(parts) > 1 and seen:
+            lot = [math.comb(len(every) - len(part), len(seen)) / math.comb(len(every), len(seen)) for part in parts]
+            gaps.append((sum(not part & seen for part in parts) - sum(lot)) / len(parts))
+    what = "share of subtopics left out, less that of as many relevant documents drawn by lot"
+    yield from _of_topics("intent", "subtopics", what, gaps, **paired)
+
+
+def _classes(made: TraceFunnel, clicks: Clicks, level: float, seed: int) -> Iterator[FailureTest]:
+    """Hold the loss of each slice, and how often users leave its good lists, against all other topics."""
+    if made.slicing is None:
+        return
+    share = np.divide(made.score, made.best, out=np.full(len(made.score), math.nan), where=made.best > 0)
+    left = [
+        float(not any(clicks[topic].values())) if topic in clicks and good >= _GOOD else math.nan
+        for topic, good in zip(made.query_ids, share.tolist(), strict=True)
+    ]
+    sides = {
+        f"loss of {made.measure}, less that of all others": made.best - made.score,
+        "share of good lists that are left, less that of all others": np.array(left),
+    }
+    for at, (what, values) in enumerate(sides.items()):
+        known = ~np.isnan(values)
+        for name, mask in zip(made.slicing.names, made.slicing.members, strict=True):
+            inside = int((mask & known).sum())
+            if inside < LEAST or int(known.sum()) - inside < LEAST:
+                continue
+            (rest,) = against_rest(values, [mask], level=level, seed=seed)
+            if math.isnan(rest.p):
+                continue
+            gain = rest.difference * inside / int(known.sum()) if at == 0 else math.nan
+            yield FailureTest("intent", name, what, rest.n, rest.difference, rest.interval, rest.p, gain)
+
+
+def _feedback(made: TraceFunnel, grades: Grades, clicks: Clicks, paired: Mapping[str, Any]) -> Iterator[FailureTest]:
+    """Look at pairs in which the better document stands lower: how often the worse one has more clicks, less fewer."""
+    shown = _lists(made.traces, made.losses[-1].stage.name, made.query_ids)
+    gaps: list[float] = []
+    for topic, listed in shown.items():
+        if topic not in clicks:
+            continue
+        known = [(grades.get(topic, {}).get(doc), clicks[topic].get(doc, 0.0)) for doc in listed]
+        ways = [
+            float(np.sign(above - below))
+            for (worse, above), (better, below) in combinations(known, 2)
+            if worse is not None and better is not None and better > worse
+        ]
+        gaps.append(float(np.mean(ways)) if ways else math.nan)
+    what = "pairs with the better document lower in which the worse has more clicks, less those in which it has fewer"
+    yield from _of_topics("feedback", "all topics", what, gaps, **paired)
+
+
+def clicks_of(traces: Traces, stage: str) -> dict[str, dict[str, float]]:
+    """Take the clicks that were recorded with the list that people saw: ids in the fact ``clicks``."""
+    found: dict[str, dict[str, float]] = {}
+    for span in traces.spans:
+        given = span.facts.get("clicks") if span.stage == stage else None
+        if isinstance(given, Mapping):
+            found[span.query_id] = {str(doc): float(times) for doc, times in given.items()}
+        elif isinstance(given, (list, tuple)):
+            found[span.query_id] = dict(Counter(map(str, given)))
+    return found
+
+
+def read_clicks(clicks: Any) -> dict[str, dict[str, float]]:
+    """Read clicks: rows of ``query_id``, ``doc_id`` and, where it is not 1, ``clicks``; a row without a document: none.
+
+    Raises
+    ------
+    InputError
+        If they cannot be read so.
+
+    >>> read_clicks([{"query_id": "q", "doc_id": "a", "clicks": 2}, {"query_id": "left", "doc_id": None}])
+    {'q': {'a': 2.0}, 'left': {}}
+    """
+    where = str(clicks) if isinstance(clicks, (str, Path)) else "<clicks>"
+    fix = "give columns query_id, doc_id and clicks"
+    found: dict[str, dict[str, float]] = {}
+    for line, row in records_of(clicks, where, "clicks", fix):
+        query, doc, times = row.get("query_id"), row.get("doc_id"), row.get("clicks", 1)
+        try:
+            count = float(1 if times is None else times)
+        except (TypeError, ValueError):
+            count = math.nan
+        if query is None or not 0 <= count < math.inf:
+            raise InputError("a row without a query or with clicks that are no count", fix=fix, path=where, line=line)
+        known = found.setdefault(str(query), {})
+        if doc is not None and doc != "":
+            known[str(doc)] = known.get(str(doc), 0.0) + count
+    return found
