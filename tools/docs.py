@@ -152,9 +152,10 @@ def _defined(tree: ast.Module) -> set[str]:
 
 @contextlib.contextmanager
 def sample_folder() -> Iterator[Path]:
-    """Give a folder that holds a copy of the sample under ``sample/``."""
+    """Give a folder that holds a copy of the sample under ``sample/``, as a reader makes it."""
     with tempfile.TemporaryDirectory() as name:
-        sample.copy(Path(name) / "sample")
+        command = [sys.executable, "-m", "judged", "demo", "--to", "sample"]
+        subprocess.run(command, cwd=name, capture_output=True, check=True)
         yield Path(name)
 
 

@@ -39,7 +39,7 @@ _GOOD = 0.5  # of the best score: from there on a list is good
 class FailureTest(NamedTuple):
     """One test of a kind of failure.
 
-    `difference` is above 0 where that is the failure; for calibration either side is.
+    `difference` is above 0 where that is the failure, and `p` of that side; for calibration either side is.
     """
 
     failure: str
@@ -78,11 +78,14 @@ def tested(
         *_classes(made, clicked, level, seed),
         *_feedback(made, grades, clicked, paired),
     ]
+    every = [test if test.failure == "calibration" else test._replace(p=_above(test)) for test in every]
     adjusted = adjust([test.p for test in every], "bh").tolist() if every else []
-    return tuple(
-        test._replace(adjusted=p, found=bool(p <= fdr and (test.difference > 0 or test.failure == "calibration")))
-        for test, p in zip(every, adjusted, strict=True)
-    )
+    return tuple(test._replace(adjusted=p, found=p <= fdr) for test, p in zip(every, adjusted, strict=True))
+
+
+def _above(test: FailureTest) -> float:
+    """Give the p-value of a difference above 0: the other side is no failure, and must not make room for others."""
+    return test.p / 2 if test.difference > 0 else 1 - test.p / 2
 
 
 def _of_topics(failure: str, where: str, what: str, values: Iterable[float], **paired: Any) -> Iterator[FailureTest]:

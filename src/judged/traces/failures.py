@@ -215,7 +215,7 @@ class Failures(Answer):
             "Tests over topics",
             labels=2,
             note="sign flips and Hall's test, of classes permutations; Benjamini-Hochberg over all rows; a difference"
-            " above 0 is the failure, of calibration either side; what is recoverable overlaps with the kinds above",
+            " above 0 is the failure, and p of that side (calibration: of both); recoverable overlaps with the kinds",
         )  # fmt: skip
 
     def _documents_table(self) -> Table:
