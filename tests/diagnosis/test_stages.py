@@ -18,7 +18,7 @@ from judged import evaluate, judge
 from judged.answer import Answer, Table
 from judged.diagnosis.matrix import matrix
 from judged.diagnosis.stages import Stages, stages
-from judged.diagnosis.stages.trace import best_order, check_measure
+from judged.diagnosis.stages.split import best_order, check_measure
 from judged.errors import InputError, MeasureError
 from judged.judging import judge_list
 from judged.measures import parse

@@ -16,7 +16,7 @@ from judged.answer import CHANGE, COUNT, NUMBER, SHARE, TEXT, Answer, Chart, Col
 from judged.data.qrels import Qrels
 from judged.data.run import Run
 from judged.diagnosis.changes import Mean, mean_of
-from judged.diagnosis.stages.trace import POSITIVE, best_order, check_measure, one_measure
+from judged.diagnosis.stages.split import ORDER, POSITIVE, best_order, check_measure, one_measure, split
 from judged.errors import InputError, MeasureError
 from judged.evaluation.conditions import narrowed
 from judged.evaluation.provenance import provenance_of_lists
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from judged.slicing.topic_slices import Slicing
     from judged.traces.traces import Stage, Traces
 
-CORPUS, ORDER = "corpus", "order"
-"""The part of the loss by what the corpus does not hold, and that by the order of the last list."""
+CORPUS = "corpus"
+"""The part of the loss by what the corpus does not hold."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -331,16 +331,10 @@ def funnel(
     if not any(one.present.any() for one in lists.values()):
         problem = "no traced query is judged"
         raise InputError(problem, fix="check that ids of queries are those of the qrels", path=traces.name)
-    best = before = chosen(shown.ideal)
     sets = list(_sets(traces, path, judgments, lists))
     if corpus is not None:
         sets.insert(0, (CORPUS, judge(judgments, _inside(judgments, corpus))))
-    parts: dict[str, Floats] = {}
-    for name, documents in sets:
-        after = chosen(best_order(documents))
-        parts[name], before = before - after, after
-    score = chosen(shown)
-    parts[ORDER] = before - score
+    best, _, score, parts = split(chosen, dict(sets), shown)
     rel = float(getattr(chosen, "rel", POSITIVE))
     losses = tuple(_stage_loss(traces, stage, lists, judgments, chosen, best, rel) for stage in path)
     provenance = provenance_of_lists(list(lists.values()), [chosen])

@@ -17,7 +17,7 @@ from judged.data.qrels import Qrels
 from judged.data.records import records_of
 from judged.data.topics import Topics
 from judged.decimals import p_text
-from judged.diagnosis.stages.trace import POSITIVE, one_measure
+from judged.diagnosis.stages.split import POSITIVE, one_measure
 from judged.errors import InputError
 from judged.judging import judge
 from judged.notes import Note, first_few

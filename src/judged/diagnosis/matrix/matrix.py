@@ -11,7 +11,7 @@ from judged.data.qrels import Qrels
 from judged.diagnosis.changes import compared
 from judged.diagnosis.matrix.answer import Matrix
 from judged.diagnosis.matrix.points import MatrixChoices, points_of
-from judged.diagnosis.stages.trace import POSITIVE, one_measure
+from judged.diagnosis.stages.split import POSITIVE, one_measure
 from judged.errors import InputError, MeasureError
 from judged.evaluation import dialect_of
 from judged.evaluation.inputs import place_of

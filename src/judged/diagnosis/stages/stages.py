@@ -14,7 +14,8 @@ from judged.data.run import Run
 from judged.decimals import percent
 from judged.diagnosis.changes import mean_of
 from judged.diagnosis.stages.answer import Stages
-from judged.diagnosis.stages.trace import Cut, Trace, check_measure, one_measure, traced
+from judged.diagnosis.stages.split import check_measure, one_measure
+from judged.diagnosis.stages.trace import Cut, Trace, traced
 from judged.errors import InputError
 from judged.evaluation import runs_of
 from judged.evaluation.conditions import narrowed

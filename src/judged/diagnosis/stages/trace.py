@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from judged.diagnosis.changes import Mean, mean_of
-from judged.errors import InputError, MeasureError
-from judged.evaluation import measures_of
+from judged.diagnosis.stages.split import POSITIVE, split
+from judged.errors import InputError
 from judged.judging.align import align
-from judged.judging.variants import cut, placed
+from judged.judging.variants import cut
 from judged.measures.grammar import parse
 from judged.slicing.slice_tests import everywhere
 from judged.stats.inputs import check_share
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
     from judged.measures.base import Measure
     from judged.slicing.topic_slices import Slicing
 
-POSITIVE = float(np.nextafter(0, 1))
-"""The `rel` of measures that have none: any grade above 0."""
 HEALTHY, NOT_FOUND, BADLY_RANKED, BOTH, NOTHING = VERDICTS = (
     "little lost",
     "not found",
@@ -37,7 +34,7 @@ HEALTHY, NOT_FOUND, BADLY_RANKED, BOTH, NOTHING = VERDICTS = (
 """What is said of a topic: which parts of its loss count."""
 SHORT: dict[str, str] = {BADLY_RANKED: "ranked badly", NOTHING: "no relevant"}
 """Verdicts in tables."""
-PARTS = ("candidates", "ranking")
+PARTS = CANDIDATES, _ = ("candidates", "ranking")
 """Where two stages lose: what is not among the candidates, and what is ranked badly among them."""
 SCORE = "score"
 _SLACK = 1 - 1e-12
@@ -69,6 +66,7 @@ class Trace:
     best: Floats = field(repr=False)
     attainable: Floats = field(repr=False)
     score: Floats = field(repr=False)
+    parts: Floats = field(repr=False)  # (2, T): best - score, split into that of the candidates and that of the ranking
     recall: Floats = field(repr=False)  # (T,): of the candidates, by the recall measure
     # relevant, found: (T,): relevant documents that the qrels know, and those among the candidates
     relevant: Ints = field(repr=False)
@@ -85,47 +83,12 @@ class Trace:
         """The share of the final ranking's documents that are not among the candidates."""
         return float(self.foreign.sum() / max(int(self.returned.sum()), 1))
 
-    @cached_property
-    def parts(self) -> Floats:
-        """The loss, best - score, split into that of the candidates and that of the ranking: (2, T)."""
-        levels = np.stack([self.best, self.attainable, self.score])
-        parts = levels[:-1] - levels[1:]
-        parts[np.abs(parts) <= 1e-12 * np.maximum(np.abs(levels[:-1]), np.abs(levels[1:]))] = 0.0
-        return parts
-
     def verdicts(self, choices: Cut) -> tuple[str, ...]:
         """Say of each topic which parts of its loss count: a large enough share of the best, and of what was lost."""
         found, ranked = (self.parts >= choices.least * self.best * _SLACK) & large_parts(self.parts, choices)
         kinds = np.array([[HEALTHY, BADLY_RANKED], [NOT_FOUND, BOTH]])[found.astype(int), ranked.astype(int)]
         nothing = (self.relevant == 0) | np.isnan(self.score) | (self.best == 0)
         return tuple(np.where(nothing, NOTHING, kinds).tolist())
-
-
-def one_measure(given: Any) -> Measure:
-    """Take a measure, its class or its name."""
-    measures = measures_of(given)
-    if len(measures) != 1:
-        raise InputError(f"{given} are {len(measures)} measures", fix="name one, such as nDCG@10")
-    return measures[0]
-
-
-def check_measure(measure: Measure) -> None:
-    """Refuse measures for which "relevant documents first, best grade first" need not be the best order."""
-    unrestricted = measure.replace(judged_only=False) if getattr(measure, "judged_only", False) else measure
-    known = unrestricted.properties
-    ordered = known.better_first or known.judged_better_first
-    usable = known.needs_ranking and known.sees_relevance and known.higher_is_better and known.ignores_unjudged_tail
-    mean = measure.entry.aggregate == "mean"
-    if ordered and usable and mean and not known.every_label and known.topics_apart:
-        return
-    why = "need not be highest for the best grades first"
-    if not known.needs_ranking:
-        why = "does not look at the order"
-    elif not mean:
-        why = f"is a {measure.entry.aggregate}, which parts do not add up to"
-    raise MeasureError(
-        f"{measure} {why}: its loss cannot be split into stages. Fix: take one such as nDCG@10, AP, RR@10, P@10"
-    )
 
 
 def traced(candidates: Judged, cutoff: int, final: Judged, measure: Measure, recall: Measure) -> Trace:
@@ -138,12 +101,14 @@ def traced(candidates: Judged, cutoff: int, final: Judged, measure: Measure, rec
     for row, judged in zip(ranks, (candidates, final), strict=True):
         row[judged.row] = judged.rank
     names = final.qrels.index.row_names
+    best, attainable, score, parts = split(measure, {CANDIDATES: left}, final)
     return Trace(
         name=final.run.name,
         candidates=candidates.run.name,
-        best=measure(final.ideal),
-        attainable=measure(best_order(left)),
-        score=measure(final),
+        best=best,
+        attainable=attainable[CANDIDATES],
+        score=score,
+        parts=np.stack(list(parts.values())),
         recall=recall(candidates),
         relevant=final.num_relevant(level).astype(np.int64),
         found=left.sum(left.relevant(level)).astype(np.int64),
@@ -157,23 +122,6 @@ def traced(candidates: Judged, cutoff: int, final: Judged, measure: Measure, rec
             *ranks[:, labels],
         ),
     )
-
-
-def best_order(judged: Judged) -> Judged:
-    """Put the documents of each topic into the best order: grades falling, then unjudged ones, then negative grades.
-
-    >>> from judged.judging import judge_list
-    >>> best = best_order(judge_list([None, -1, 1, 3], missing=[2]))
-    >>> best.rank.tolist(), best.grade.tolist()
-    ([1, 2, 4], [3.0, 1.0, -1.0])
-    """
-    hit = np.lexsort((-judged.grade, judged.topic))
-    topic = judged.topic[hit]
-    rank = np.arange(len(hit)) - judged.starts[topic] + 1
-    unjudged = judged.returned - np.diff(judged.starts)
-    rank = np.where(judged.grade[hit] < 0, rank + unjudged[topic], rank)
-    ordered = placed(judged, np.arange(len(judged)), topic, hit, rank)
-    return replace(ordered, reordered=True, title="best order of the candidates")
 
 
 def _foreign(candidates: Judged, cutoff: int, final: Judged) -> Ints:
