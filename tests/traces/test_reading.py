@@ -252,7 +252,7 @@ def test_ubi_queries_are_what_was_shown(tmp_path: Path) -> None:
     ]
     assert got == [("jazz", "p1", "shown", 2), ("blues", "p2", "shown", 0), ("soul", "p3", "shown", None)]
     assert traces.spans[0].facts == {"user_id": "u"}
-    assert [note.rule for note in traces.notes] == ["unread-records"]
+    assert [note.rule for note in traces.notes] == ["odd-records"]
     assert of(tmp_path, rows[:1], topic_from="query_attributes.topic").query_ids == ("4",)
 
 
@@ -364,3 +364,16 @@ def test_a_list_that_breaks_off_is_read_up_to_there(tmp_path: Path) -> None:
     path.write_text("")
     with pytest.raises(InputError, match="empty"):
         read_traces(path)
+
+
+def test_clicks_of_ubi_go_with_the_list_they_are_of(tmp_path: Path) -> None:
+    """A list that nobody clicked on has none, once there are clicks at all; other events are counted."""
+    pages = [{"query_id": f"u{at}", "user_query": f"text {at}", "query_response_hit_ids": ["a", "b"]} for at in (1, 2)]
+    objects = {"event_attributes": {"object": {"object_id": "b"}}}
+    events = [{"action_name": name, "query_id": "u1", **objects} for name in ("click", "click", "impression")]
+    for name, rows in (("pages", pages), ("both", [*events, *pages])):
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    assert all("clicks" not in span.facts for span in read_traces(tmp_path / "pages.jsonl").spans)
+    traces = read_traces(tmp_path / "both.jsonl")
+    assert [span.facts["clicks"] for span in traces.spans] == [{"b": 2}, {}]
+    assert [note.text for note in traces.notes] == ["1 events that are no clicks"]

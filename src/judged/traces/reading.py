@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, get_args
@@ -37,6 +38,8 @@ def read_traces(
     name: str | None = None,
 ) -> Traces:
     """Read traces of our own JSON lines, of spans by OpenInference or OpenTelemetry's GenAI, or of queries by UBI.
+
+    Clicks of UBI's events go with the lists they are of, as the fact ``clicks``.
 
     Files are JSON lines, JSON, OTLP or Parquet, compressed or not. Each record is taken for what it holds; what cannot
     be read is counted, in `Traces.notes`.
@@ -90,6 +93,8 @@ class _Reader:
         self.unread: Counter[str] = Counter()  # records
         self.kinds: Counter[str] = Counter()  # spans that are no stages
         self.places: dict[str, str] = {}
+        self.pages: list[Span] = []  # of UBI
+        self.clicks: defaultdict[str, Counter[str]] = defaultdict(Counter)  # by query of UBI
 
     def add(self, place: str, row: Row | None) -> None:
         """Take a record for what it holds."""
@@ -105,6 +110,8 @@ class _Reader:
             self.spans.append(span_of(row))
         elif any(name in row for name in _UBI) and self.format in (None, "ubi"):
             self._add_page(row, place)
+        elif "action_name" in row and self.format in (None, "ubi"):
+            self._add_event(row)
         elif self.format not in ("judged", "ubi") and (attributes := attributes_of(row)) is not None:
             own = own_span(attributes)
             if own is not None:
@@ -132,7 +139,7 @@ class _Reader:
         listed = (
             None if not isinstance(hits, list) else documents_of(list(enumerate(cast("list[Any]", hits), 1)), self.odd)
         )
-        self.spans.append(
+        self.pages.append(
             Span(
                 trace_id=str(row.get("query_id", topic)),
                 query_id=topic,
@@ -143,6 +150,16 @@ class _Reader:
                 facts={name: value for name, value in known.items() if value},
             )
         )
+
+    def _add_event(self, row: Row) -> None:
+        """Take a click of UBI on a result of a query."""
+        clicked = first(row, "event_attributes.object.object_id")
+        if row["action_name"] != "click":
+            self.odd["events that are no clicks"] += 1
+        elif clicked is None or row.get("query_id") is None:
+            self.odd["clicks without a query or an object"] += 1
+        else:
+            self.clicks[str(row["query_id"])][str(clicked)] += 1
 
     def _leave(self, what: str, place: str) -> None:
         self.unread[what] += 1
@@ -184,7 +201,12 @@ class _Reader:
                 self.odd["traces without the text of a query"] += 1
             else:
                 merged += spans_of_trace(steps, topic, shared)
-        spans, notes = one_trace_a_query([*self.spans, *without_echoes(merged)])
+        if self.clicks:
+            self.pages = [
+                replace(page, facts={**page.facts, "clicks": dict(self.clicks.get(page.trace_id, {}))})
+                for page in self.pages
+            ]
+        spans, notes = one_trace_a_query([*self.spans, *self.pages, *without_echoes(merged)])
         return spans, [*notes, *self._notes(spans)]
 
     def _notes(self, spans: Iterable[Span]) -> Iterable[Note]:
