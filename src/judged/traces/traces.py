@@ -293,6 +293,10 @@ def _run(documents: Mapping[str, Iterable[Document]], name: str) -> Run:
             queries.append(query)
             ids.append(one.doc_id)
             scores.append(-float(one.rank))
+    if not ids:
+        raise InputError(
+            f"stage {name} passed on no document of any query", fix="leave it out, or record what it passed on"
+        )
     columns = {"query_id": pa.array(queries, pa.string()), "doc_id": pa.array(ids, pa.string())}
     return Run.of(pa.table({**columns, "score": pa.array(scores, pa.float64())}), name=name)
 
