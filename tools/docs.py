@@ -32,7 +32,6 @@ import choosing
 from tabled import markdown_table
 
 import judged
-from judged import sample
 from judged.errors import JudgedWarning
 from judged.measures.pages import page
 from judged.measures.registry import REGISTRY

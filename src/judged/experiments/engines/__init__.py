@@ -12,6 +12,12 @@ if TYPE_CHECKING:
 
 _CLASSES = {
     "sqlite": "sqlite:SqliteFts5",
+    "bm25s": "bm25s:Bm25s",
+    "tantivy": "tantivy:Tantivy",
+    "postgresql": "postgresql:PostgreSql",
+    "dense": "dense:Dense",
+    "function": "function:Function",
+    "http": "http:Http",
 }
 """Where the adapter of each engine stands: nothing of it is imported before it is asked for."""
 ENGINES = tuple(_CLASSES)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
-from judged.errors import JudgedError
+from judged.errors import InputError, JudgedError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,6 +62,39 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Let go of what it holds."""
+
+
+def whole(text: Text) -> str:
+    """Give title and text as one; not the title again where the text begins with it.
+
+    >>> from judged.data.texts import Text
+    >>> whole(Text("Income tax", "How it is paid.")), whole(Text("Income tax", "Income tax is paid."))
+    ('Income tax How it is paid.', 'Income tax is paid.')
+    """
+    return text.text if text.text.startswith(text.title) else f"{text.title} {text.text}"
+
+
+def called(given: Any) -> Callable[..., Any]:
+    """Give a function as it is, or import one that is named ``module:function``.
+
+    Raises
+    ------
+    InputError
+        If there is none of that name.
+
+    >>> called("math:sqrt")(9)
+    3.0
+    """
+    if callable(given):
+        return given
+    module, colon, name = str(given).partition(":")
+    try:
+        found = getattr(import_module(module), name) if colon else None
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InputError(f"{given!r} cannot be imported: {error}", fix="name module:function") from None
+    if not callable(found):
+        raise InputError(f"{given!r} is no function", fix="name module:function")
+    return found
 
 
 def folder_size(folder: Path) -> int:

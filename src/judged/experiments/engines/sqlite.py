@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from judged.data.texts import Text
     from judged.experiments.engines.base import Configuration, Hit
 
-_TOKENISERS = {"none": "unicode61", "porter": "porter unicode61", "trigram": "trigram"}
+_TOKENISERS = {"none": "unicode61", "english": "porter unicode61", "trigram": "trigram"}
 _WORD = re.compile(r"\w+")
 _ASK = "select id, -bm25(docs, 0, ?, 1.0) from docs where docs match ? order by 2 desc, id limit ?"
 
@@ -25,7 +25,7 @@ class SqliteFts5:
     """BM25 of FTS5, whose k1 is 1.2 and whose b is 0.75; any word of the query may match."""
 
     settings: ClassVar[Mapping[str, Setting]] = {
-        "stemmer": Setting("porter", ("none", "porter"), "how words are brought to their stem"),
+        "stemmer": Setting("english", ("none", "english"), "how words are brought to their stem (Porter)"),
         "tokens": Setting("words", ("words", "trigrams"), "what is indexed"),
         "title_weight": Setting(1.0, (), "what a word of the title counts, beside 1 for the text"),
     }
