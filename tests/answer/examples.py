@@ -21,6 +21,7 @@ from judged.online import (
     queries,
     read_log,
 )
+from judged.traces.sample import sample_traces
 from online.offline.pages_made import log_of
 from online.offline.test_against_qrels import PAGES
 from online.offline.test_against_qrels import QRELS as RELEVANT
@@ -238,7 +239,7 @@ def trace_diff() -> Answer:
 
 
 def kinds_of_failure() -> Answer:
-    return traces.failures(QRELS, traces.traces_of_runs({"old": RUNS["old"], "new": RUNS["new"]}), "nDCG@5")
+    return traces.failures(sample.qrels(), sample_traces(), "nDCG@5")
 
 
 def trace_check() -> Answer:
