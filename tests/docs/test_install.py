@@ -12,7 +12,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 
 
 def names(requirements: list[str]) -> set[str]:
-    return {re.split(r"[^\w.-]", requirement)[0] for requirement in requirements} - {"judged"}
+    return {re.split(r"[^\w.-]", requirement)[0].lower() for requirement in requirements} - {"judged"}
 
 
 def test_the_base_install_is_what_it_is_said_to_be() -> None:
