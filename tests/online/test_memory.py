@@ -55,3 +55,10 @@ def test_the_database_gets_all_but_what_is_needed_beside_it() -> None:
     assert (limit("600MB"), limit("1.4GB")) == ("190.7 MiB", "953.6 MiB")
     with pytest.raises(InputError, match=r"500MB is too little .* give 600MB or more"):
         Engine(memory="500MB")
+
+
+def test_the_database_prints_no_progress_of_its_own() -> None:
+    shown = "SELECT current_setting('enable_progress_bar') AS shown"
+    program = f"from judged.online.engine import Engine; print(Engine().rows({shown!r}))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "[{'shown': False}]\n"  # DuckDB shows one where there is no file: python -c, notebooks

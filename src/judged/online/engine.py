@@ -141,6 +141,7 @@ class Engine:
         options["temp_directory"] = str(self.folder / "spill")
         self.con: duckdb.DuckDBPyConnection = library.connect(str(self.folder / "log.duckdb"), config=options)
         self.con.execute("SET preserve_insertion_order = false; SET TimeZone = 'UTC'")
+        self.con.execute("SET enable_progress_bar = false")  # it would print one in notebooks and under python -c
         its_own = _bytes(self.con.execute("SELECT current_setting('memory_limit')").fetchall()[0][0])
         its_own = min(its_own, 0.8 * _machine())  # early ones do not find out how much memory there is
         most = most or max(_USUAL, its_own / 0.8 / 10)  # its own limit is 80 % of the machine's memory
