@@ -2,7 +2,7 @@
 
 A share of all topics loses much, the others nothing but noise. Where none of the n topics is one of those, no test of
 their mean can know. *randomisation* is the gate's test; *one more that lost* asks it again with another topic that
-lost so much, and *studentised too* asks for the agreement of the studentised bootstrap: what each would cost is in the
+lost so much, and *Hall's too* asks for the agreement of Hall's test: what each would cost is in the
 last rows, where the candidate is as good as the baseline and ought to pass. *equivalence* is the t-test of both sides.
 """
 
@@ -61,7 +61,7 @@ def _rates(gaps: np.ndarray, margin: float, situation: str) -> Iterator[Measured
     for loss in (0.2, 1.0):
         more = np.column_stack([gaps, np.full(trials, -loss)])
         found[f"one more that lost {loss:g}"] = _greater(more + margin)
-    found["studentised too"] = allowing_for_skew(gaps + margin, tests, resamples=_RESAMPLES)
+    found["Hall's too"] = allowing_for_skew(gaps + margin, tests)
     for method, some in found.items():
         yield Measured(method, situation, n, _passed(some), trials)
     if "false" in situation:
