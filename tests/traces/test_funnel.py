@@ -167,7 +167,7 @@ def test_why_a_document_is_not_shown() -> None:
     assert way["fuse"].document == Document("c", 5, 5.0)
     assert (way["rerank"].given, way["rerank"].document, way["rerank"].needed) == (True, None, 7.0)
     assert (way["shown"].given, way["shown"].needed) == (False, None)
-    assert found.grades == {"c": 1.0}
+    assert found.grades["c"] == 1
     with pytest.raises(InputError, match="no trace of topic"):
         why(branched(), "nobody asked")
 
@@ -179,12 +179,33 @@ def test_a_topic_is_walked_back_from_what_was_shown() -> None:
 
 
 def test_features_that_put_one_above_the_other() -> None:
-    listed = (Document("a", 1, 0.9, "", {"bm25": 7.0, "age": 2}), Document("b", 2, 0.5, "", {"bm25": 3.0, "age": 1}))
-    found = why(Traces((Span("t", "q", "ltr", "rerank", (), listed),)), "q", ["a", "b"])
-    assert found.table("features").records() == [
-        {"feature": "bm25", "first": 7.0, "second": 3.0, "difference": 4.0},
-        {"feature": "age", "first": 2.0, "second": 1.0, "difference": 1.0},
-    ]
+    """Of bm25 7, 3, 5 the variance is 8/3, of age 4, 1, 1 it is 2."""
+    features = [{"bm25": 7.0, "age": 4, "kind": "x"}, {"bm25": 3.0, "age": 1, "kind": "y"}, {"bm25": 5.0, "age": 1}]
+    listed = tuple(Document(doc, at, 1 / at, "", features[at - 1]) for at, doc in enumerate("abc", 1))
+    traces = Traces((Span("t", "q", "ltr", "rerank", (), listed), span("shown", "shown", "", ("ltr",))))
+    rows = why(traces, "q", ["a", "b"]).table("features").records()
+    known = [(row["feature"], row["first"], row["second"]) for row in rows]
+    assert known == [("bm25", 7.0, 3.0), ("age", 4, 1), ("kind", "x", "y")]
+    assert [row["gap"] for row in rows[:2]] == pytest.approx([4 / (8 / 3) ** 0.5, 3 / 2**0.5])
+    assert [row["feature"] for row in why(traces, "q", "c").table("features").records()] == ["bm25", "age"]
+
+
+def test_the_walk_back_tells_what_was_asked_and_what_users_did() -> None:
+    facts = {"clicks": ["a", "a"], "feedback": [{"name": "helpful", "score": 0, "annotator_kind": "HUMAN"}], "top_k": 2}
+    documents = (Document("x", 1), Document("a", 2))
+    shown = Span("t", "q", "shown", "shown", ("bm25",), documents, "new", None, "v2", facts)
+    first = Span("t", "q", "bm25", "candidates", (), (Document("a", 1),), "new", 12.5)
+    rewrite = Span("t", "q", "rewrite", "rewrite", (), None, "new")
+    traces = Traces((rewrite, first, shown, span("cited", "cited", "x", ("shown",))))
+    found = why(traces, "q", qrels=QRELS)
+    rows = found.table("stages").records()
+    assert [row["stage"] for row in rows] == ["cited", "shown", "bm25", "rewrite"]
+    names = ("documents", "relevant", "latency_ms", "model", "facts")
+    assert [tuple(row[name] for name in names) for row in rows[1:3]] == [
+        (2, 1, None, "v2", "top_k: 2"), (1, 1, 12.5, None, None)
+    ]  # fmt: skip
+    assert found.did == ("Clicks: a (2).", "Feedback on shown: helpful: 0, HUMAN.")
+    assert why(traces, "q", "a").sentences[0].endswith("in the list, at rank 2 of 2.")
 
 
 def test_kinds_of_failure_by_hand() -> None:

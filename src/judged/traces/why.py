@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from functools import cached_property
+from statistics import pstdev
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from judged.answer import ANY, COUNT, TEXT, Answer, Column, Sentences, Table, counted, number
+import numpy as np
+
+from judged.answer import ANY, COUNT, TEXT, Answer, Column, Sentences, Show, Table, counted, number
 from judged.data.qrels import Qrels
 from judged.errors import InputError
-from judged.notes import first_few
+from judged.traces.clicks import clicks_of
 
 if TYPE_CHECKING:
     from judged.answer import Block
@@ -18,6 +24,9 @@ if TYPE_CHECKING:
 
 _FIRST = 10  # documents of a topic that are walked back
 _FEW = 2  # documents of which every station is shown
+_MOST = 3  # features in a sentence
+_DID = ("clicks", "feedback")  # facts that tell what users did
+_THOUGHT = ("score", "label", "explanation", "annotator_kind")  # of feedback
 
 
 @dataclass(frozen=True)
@@ -58,7 +67,7 @@ class Why(Answer):
     ways
         By document its stations, in the order of the stages.
     grades
-        By document its grade; None where it is not judged.
+        Those of all judged documents of the topic.
     notes
         What could not be read.
     """
@@ -68,7 +77,7 @@ class Why(Answer):
     traces: Traces
     query_id: str
     ways: Mapping[str, tuple[Station, ...]]
-    grades: Mapping[str, float | None]
+    grades: Mapping[str, float]
     notes: tuple[Note, ...] = ()
 
     @property
@@ -78,57 +87,93 @@ class Why(Answer):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What became of each document."""
-        few = len(self.ways) <= _FEW
-        asked = {doc: way for doc, way in self.ways.items() if few or not way[-1].document}
-        never = [doc for doc, way in asked.items() if not few and not any(station.document for station in way)]
-        told = [f"{doc}{_graded(self.grades[doc])}: {_told(way)}." for doc, way in asked.items() if doc not in never]
-        count = counted(len(never), "relevant document was", "relevant documents were")
-        return (*told, *([f"{count} passed on by no stage: {first_few(never)}."] if never else []))
+        """What became of each document, or of how many documents what; and what sets two of them apart."""
+        if len(self.ways) <= _FEW:
+            told = (f"{doc}{_graded(self.grades.get(doc))}: {self._told(way)}." for doc, way in self.ways.items())
+            return (*told, *self._apart())
+        relevant = [way for doc, way in self.ways.items() if (self.grades.get(doc) or 0) > 0]
+        fates = Counter(self._fate(way) for way in relevant)
+        told = ", ".join(f"{times} {fate}" for fate, times in fates.most_common())
+        return (f"{counted(len(relevant), 'relevant document')}: {told}.",) if relevant else ()
 
     def facts(self) -> Mapping[str, Any]:
-        """Give the topic, and what was asked."""
-        return {"traces": self.traces.name, "query_id": self.query_id, "queries": self._queries()}
-
-    def _queries(self) -> list[dict[str, Any]]:
-        spans = self.traces.spans_of(self.query_id).values()
-        return [{"stage": span.stage, "kind": span.kind, "query": span.query} for span in spans if span.query]
+        """Give the topic."""
+        return {"traces": self.traces.name, "query_id": self.query_id}
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give the queries, what became of each document, and its stations."""
+        """Give what became of each document, its stations, the stages back to the query, and what users did."""
+        said = [Sentences(self.sentences)] if self.sentences else []
+        did = [Sentences(self.did, "did", "What users did")] if self.did else []
+        ranks = [self._ranks()] if len(self.ways) > _FEW else []
+        features = [self._features_table()] if len(self.ways) <= _FEW and self._features else []
+        return (*said, *ranks, self._stations(), *features, *did, self._stages())
+
+    @property
+    def did(self) -> tuple[str, ...]:
+        """What users clicked on, and what they thought of it, as far as it was traced."""
+        spans = self.traces.spans_of(self.query_id).values()
+        clicks = clicks_of(self.traces, self.traces.final.name).get(self.query_id)
+        clicked = ", ".join(f"{doc} ({times:g})" for doc, times in (clicks or {}).items() if times)
+        told = [] if clicks is None else [f"Clicks: {clicked or 'none'}."]
+        for span in spans:
+            for given in cast("Sequence[Mapping[str, Any]]", span.facts.get("feedback") or ()):
+                values = [str(given[key]) for key in _THOUGHT if given.get(key) is not None]
+                told.append(f"Feedback on {span.stage}: {given.get('name')}: {', '.join(values)}.")
+        return tuple(told)
+
+    def _stations(self) -> Table:
+        """Lay out each document at each stage."""
         rows = [(doc, station) for doc, way in self.ways.items() for station in way]
         passed = [station.document for _, station in rows]
-        stations = Table(
+        return Table(
             "stations",
             (
                 Column("doc_id", [doc for doc, _ in rows], TEXT, "document"),
                 Column("stage", [station.stage.name for _, station in rows], TEXT),
                 Column("kind", [station.stage.kind for _, station in rows], TEXT, only="data"),
+                Column("grade", [self.grades.get(doc) for doc, _ in rows], number(0), only="data"),
                 Column("given", [station.given for _, station in rows], ANY),
                 Column("rank", [one.rank if one else None for one in passed], COUNT, beside=_of(rows)),
                 Column("score", [one.score if one else None for one in passed], number()),
                 Column("needed", [station.needed for _, station in rows], number()),
-                Column("source", [one.source if one else None for one in passed], ANY),
+                _known("source", [(one.source or None) if one else None for one in passed]),
                 Column(
                     "features", [dict(one.features) if one and one.features else None for one in passed], only="json"
                 ),
             ),
             "Their way through the stages",
             labels=2,
-            note="needed: the least score that was passed on where the document was not",
+            note="needed: the lowest score that was passed on where the document was not",
             only="" if len(self.ways) <= _FEW else "data",
         )
-        stages: dict[str, list[str]] = {}
-        for one in self._queries():
-            stages.setdefault(one["query"], []).append(one["stage"])
-        asked = [f"{', '.join(names)}: {text}" for text, names in stages.items()]
-        queries = [Sentences(tuple(asked), "queries", "What was asked")] if asked else []
-        said = [Sentences(self.sentences)] if self.sentences else []
-        ranks = [self._ranks()] if len(self.ways) > _FEW else []
-        return (*queries, *ranks, *said, stations, *self._features())
+
+    def _stages(self) -> Table:
+        """Lay out the stages of this trace, from the list that people saw back to the query."""
+        spans = list(self.traces.spans_of(self.query_id).values())[::-1]
+        lists = [None if span.documents is None else [one.doc_id for one in span.documents] for span in spans]
+        relevant = [None if ids is None else sum((self.grades.get(doc) or 0) > 0 for doc in ids) for ids in lists]
+        queries = [span.query for span in spans]
+        asked = [one if one != before else None for one, before in zip(queries, [*queries[1:], None], strict=True)]
+        facts = [{name: fact for name, fact in span.facts.items() if name not in _DID} for span in spans]
+        return Table(
+            "stages",
+            (
+                Column("stage", [span.stage for span in spans], TEXT),
+                Column("kind", [span.kind for span in spans], TEXT),
+                Column("parents", [", ".join(span.parents) for span in spans], TEXT, "given by"),
+                Column("documents", [None if ids is None else len(ids) for ids in lists], COUNT),
+                Column("relevant", relevant, COUNT, only="" if self.grades else "data"),
+                _known("latency_ms", [span.latency_ms for span in spans], number(1), "ms"),
+                _known("model", [span.model for span in spans]),
+                _known("facts", ["; ".join(f"{name}: {fact}" for name, fact in one.items()) or None for one in facts]),
+                Column("query", queries, only="data"),
+                Column("asked", asked, TEXT, "query", only="people", below=True),
+            ),
+            "From the list back to the query",
+        )
 
     def _ranks(self) -> Table:
-        """Lay out the rank of each document at each stage."""
+        """Lay out the rank of each document at each stage, and what became of it."""
         ranks = [
             Column(
                 f"stage{at}",
@@ -139,28 +184,99 @@ class Why(Answer):
             for at, stage in enumerate(self.traces.stages)
         ]
         documents = Column("doc_id", list(self.ways), TEXT, "document")
-        grades = Column("grade", [self.grades[doc] for doc in self.ways], number(0))
-        note = "ranks by stage; the first of the list that people saw, then relevant documents that are not in it"
-        return Table("ranks", (documents, grades, *ranks), "Walked back", note=note, only="people")
+        grades = Column("grade", [self.grades.get(doc) for doc in self.ways], number(0))
+        fates = Column("fate", [self._fate(way) for way in self.ways.values()], TEXT, "what became of it")
+        note = "ranks by stage: the top of the list that people saw, then relevant documents that are not there"
+        return Table("ranks", (documents, grades, *ranks, fates), "Documents", note=note, only="people")
 
-    def _features(self) -> tuple[Table, ...]:
-        """Lay out what puts one of two documents above the other at the last stage that has features of both."""
-        if len(self.ways) != 2:
-            return ()
-        (first, one), (second, other) = self.ways.items()
-        for left, right in zip(reversed(one), reversed(other), strict=True):
-            if left.document and right.document and left.document.features and right.document.features:
-                a, b = left.document.features, right.document.features
-                names = [name for name in a if name in b and all(isinstance(x[name], (int, float)) for x in (a, b))]
-                names.sort(key=lambda name: -abs(a[name] - b[name]))
-                columns = (
-                    Column("feature", names, TEXT),
-                    Column("first", [float(a[name]) for name in names], number(), first),
-                    Column("second", [float(b[name]) for name in names], number(), second),
-                    Column("difference", [float(a[name] - b[name]) for name in names], number(4, "+")),
-                )
-                return (Table("features", columns, f"What differs at {left.stage.name}"),)
-        return ()
+    @cached_property
+    def _features(self) -> tuple[tuple[str, str, list[Any], float], ...]:
+        """Stage, feature, values of one or two documents, and how far apart they are in standard deviations.
+
+        The stages nearest to the list come first, and of each the features that set the documents most apart.
+        """
+        rows: list[tuple[str, str, list[Any], float]] = []
+        for stations in zip(*(way[::-1] for way in self.ways.values()), strict=True):
+            stage = stations[0].stage.name
+            passed = [station.document.features for station in stations if station.document]
+            if len(passed) < len(self.ways):
+                continue
+            pairs = [(name, [one[name] for one in passed]) for name in passed[0] if all(name in one for one in passed)]
+            found = [(stage, name, values, self._gap(stage, name, values)) for name, values in pairs]
+            rows += sorted(found, key=lambda row: -abs(np.nan_to_num(row[3])))
+        return tuple(rows)
+
+    def _gap(self, stage: str, name: str, values: Sequence[Any]) -> float:
+        """Give how many standard deviations, over what the stage passed on, lie between two; NaN if unknown."""
+        every = [one.features.get(name) for one in self.traces.spans_of(self.query_id)[stage].documents or ()]
+        spread = pstdev([value for value in every if isinstance(value, (int, float))] or [0.0])
+        numbers = len(values) == _FEW and all(isinstance(value, (int, float)) for value in values)
+        return (values[0] - values[1]) / spread if numbers and spread else math.nan
+
+    def _features_table(self) -> Table:
+        rows, pair = self._features, len(self.ways) == _FEW
+        columns = [
+            Column("stage", [stage for stage, *_ in rows], TEXT),
+            Column("feature", [name for _, name, *_ in rows], TEXT),
+            *(
+                Column(key, [values[at] for _, _, values, _ in rows], ANY, doc)
+                for at, (key, doc) in enumerate(zip(("first", "second"), self.ways, strict=False))
+            ),
+            Column("gap", [gap for *_, gap in rows], number(2, "+"), "apart by SDs", only="" if pair else "data"),
+        ]
+        note = (
+            "apart: in standard deviations of the feature over the documents that the stage passed on" if pair else ""
+        )
+        return Table("features", tuple(columns), "Features", labels=2, note=note)
+
+    def _apart(self) -> Iterator[str]:
+        """Say which features set two documents most apart, at the last stage that recorded them."""
+        rows = [(stage, f"{name} ({gap:+.2f})") for stage, name, _, gap in self._features if gap]
+        most = [told for stage, told in rows if stage == rows[0][0]][:_MOST]
+        if most and len(self.ways) == _FEW:
+            first, second = self.ways
+            yield f"What most sets {first} apart from {second} at {rows[0][0]}: {', '.join(most)} standard deviations."
+
+    def _fate(self, way: Sequence[Station]) -> str:
+        """Say in a word what became of a document."""
+        _, last, cut = _stations_of(way, self.traces.final)
+        if last is None:
+            return "passed on by no stage"
+        if last.stage is self.traces.final:
+            return "shown"
+        return f"lost behind {last.stage.name}" if cut is None else f"cut by {cut.stage.name}"
+
+    def _told(self, way: Sequence[Station]) -> str:
+        """Say what became of a document."""
+        had, last, cut = _stations_of(way, self.traces.final)
+        if last is None or last.document is None:
+            return "no stage passed it on"
+        place, score = last.document.rank, last.document.score
+        if last.stage is self.traces.final:
+            return f"in the list, at rank {place} of {last.of}"
+        if cut is None:
+            return f"last passed on by {last.stage.name}, at rank {place} of {last.of}; no stage behind it was given it"
+        short = f", where {cut.needed:g} was the lowest score" if cut.needed is not None else ""
+        scored = f" with score {score:g}" if score is not None else ""
+        best = min(had, key=lambda station: station.document.rank if station.document else 0)
+        higher = best.document.rank if best.document else 0
+        fell = f", and {best.stage.name} at rank {higher} of {best.of}" if higher < place else ""
+        return f"cut by {cut.stage.name}{short}; {last.stage.name} had it at rank {place} of {last.of}{scored}{fell}"
+
+
+def _stations_of(way: Sequence[Station], final: Stage) -> tuple[list[Station], Station | None, Station | None]:
+    """Give the stations with a document, up to the list that people saw, the last of them, and what cut it then."""
+    before = [station for station in way if station.stage.step <= final.step and station.stage.kind != "cited"]
+    had = [station for station in before if station.document]
+    shown = [station for station in had if station.stage is final]
+    last = (shown or had or [None])[-1]
+    behind = before[before.index(last) + 1 :] if last else []
+    return had, last, next((station for station in behind if station.given), None)
+
+
+def _known(name: str, values: Sequence[Any], show: Show = ANY, title: str | None = None) -> Column:
+    """Lay out a column that people see only if any of it is known."""
+    return Column(name, values, show, title, only="" if any(value is not None for value in values) else "data")
 
 
 def _of(rows: Sequence[tuple[str, Station]]) -> list[str]:
@@ -169,27 +285,6 @@ def _of(rows: Sequence[tuple[str, Station]]) -> list[str]:
 
 def _graded(grade: float | None) -> str:
     return " (not judged)" if grade is None else f" (grade {grade:g})"
-
-
-def _told(way: Sequence[Station]) -> str:
-    """Say what became of a document."""
-    had = [station for station in way if station.document]
-    if not had:
-        return "no stage passed it on"
-    last = had[-1]
-    place = last.document.rank if last.document else 0
-    if last is way[-1]:
-        return f"in the list, at rank {place} of {last.of}"
-    cut = next((station for station in way[way.index(last) + 1 :] if station.given), None)
-    if cut is None:
-        return f"last passed on by {last.stage.name}, at rank {place} of {last.of}; no stage behind it was given it"
-    score = last.document.score if last.document else None
-    short = f" where {cut.needed:g} was the least" if cut.needed is not None else ""
-    scored = f" with score {score:g} there" if score is not None else ""
-    best = min(had, key=lambda station: station.document.rank if station.document else 0)
-    higher = best.document.rank if best.document else 0
-    fell = f", and {best.stage.name} at rank {higher} of {best.of}" if higher < place else ""
-    return f"cut by {cut.stage.name}{short}; {last.stage.name} had it at rank {place} of {last.of}{scored}{fell}"
 
 
 def why(traces: Traces, query_id: str, doc_id: str | Sequence[str] | None = None, *, qrels: Any = None) -> Why:
@@ -216,7 +311,7 @@ def why(traces: Traces, query_id: str, doc_id: str | Sequence[str] | None = None
     >>> from judged.traces import traces_of_runs
     >>> made = traces_of_runs({"bm25": {"q": {"x": 3.0, "a": 2.0, "b": 1.0}}, "rerank": {"q": {"a": 0.9, "x": 0.1}}})
     >>> why(made, "q", "b").sentences
-    ('b (not judged): cut by rerank where 0.1 was the least; bm25 had it at rank 3 of 3 with score 1 there.',)
+    ('b (not judged): cut by rerank, where 0.1 was the lowest score; bm25 had it at rank 3 of 3 with score 1.',)
     """
     spans = traces.spans_of(query_id)
     if not spans:
@@ -230,7 +325,7 @@ def why(traces: Traces, query_id: str, doc_id: str | Sequence[str] | None = None
     else:
         asked = [doc_id] if isinstance(doc_id, str) else list(doc_id)
     ways = {doc: tuple(_way(traces, spans, doc)) for doc in dict.fromkeys(asked)}
-    return Why(traces, query_id, ways, {doc: grades.get(doc) for doc in ways}, traces.notes)
+    return Why(traces, query_id, ways, grades, traces.notes)
 
 
 def _grades(qrels: Any, query_id: str) -> dict[str, float]:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     Given = TypeVar("Given", TraceFunnel, Failures)
 
 router = APIRouter()
+_SNIPPET = 60  # characters of a document
 _ROWS = 100  # of a long table on a page; the twin has all
 
 
@@ -97,10 +98,14 @@ def way_page(request: Request, workspace: Opened, asked: Annotated[AskedWay, Que
     def blocks() -> list[Block]:
         answer = _way(workspace, asked)
         links = [f"/traces/topic{query({'topic': answer.query_id, 'doc': doc})}" for doc in answer.ways]
-        return [
+        linked = [
             block.changed("doc_id", links=links) if isinstance(block, Table) and block.name == "ranks" else block
             for block in answer.blocks()
         ]
+        if (texts := workspace.texts) is None:
+            return linked
+        snippets = Column("text", [texts.snippet(doc, _SNIPPET) if doc in texts else "" for doc in answer.ways], TEXT)
+        return [_beside(one, snippets) if isinstance(one, Table) and one.name == "ranks" else one for one in linked]
 
     return _page(request, workspace, asked, blocks, f"Topic {asked.topic or _first(workspace)}")
 
@@ -129,7 +134,9 @@ def _made(workspace: Workspace, asked: AskedFunnel, make: Callable[..., Given]) 
 
 
 def _way(workspace: Workspace, asked: AskedWay) -> Why:
-    return why(_traces(workspace), asked.topic or _first(workspace), asked.doc or None, qrels=workspace.qrels)
+    return why(
+        _traces(workspace), asked.topic or _first(workspace), [*filter(None, asked.doc)] or None, qrels=workspace.qrels
+    )
 
 
 def _topics(answer: TraceFunnel) -> list[str]:
@@ -142,8 +149,13 @@ def _linked(workspace: Workspace, table: Table, ways: Sequence[dict[str, str]], 
     table = table.changed(column, links=[f"/traces/topic{query(way)}" for way in ways])
     texts = Column("query", [workspace.query(way["topic"]) for way in ways], TEXT)
     more = f"the first {_ROWS} of {len(table):,}" if len(table) > _ROWS else ""
+    return replace(_beside(table, texts), folded=False, note=more).take(shown)
+
+
+def _beside(table: Table, column: Column) -> Table:
+    """Put a column behind the first one."""
     first, *rest = table.columns
-    return replace(table, columns=(first, texts, *rest), folded=False, note=more).take(shown)
+    return replace(table, columns=(first, column, *rest))
 
 
 def _page(
