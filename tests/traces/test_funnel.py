@@ -127,7 +127,11 @@ def test_written_and_read_again(tmp_path: Path) -> None:
     write_traces(traces, tmp_path / "traces.jsonl")
     again = read_traces(tmp_path / "traces.jsonl")
     assert again.spans == traces.spans
-    assert again.table().num_rows == 3 + 2 + 5 + 3 + 2
+    rows = again.table().to_pylist()
+    assert len(rows) == 3 + 2 + 5 + 3 + 2
+    assert (rows[5]["stage"], rows[5]["seq"], rows[5]["parents"], rows[5]["features"]) == (
+        "fuse", 3, ["sparse", "dense"], None
+    )  # fmt: skip
 
 
 def test_a_line_that_cannot_be_read_costs_one_line(tmp_path: Path) -> None:
@@ -148,9 +152,10 @@ def test_queries_traced_twice_count_once() -> None:
     path_spans = [span("s", "candidates", "a"), Span("u", "q", "s", "candidates", (), (Document("b", 1),))]
     from judged.traces.traces import one_trace_a_query
 
-    kept, notes = one_trace_a_query(path_spans)
-    assert [one.trace_id for one in kept] == ["u"]
-    assert [note.rule for note in notes] == ["repeated-queries"]
+    kept = one_trace_a_query(path_spans, "traces")
+    assert [one.trace_id for one in kept.spans] == ["u"]
+    assert [note.rule for note in kept.notes] == ["repeated-queries"]
+    assert kept.times == {"q": 2}
 
 
 def test_circles_and_two_kinds_are_refused() -> None:

@@ -62,6 +62,11 @@ WRITERS: dict[str, Callable[[Path], None]] = {
     "nested lines": lambda path: path.write_text(lines(made.pipeline(nested=True))) and None,
     "a list": lambda path: path.write_text(json.dumps(made.pipeline(), indent=1)) and None,
     "javascript": lambda path: path.write_text(json.dumps(made.javascript(made.pipeline()))) and None,
+    "console": lambda path: path.write_text("\n".join(json.dumps(row, indent=4) for row in made.pipeline())) and None,
+    "dump": lambda path: path.write_text(lines([{"_index": "s", "_source": row} for row in made.pipeline()])) and None,
+    "bulk": lambda path: (
+        path.write_text("".join(lines([{"index": {"_id": "1"}}, row]) for row in made.pipeline())) and None
+    ),
     "otlp": lambda path: path.write_text(json.dumps(made.otlp(made.pipeline()), indent=1)) and None,
     "otlp nested": lambda path: path.write_text(json.dumps(made.otlp(made.pipeline(nested=True)))) and None,
     "otlp lines": lambda path: path.write_text(lines([made.otlp([row]) for row in made.pipeline()])) and None,
@@ -91,7 +96,11 @@ def test_every_layout_gives_the_same_stages(layout: str, tmp_path: Path) -> None
     assert (last.query_id, last.query, last.model, last.trace_id) == ("cheap flights", "Cheap  Flights", "cross", "t1")
     assert [(one.rank, one.score) for one in last.documents or ()] == [(1, 0.9), (2, 0.8), (3, pytest.approx(0.7))]
     assert last.latency_ms == pytest.approx(500)
-    assert last.facts == {"top_k": 2, "feedback": [{"name": "helpful", "score": 1.0, "annotator_kind": "HUMAN"}]}
+    assert last.facts == {
+        "session_id": "s1",
+        "top_k": 2,
+        "feedback": [{"name": "helpful", "score": 1.0, "annotator_kind": "HUMAN"}],
+    }
     assert [note.text for note in traces.notes] == [
         "2 spans of other kinds: 1 LLM, 1 CHAIN"
     ] or layout == "out of order"
@@ -186,9 +195,11 @@ def genai(operation: str, name: str = "op", **attributes: Any) -> list[Row]:
         ([], []),
     ],
 )
-@pytest.mark.parametrize("encoded", [False, True])
-def test_documents_of_genai(documents: list[Any], expected: list[Any], *, encoded: bool, tmp_path: Path) -> None:
-    given = json.dumps(documents) if encoded else documents
+@pytest.mark.parametrize("encoded", ["", "whole", "each"])
+def test_documents_of_genai(documents: list[Any], expected: list[Any], encoded: str, tmp_path: Path) -> None:
+    given: Any = json.dumps(documents) if encoded == "whole" else documents
+    if encoded == "each":
+        given = [json.dumps(one) if isinstance(one, dict) else one for one in documents]
     rows = genai("retrieval", data_source__id="kb", retrieval__query__text="Jazz", retrieval__documents=given)
     [span] = of(tmp_path, rows).spans
     assert [(one.doc_id, one.rank, one.score) for one in span.documents or ()] == expected
@@ -264,7 +275,8 @@ def test_what_was_redacted_is_not_recorded(tmp_path: Path) -> None:
     traces = of(tmp_path, rows)
     assert [(one.query_id, ids(one)) for one in traces.spans] == [("q", "b"), ("r", None)]
     assert sorted(note.text for note in traces.notes) == [
-        "1 documents without id", "1 lists of documents that were redacted", "1 traces without the text of a query"
+        "documents whose id was redacted: 1", "lists of documents that were redacted: 1",
+        "traces without the text of a query: 1",
     ]  # fmt: skip
 
 
@@ -273,7 +285,7 @@ def test_ids_from_metadata(tmp_path: Path) -> None:
     rows = [made.span("s", 0, 1, bare)]
     without = of(tmp_path, rows)
     assert [one.documents for one in without.spans] == [None]
-    assert "2 documents without id" in [note.text for note in without.notes]
+    assert "documents without an id: 2" in [note.text for note in without.notes]
     [span] = of(tmp_path, rows, id_from="source").spans
     assert [one.doc_id for one in span.documents or ()] == ["file-a", "file-b"]
 
@@ -376,4 +388,4 @@ def test_clicks_of_ubi_go_with_the_list_they_are_of(tmp_path: Path) -> None:
     assert all("clicks" not in span.facts for span in read_traces(tmp_path / "pages.jsonl").spans)
     traces = read_traces(tmp_path / "both.jsonl")
     assert [span.facts["clicks"] for span in traces.spans] == [{"b": 2}, {}]
-    assert [note.text for note in traces.notes] == ["1 events that are no clicks"]
+    assert [note.text for note in traces.notes] == ["events other than clicks: 1"]

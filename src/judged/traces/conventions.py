@@ -71,26 +71,26 @@ def recorded_stage(
             value = dig(attributes, "input.value")
             documents = _documents(attributes, odd, id_from, "retrieval.documents")
             query = asked(value) or (value if isinstance(value, str) and value != REDACTED else None)
-            return Recorded("candidates", name, documents, None, query, facts=_facts(attributes))
+            return Recorded("candidates", name, documents, None, query, facts=facts_of(attributes))
         given = _documents(attributes, odd, id_from, "reranker.input_documents")
         documents = _documents(attributes, odd, id_from, "reranker.output_documents", given=given)
         query = first(attributes, "reranker.query") or asked(dig(attributes, "input.value"))
         model = first(attributes, "reranker.model_name")
-        return Recorded("rerank", name, documents, given, query, model, _facts(attributes, "reranker.top_k"))
+        return Recorded("rerank", name, documents, given, query, model, facts_of(attributes, "reranker.top_k"))
     if format == "openinference" or operation not in (*_RETRIEVALS, *_RERANKS):
         return None
     model = first(attributes, "gen_ai.request.model", "gen_ai.rerank.model")
     if operation in _RETRIEVALS:
         documents = _documents(attributes, odd, id_from, "gen_ai.retrieval.documents")
         query = asked(first(attributes, "gen_ai.retrieval.query.text", "gen_ai.retrieval.query_text"))
-        facts = _facts(attributes, "gen_ai.retrieval.top_k", "gen_ai.request.top_k")
+        facts = facts_of(attributes, "gen_ai.retrieval.top_k", "gen_ai.request.top_k")
         source = first(attributes, "gen_ai.data_source.id")
         return Recorded("candidates", str(source or name), documents, None, query, model, facts)
     given = _documents(attributes, odd, id_from, "gen_ai.rerank.input_documents")
     paths = ("gen_ai.rerank.output_documents", "gen_ai.rerank.documents")
     documents = _documents(attributes, odd, id_from, *paths, given=given)
     query = asked(first(attributes, "gen_ai.rerank.query.text", "gen_ai.rerank.query_text"))
-    facts = _facts(attributes, "gen_ai.rerank.top_n", "gen_ai.request.top_k")
+    facts = facts_of(attributes, "gen_ai.rerank.top_n", "gen_ai.request.top_k")
     return Recorded("rerank", name, documents, given, query, model, facts)
 
 
@@ -126,7 +126,8 @@ def documents_of(
             index = known.get("index")
             doc_id = next((one.doc_id for one in given if one.rank - 1 == index), None)
         if doc_id is None:
-            odd["documents without id"] += 1
+            redacted = REDACTED in map(known.get, _IDS)
+            odd["documents whose id was redacted" if redacted else "documents without an id"] += 1
         elif doc_id in found:
             odd["documents listed twice"] += 1
         else:
@@ -136,6 +137,8 @@ def documents_of(
 
 def _flat(element: Any) -> Row:
     """Take a document out of what is around it."""
+    if isinstance(element, str) and element.startswith("{"):
+        element = parsed(element)  # a list of texts is what attributes of spans may hold
     if not isinstance(element, dict):
         return {"id": element} if isinstance(element, (str, int)) else {}
     row = cast("Row", element)
@@ -166,7 +169,7 @@ def _score(known: Row) -> float | None:
     return None
 
 
-def _facts(attributes: Row, *top_k: str) -> dict[str, Any]:
+def facts_of(attributes: Row, *top_k: str) -> dict[str, Any]:
     """Give what is known of who asked and how, and of what was thought of it."""
     known = {
         "session_id": first(attributes, "session.id", "gen_ai.conversation.id"),
@@ -178,7 +181,7 @@ def _facts(attributes: Row, *top_k: str) -> dict[str, Any]:
 
 
 def feedback_of(attributes: Row) -> list[dict[str, Any]]:
-    """Give the annotations of a span, or of its trace: each with name and score or label, and who gave it.
+    """Give the annotations of a span, its trace or its session: each with name and score or label, and who gave it.
 
     >>> feedback_of({"annotations.0.annotation.name": "helpful", "annotations.0.annotation.score": 1})
     [{'name': 'helpful', 'score': 1}]
@@ -189,7 +192,7 @@ def feedback_of(attributes: Row) -> list[dict[str, Any]]:
     given = [
         {key.removeprefix("annotation.").removeprefix("evaluation."): value for key, value in one.items()}
         for word in words
-        for path in (f"{word}s", f"trace.{word}s")
+        for path in (f"{word}s", f"trace.{word}s", f"session.{word}s")
         for _, row in listed(attributes, path) or ()
         if isinstance(row, Mapping)
         for one in (cast("Row", row.get(word, row)),)

@@ -268,7 +268,7 @@ def failures(
     slicing
         Classes of queries: for intent, and by which the kinds are shown too.
     attributes
-        Of topics; a number called ``traffic`` says how often each is asked.
+        Of topics; a number called ``traffic`` says how often each is asked; without it, how often it was traced does.
     fdr
         Rate of false discoveries over all tests (Benjamini-Hochberg). Fewer than ten topics are not tested.
     level, seed
@@ -300,8 +300,8 @@ def failures(
     judgments = Qrels.of(qrels)
     made = funnel(judgments, traces, measure, corpus=corpus, **asked)
     known = None if attributes is None else Attributes.of(attributes)
-    counts = known.numbers("traffic") if known is not None and "traffic" in known.names else None
-    traffic = None if counts is None else np.array([counts.get(topic, 0.0) for topic in made.query_ids])
+    counts = known.numbers("traffic") if known is not None and "traffic" in known.names else traces.times
+    traffic = np.array([counts.get(topic, 0.0) for topic in made.query_ids]) if counts else None
     by = {"documents": documents, "date": date, "today": today, "clicks": clicks}
     tests = tested(made, judgments, **by, fdr=fdr, level=level, seed=seed)
     steps = [name for name in made.parts if name != CORPUS]

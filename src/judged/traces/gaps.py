@@ -218,7 +218,8 @@ def gaps(
     queries
         Texts of topics; where they are left out, those that were traced.
     attributes
-        Facts about topics; a number called ``traffic`` says how often each was asked, else each counts once.
+        Facts about topics; a number called ``traffic`` says how often each was asked. Without it that is how often it
+        was traced.
     documents
         A table of documents with a column ``entity``, or with a column called as `by`: the supply.
     corpus
@@ -250,7 +251,7 @@ def gaps(
     table = Entities.of(entities) if entities is not None else None
     about, notes = _about(text_of, table, by, known)
     listed = {topic for topic in text_of if any(span.documents for span in _last(traces, topic, final))}
-    asked = known.numbers("traffic") if known is not None and "traffic" in known.names else {}
+    asked = known.numbers("traffic") if known is not None and "traffic" in known.names else traces.times
     traffic = {topic: float(asked.get(topic, 0.0 if asked else 1.0)) for topic in text_of}
     supply = None if documents is None else _supply(documents, by or "entity", table)
     there = set(corpus) if corpus is not None else None if supply is None else set(supply)

@@ -73,11 +73,11 @@ def read_traces(
     for file in files:
         for place, row in records(file):
             reader.add(place, row)
-    spans, notes = reader.made()
-    if not spans:
-        why = "; ".join(note.text for note in notes) or "the file is empty"
+    traces = reader.made(name or files[0].name.split(".")[0])
+    if not traces.spans:
+        why = "; ".join(note.text for note in traces.notes) or "the file is empty"
         raise InputError(f"no stage of a trace here: {why}", fix="see docs/traces.md", path=str(files[0]))
-    return Traces(tuple(spans), name or files[0].name.split(".")[0], tuple(notes))
+    return traces
 
 
 class _Reader:
@@ -122,7 +122,7 @@ class _Reader:
             if step.stage is None:
                 self.kinds[step.kind] += 1
             if row.get("droppedAttributesCount"):
-                self.odd["spans that lost attributes to the limit of their exporter"] += 1
+                self.odd["spans that lost attributes to a limit of their exporter"] += 1
         else:
             layout = "no stage, no span and no query with its hits"
             self._leave(layout if self.format is None else f"not of the format {self.format}", place)
@@ -155,7 +155,7 @@ class _Reader:
         """Take a click of UBI on a result of a query."""
         clicked = first(row, "event_attributes.object.object_id")
         if row["action_name"] != "click":
-            self.odd["events that are no clicks"] += 1
+            self.odd["events other than clicks"] += 1
         elif clicked is None or row.get("query_id") is None:
             self.odd["clicks without a query or an object"] += 1
         else:
@@ -171,7 +171,7 @@ class _Reader:
             return str(named)
         folded = [normalised(text) for text in texts if isinstance(text, str) and text.strip()]
         if self.topic_from is not None and folded:
-            self.odd[f"queries without {self.topic_from}: their text counts"] += 1
+            self.odd[f"queries without {self.topic_from}, told by their text"] += 1
         if self.ids is not None and folded:
             known = next((self.ids[text] for text in folded if text in self.ids), None)
             if known is not None:
@@ -179,8 +179,8 @@ class _Reader:
             self.odd["queries that are the text of no topic, or of several"] += 1
         return folded[0] if folded else None
 
-    def made(self) -> tuple[list[Span], list[Note]]:
-        """Give all stages, and what should be known of them."""
+    def made(self, name: str) -> Traces:
+        """Give the traces, with what should be known of them."""
         names: defaultdict[str, set[str]] = defaultdict(set)
         for steps in self.steps.values():
             for step in steps:
@@ -206,14 +206,14 @@ class _Reader:
                 replace(page, facts={**page.facts, "clicks": dict(self.clicks.get(page.trace_id, {}))})
                 for page in self.pages
             ]
-        spans, notes = one_trace_a_query([*self.spans, *self.pages, *without_echoes(merged)])
-        return spans, [*notes, *self._notes(spans)]
+        traces = one_trace_a_query([*self.spans, *self.pages, *without_echoes(merged)], name)
+        return replace(traces, notes=(*traces.notes, *self._notes(traces.spans)))
 
     def _notes(self, spans: Iterable[Span]) -> Iterable[Note]:
         for what, times in self.unread.items():
             yield Note("unread-records", f"{counted(times, 'record')} left out, first {self.places[what]}: {what}")
         for what, times in self.odd.items():
-            yield Note("odd-records", f"{times:,} {what}")
+            yield Note("odd-records", f"{what}: {times:,}")
         if self.kinds:
             of_kind = ", ".join(f"{times:,} {kind}" for kind, times in self.kinds.most_common())
             yield Note("other-spans", f"{counted(self.kinds.total(), 'span')} of other kinds: {of_kind}")

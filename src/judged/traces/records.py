@@ -35,17 +35,16 @@ def _raw(path: Path, where: str) -> Iterator[tuple[str, Any]]:
     if head.startswith(b"PAR1"):
         rows = (row for batch in parquet_batches(path, where, list) for row in _rows(batch))
         yield from ((f"{where}, row {number}", row) for number, row in enumerate(rows, 1))
-    elif head.startswith(b"["):
+    elif head.startswith(b"[") or (head.startswith(b"{") and _first_line_breaks_off(path)):
         yield from ((f"{where}, record {number}", row) for number, row in enumerate(_elements(path, where), 1))
     else:
-        for number, line in _lines(path):
-            row = _parsed(line)
-            if row is None and number == 1 and head.startswith(b"{"):
-                whole = _parsed(files.text(path, where))  # one object over many lines
-                if whole is not None:
-                    yield where, whole
-                    return
-            yield f"{where}:{number}", row
+        yield from ((f"{where}:{number}", _parsed(line)) for number, line in _lines(path))
+
+
+def _first_line_breaks_off(path: Path) -> bool:
+    """Tell whether objects are written over several lines each, as consoles show them: then a brace stands alone."""
+    _, line = next(_lines(path))
+    return line.strip() == b"{"
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
@@ -65,11 +64,11 @@ def _parsed(text: bytes | str) -> Any:
 
 
 def _elements(path: Path, where: str) -> Iterator[Any]:
-    """Read a JSON list one element at a time: its objects never lie in memory together."""
+    """Read a JSON list, or objects behind one another, one at a time: they never lie in memory together."""
     text, decoder = files.text(path, where), json.JSONDecoder()
-    start = text.index("[") + 1
+    start = text.index("[") + 1 if text.lstrip().startswith("[") else 0
     while True:
-        while start < len(text) and text[start] in " \t\n,":
+        while start < len(text) and text[start] in " \t\r\n,":
             start += 1
         if start >= len(text) or text[start] == "]":
             return
@@ -90,15 +89,15 @@ def _rows(batch: Batch) -> Iterator[Row]:
 
 
 def _unpacked(row: Row) -> Iterator[Any]:
-    """Take the spans out of a batch of OTLP, or of an answer of Phoenix."""
+    """Take the records out of a batch of OTLP, an answer of Phoenix, or a bulk request or dump of OpenSearch."""
     if "resourceSpans" in row:
         for batch in _list(row, "resourceSpans"):
             for scope in _list(batch, "scopeSpans"):
                 yield from _list(scope, "spans")
     elif isinstance(row.get("data"), list):
         yield from _list(row, "data")
-    else:
-        yield row
+    elif not (len(row) == 1 and isinstance(row.get("index", row.get("create")), Mapping)):  # a line of a bulk request
+        yield row["_source"] if "_index" in row and "_source" in row else row
 
 
 def _list(row: Any, name: str) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -109,6 +110,8 @@ class Traces:
         What to call them in results.
     notes
         What could not be read, and was left out.
+    times
+        How often each query was traced; empty if none was traced again.
 
     Examples
     --------
@@ -122,6 +125,7 @@ class Traces:
     spans: tuple[Span, ...]
     name: str = "traces"
     notes: tuple[Note, ...] = ()
+    times: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def __repr__(self) -> str:
         names = ", ".join(stage.name for stage in self.stages)
@@ -266,22 +270,26 @@ class Traces:
         for stage, times in (+unknown).items():
             text = f"{counted(times, 'document')} not in the mapping, by ids of their own"
             notes.append(Note("unmapped-documents", text, stage, times, of="stages"))
-        return Traces(tuple(spans), self.name, (*self.notes, *notes))
+        return replace(self, spans=tuple(spans), notes=(*self.notes, *notes))
 
     def table(self) -> Table:
-        """Give one row a document, in Arrow: ``trace_id, query_id, seq, stage, kind, source, doc_id, rank, score``."""
+        """Give one row a document, in Arrow; ``seq`` counts the stages of a trace, ``features`` are JSON."""
         import pyarrow as pa
 
         rows = [
-            (span.trace_id, span.query_id, seq, span.stage, span.kind, one.source, one.doc_id, one.rank, one.score)
+            (span.trace_id, span.query_id, seq, span.parents, span.stage, span.kind, one.source, one.doc_id, one.rank,
+             one.score, json.dumps(dict(one.features), default=str) if one.features else None)
             for query in self.query_ids
             for seq, span in enumerate(self.spans_of(query).values(), 1)
             for one in span.documents or ()
-        ]
-        names = ("trace_id", "query_id", "seq", "stage", "kind", "source", "doc_id", "rank", "score")
-        types = (pa.string(), pa.string(), pa.int32(), *[pa.string()] * 4, pa.int32(), pa.float64())
-        columns = zip(*rows, strict=True) if rows else [()] * len(names)
-        return pa.table({name: pa.array(one, kind) for name, one, kind in zip(names, columns, types, strict=True)})
+        ]  # fmt: skip
+        types = {
+            "trace_id": pa.string(), "query_id": pa.string(), "seq": pa.int32(), "parents": pa.list_(pa.string()),
+            "stage": pa.string(), "kind": pa.string(), "source": pa.string(), "doc_id": pa.string(),
+            "rank": pa.int32(), "score": pa.float64(), "features": pa.string(),
+        }  # fmt: skip
+        columns = zip(*rows, strict=True) if rows else [()] * len(types)
+        return pa.table([pa.array(one, kind) for one, kind in zip(columns, types.values(), strict=True)], list(types))
 
 
 def _run(documents: Mapping[str, Iterable[Document]], name: str) -> Run:
@@ -301,20 +309,21 @@ def _run(documents: Mapping[str, Iterable[Document]], name: str) -> Run:
     return Run.of(pa.table({**columns, "score": pa.array(scores, pa.float64())}), name=name)
 
 
-def one_trace_a_query(spans: Iterable[Span]) -> tuple[list[Span], list[Note]]:
-    """Keep of each query the trace that was recorded last, and of each stage of it the last span; say what was left."""
+def one_trace_a_query(spans: Iterable[Span], name: str) -> Traces:
+    """Keep of each query the trace that was recorded last, and of each stage of it the last span; count the others."""
     given = list(spans)
     last = {span.query_id: span.trace_id for span in given}
     every = {(span.query_id, span.trace_id) for span in given}
     kept = {(span.query_id, span.stage): span for span in given if last[span.query_id] == span.trace_id}
-    notes: list[Note] = []
+    notes, times = list[Note](), Counter[str]()
     if len(every) > len(last):
         more = counted(len(every) - len(last), "trace")
         notes.append(Note("repeated-queries", f"{more} of queries that were traced again later: the last one counts"))
+        times = Counter(query for query, _ in every)
     again = sum(span.trace_id == last[span.query_id] for span in given) - len(kept)
     if again:
         notes.append(Note("repeated-stages", f"{counted(again, 'stage')} twice in a trace: the last one counts"))
-    return list(kept.values()), notes
+    return Traces(tuple(kept.values()), name, tuple(notes), times)
 
 
 def traces_of_runs(stages: Mapping[str, Any], *, parents: Mapping[str, Sequence[str]] | None = None) -> Traces:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from judged.traces.attributes import asked, dig, first, parent_id, parsed, span_id, times, trace_id
-from judged.traces.conventions import feedback_of, recorded_stage, span_kind
+from judged.traces.conventions import facts_of, recorded_stage, span_kind
 from judged.traces.traces import Span
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ class Step:
         The text that it was given.
     query_id
         The topic, by the attribute that was asked for.
-    feedback
-        What was thought of it, or of its trace, where it is no stage.
+    facts
+        Who asked, and what was thought of it or of its trace, where it is not a stage.
     stage
         The stage that it is, if it is one.
     """
@@ -48,7 +48,7 @@ class Step:
     end: float | None
     query: str | None
     query_id: Any
-    feedback: Sequence[Any]
+    facts: Mapping[str, Any]
     stage: Recorded | None
 
 
@@ -67,7 +67,7 @@ def step_of(
         end=end,
         query=None if stage else asked(dig(attributes, "input.value")),
         query_id=None if topic_from is None else _named(attributes, topic_from),
-        feedback=() if stage else feedback_of(attributes),
+        facts={} if stage else facts_of(attributes),
         stage=stage,
     )
 
@@ -125,12 +125,11 @@ def spans_of_trace(steps: Sequence[Step], topic: str, shared: Collection[str]) -
                 stage.facts,
             )
         )
-    outer = [one for step in steps for one in step.feedback]
-    if outer:
-        made[-1] = replace(
-            made[-1], facts={**made[-1].facts, "feedback": [*made[-1].facts.get("feedback", ()), *outer]}
-        )
-    return made
+    last = made.pop()
+    every = [last.facts, *(step.facts for step in steps)]  # what is known of the trace goes with its last stage
+    known = {name: fact for facts in reversed(every) for name, fact in facts.items()}
+    feedback = [one for facts in every for one in facts.get("feedback", ())]
+    return [*made, replace(last, facts=known | ({"feedback": feedback} if feedback else {}))]
 
 
 def _above(step: Step, around: dict[str, str]) -> list[str]:
