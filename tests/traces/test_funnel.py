@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 
 import judged
 from judged.errors import InputError, MeasureError
+from judged.slicing.topic_slices import slice_topics
 from judged.traces import (
     Document,
     Span,
+    TraceFunnel,
     Traces,
     diff,
     failures,
@@ -239,3 +241,29 @@ def test_what_changed_adds_up(first: Traces, second: Traces) -> None:
     found = diff(ALL, first, second, "nDCG@3", resamples=200)
     total = np.sum([gains for name, gains in found.gains.items() if name != "score"], axis=0)
     assert total == pytest.approx(found.gains["score"], abs=1e-12)
+
+
+def sliced(rng: np.random.Generator, lost: float) -> TraceFunnel:
+    """Sixty topics of three classes; a reranker cuts the one relevant document of class 0 so much more often."""
+    attributes = {f"q{at}": {"kind": f"k{at % 3}"} for at in range(60)}
+    gone = [rng.random() < 0.3 + (lost if at % 3 == 0 else 0) for at in range(60)]
+    first = {f"q{at}": ["a", "b"] if rng.random() < 0.8 else ["b"] for at in range(60)}
+    second = {topic: ["b"] if cut else docs for (topic, docs), cut in zip(first.items(), gone, strict=True)}
+    traces = traces_of_runs({"first": first, "second": second})
+    return funnel({topic: {"a": 1} for topic in first}, traces, "RR", slicing=slice_topics(attributes, "kind"))
+
+
+def test_slices_are_tested_against_all_others_at_the_declared_rate() -> None:
+    rng = np.random.default_rng(5)
+
+    def told(lost: float) -> set[tuple[str, str]]:
+        return {key for key, (_, p) in sliced(rng, lost).against_others.items() if p <= 0.05}
+
+    false = [bool(told(0)) for _ in range(60)]
+    assert np.mean(false) <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 60)
+    found = [told(0.7) for _ in range(10)]
+    assert sum(("kind=k0", "at second") in some for some in found) >= 9
+    one = sliced(rng, 0.7)
+    row = next(row for row in one.table("parts").records() if (row["slice"], row["part"]) == ("kind=k0", "at second"))
+    part, inside = one.parts["second"], np.array([int(topic[1:]) % 3 == 0 for topic in one.query_ids])
+    assert row["difference"] == pytest.approx(part[inside].mean() - part[~inside].mean())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from statistics import median
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,9 +13,24 @@ import numpy as np
 import pyarrow as pa
 
 from judged._types import ReadOnly
-from judged.answer import CHANGE, COUNT, NUMBER, SHARE, TEXT, Answer, Chart, Column, Sentences, Table, number
+from judged.answer import (
+    CHANGE,
+    COUNT,
+    NUMBER,
+    SHARE,
+    TEXT,
+    Answer,
+    Chart,
+    Column,
+    Sentences,
+    Show,
+    Table,
+    counted,
+    number,
+)
 from judged.data.qrels import Qrels
 from judged.data.run import Run
+from judged.decimals import decimal, p_text
 from judged.diagnosis.changes import Mean, mean_of
 from judged.diagnosis.stages.split import ORDER, POSITIVE, best_order, check_measure, one_measure, split
 from judged.errors import InputError, MeasureError
@@ -23,7 +39,9 @@ from judged.evaluation.provenance import provenance_of_lists
 from judged.judging import judge
 from judged.slicing.slice_tests import everywhere
 from judged.slicing.topic_slices import slicing_given
+from judged.stats.correction import adjust
 from judged.stats.interval import IntervalMethod, mean_intervals
+from judged.stats.slice_differences import against_rest
 
 if TYPE_CHECKING:
     from judged._types import Bools, Floats, Ints
@@ -33,6 +51,7 @@ if TYPE_CHECKING:
     from judged.measures.base import Measure
     from judged.notes import Note
     from judged.slicing.topic_slices import Slicing
+    from judged.stats.slice_differences import AgainstRest
     from judged.traces.traces import Stage, Traces
 
 CORPUS = "corpus"
@@ -138,7 +157,30 @@ class TraceFunnel(Answer):
         attained = f"{self.measure} is {score:.4f} where {best:.4f} is attainable"
         before = self.cuts.get(worst)
         so = f" {worst} only cuts the list of {before}: what is lost there is lost by its order." if before else ""
-        return (f"{attained}; most of it is lost {where_lost(worst)}: {of}.{so}",)
+        return (f"{attained}; most of it is lost {where_lost(worst)}: {of}.{so}", *self._by_slice())
+
+    def _by_slice(self) -> Iterator[str]:
+        tests = self.against_others.items()
+        sure = [
+            f"{where} {decimal(rest.difference, 3, '+')} {part}"
+            for (where, part), (rest, p) in tests
+            if p <= 1 - self.level
+        ]
+        if tests:
+            told = f"Lost more or less than by all other topics: {', '.join(sure) or 'nowhere shown'}"
+            yield f"{told} ({counted(len(tests), 'test')}, Holm)."
+
+    @cached_property
+    def against_others(self) -> dict[tuple[str, str], tuple[AgainstRest, float]]:
+        """What each slice loses by each part against all other topics, with its p-value corrected by Holm."""
+        large = [where for where in everywhere(len(self.score), self.slicing) if not (where.small or where.every)]
+        masks = [where.mask for where in large]
+        found: dict[tuple[str, str], AgainstRest] = {}
+        for name, part in self.parts.items() if large else ():
+            tests = against_rest(part, masks, level=self.level)
+            found |= {(where.name, where_lost(name)): test for where, test in zip(large, tests, strict=True)}
+        adjusted = adjust([test.p for test in found.values()], "holm") if found else []
+        return {key: (test, float(p)) for (key, test), p in zip(found.items(), adjusted, strict=True)}
 
     @property
     def cuts(self) -> dict[str, str]:
@@ -199,20 +241,41 @@ class TraceFunnel(Answer):
 
     def _parts(self) -> tuple[Block, ...]:
         rows = [
-            (where.name, name, mean, mean.value)
+            (where.name, name, mean)
             for where in everywhere(len(self.score), self.slicing)
             for name, mean in self._means(where.mask, small=where.small).items()
         ]
+        tests = [self.against_others.get((where, name)) for where, name, _ in rows]
+        others, p = [test[0] if test else None for test in tests], [test[1] if test else math.nan for test in tests]
         sliced = self.slicing is not None
+        only, alpha = "" if sliced else "data", 1 - self.level
+        tested = "; p: permutation tests against all other topics, Holm over slices and parts" if sliced else ""
         table = Table(
             "parts",
             (
-                Column("slice", [row[0] for row in rows], TEXT, only="" if sliced else "data"),
+                Column("slice", [row[0] for row in rows], TEXT, only=only),
                 Column("part", [row[1] for row in rows], TEXT, "lost"),
-                Column("value", [row[3] for row in rows], NUMBER, str(self.measure), ci=[row[2].ci for row in rows]),
+                Column(
+                    "value", [row[2].value for row in rows], NUMBER, str(self.measure), ci=[row[2].ci for row in rows]
+                ),
+                Column(
+                    "difference",
+                    [one.difference if one else None for one in others],
+                    CHANGE,
+                    "and others",
+                    only=only,
+                    ci=[one.interval if one else None for one in others],
+                ),
+                Column(
+                    "p",
+                    p,
+                    Show(lambda value: p_text(value, alpha).removeprefix("= "), "float64"),
+                    only=only,
+                    mark=["*" if value <= alpha else "" for value in p],
+                ),
             ),
             "Parts of the loss",
-            note=f"they add up to best - score on every topic; {100 * self.level:g}% intervals over topics",
+            note=f"they add up to best - score on every topic; {100 * self.level:g}% intervals over topics{tested}",
             labels=2 if sliced else 1,
         )
         every = [at for at, row in enumerate(rows) if row[0] == rows[0][0]]
