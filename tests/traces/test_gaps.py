@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judged.errors import InputError
-from judged.traces import Entities, gaps, traces_of_runs
+from judged.traces import Entities, Span, Traces, gaps, read_traces, traces_of_runs
 from judged.traces.entities import words_of
 
 ROWS = [
@@ -88,7 +89,9 @@ QUERIES = {"q1": "zip it", "q2": "a tarball", "q3": "mercury", "q4": "zip a tar"
 def test_by_hand() -> None:
     documents = [{"doc_id": "a", "entity": "zip file"}, {"doc_id": "x", "entity": "tar"}, {"doc_id": "y", "entity": ""}]
     attributes = {"q1": {"traffic": 10}, "q2": {"traffic": 5}, "q4": {"traffic": 2}, "q5": {"traffic": 1}}
-    found = gaps(QRELS, traces_of_runs({"bm25": {**RUN, "q3": []}}), "R@1", entities=ROWS, queries=QUERIES,
+    traces = traces_of_runs({"bm25": RUN})
+    traces = Traces((*traces.spans, Span("q3", "q3", "bm25", "candidates", (), ())))
+    found = gaps(QRELS | {"q6": {"b": 1}}, traces, "R@1", entities=ROWS, queries=QUERIES,
                  attributes=attributes, documents=documents)  # fmt: skip
     rows = {row.entity: row for row in found.rows}
     # q1: R@1 is 1 of 2; q2: 0 of 1; q4 has no judgments; q5 was not traced
@@ -104,11 +107,12 @@ def test_by_hand() -> None:
     }
     assert rows["archive"].score == pytest.approx(0.25)
     assert found.documents == 3
-    # q1 and q2 need b, which is not there; q3 has nothing relevant, and was shown nothing
+    # q1, q2 and q6 need b, which is not there; q3 was shown nothing; q6 was not traced, so of it that is not known
     assert [(topic, traffic, why) for topic, _, _, traffic, why in found.wanted] == [
         ("q1", 10, "relevant documents are not in the corpus"),
         ("q2", 5, "relevant documents are not in the corpus"),
         ("q3", 0, "finds nothing"),
+        ("q6", 0, "relevant documents are not in the corpus"),
     ]
     assert {note.rule for note in found.notes} == {"ambiguous-name", "no-entity"}
     assert found.table("wanted").records()[0]["query"] == "zip it"
@@ -124,6 +128,19 @@ def test_an_attribute_may_name_several() -> None:
 def test_what_queries_are_about_must_be_said(options: dict[str, Any]) -> None:
     with pytest.raises(InputError):
         gaps(QRELS, traces_of_runs({"bm25": RUN}), **options)
+
+
+def test_traffic_is_how_often_a_query_was_traced(tmp_path: Path) -> None:
+    asked = [("zip it", ["a"]), ("a tarball", []), ("zip it", ["a"]), ("Zip  it", ["x"]), ("a tarball", [])]
+    rows = [
+        {"query_id": f"u{at}", "user_query": text, "query_response_hit_ids": ids}
+        for at, (text, ids) in enumerate(asked)
+    ]
+    (tmp_path / "log.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    traces = read_traces(tmp_path / "log.jsonl", topics={"q1": "zip it", "q2": "a tarball"})
+    found = gaps(QRELS, traces, "R@1", entities=ROWS)
+    rows_of = {row.entity: (row.n, row.traffic, row.empty) for row in found.rows}
+    assert (rows_of["zip file"], rows_of["tar"]) == ((1, 3, 0), (1, 2, 1))
 
 
 def simulated(rng: np.random.Generator, worse: float) -> Any:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from judged.answer import Block
     from judged.measures.base import Measure
     from judged.stats.slice_differences import AgainstRest
-    from judged.traces.traces import Traces
+    from judged.traces.traces import Span, Traces
 
 NOTHING, UNKNOWN, OUTSIDE = "finds nothing", "no relevant document is known", "relevant documents are not in the corpus"
 """Why a query is on the list of content to write or to fetch."""
@@ -58,7 +58,7 @@ class EntityGap:
     found, relevant
         Relevant documents that are listed, and that are known: pairs of topic and document.
     empty
-        Queries for which nothing is listed.
+        Queries that were traced and find nothing.
     documents
         Documents about it or a part of it; None where that is not known.
     """
@@ -245,12 +245,13 @@ def gaps(
     """
     chosen, judgments = one_measure(measure), Qrels.of(qrels)
     known = None if attributes is None else Attributes.of(attributes)
-    judged = judge(judgments, traces.run((traces.stage(final) if final else traces.final).name))
+    last = traces.stage(final) if final else traces.final
+    judged = judge(judgments, traces.run(last.name))
     texts = None if queries is None else Topics.of(queries)
     text_of = {topic: _text(traces, texts, topic) for topic in dict.fromkeys((*traces.query_ids, *judgments.topics))}
     table = Entities.of(entities) if entities is not None else None
     about, notes = _about(text_of, table, by, known)
-    listed = {topic for topic in text_of if any(span.documents for span in _last(traces, topic, final))}
+    empty = {topic for topic in text_of if _finds_nothing(traces.spans_of(topic), last.name)}
     asked = known.numbers("traffic") if known is not None and "traffic" in known.names else traces.times
     traffic = {topic: float(asked.get(topic, 0.0 if asked else 1.0)) for topic in text_of}
     supply = None if documents is None else _supply(documents, by or "entity", table)
@@ -288,7 +289,7 @@ def gaps(
                 adjusted=float(p),
                 found=int(found[inside].sum()),
                 relevant=int(relevant[inside].sum()),
-                empty=sum(topic not in listed for topic in own),
+                empty=len(empty.intersection(own)),
                 documents=None if supply is None else holders[name],
             )
         )
@@ -296,7 +297,7 @@ def gaps(
     barren = {topic for topic, row in place.items() if not relevant[row]}
     outside = set[str]() if there is None else _outside(judgments, there, rel)
     reasons = {topic: UNKNOWN if topic in barren else OUTSIDE for topic in (*barren, *outside)}
-    reasons |= {topic: NOTHING for topic in text_of if topic not in listed}
+    reasons |= dict.fromkeys(sorted(empty), NOTHING)
     wanted = [(topic, text_of[topic], ", ".join(about[topic]), traffic[topic], why) for topic, why in reasons.items()]
     wanted.sort(key=lambda row: (-row[3], row[0]))
     total, size = sum(traffic.values()), None if supply is None else len(supply)
@@ -309,9 +310,9 @@ def _outside(qrels: Qrels, corpus: set[str], rel: float) -> set[str]:
     return {row["query_id"] for row in rows if row["relevance"] >= rel and row["doc_id"] not in corpus}
 
 
-def _last(traces: Traces, topic: str, final: str | None) -> list[Any]:
-    span = traces.spans_of(topic).get(final or traces.final.name)
-    return [span] if span else []
+def _finds_nothing(spans: Mapping[str, Span], last: str) -> bool:
+    """Tell whether a query that was traced has an empty list; of one that was not, nothing is known."""
+    return bool(spans) and (last not in spans or spans[last].documents == ())
 
 
 def _text(traces: Traces, texts: Topics | None, topic: str) -> str:
