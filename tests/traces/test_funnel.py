@@ -267,3 +267,15 @@ def test_slices_are_tested_against_all_others_at_the_declared_rate() -> None:
     row = next(row for row in one.table("parts").records() if (row["slice"], row["part"]) == ("kind=k0", "at second"))
     part, inside = one.parts["second"], np.array([int(topic[1:]) % 3 == 0 for topic in one.query_ids])
     assert row["difference"] == pytest.approx(part[inside].mean() - part[~inside].mean())
+
+
+def test_two_sets_of_traces_side_by_side() -> None:
+    """In the other set the reranker keeps *c* and loses *b*, and what is shown is all of it."""
+    other = [one for one in branched().spans if one.stage not in ("rerank", "shown")]
+    ways = (span("rerank", "rerank", "cxa", ("fuse",)), span("shown", "shown", "cxa", ("rerank",)))
+    found = diff(QRELS, branched(), Traces((*other, *ways), "new"), "R@5", resamples=200)
+    rows = {row["stage"]: (row["baseline_held"], row["held"]) for row in found.table("stages").records()}
+    assert rows == {"sparse": (2, 2), "dense": (1, 1), "fuse": (3, 3), "rerank": (2, 2), "shown": (1, 2)}
+    assert [tuple(row.values()) for row in found.table("documents").records()] == [
+        ("q", "a", "at shown", None), ("q", "c", "at rerank", None), ("q", "b", None, "at rerank")
+    ]  # fmt: skip

@@ -119,10 +119,7 @@ def funnel(
     traces = _read(source, give, qrels, corpus, *asked.paths)
     judgments, slicing = _judged(qrels, traces, asked)
     found = made(judgments, traces, corpus=_ids(corpus), slicing=slicing, **options)
-    shown = {"topics": per_topic, "documents": lost}
-    give(
-        found, unfold=[name for name, on in shown.items() if on], table=next((n for n, on in shown.items() if on), None)
-    )
+    _give(give, found, topics=per_topic, documents=lost)
 
 
 @command.command("failures", short_help="Kinds of failure, and what to do first.")
@@ -159,8 +156,7 @@ def failures(
 
     traces = _read(source, give, qrels, corpus, options["documents"], options["clicks"], *asked.paths)
     judgments, slicing = _judged(qrels, traces, asked)
-    shown = "documents" if per_document else None
-    give(made(judgments, traces, corpus=_ids(corpus), slicing=slicing, **options), unfold=(shown or "",), table=shown)
+    _give(give, made(judgments, traces, corpus=_ids(corpus), slicing=slicing, **options), documents=per_document)
 
 
 @command.command("gaps", short_help="What people ask about, against what there is.")
@@ -202,7 +198,8 @@ def gaps(qrels: str, source: _Source, corpus: str | None, wanted: bool, give: Gi
 @click.option("-m", "--measure", default="nDCG@10", show_default=True, metavar="NAME", help="What changed of.")
 @shared("alpha", "resamples")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed for the resamples.")
-@click.option("--per-topic", is_flag=True, help="Show every topic, largest loss first.")
+@click.option("--per-topic", is_flag=True, help="Show every topic, the largest loss first.")
+@click.option("--lost", is_flag=True, help="Show the relevant documents that are lost elsewhere than before.")
 @_described
 @slice_options
 @answer_options()
@@ -212,6 +209,7 @@ def diff(
     other: str,
     source: _Source,
     per_topic: bool,
+    lost: bool,
     asked: SliceOptions,
     give: Give,
     **options: Any,
@@ -221,8 +219,7 @@ def diff(
 
     first, second = (_read(source._replace(paths=(path,)), give, qrels, *asked.paths) for path in (baseline, other))
     judgments, slicing = _judged(qrels, second, asked)
-    shown = "topics" if per_topic else None
-    give(made(judgments, first, second, slicing=slicing, **options), unfold=(shown or "",), table=shown)
+    _give(give, made(judgments, first, second, slicing=slicing, **options), topics=per_topic, documents=lost)
 
 
 @command.command("why", short_help="The way of a document through the stages; a topic walked back.")
@@ -255,6 +252,12 @@ def runs(source: _Source, folder: Path) -> None:
     for run in _read(source).runs():
         write_run(run, folder / f"{run.name}.run")
         click.echo(folder / f"{run.name}.run")
+
+
+def _give(give: Give, answer: Any, **asked: bool) -> None:
+    """Give an answer with the tables that were asked for unfolded, the first of them as CSV."""
+    unfolded = [name for name, on in asked.items() if on]
+    give(answer, unfold=unfolded, table=next(iter(unfolded), None))
 
 
 def _judged(qrels: str, traces: Traces, asked: SliceOptions) -> tuple[Any, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -9,9 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from judged.answer import CHANGE, NUMBER, TEXT, Answer, Column, Sentences, Show, Table
+from judged.answer import CHANGE, COUNT, NUMBER, TEXT, Answer, Column, Sentences, Show, Table, number
 from judged.comparison import Choices
-from judged.diagnosis.changes import changes_table, compared, told_by_slice
+from judged.diagnosis.changes import changes_table, compared, mean_of, told_by_slice
 from judged.slicing.comparison import direction
 from judged.slicing.slice_tests import Quantity, everywhere
 from judged.stats.skewness import SECOND
@@ -117,7 +118,41 @@ class TraceDiff(Answer):
             "Topics",
             folded=True,
         ).take(order)
-        return (Sentences(self.sentences), changes_table(self.changes, title, note, part, runs=False), topics)
+        changes = changes_table(self.changes, title, note, part, runs=False)
+        return (Sentences(self.sentences), changes, self._stages(), topics, self._documents())
+
+    def _stages(self) -> Table:
+        """Lay out the stages of both side by side."""
+        sides = [{loss.stage.name: loss for loss in side.losses} for side in (self.baseline, self.other)]
+        names = list(dict.fromkeys(name for side in sides for name in side))
+        columns = [Column("stage", names, TEXT)]
+        for key, title, show, value in (
+            ("held", "relevant held", COUNT, lambda loss: int(loss.held.sum())),
+            ("score", str(self.other.measure), NUMBER, lambda loss: mean_of(loss.score)),
+            ("latency_ms", "median ms", number(1), lambda loss: loss.latency_ms),
+        ):  # fmt: skip
+            for side, before, head in zip(sides, ("baseline_", ""), (f"{title}, before", title), strict=True):
+                values = [value(side[name]) if name in side else None for name in names]
+                only = "" if any(one is not None and not math.isnan(one) for one in values) else "data"
+                columns.append(Column(f"{before}{key}", values, show, head, only=only))
+        return Table("stages", tuple(columns), "Stages")
+
+    def _documents(self) -> Table:
+        """Lay out the relevant documents that are lost elsewhere than before, or no more, or were not before."""
+        before, now = (
+            {(topic, doc): step for topic, doc, step, _ in side.lost} for side in (self.baseline, self.other)
+        )
+        moved = [key for key in dict.fromkeys((*before, *now)) if before.get(key) != now.get(key)]
+        steps = [[where_lost(side[key]) if key in side else None for key in moved] for side in (before, now)]
+        columns = (
+            Column("query_id", [topic for topic, _ in moved], TEXT, "topic"),
+            Column("doc_id", [doc for _, doc in moved], TEXT, "document"),
+            Column("before", steps[0], TEXT, "lost before"),
+            Column("lost", steps[1], TEXT, "lost now"),
+        )
+        return Table(
+            "documents", columns, "Relevant documents that are lost elsewhere than before", labels=2, folded=True
+        )
 
 
 def diff(

@@ -216,7 +216,7 @@ class TraceFunnel(Answer):
     def stages_table(self) -> Table:
         """Lay out one row a stage: what it held of what is relevant, what it scores, what it could."""
         losses = self.losses
-        relevant = max(int(self.relevant.sum()), 1)
+        relevant, took = max(int(self.relevant.sum()), 1), [one.latency_ms for one in losses]
         return Table(
             "stages",
             (
@@ -233,7 +233,7 @@ class TraceFunnel(Answer):
                 Column(
                     "part", [mean_of(one.given - one.attainable) for one in losses], CHANGE, "own part", only="data"
                 ),
-                Column("latency_ms", [one.latency_ms for one in losses], number(1), "median ms"),
+                Column("latency_ms", took, number(1), "median ms", only="" if not np.isnan(took).all() else "data"),
             ),
             "Stages",
             note=f"{len(self.query_ids)} topics; headroom: what the best order of its documents would gain",
