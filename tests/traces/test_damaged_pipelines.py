@@ -77,6 +77,19 @@ def test_merging_by_ranks_would_recover_what_shifted_scores_lost() -> None:
     assert shifted.recoverable > sound.recoverable + 0.02
 
 
+def test_curves_say_what_a_score_of_each_source_is_worth() -> None:
+    """Scores are 0.8 a grade and noise, and one source adds 1.5: where both score alike, its documents are worse."""
+    curves = sorted_out(world("shifted scores", 1)).curves
+    by_source = {name: [band for band in curves if band.where == f"{name} at merge"] for name in ("sparse", "dense")}
+    for bands in by_source.values():
+        assert len(bands) == 5
+        assert [band.high for band in bands[:-1]] <= [band.low for band in bands[1:]]
+        assert bands[-1].relevant > 3 * bands[0].relevant
+    for plain, shifted in zip(by_source["sparse"][:-1], by_source["dense"], strict=False):
+        assert shifted.high - plain.high == pytest.approx(1.5, abs=0.2)
+        assert shifted.relevant == pytest.approx(plain.relevant, abs=0.1)
+
+
 def test_few_topics_are_not_tested_and_later_documents_are_left_out() -> None:
     made = world("nothing", 2)
     few = Traces(tuple(span for span in made.traces.spans if span.query_id in {"t1", "t2"}))

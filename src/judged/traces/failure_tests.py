@@ -31,6 +31,7 @@ Grades = Mapping[str, Mapping[str, float]]
 Clicks = Mapping[str, Mapping[str, float]]
 """How often each document was clicked, by topic; none of a topic whose list was left."""
 LEAST = 10  # topics: fewer are not tested
+_BANDS = 5  # of the scores of a source
 _GOOD = 0.5  # of the best score: from there on a list is good
 
 
@@ -65,7 +66,7 @@ def tested(
     seed: int,
 ) -> tuple[FailureTest, ...]:
     """Test every kind that there is something to test by; the rate of false discoveries is that over all of them."""
-    rel = float(getattr(made.measure, "rel", 1.0))
+    rel = made.rel
     grades = _grades(qrels)
     clicked = clicks_of(made.traces, made.losses[-1].stage.name) if clicks is None else read_clicks(clicks)
     paired = {"level": level, "seed": seed}
@@ -160,6 +161,39 @@ def _merged(
         what = f"share relevant at the same place of {stage.name}, {name} alone less {rivals} alone"
         for test in _of_topics("calibration", f"{name} at {stage.name}", what, gaps, **paired):
             yield test._replace(recoverable=gain)
+
+
+class ScoreBand(NamedTuple):
+    """How often what a source of a merged list scores so high is relevant."""
+
+    where: str  # the source, and what merges it
+    n: int  # documents, over all topics
+    low: float  # their lowest and highest score
+    high: float
+    relevant: float  # the share
+
+
+def score_curves(made: TraceFunnel, qrels: Qrels) -> tuple[ScoreBand, ...]:
+    """Give the share of relevant documents by score, in five bands of equal size, of each source that is merged."""
+    grades, bands = _grades(qrels), list[ScoreBand]()
+    merging = [loss.stage for loss in made.losses if len(loss.stage.parents) > 1]
+    for source, merged in ((source, stage.name) for stage in merging for source in stage.parents):
+        spans = ((topic, made.traces.spans_of(topic).get(source)) for topic in made.query_ids)
+        rows = sorted(
+            (one.score, grades.get(topic, {}).get(one.doc_id, -1) >= made.rel)
+            for topic, span in spans
+            for one in (span.documents if span else None) or ()
+            if one.score is not None
+        )
+        fifths = np.array_split(np.array(rows, dtype=np.float64).reshape(-1, 2), _BANDS)
+        bands += [
+            ScoreBand(
+                f"{source} at {merged}", len(part), float(part[0, 0]), float(part[-1, 0]), float(part[:, 1].mean())
+            )
+            for part in fifths
+            if len(part)
+        ]
+    return tuple(bands)
 
 
 def _gain_of_ranks(made: TraceFunnel, stage: Stage, qrels: Qrels) -> float:

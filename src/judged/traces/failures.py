@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from judged.answer import CHANGE, COUNT, NUMBER, TEXT, Answer, Column, Sentences, Show, Table, counted, number
+from judged.answer import CHANGE, COUNT, NUMBER, SHARE, TEXT, Answer, Column, Sentences, Show, Table, counted, number
 from judged.data.attributes import Attributes
 from judged.data.qrels import Qrels
 from judged.decimals import decimal, p_text
 from judged.diagnosis.changes import mean_of
 from judged.slicing.slice_tests import everywhere
-from judged.traces.failure_tests import tested
+from judged.traces.failure_tests import score_curves, tested
 from judged.traces.funnel import CORPUS, funnel
 
 if TYPE_CHECKING:
@@ -23,67 +23,87 @@ if TYPE_CHECKING:
     from judged.answer import Block
     from judged.measures.base import Measure
     from judged.notes import Note
-    from judged.traces.failure_tests import FailureTest
+    from judged.traces.failure_tests import FailureTest, ScoreBand
     from judged.traces.funnel import TraceFunnel
     from judged.traces.traces import Traces
 
 
 class Failure(NamedTuple):
-    """A kind of failure of a relevant document that people did not see."""
+    """A kind of failure: a rule."""
 
     definition: str
+    evidence: str  # what it is told by
     remedy: str  # the change that usually helps
     cost: str  # of that change
+    source: str
     over_topics: bool = False  # told by a test over topics, and not of each document
 
 
 FAILURES = {
     "missing content": Failure(
-        "the corpus does not hold it", "write or fetch it; index it", "content, and the index grows"
+        "the corpus does not hold it",
+        "ids of the corpus",
+        "write or fetch it; index it",
+        "content, and a larger index",
+        "Yom-Tov et al., SIGIR 2005",
     ),
     "candidate": Failure(
         "the corpus holds it, as far as is known, and no first stage passed it on",
-        "more candidates, another source, synonyms, spelling, an analyser",
-        "latency of all stages behind, a larger index",
+        "what the first stages passed on",
+        "more candidates, another source, synonyms, spelling, another analyser",
+        "latency of all later stages, a larger index",
+        "Asadi and Lin, SIGIR 2013",
     ),
     "scoring": Failure(
         "a stage passed it on, and a later one cut it, or ranked it below the cutoff",
-        "another score, features, a reranker, deeper reranking",
+        "the stage that cut it, or its rank in the list that people saw",
+        "another score, more features, a reranker, deeper reranking",
         "judgments to train on, latency",
+        "Asadi and Lin, SIGIR 2013",
     ),
     "debugging": Failure(
-        "the trace of the query lacks a stage or the documents of one, so that it cannot be told",
+        "the trace of the query lacks a stage or the documents of one, so that the kind is not known",
+        "stages that are not recorded",
         "record every stage of every query",
         "storage",
+        "our own definition",
     ),
     "calibration": Failure(
-        "sources are merged by scores that do not mean the same: what one of them puts at a place of the merged list is"
-        " relevant more or less often than what another puts there",
-        "merge by ranks (RRF), or map the scores of each source to the share that is relevant",
-        "judgments for the mapping; none for ranks",
+        "scores or ranks of merged sources do not mean the same: at the same place of the merged list, documents of one"
+        " source are relevant more or less often than those of another",
+        "relevance by place and by source; relevance by score",
+        "merge by ranks (RRF), give the sources weights, or map their scores to the share that is relevant",
+        "judgments for weights and mappings; none for ranks",
+        "Cormack, Clarke and Buettcher, SIGIR 2009",
         over_topics=True,
     ),
     "freshness": Failure(
         "of a topic's documents of one grade, newer ones stand below older ones, or are not found",
-        "index more often; put the age into the score",
+        "pairs of dated documents of one topic and grade",
+        "index more often; let the age count in the score",
         "indexing",
+        "Dong et al., WSDM 2010",
         over_topics=True,
     ),
     "intent": Failure(
         "queries of a class lose more than others, or subtopics are left out more than by lot, or good lists are left",
+        "losses and clicks by class against all other topics; subtopics of the list",
         "a ranker or features for the class; diversify; ask what the users of that class judge by",
         "judgments of that class",
+        "Agrawal et al., WSDM 2009; Li, Huffman and Tokuda, SIGIR 2009",
         over_topics=True,
     ),
     "feedback": Failure(
         "clicks follow the position and not the grade: of two documents the worse one, shown higher, has more of them",
+        "clicks on pairs of which the better one stands lower",
         "do not learn from these clicks without a model of positions; randomise some lists",
-        "what users see in randomised lists",
+        "randomised lists that users see",
+        "Joachims et al., SIGIR 2005",
         over_topics=True,
     ),
 }
 """The kinds, by name. A document that people did not see is of one of the first four; the others are tests over
-topics, and may hold beside them."""
+topics, and may hold as well."""
 _DEFINED = tuple(name for name, known in FAILURES.items() if not known.over_topics)
 
 
@@ -103,6 +123,8 @@ class Failures(Answer):
         Ranks that people see.
     tests
         Of the kinds that show over topics only, those for which there was something to test.
+    curves
+        Of sources that are merged: how often what has a score is relevant.
     fdr
         The rate of false discoveries among all of them (Benjamini-Hochberg).
     traffic
@@ -118,6 +140,7 @@ class Failures(Answer):
     recoverable: Mapping[str, Any] = field(repr=False)
     cutoff: float = math.inf
     tests: tuple[FailureTest, ...] = ()
+    curves: tuple[ScoreBand, ...] = ()
     fdr: float = 0.05
     traffic: Floats | None = field(default=None, repr=False)
     notes: tuple[Note, ...] = ()
@@ -159,7 +182,8 @@ class Failures(Answer):
     def blocks(self) -> tuple[Block, ...]:
         """Give the kinds by recoverable loss, by slice too, the tests, and the documents."""
         shown = [Sentences(self.sentences), self._kinds_table()]
-        return (*shown, *([self._tests_table()] if self.tests else []), self._documents_table())
+        tests = [self._tests_table()] if self.tests else []
+        return (*shown, *tests, *([self._curves_table()] if self.curves else []), self._documents_table())
 
     def _kinds_table(self) -> Table:
         kinds = sorted(_DEFINED, key=lambda kind: -mean_of(self.recoverable[kind]))
@@ -217,6 +241,27 @@ class Failures(Answer):
             note="sign flips and Hall's test, of classes permutations; Benjamini-Hochberg over all rows; a difference"
             " above 0 is the failure, and p of that side (calibration: of both); recoverable overlaps with the kinds",
         )  # fmt: skip
+
+    def _curves_table(self) -> Table:
+        ends = [(band.low, band.high) for band in self.curves]
+        return Table(
+            "curves",
+            (
+                Column("where", [band.where for band in self.curves], TEXT),
+                Column(
+                    "score",
+                    [low for low, _ in ends],
+                    number(),
+                    "scores from",
+                    beside=[f"to {decimal(high)}" for _, high in ends],
+                ),
+                Column("high", [high for _, high in ends], only="data"),
+                Column("documents", [band.n for band in self.curves], COUNT),
+                Column("relevant", [band.relevant for band in self.curves], SHARE),
+            ),
+            "How often a score is relevant",
+            note="fifths of the scores of each source that is merged, over all topics; unjudged counts as not relevant",
+        )
 
     def _documents_table(self) -> Table:
         return Table(
@@ -331,7 +376,8 @@ def failures(
     rest = made.best - made.score - made.parts.get(CORPUS, none)
     recoverable["debugging"] = np.where(lacking, rest, 0.0)
     found.sort(key=lambda row: (made.query_ids.index(row[0]), row[1]))
-    return Failures(made, tuple(found), recoverable, cutoff, tests, fdr, traffic, made.notes)
+    curves = score_curves(made, judgments)
+    return Failures(made, tuple(found), recoverable, cutoff, tests, curves, fdr, traffic, made.notes)
 
 
 def _recorded(traces: Traces, query_id: str, path: Iterable[str]) -> bool:

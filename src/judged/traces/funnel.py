@@ -141,6 +141,11 @@ class TraceFunnel(Answer):
         return tuple((topic, doc, ORDER, grade) for topic, doc, rank, grade in self.listed if rank > cutoff)
 
     @property
+    def rel(self) -> float:
+        """The lowest grade that is relevant."""
+        return float(getattr(self.measure, "rel", POSITIVE))
+
+    @property
     def title(self) -> str:
         """What is lost where."""
         return f"{self.traces.name}: where {self.measure} is lost"
