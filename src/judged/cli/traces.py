@@ -156,7 +156,9 @@ def failures(
 
     traces = _read(source, give, qrels, corpus, options["documents"], options["clicks"], *asked.paths)
     judgments, slicing = _judged(qrels, traces, asked)
-    _give(give, made(judgments, traces, corpus=_ids(corpus), slicing=slicing, **options), documents=per_document)
+    known = asked.known(judgments, traces.run(traces.final.name)) if asked.attributes or asked.queries else None
+    options |= {"corpus": _ids(corpus), "slicing": slicing, "attributes": known}
+    _give(give, made(judgments, traces, **options), documents=per_document)
 
 
 @command.command("gaps", short_help="What people ask about, against what there is.")
