@@ -65,6 +65,14 @@ def test_what_the_corpus_does_not_hold_is_told_apart() -> None:
     assert ("q", "d", "corpus", 1.0) in found.lost
 
 
+def test_stages_may_be_called_as_parts_are() -> None:
+    traces = Traces((span("corpus", "candidates", "xab"), span("order", "rerank", "xa", ("corpus",))))
+    found = funnel(QRELS, traces, "R@5", corpus="abcxy")
+    assert {name: part.tolist() for name, part in found.parts.items()} == {
+        "corpus": [0.25], "corpus (stage)": [0.25], "order (stage)": [0.25], "order": [0.0]
+    }  # fmt: skip
+
+
 def test_a_step_that_adds_documents_has_a_negative_part() -> None:
     traces = Traces((span("first", "candidates", "x"), span("second", "rerank", "ab", ("first",))))
     found = funnel(QRELS, traces, "R@5")

@@ -111,7 +111,7 @@ def test_by_hand() -> None:
     assert [(topic, traffic, why) for topic, _, _, traffic, why in found.wanted] == [
         ("q1", 10, "relevant documents are not in the corpus"),
         ("q2", 5, "relevant documents are not in the corpus"),
-        ("q3", 0, "finds nothing"),
+        ("q3", 0, "nothing is found"),
         ("q6", 0, "relevant documents are not in the corpus"),
     ]
     assert {note.rule for note in found.notes} == {"ambiguous-name", "no-entity"}

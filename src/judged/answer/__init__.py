@@ -18,6 +18,7 @@ from judged.answer.table import (
     beginning,
     columns_of,
     number,
+    p_value,
     plain,
     significant,
 )
@@ -55,6 +56,7 @@ __all__ = [
     "counted",
     "listed",
     "number",
+    "p_value",
     "plain",
     "significant",
     "wrapped",

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-from judged.decimals import decimal, listed, percent
+from judged.decimals import decimal, listed, p_text, percent
 from judged.errors import JudgedError
 from judged.tables import Cell, csv_lines, visible
 from judged.tables import Table as Grid
@@ -53,6 +53,11 @@ def number(digits: int = 4, sign: str = "") -> Show:
 def significant(digits: int = 6, sign: str = "") -> Show:
     """Write so many significant digits, for amounts of any size."""
     return Show(lambda value: f"{value:{sign}.{digits}g}", "float64")
+
+
+def p_value(alpha: float) -> Show:
+    """Write p-values, with as many digits as tell them from alpha."""
+    return Show(lambda p: p_text(p, alpha).removeprefix("= "), "float64")
 
 
 def beginning(most: int) -> Show:

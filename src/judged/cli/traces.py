@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 
 _STAGES = (
     "A run as a stage, in the order of the pipeline: NAME=RUN, or NAME<PARENT,PARENT=RUN where it does not follow the"
-    " one before it. Takes the place of TRACES."
+    " one before it. In place of TRACES."
 )
 
 
-@click.group("traces", short_help="At which stage it was lost, and why a document stands where it stands.")
+@click.group("traces", short_help="At which stage documents are lost, and why one stands where it stands.")
 def command() -> None:
-    """Follow queries through the stages of a pipeline, against judgments.
+    """Follow queries through the stages of a pipeline, and hold each stage against judgments.
 
-    TRACES are JSON lines, one a stage (docs/traces.md), or spans by the conventions of OpenInference or OpenTelemetry,
-    or queries by UBI; or name runs by stage: --stage bm25=bm25.run --stage rerank=final.run.
+    TRACES are JSON lines, one for each stage of a query (docs/traces.md), spans by the conventions of OpenInference or
+    OpenTelemetry, or queries by UBI. Or name runs by stage: --stage bm25=bm25.run --stage rerank=final.run.
     """
 
 
@@ -67,18 +67,39 @@ def _traced(function: Callable[..., Any]) -> Callable[..., Any]:
     return click.argument("paths", nargs=-1, metavar="[TRACES]...")(stage(_described(function)))
 
 
+def _measured(of: str) -> Callable[..., Any]:
+    """Give a command the options that say what is lost, of which list, and what could be found."""
+    corpus = "Ids of all documents, one on each line: what is not among them cannot be found."
+
+    def given(function: Callable[..., Any]) -> Callable[..., Any]:
+        for option in (
+            click.option("--corpus", metavar="FILE", help=corpus),
+            click.option("--final", metavar="STAGE", help="The stage whose list is scored.  [default: what was shown]"),
+            click.option("-m", "--measure", default="nDCG@10", show_default=True, metavar="NAME", help=of),
+        ):
+            function = option(function)
+        return function
+
+    return given
+
+
 _OPTIONS = (
     click.option(
         "--traces-format",
         type=click.Choice(["judged", "openinference", "opentelemetry", "ubi"]),
-        help="The only layout that is looked for.  [default: any]",
+        help="Look for this layout only.  [default: any]",
     ),
     click.option(
-        "--topic-from", metavar="NAME", help="The attribute of spans that holds the topic.  [default: its text counts]"
+        "--topic-from", metavar="NAME", help="The attribute of spans that holds the topic.  [default: the query's text]"
     ),
-    click.option("--topics", "query_texts", metavar="FILE", help="Texts of topics, by which queries have their ids."),
-    click.option("--id-from", metavar="KEY", help="What holds a document's id, also in its metadata."),
-    click.option("--documents-of", metavar="FILE", help="Which document each chunk is of: two columns, or JSON."),
+    click.option(
+        "--topics",
+        "query_texts",
+        metavar="FILE",
+        help="Texts of topics: a query has the id of the topic with its text.",
+    ),
+    click.option("--id-from", metavar="KEY", help="The key of a document, or of its metadata, that holds its id."),
+    click.option("--documents-of", metavar="FILE", help="The document of each chunk: two columns, or JSON."),
 )
 
 
@@ -95,109 +116,78 @@ def check(source: _Source, give: Give) -> None:
 @command.command("funnel", short_help="What each stage lost of a measure, exactly.")
 @click.argument("qrels")
 @_traced
-@click.option("-m", "--measure", default="nDCG@10", show_default=True, metavar="NAME", help="What is lost of.")
-@click.option("--final", metavar="STAGE", help="The stage whose list is scored.  [default: what was shown]")
-@click.option("--corpus", metavar="FILE", help="Ids of all documents, one a line: what is not there cannot be found.")
-@click.option("--level", type=float, default=0.95, show_default=True, help="Of the intervals.")
-@click.option("--per-topic", is_flag=True, help="Show every topic, largest loss first.")
+@_measured("The measure whose loss is split.")
+@click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level of the intervals.")
+@click.option("--per-topic", is_flag=True, help="Show every topic, the largest loss first.")
 @click.option("--lost", is_flag=True, help="Show the relevant documents that were lost, and where.")
 @slice_options
 @answer_options()
 def funnel(
-    qrels: str,
-    source: _Source,
-    corpus: str | None,
-    per_topic: bool,
-    lost: bool,
-    asked: SliceOptions,
-    give: Give,
-    **options: Any,
+    qrels: str, source: _Source, per_topic: bool, lost: bool, asked: SliceOptions, give: Give, **options: Any
 ) -> None:
-    """Split what each topic lost of a measure into the stages of its pipeline: the parts add up to the loss."""
+    """Split what each topic loses of a measure into the stages of its pipeline: the parts add up to the loss."""
     from judged.traces import funnel as made
 
-    traces = _read(source, give, qrels, corpus, *asked.paths)
-    judgments, slicing = _judged(qrels, traces, asked)
-    found = made(judgments, traces, corpus=_ids(corpus), slicing=slicing, **options)
-    _give(give, found, topics=per_topic, documents=lost)
+    _give(give, _sliced(made, qrels, source, asked, give, options), topics=per_topic, documents=lost)
 
 
 @command.command("failures", short_help="Kinds of failure, and what to do first.")
 @click.argument("qrels")
 @_traced
-@click.option("-m", "--measure", default="nDCG@10", show_default=True, metavar="NAME", help="What is lost of.")
-@click.option("--final", metavar="STAGE", help="The stage whose list is scored.  [default: what was shown]")
-@click.option("--corpus", metavar="FILE", help="Ids of all documents, one a line: what is not there cannot be found.")
+@_measured("The measure whose loss is sorted.")
 @click.option("--documents", metavar="FILE", help="Table of documents with their dates: for freshness.")
 @click.option("--date", metavar="COLUMN", default="date", show_default=True, help="Its column of dates.")
-@click.option("--today", metavar="DAY", help="Documents dated later are left out.  [default: the newest date]")
+@click.option("--today", metavar="DAY", help="Leave out documents dated later.  [default: the newest date]")
 @click.option("--clicks", metavar="FILE", help="Columns query_id, doc_id and clicks.  [default: as they were traced]")
-@click.option("--fdr", type=float, default=0.05, show_default=True, help="Of what the tests over topics find.")
+@click.option(
+    "--fdr", type=float, default=0.05, show_default=True, help="False-discovery rate of the tests over topics."
+)
 @shared("level")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed for sign flips and permutations.")
-@click.option("--per-document", is_flag=True, help="Show every relevant document that was not seen.")
+@click.option("--per-document", is_flag=True, help="Show every relevant document that people did not see.")
 @slice_options
 @answer_options()
-def failures(
-    qrels: str,
-    source: _Source,
-    corpus: str | None,
-    per_document: bool,
-    asked: SliceOptions,
-    give: Give,
-    **options: Any,
-) -> None:
-    """Sort the relevant documents that people did not see: missing content, candidates, scoring, or not recorded.
+def failures(qrels: str, source: _Source, per_document: bool, asked: SliceOptions, give: Give, **options: Any) -> None:
+    """Sort the relevant documents that people did not see: missing content, candidate, scoring, or not recorded.
 
-    Calibration of merged sources, freshness, intent and feedback are tested over topics, where there is something to
-    test them by: a stage with two parents, dates of documents, slices or subtopics, clicks.
+    Calibration of merged sources, freshness, intent and feedback are tested over topics, given what they need: a stage
+    with two parents or more, dates of documents, slices or subtopics, clicks.
     """
     from judged.traces import failures as made
 
-    traces = _read(source, give, qrels, corpus, options["documents"], options["clicks"], *asked.paths)
-    judgments, slicing = _judged(qrels, traces, asked)
-    known = asked.known(judgments, traces.run(traces.final.name)) if asked.attributes or asked.queries else None
-    options |= {"corpus": _ids(corpus), "slicing": slicing, "attributes": known}
-    _give(give, made(judgments, traces, **options), documents=per_document)
+    _give(give, _sliced(made, qrels, source, asked, give, options, known=True), documents=per_document)
 
 
 @command.command("gaps", short_help="What people ask about, against what there is.")
 @click.argument("qrels")
 @_traced
-@click.option(
-    "-m", "--measure", default="nDCG@10", show_default=True, metavar="NAME", help="By which entities are held."
-)
-@click.option("--final", metavar="STAGE", help="The stage whose list is scored.  [default: what was shown]")
-@click.option("--entities", metavar="FILE", help="Entities by their names: columns entity, alias and parent.")
-@click.option("--by", metavar="NAME", help="Instead, the attribute of topics that names entities, one or a list.")
+@_measured("The measure by which entities are compared.")
+@click.option("--entities", metavar="FILE", help="Names of entities: columns entity, alias and parent.")
+@click.option("--by", metavar="NAME", help="Instead, the attribute of topics that names entities: one, or a list.")
 @click.option("--queries", metavar="FILE", help="Texts of the queries.  [default: as they were traced]")
-@click.option(
-    "--attributes", metavar="FILE", help="Facts about topics; the number traffic says how often each is asked."
-)
+@click.option("--attributes", metavar="FILE", help="Table of facts about topics; traffic is how often each is asked.")
 @click.option("--documents", metavar="FILE", help="Table of documents with the column entity, or that of --by.")
-@click.option("--corpus", metavar="FILE", help="Ids of all documents, one a line: what is not there cannot be found.")
-@click.option(
-    "--fdr", type=float, default=0.05, show_default=True, help="Of entities that are said to be served worse."
-)
+@click.option("--fdr", type=float, default=0.05, show_default=True, help="False-discovery rate among entities.")
 @shared("level")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed for the permutations.")
 @click.option("--wanted", is_flag=True, help="Show only the content to write or to fetch.")
 @answer_options()
-def gaps(qrels: str, source: _Source, corpus: str | None, wanted: bool, give: Give, **options: Any) -> None:
+def gaps(qrels: str, source: _Source, wanted: bool, give: Give, **options: Any) -> None:
     """Set what people ask about against what there is, entity by entity, and list the content to write or to fetch."""
     from judged.data.qrels import Qrels
     from judged.traces import gaps as made
 
-    files = [options[name] for name in ("entities", "queries", "attributes", "documents")]
-    traces = _read(source, give, qrels, corpus, *files)
-    give(made(Qrels.read(qrels), traces, corpus=_ids(corpus), **options), table="wanted" if wanted else None)
+    files = [options[name] for name in ("entities", "queries", "attributes", "documents", "corpus")]
+    traces = _read(source, give, qrels, *files)
+    options["corpus"] = _ids(options["corpus"])
+    give(made(Qrels.read(qrels), traces, **options), table="wanted" if wanted else None)
 
 
 @command.command("diff", short_help="What changed between two sets of traces, and at which step.")
 @click.argument("qrels")
 @click.argument("baseline")
 @click.argument("other")
-@click.option("-m", "--measure", default="nDCG@10", show_default=True, metavar="NAME", help="What changed of.")
+@click.option("-m", "--measure", default="nDCG@10", show_default=True, metavar="NAME", help="The measure that changed.")
 @shared("alpha", "resamples")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed for the resamples.")
 @click.option("--per-topic", is_flag=True, help="Show every topic, the largest loss first.")
@@ -216,28 +206,27 @@ def diff(
     give: Give,
     **options: Any,
 ) -> None:
-    """Split what changed from BASELINE to OTHER into the steps of the pipeline, each tested."""
+    """Split what changed from BASELINE to OTHER into the steps of the pipeline, and test each part."""
+    from judged.data.qrels import Qrels
     from judged.traces import diff as made
 
     first, second = (_read(source._replace(paths=(path,)), give, qrels, *asked.paths) for path in (baseline, other))
-    judgments, slicing = _judged(qrels, second, asked)
+    judgments, slicing = asked.applied(Qrels.read(qrels), second.run(second.final.name))
     _give(give, made(judgments, first, second, slicing=slicing, **options), topics=per_topic, documents=lost)
 
 
-@command.command("why", short_help="The way of a document through the stages; a topic walked back.")
+@command.command("why", short_help="The way of a document through the stages, or of a topic back to its query.")
 @_traced
 @click.option("-t", "--topic", required=True, metavar="ID", help="The topic.")
-@click.option("--doc", "documents", multiple=True, metavar="ID", help="A document; two are compared by their features.")
-@click.option("--qrels", metavar="QRELS", help="For grades, and the relevant documents that people did not see.")
+@click.option("--doc", "documents", multiple=True, metavar="ID", help="A document; two are compared.")
+@click.option("--qrels", metavar="QRELS", help="For grades, and for the relevant documents that people did not see.")
 @answer_options()
-def why(
-    source: _Source,
-    topic: str,
-    documents: tuple[str, ...],
-    qrels: str | None,
-    give: Give,
-) -> None:
-    """Say of documents of a topic where they came from, where they stood, and where they were cut and by how much."""
+def why(source: _Source, topic: str, documents: tuple[str, ...], qrels: str | None, give: Give) -> None:
+    """Say where documents of a topic came from, where they stood, and where they were cut and by how much.
+
+    Without --doc, the list that people saw is walked back to the query, and every relevant document with it. Of two
+    documents, the features are named that set them most apart.
+    """
     from judged.traces import why as made
 
     give(made(_read(source, give, qrels), topic, documents or None, qrels=qrels))
@@ -245,9 +234,11 @@ def why(
 
 @command.command("runs", short_help="Write every stage as a run.")
 @_traced
-@click.option("--to", "folder", required=True, type=click.Path(path_type=Path), metavar="FOLDER", help="Where to.")
+@click.option(
+    "--to", "folder", required=True, type=click.Path(path_type=Path), metavar="FOLDER", help="Where to write them."
+)
 def runs(source: _Source, folder: Path) -> None:
-    """Write what each stage of TRACES passed on into a FOLDER: ordinary runs, for every other command."""
+    """Write what each stage of TRACES passed on into FOLDER, as ordinary runs for every other command."""
     from judged.data.write import write_run
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -262,11 +253,26 @@ def _give(give: Give, answer: Any, **asked: bool) -> None:
     give(answer, unfold=unfolded, table=next(iter(unfolded), None))
 
 
-def _judged(qrels: str, traces: Traces, asked: SliceOptions) -> tuple[Any, Any]:
-    """Read judgments, and cut their topics as the options say."""
+def _sliced(
+    make: Callable[..., Any],
+    qrels: str,
+    source: _Source,
+    asked: SliceOptions,
+    give: Give,
+    options: dict[str, Any],
+    *,
+    known: bool = False,
+) -> Any:
+    """Read judgments and traces, cut the topics as the options say, and make an answer of them."""
     from judged.data.qrels import Qrels
 
-    return asked.applied(Qrels.read(qrels), traces.run(traces.final.name))
+    files = [options.get(name) for name in ("corpus", "documents", "clicks")]
+    traces = _read(source, give, qrels, *files, *asked.paths)
+    last = traces.run(traces.final.name)
+    judgments, slicing = asked.applied(Qrels.read(qrels), last)
+    if known and (asked.attributes or asked.queries):
+        options["attributes"] = asked.known(judgments, last)
+    return make(judgments, traces, slicing=slicing, **{**options, "corpus": _ids(options["corpus"])})
 
 
 def _ids(path: str | None) -> list[str] | None:

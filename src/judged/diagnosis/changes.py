@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.answer import CHANGE, COUNT, TEXT, Column, Show, Table
+from judged.answer import CHANGE, COUNT, TEXT, Column, Show, Table, p_value
 from judged.decimals import decimal, p_text
 from judged.slicing.slice_tests import tests_of
 
@@ -132,14 +132,13 @@ def changes_table(changes: Sequence[Change], title: str, note: str, part: Show =
     few = [SMALL if change.small else "" for change in changes]
     stars = ["*" if change.significant else "" for change in changes]
     alpha = tests[0].alpha
-    p_value = Show(lambda p: p_text(p, alpha).removeprefix("= "), "float64")
     columns = (
         Column("run", [change.system for change in changes], TEXT, only="" if runs else "data"),
         Column("slice", [change.slice for change in changes], TEXT),
         Column("part", [change.part for change in changes], part, "of"),
         Column("n", [test.n for test in tests], COUNT, "topics", beside=few),
         Column("difference", [test.difference for test in tests], CHANGE, title, ci=[test.interval for test in tests]),
-        Column("adjusted", [test.decisive_p for test in tests], p_value, "p", mark=stars),
+        Column("adjusted", [test.decisive_p for test in tests], p_value(alpha), "p", mark=stars),
         Column("small", [change.small for change in changes], only="data"),
         Column("significant", [change.significant for change in changes], only="data"),
         *(Column(name, [getattr(test, name) for test in tests], only="data") for name in _TESTED),

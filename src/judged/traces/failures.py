@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from judged.answer import CHANGE, COUNT, NUMBER, SHARE, TEXT, Answer, Column, Sentences, Show, Table, counted, number
+from judged.answer import Answer, Column, Sentences, Table, counted
+from judged.answer.table import CHANGE, COUNT, NUMBER, SHARE, TEXT, columns_of, number, p_value
 from judged.data.attributes import Attributes
 from judged.data.qrels import Qrels
-from judged.decimals import decimal, p_text
+from judged.decimals import decimal
 from judged.diagnosis.changes import mean_of
 from judged.slicing.slice_tests import everywhere
 from judged.traces.failure_tests import score_curves, tested
@@ -219,18 +220,16 @@ class Failures(Answer):
     def _tests_table(self) -> Table:
         order = sorted(self.tests, key=lambda test: (not test.found, test.adjusted))
         gains = [test.recoverable for test in order]
-        p_value = Show(lambda p: p_text(p, self.fdr).removeprefix("= "), "float64")
+        p = p_value(self.fdr)
         return Table(
             "tests",
             (
-                Column("failure", [test.failure for test in order], TEXT),
-                Column("where", [test.where for test in order], TEXT),
-                Column("n", [test.n for test in order], COUNT, "topics"),
+                *columns_of(order, ("failure", TEXT), ("where", TEXT), ("n", COUNT, "topics")),
                 Column("difference", [test.difference for test in order], CHANGE, ci=[test.interval for test in order]),
-                Column("p", [test.p for test in order], p_value, only="data"),
-                Column("adjusted", [test.adjusted for test in order], p_value, "adjusted p",
+                Column("p", [test.p for test in order], p, only="data"),
+                Column("adjusted", [test.adjusted for test in order], p, "adjusted p",
                        mark=["*" if test.found else "" for test in order]),
-                Column("found", [test.found for test in order], only="data"),
+                *columns_of(order, "found"),
                 Column("recoverable", gains, CHANGE, f"recoverable {self.funnel.measure}"),
                 Column("of", [test.what for test in order], TEXT, "difference of", below=True),
                 Column("remedy", [FAILURES[test.failure].remedy for test in order], TEXT, only="data"),
@@ -243,22 +242,10 @@ class Failures(Answer):
         )  # fmt: skip
 
     def _curves_table(self) -> Table:
-        ends = [(band.low, band.high) for band in self.curves]
+        ends = (("low", NUMBER, "scores from"), ("high", NUMBER, "to"))
         return Table(
             "curves",
-            (
-                Column("where", [band.where for band in self.curves], TEXT),
-                Column(
-                    "score",
-                    [low for low, _ in ends],
-                    number(),
-                    "scores from",
-                    beside=[f"to {decimal(high)}" for _, high in ends],
-                ),
-                Column("high", [high for _, high in ends], only="data"),
-                Column("documents", [band.n for band in self.curves], COUNT),
-                Column("relevant", [band.relevant for band in self.curves], SHARE),
-            ),
+            columns_of(self.curves, ("where", TEXT), *ends, ("n", COUNT, "documents"), ("relevant", SHARE)),
             "How often a score is relevant",
             note="fifths of the scores of each source that is merged, over all topics; unjudged counts as not relevant",
         )

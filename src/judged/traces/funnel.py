@@ -3,34 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import median
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import pyarrow as pa
 
 from judged._types import ReadOnly
-from judged.answer import (
-    CHANGE,
-    COUNT,
-    NUMBER,
-    SHARE,
-    TEXT,
-    Answer,
-    Chart,
-    Column,
-    Sentences,
-    Show,
-    Table,
-    counted,
-    number,
-)
+from judged.answer import Answer, Chart, Column, Sentences, Table, counted
+from judged.answer.table import CHANGE, COUNT, NUMBER, SHARE, TEXT, number, p_value
 from judged.data.qrels import Qrels
-from judged.data.run import Run
-from judged.decimals import decimal, p_text
+from judged.decimals import decimal
 from judged.diagnosis.changes import Mean, mean_of
 from judged.diagnosis.stages.split import ORDER, POSITIVE, best_order, check_measure, one_measure, split
 from judged.errors import InputError, MeasureError
@@ -42,6 +27,7 @@ from judged.slicing.topic_slices import slicing_given
 from judged.stats.correction import adjust
 from judged.stats.interval import IntervalMethod, mean_intervals
 from judged.stats.slice_differences import against_rest
+from judged.traces.steps import CORPUS, held_behind, inside, lost_of, relevant_in, stages_to
 
 if TYPE_CHECKING:
     from judged._types import Bools, Floats, Ints
@@ -53,9 +39,6 @@ if TYPE_CHECKING:
     from judged.slicing.topic_slices import Slicing
     from judged.stats.slice_differences import AgainstRest
     from judged.traces.traces import Stage, Traces
-
-CORPUS = "corpus"
-"""The part of the loss by what the corpus does not hold."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,7 +257,7 @@ class TraceFunnel(Answer):
                 Column(
                     "p",
                     p,
-                    Show(lambda value: p_text(value, alpha).removeprefix("= "), "float64"),
+                    p_value(alpha),
                     only=only,
                     mark=["*" if value <= alpha else "" for value in p],
                 ),
@@ -393,15 +376,15 @@ def funnel(
         raise MeasureError(f"{problem}: its loss cannot be split into stages. Fix: take one such as nDCG@10, AP, R@100")
     judgments, lacking = narrowed(Qrels.of(qrels), where, attributes)
     last = traces.stage(final) if final is not None else traces.final
-    path = _ancestors(traces, last)
+    path = stages_to(traces, last)
     lists = {stage.name: judge(judgments, traces.run(stage.name)) for stage in path}
     shown = lists[last.name]
     if not any(one.present.any() for one in lists.values()):
         problem = "no traced query is judged"
         raise InputError(problem, fix="check that ids of queries are those of the qrels", path=traces.name)
-    sets = list(_sets(traces, path, judgments, lists))
+    sets = list(held_behind(traces, path, judgments, lists))
     if corpus is not None:
-        sets.insert(0, (CORPUS, judge(judgments, _inside(judgments, corpus))))
+        sets.insert(0, (CORPUS, judge(judgments, inside(judgments, corpus))))
     best, _, score, parts = split(chosen, dict(sets), shown)
     rel = float(getattr(chosen, "rel", POSITIVE))
     losses = tuple(_stage_loss(traces, stage, lists, judgments, chosen, best, rel) for stage in path)
@@ -415,44 +398,13 @@ def funnel(
         parts=parts,
         losses=losses,
         relevant=shown.num_relevant(rel).astype(np.int64),
-        listed=tuple(_in_the_list(shown, rel)),
-        lost=tuple(_lost(shown, sets, rel)),
+        listed=tuple(relevant_in(shown, rel)),
+        lost=tuple(lost_of(shown, sets, rel)),
         level=level,
         provenance=provenance,
         slicing=None if slicing is None else slicing_given(slicing).over(shown.query_ids),
         notes=(*traces.notes, *lacking, *provenance.notes),
     )
-
-
-def _ancestors(traces: Traces, last: Stage) -> tuple[Stage, ...]:
-    """Give the stages whose documents may come to the last one, and that one, those nearer to the query first."""
-    wanted = {last.name}
-    for stage in reversed(traces.stages):
-        wanted |= set(stage.parents) if stage.name in wanted else set()
-    return tuple(stage for stage in traces.stages if stage.name in wanted)
-
-
-def _sets(
-    traces: Traces, path: Sequence[Stage], judgments: Qrels, lists: Mapping[str, Judged]
-) -> Iterator[tuple[str, Judged]]:
-    """Give, behind each step, the documents that all branches still hold; a step is named after its stages."""
-    for step in range(1, path[-1].step + 1):
-        here = [stage.name for stage in path if stage.step == step]
-        passed = {stage.name for stage in path if stage.step <= step}
-        needed = {parent for stage in path if stage.step > step for parent in stage.parents}
-        held = [stage.name for stage in path if stage.name in passed & (needed | {path[-1].name})]
-        alone = len(held) == 1
-        yield " + ".join(here), lists[held[0]] if alone else judge(judgments, traces.union(held))
-
-
-def _inside(judgments: Qrels, corpus: Iterable[str]) -> Run:
-    """Give the judged documents that the corpus holds as a run."""
-    known = set(corpus)
-    table = judgments.table
-    pairs = zip(table["query_id"].to_pylist(), table["doc_id"].to_pylist(), strict=True)
-    inside = list(dict.fromkeys(pair for pair in pairs if pair[1] in known))
-    columns = {"query_id": [query for query, _ in inside], "doc_id": [doc for _, doc in inside]}
-    return Run.of(pa.table({**columns, "score": [-float(at) for at in range(len(inside))]}), name=CORPUS)
 
 
 def _stage_loss(
@@ -486,22 +438,3 @@ def _stage_loss(
         offered=offered,
         latency_ms=median(took) if took else math.nan,
     )
-
-
-def _in_the_list(shown: Judged, rel: float) -> Iterator[tuple[str, str, int, float]]:
-    names = shown.qrels.index.row_names
-    for hit in np.flatnonzero(shown.relevant(rel)).tolist():
-        yield shown.query_ids[shown.topic[hit]], names[shown.row[hit]], int(shown.rank[hit]), float(shown.grade[hit])
-
-
-def _lost(shown: Judged, sets: Sequence[tuple[str, Judged]], rel: float) -> Iterator[tuple[str, str, str, float]]:
-    """Give the relevant documents that the last set does not hold, with the step behind which none holds them."""
-    labels = np.flatnonzero(shown.relevant_labels(rel))
-    rows = shown.label_row[labels]
-    inside = np.stack([np.isin(rows, documents.row) for _, documents in sets])
-    names = shown.qrels.index.row_names
-    for at in np.flatnonzero(~inside[-1]).tolist():
-        held = np.flatnonzero(inside[:, at])
-        step = sets[int(held[-1]) + 1 if len(held) else 0][0]
-        label = labels[at]
-        yield shown.query_ids[shown.label_topic[label]], names[rows[at]], step, float(shown.label_grade[label])

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from judged.answer import CHANGE, COUNT, NUMBER, SHARE, TEXT, Answer, Column, Sentences, Show, Table, counted, number
+from judged.answer import Answer, Column, Sentences, Table, counted
+from judged.answer.table import CHANGE, COUNT, NUMBER, SHARE, TEXT, columns_of, number, p_value
 from judged.data.attributes import Attributes
 from judged.data.qrels import Qrels
 from judged.data.records import records_of
 from judged.data.topics import Topics
-from judged.decimals import p_text
 from judged.diagnosis.stages.split import POSITIVE, one_measure
 from judged.errors import InputError
 from judged.judging import judge
@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from judged.stats.slice_differences import AgainstRest
     from judged.traces.traces import Span, Traces
 
-NOTHING, UNKNOWN, OUTSIDE = "finds nothing", "no relevant document is known", "relevant documents are not in the corpus"
+NOTHING, UNKNOWN = "nothing is found", "no relevant document is known"
+OUTSIDE = "relevant documents are not in the corpus"
 """Why a query is on the list of content to write or to fetch."""
 _FEW = 10  # judged topics: fewer are not tested
 _ID = ("doc_id", "docid", "docno", "_id", "id")
@@ -127,10 +128,14 @@ class Gaps(Answer):
         named = ", ".join(f"{row.entity} ({row.score:.4f} of {self.measure})" for row in self.worse[:5])
         of = f"of {counted(tested, 'tested entity', 'tested entities')}, at a false-discovery rate of {self.fdr:g}"
         why = Counter(reason for *_, reason in self.wanted)
-        lacking = "; ".join(f"{counted(n, 'query', 'queries')}: {reason}" for reason, n in why.items())
+        lacking = ", ".join(f"{reason} ({n})" for reason, n in why.items())
         return (
             f"Served worse than the others: {named or 'none shown'}, {of}.",
-            *([f"To write or to fetch: {lacking}."] if lacking else []),
+            *(
+                [f"Content to write or to fetch for {counted(len(self.wanted), 'query', 'queries')}: {lacking}."]
+                if lacking
+                else []
+            ),
         )
 
     def facts(self) -> Mapping[str, Any]:
@@ -140,23 +145,17 @@ class Gaps(Answer):
     def blocks(self) -> tuple[Block, ...]:
         """Give the entities, and the queries whose content is missing."""
         rows, supply = self.rows, self.documents is not None
-        p_value = Show(lambda p: p_text(p, self.fdr).removeprefix("= "), "float64")
         share = [row.traffic / self.traffic if self.traffic else math.nan for row in rows]
         held = [None if row.documents is None else row.documents / max(self.documents or 0, 1) for row in rows]
         entities = Table(
             "entities",
             (
-                Column("entity", [row.entity for row in rows], TEXT),
-                Column("parents", [", ".join(row.parents) for row in rows], TEXT, "part of", only="data"),
-                Column("n", [row.n for row in rows], COUNT, "queries"),
-                Column("traffic", [row.traffic for row in rows], number(0)),
+                *columns_of(rows, ("entity", TEXT), "parents", ("n", COUNT, "queries"), ("traffic", number(0))),
                 Column("demand", share, SHARE),
                 Column("documents", [row.documents for row in rows], COUNT, only="" if supply else "data"),
                 Column("supply", held, SHARE, only="" if supply else "data"),
-                Column("relevant", [row.relevant for row in rows], COUNT),
+                *columns_of(rows, "judged", ("relevant", COUNT), ("empty", COUNT, "find nothing")),
                 Column("recall", [row.found / row.relevant if row.relevant else None for row in rows], SHARE),
-                Column("empty", [row.empty for row in rows], COUNT, "find nothing"),
-                Column("judged", [row.judged for row in rows], COUNT, only="data"),
                 Column(
                     "score",
                     [row.score for row in rows],
@@ -165,7 +164,7 @@ class Gaps(Answer):
                     ci=[None if math.isnan(row.low) else (row.low, row.high) for row in rows],
                 ),
                 Column("difference", [row.rest.difference if row.rest else None for row in rows], CHANGE, "and others"),
-                Column("p", [row.adjusted for row in rows], p_value, "adjusted p"),
+                Column("p", [row.adjusted for row in rows], p_value(self.fdr), "adjusted p"),
             ),
             "Entities",
             note=f"adjusted p: permutation test against all other topics, Benjamini-Hochberg; fewer than {_FEW} judged"
@@ -339,7 +338,7 @@ def _about(
         unclear = Counter(name for found in mentions.values() for name in found.ambiguous)
         for name, times in unclear.most_common():
             called = ", ".join(table.aliases[tuple(name.split())]) if table else ""
-            text = f"{name!r} may be {called}: it is counted for none of them, in {counted(times, 'query', 'queries')}"
+            text = f"it may be {called}, and is counted for none of them, in {counted(times, 'query', 'queries')}"
             notes.append(Note("ambiguous-name", text, name, times, of="names"))
     if without := [topic for topic, names in about.items() if not names]:
         text = f"{counted(len(without), 'query is', 'queries are')} about no entity: {first_few(without)}"
