@@ -158,7 +158,7 @@ def test_the_topic_is_an_attribute_or_a_text(tmp_path: Path) -> None:
     assert of(tmp_path, rows, topics={"9": "cheap flights", "8": "else"}).query_ids == ("9",)
     unknown = of(tmp_path, rows, topics={"9": "trains"})
     assert unknown.query_ids == ("cheap flights",)
-    assert any("text of no topic" in note.text for note in unknown.notes)
+    assert any("no topic" in note.text for note in unknown.notes)
     twice = of(tmp_path, rows, topics={"9": "cheap flights", "8": "Cheap Flights"})
     assert twice.query_ids == ("cheap flights",)
     absent = of(tmp_path, rows, topic_from="metadata.nothing")

@@ -84,8 +84,8 @@ class TraceDiff(Answer):
         """How much the score changed, and which steps did it."""
         score, *parts = (change for change in self.changes if change.every)
         said = [f"{self.other.measure} changed by {score.told()}."]
-        sure = [f"{where_lost(change.part)} by {change.told()}" for change in parts if change.significant]
-        said.append(f"What is lost changed {'; '.join(sure)}." if sure else "Of no step it can be told that it did it.")
+        sure = [f"{where_lost(change.part)} {change.told()}" for change in parts if change.significant]
+        said.append(f"Gained by step: {'; '.join(sure)}." if sure else "No single step is shown to have changed it.")
         return (*said, *told_by_slice(self.changes, len(self.changes)))
 
     def facts(self) -> Mapping[str, Any]:

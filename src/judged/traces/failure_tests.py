@@ -276,7 +276,7 @@ def _classes(made: TraceFunnel, clicks: Clicks, level: float, seed: int) -> Iter
     ]
     sides = {
         f"loss of {made.measure}, less that of all others": made.best - made.score,
-        "share of good lists that are left, less that of all others": np.array(left),
+        "share of good lists without a click, less that of all others": np.array(left),
     }
     for at, (what, values) in enumerate(sides.items()):
         known = ~np.isnan(values)

@@ -158,7 +158,7 @@ class Failures(Answer):
         first = max(gains, key=lambda kind: gains[kind])
         known = FAILURES[first]
         gain = f"{decimal(gains[first])} of {self.funnel.measure}"
-        told = f"First: {first} ({gain}). What usually helps: {known.remedy}. It costs {known.cost}."
+        told = f"To do first: {first}, which loses {gain}. What usually helps: {known.remedy}. Cost: {known.cost}."
         if gains[first] <= 0:
             told = "Nothing is lost that could be recovered."
         return (told, *self._discoveries())
@@ -171,8 +171,8 @@ class Failures(Answer):
             if test.found:
                 found.setdefault(test.failure, []).append(f"{test.where} {decimal(test.difference, 3, '+')}")
         named = "; ".join(f"{kind}: {', '.join(where)}" for kind, where in found.items())
-        of = f"{counted(len(self.tests), 'test')} over topics, at a false-discovery rate of {self.fdr:g}"
-        yield f"Shown by {of}: {named or 'nothing'}."
+        tests = f"Tests over topics ({len(self.tests)}, false-discovery rate {self.fdr:g})"
+        yield f"{tests} show {named or 'nothing'}."
 
     def facts(self) -> Mapping[str, Any]:
         """Give what was traced, and the definitions."""
@@ -237,8 +237,8 @@ class Failures(Answer):
             ),
             "Tests over topics",
             labels=2,
-            note="sign flips and Hall's test, of classes permutations; Benjamini-Hochberg over all rows; a difference"
-            " above 0 is the failure, and p of that side (calibration: of both); recoverable overlaps with the kinds",
+            note="p: sign flips and Hall's test, for classes permutations; one-sided, as a difference above 0 is the"
+            " failure (calibration: two-sided); Benjamini-Hochberg over all rows; recoverable overlaps with the kinds",
         )  # fmt: skip
 
     def _curves_table(self) -> Table:

@@ -141,11 +141,11 @@ class TraceFunnel(Answer):
         if best - score <= 0 or not parts:
             return (f"{self.measure} is {score:.4f}, and no order of the judged documents is better.",)
         worst = max(parts, key=lambda name: parts[name])
-        of = f"{parts[worst]:.4f} of {best - score:.4f}"
-        attained = f"{self.measure} is {score:.4f} where {best:.4f} is attainable"
+        attained = f"{self.measure} is {score:.4f} of an attainable {best:.4f}"
+        most = f"Most of the loss is {where_lost(worst)}: {parts[worst]:.4f} of {best - score:.4f}"
         before = self.cuts.get(worst)
-        so = f" {worst} only cuts the list of {before}: what is lost there is lost by its order." if before else ""
-        return (f"{attained}; most of it is lost {where_lost(worst)}: {of}.{so}", *self._by_slice())
+        so = f" {worst} only cuts the list of {before}, so the order of {before} lost it." if before else ""
+        return (f"{attained}. {most}.{so}", *self._by_slice())
 
     def _by_slice(self) -> Iterator[str]:
         tests = self.against_others.items()
@@ -155,7 +155,7 @@ class TraceFunnel(Answer):
             if p <= 1 - self.level
         ]
         if tests:
-            told = f"Lost more or less than by all other topics: {', '.join(sure) or 'nowhere shown'}"
+            told = f"Slices that lose more or less than all other topics: {', '.join(sure) or 'none shown'}"
             yield f"{told} ({counted(len(tests), 'test')}, Holm)."
 
     @cached_property
@@ -250,7 +250,7 @@ class TraceFunnel(Answer):
                     "difference",
                     [one.difference if one else None for one in others],
                     CHANGE,
-                    "and others",
+                    "against others",
                     only=only,
                     ci=[one.interval if one else None for one in others],
                 ),
@@ -305,7 +305,7 @@ class TraceFunnel(Answer):
 
 def where_lost(step: str) -> str:
     """Name a part for people."""
-    return {CORPUS: "not in the corpus", ORDER: "by the order"}.get(step, f"at {step}")
+    return {CORPUS: "not in the corpus", ORDER: "by the final order"}.get(step, f"at {step}")
 
 
 def _share(kept: Ints, offered: Ints) -> float:
@@ -372,7 +372,7 @@ def funnel(
     chosen = one_measure(measure)
     check_measure(chosen)
     if chosen.properties.judged_better_first and not getattr(chosen, "judged_only", False):
-        problem = f"{chosen} hangs on which documents are judged as not relevant"
+        problem = f"{chosen} depends on which documents are judged not relevant"
         raise MeasureError(f"{problem}: its loss cannot be split into stages. Fix: take one such as nDCG@10, AP, R@100")
     judgments, lacking = narrowed(Qrels.of(qrels), where, attributes)
     last = traces.stage(final) if final is not None else traces.final

@@ -126,11 +126,11 @@ class Gaps(Answer):
         """Which entities are served worse, and what is missing."""
         tested = sum(row.rest is not None for row in self.rows)
         named = ", ".join(f"{row.entity} ({row.score:.4f} of {self.measure})" for row in self.worse[:5])
-        of = f"of {counted(tested, 'tested entity', 'tested entities')}, at a false-discovery rate of {self.fdr:g}"
+        of = f"({counted(tested, 'entity', 'entities')} tested, false-discovery rate {self.fdr:g})"
         why = Counter(reason for *_, reason in self.wanted)
         lacking = ", ".join(f"{reason} ({n})" for reason, n in why.items())
         return (
-            f"Served worse than the others: {named or 'none shown'}, {of}.",
+            f"Served worse than all others: {named or 'none shown'} {of}.",
             *(
                 [f"Content to write or to fetch for {counted(len(self.wanted), 'query', 'queries')}: {lacking}."]
                 if lacking
@@ -163,12 +163,14 @@ class Gaps(Answer):
                     str(self.measure),
                     ci=[None if math.isnan(row.low) else (row.low, row.high) for row in rows],
                 ),
-                Column("difference", [row.rest.difference if row.rest else None for row in rows], CHANGE, "and others"),
+                Column(
+                    "difference", [row.rest.difference if row.rest else None for row in rows], CHANGE, "against others"
+                ),
                 Column("p", [row.adjusted for row in rows], p_value(self.fdr), "adjusted p"),
             ),
             "Entities",
-            note=f"adjusted p: permutation test against all other topics, Benjamini-Hochberg; fewer than {_FEW} judged"
-            f" topics are not tested; {100 * self.level:g}% intervals",
+            note=f"adjusted p: permutation test against all other topics, Benjamini-Hochberg; entities with"
+            f" fewer than {_FEW} judged topics are not tested; {100 * self.level:g}% intervals",
         )
         topics, queries, about, traffic, why = zip(*self.wanted, strict=True) if self.wanted else [[]] * 5
         wanted = Table(

@@ -76,7 +76,7 @@ def read_traces(
     traces = reader.made(name or files[0].name.split(".")[0])
     if not traces.spans:
         why = "; ".join(note.text for note in traces.notes) or "the file is empty"
-        raise InputError(f"no stage of a trace here: {why}", fix="see docs/traces.md", path=str(files[0]))
+        raise InputError(f"no stage of a trace was found: {why}", fix="see docs/traces.md", path=str(files[0]))
     return traces
 
 
@@ -176,7 +176,7 @@ class _Reader:
             known = next((self.ids[text] for text in folded if text in self.ids), None)
             if known is not None:
                 return known
-            self.odd["queries that are the text of no topic, or of several"] += 1
+            self.odd["queries whose text is that of no topic, or of several"] += 1
         return folded[0] if folded else None
 
     def made(self, name: str) -> Traces:

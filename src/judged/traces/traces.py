@@ -145,7 +145,7 @@ class Traces:
         Raises
         ------
         InputError
-            If a stage is of two kinds, or is given what comes of itself.
+            If a stage is of two kinds, or is its own ancestor.
         """
         kinds, parents = dict[str, Kind](), dict[str, dict[str, None]]()
         for span in self.spans:
@@ -168,7 +168,7 @@ class Traces:
             ready = [name for name, given in named.items() if name not in steps and all(one in steps for one in given)]
             if not ready:
                 around = ", ".join(name for name in named if name not in steps)
-                raise InputError(f"stages are given what comes of themselves: {around}", path=self.name,
+                raise InputError(f"stages are their own ancestors: {around}", path=self.name,
                                  fix="name as parents the stages that came before")  # fmt: skip
             steps |= {name: 1 + max((steps[one] for one in named[name]), default=0) for name in ready}
         made = [Stage(name, kinds[name], given, steps[name]) for name, given in named.items()]
@@ -245,7 +245,7 @@ class Traces:
         --------
         >>> made = traces_of_runs({"bm25": {"q": ["a#1", "a#2", "b"]}}).unified({"a#1": "a", "a#2": "a"})
         >>> [(one.doc_id, one.rank) for one in made.spans[0].documents], made.notes[0].text
-        ([('a', 1), ('b', 2)], '2 documents named by the mapping; 1 stood behind another of its document')
+        ([('a', 1), ('b', 2)], '2 documents renamed by the mapping; 1 dropped behind another chunk of the same')
         """
         from judged.traces.mapping import read_mapping
 
@@ -265,10 +265,10 @@ class Traces:
                     kept[doc_id or one.doc_id] = one._replace(doc_id=doc_id or one.doc_id, rank=one.rank - behind)
             dropped += behind
             spans.append(replace(span, documents=None if span.documents is None else tuple(kept.values())))
-        text = f"{counted(renamed, 'document')} named by the mapping; {dropped:,} stood behind another of its document"
-        notes = [Note("unified-documents", text)]
+        behind_another = f"{dropped:,} dropped behind another chunk of the same"
+        notes = [Note("unified-documents", f"{counted(renamed, 'document')} renamed by the mapping; {behind_another}")]
         for stage, times in (+unknown).items():
-            text = f"{counted(times, 'document')} not in the mapping, by ids of their own"
+            text = f"{counted(times, 'document')} not in the mapping: the ids are kept"
             notes.append(Note("unmapped-documents", text, stage, times, of="stages"))
         return replace(self, spans=tuple(spans), notes=(*self.notes, *notes))
 
@@ -303,7 +303,7 @@ def _run(documents: Mapping[str, Iterable[Document]], name: str) -> Run:
             scores.append(-float(one.rank))
     if not ids:
         raise InputError(
-            f"stage {name} passed on no document of any query", fix="leave it out, or record what it passed on"
+            f"stage {name} passed on no document for any query", fix="leave it out, or record what it passed on"
         )
     columns = {"query_id": pa.array(queries, pa.string()), "doc_id": pa.array(ids, pa.string())}
     return Run.of(pa.table({**columns, "score": pa.array(scores, pa.float64())}), name=name)
@@ -317,12 +317,14 @@ def one_trace_a_query(spans: Iterable[Span], name: str) -> Traces:
     kept = {(span.query_id, span.stage): span for span in given if last[span.query_id] == span.trace_id}
     notes, times = list[Note](), Counter[str]()
     if len(every) > len(last):
-        more = counted(len(every) - len(last), "trace")
-        notes.append(Note("repeated-queries", f"{more} of queries that were traced again later: the last one counts"))
+        more = counted(len(every) - len(last), "earlier trace")
+        notes.append(Note("repeated-queries", f"{more} of queries that were traced again: only the last trace counts"))
         times = Counter(query for query, _ in every)
     again = sum(span.trace_id == last[span.query_id] for span in given) - len(kept)
     if again:
-        notes.append(Note("repeated-stages", f"{counted(again, 'stage')} twice in a trace: the last one counts"))
+        notes.append(
+            Note("repeated-stages", f"{counted(again, 'stage')} recorded twice in a trace: the last record counts")
+        )
     return Traces(tuple(kept.values()), name, tuple(notes), times)
 
 

@@ -143,7 +143,7 @@ class Why(Answer):
             ),
             "Their way through the stages",
             labels=2,
-            note="needed: the lowest score that was passed on where the document was not",
+            note="needed: the lowest score that the stage passed on",
             only="" if len(self.ways) <= _FEW else "data",
         )
 
@@ -186,7 +186,7 @@ class Why(Answer):
         documents = Column("doc_id", list(self.ways), TEXT, "document")
         grades = Column("grade", [self.grades.get(doc) for doc in self.ways], number(0))
         fates = Column("fate", [self._fate(way) for way in self.ways.values()], TEXT, "what became of it")
-        note = "ranks by stage: the top of the list that people saw, then relevant documents that are not there"
+        note = "ranks by stage; first the top of the list that people saw, then relevant documents that are not in it"
         return Table("ranks", (documents, grades, *ranks, fates), "Documents", note=note, only="people")
 
     @cached_property
@@ -222,7 +222,7 @@ class Why(Answer):
                 Column(key, [values[at] for _, _, values, _ in rows], ANY, doc)
                 for at, (key, doc) in enumerate(zip(("first", "second"), self.ways, strict=False))
             ),
-            Column("gap", [gap for *_, gap in rows], number(2, "+"), "apart by SDs", only="" if pair else "data"),
+            Column("gap", [gap for *_, gap in rows], number(2, "+"), "apart", only="" if pair else "data"),
         ]
         note = (
             "apart: in standard deviations of the feature over the documents that the stage passed on" if pair else ""
@@ -235,7 +235,8 @@ class Why(Answer):
         most = [told for stage, told in rows if stage == rows[0][0]][:_MOST]
         if most and len(self.ways) == _FEW:
             first, second = self.ways
-            yield f"What most sets {first} apart from {second} at {rows[0][0]}: {', '.join(most)} standard deviations."
+            told = f"What sets {first} most apart from {second} at {rows[0][0]}, in standard deviations"
+            yield f"{told}: {', '.join(most)}."
 
     def _fate(self, way: Sequence[Station]) -> str:
         """Say in a word what became of a document."""
@@ -244,7 +245,7 @@ class Why(Answer):
             return "passed on by no stage"
         if last.stage is self.traces.final:
             return "shown"
-        return f"lost behind {last.stage.name}" if cut is None else f"cut by {cut.stage.name}"
+        return f"lost after {last.stage.name}" if cut is None else f"cut by {cut.stage.name}"
 
     def _told(self, way: Sequence[Station]) -> str:
         """Say what became of a document."""
@@ -253,9 +254,9 @@ class Why(Answer):
             return "no stage passed it on"
         place, score = last.document.rank, last.document.score
         if last.stage is self.traces.final:
-            return f"in the list, at rank {place} of {last.of}"
+            return f"in the final list, at rank {place} of {last.of}"
         if cut is None:
-            return f"last passed on by {last.stage.name}, at rank {place} of {last.of}; no stage behind it was given it"
+            return f"last passed on by {last.stage.name}, at rank {place} of {last.of}; no later stage was given it"
         short = f", where {cut.needed:g} was the lowest score" if cut.needed is not None else ""
         scored = f" with score {score:g}" if score is not None else ""
         best = min(had, key=lambda station: station.document.rank if station.document else 0)
