@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -71,6 +73,20 @@ def test_twins_are_the_answers_of_python() -> None:
     assert len(sorted_out["documents"]) == len(failures(opened.qrels, traces).found)
     way = client.get("/api/v1/traces/topic?topic=t34&doc=gzip.compress&doc=bz2.compress").json()
     assert way["sentences"] == list(why(traces, "t34", ["gzip.compress", "bz2.compress"], qrels=opened.qrels).sentences)
+
+
+def test_spans_find_their_topics_by_the_texts_of_queries(tmp_path: Path) -> None:
+    span = {
+        "openinference.span.kind": "RETRIEVER",
+        "input.value": "Cheap  flights",
+        "retrieval.documents": [{"id": "a"}],
+    }
+    row = {"name": "bm25", "trace_id": "t", "span_id": "s", "attributes": span}
+    (tmp_path / "spans.json").write_text(json.dumps([row]))
+    opened = open_workspace({"7": {"a": 1}}, {}, queries={"7": "cheap flights"}, traces=[tmp_path / "spans.json"])
+    client = TestClient(make_app(opened), base_url="http://127.0.0.1")
+    (topic,) = client.get("/api/v1/traces?measure=RR").json()["topics"]
+    assert (topic["query_id"], topic["score"]) == ("7", 1.0)
 
 
 def test_without_traces_pages_say_what_to_do_and_names_stay_text(serve: Any, tab: Any) -> None:

@@ -16,8 +16,8 @@ _ELSEWHERE = ("topics", "documents")  # they are in the results
 
 def pipeline(material: Material, given: Any) -> ReportPart:
     """Write the section: stages, the parts of the loss by the first measure, and the kinds of failure."""
-    traces = given if isinstance(given, Traces) else read_traces([given] if isinstance(given, str) else given)
-    answer = failures(material.qrels, traces, material.lead)
+    traces = given if isinstance(given, Traces) else read_traces(given, topics=material.topics)
+    answer = failures(material.qrels, traces, material.lead, attributes=material.attributes)
     parts: list[Any] = []
     for block in (*answer.funnel.blocks(), *answer.blocks()):
         name = f"pipeline_{block.name}"

@@ -204,14 +204,15 @@ def open_workspace(
         tell = None if progress is None else lambda count, name=run.name: progress(name, count)
         lists[run.name] = judge(judgments, run, progress=tell)
         refuse_foreign(lists[run.name])
+    topics = None if queries is None else Topics.of(queries)
     return Workspace(
         title=title or judgments.name,
         qrels=judgments,
         lists=lists,
-        topics=None if queries is None else Topics.of(queries),
+        topics=topics,
         attributes=None if attributes is None else Attributes.of(attributes),
         texts=None if texts is None else Texts.of(texts, _seen(judgments, lists)),
-        traces=_traces(traces),
+        traces=_traces(traces, topics),
     )
 
 
@@ -237,12 +238,12 @@ def open_sample() -> Workspace:
     )
 
 
-def _traces(given: Any) -> Traces | None:
+def _traces(given: Any, topics: Topics | None) -> Traces | None:
     if not given:
         return None
     from judged.traces import Traces, read_traces
 
-    return given if isinstance(given, Traces) else read_traces(given)
+    return given if isinstance(given, Traces) else read_traces(given, topics=topics)
 
 
 def _seen(qrels: Qrels, lists: dict[str, Judged]) -> set[str]:
