@@ -206,13 +206,7 @@ def _gain_of_ranks(made: TraceFunnel, stage: Stage, qrels: Qrels) -> float:
 
 
 def _freshness(
-    made: TraceFunnel,
-    grades: Grades,
-    rel: float,
-    documents: Any,
-    date: str,
-    today: Any,
-    paired: Mapping[str, Any],
+    made: TraceFunnel, grades: Grades, rel: float, documents: Any, date: str, today: Any, paired: Mapping[str, Any]
 ) -> Iterator[FailureTest]:
     """Look at pairs of documents of one grade: how often the newer one stands lower, less how often higher."""
     if documents is None:

@@ -341,25 +341,17 @@ def failures(
     path = [loss.stage.name for loss in made.losses]
     unrecorded = {topic for topic in made.query_ids if not _recorded(traces, topic, path)}
     kind_of = {CORPUS: "missing content", steps[0]: "candidate"}
-    found = [
-        (
-            topic,
-            doc,
-            "debugging" if topic in unrecorded and step != CORPUS else kind_of.get(step, "scoring"),
-            step,
-            grade,
-        )
-        for topic, doc, step, grade in (*made.lost, *made.below(cutoff))
-    ]
+
+    def kind(topic: str, step: str) -> str:
+        return "debugging" if topic in unrecorded and step != CORPUS else kind_of.get(step, "scoring")
+
+    lost = (*made.lost, *made.below(cutoff))
+    found = [(topic, doc, kind(topic, step), step, grade) for topic, doc, step, grade in lost]
     lacking = np.array([topic in unrecorded for topic in made.query_ids])
     groups = {"missing content": [CORPUS], "candidate": steps[:1], "scoring": steps[1:]}
     none = np.zeros(len(made.score))
-    recoverable = {
-        kind: np.where(
-            lacking & (kind != "missing content"), 0.0, sum((made.parts.get(name, none) for name in names), none)
-        )
-        for kind, names in groups.items()
-    }
+    recoverable = {name: sum((made.parts.get(part, none) for part in parts), none) for name, parts in groups.items()}
+    recoverable |= {name: np.where(lacking, 0.0, recoverable[name]) for name in ("candidate", "scoring")}
     rest = made.best - made.score - made.parts.get(CORPUS, none)
     recoverable["debugging"] = np.where(lacking, rest, 0.0)
     found.sort(key=lambda row: (made.query_ids.index(row[0]), row[1]))

@@ -254,13 +254,7 @@ class TraceFunnel(Answer):
                     only=only,
                     ci=[one.interval if one else None for one in others],
                 ),
-                Column(
-                    "p",
-                    p,
-                    p_value(alpha),
-                    only=only,
-                    mark=["*" if value <= alpha else "" for value in p],
-                ),
+                Column("p", p, p_value(alpha), only=only, mark=["*" if value <= alpha else "" for value in p]),
             ),
             "Parts of the loss",
             note=f"they add up to best - score on every topic; {100 * self.level:g}% intervals over topics{tested}",
@@ -428,13 +422,5 @@ def _stage_loss(
         given = measure(best_order(before))
         offered = before.sum(before.relevant(rel)).astype(np.int64)
         kept = own.sum(own.relevant(rel) & np.isin(own.row, before.row)).astype(np.int64)
-    return StageLoss(
-        stage=stage,
-        score=measure(own),
-        attainable=measure(best_order(own)),
-        given=given,
-        held=held,
-        kept=kept,
-        offered=offered,
-        latency_ms=median(took) if took else math.nan,
-    )
+    latency = median(took) if took else math.nan
+    return StageLoss(stage, measure(own), measure(best_order(own)), given, held, kept, offered, latency)

@@ -79,6 +79,21 @@ class EntityGap:
     empty: int
     documents: int | None
 
+    @property
+    def ci(self) -> tuple[float, float] | None:
+        """The interval of the score; None where there is none."""
+        return None if math.isnan(self.low) else (self.low, self.high)
+
+    @property
+    def recall(self) -> float | None:
+        """The share of the known relevant documents that are listed."""
+        return self.found / self.relevant if self.relevant else None
+
+    @property
+    def difference(self) -> float | None:
+        """The mean of the measure less that of all other topics."""
+        return self.rest.difference if self.rest else None
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Gaps(Answer):
@@ -154,18 +169,9 @@ class Gaps(Answer):
                 Column("demand", share, SHARE),
                 Column("documents", [row.documents for row in rows], COUNT, only="" if supply else "data"),
                 Column("supply", held, SHARE, only="" if supply else "data"),
-                *columns_of(rows, "judged", ("relevant", COUNT), ("empty", COUNT, "find nothing")),
-                Column("recall", [row.found / row.relevant if row.relevant else None for row in rows], SHARE),
-                Column(
-                    "score",
-                    [row.score for row in rows],
-                    NUMBER,
-                    str(self.measure),
-                    ci=[None if math.isnan(row.low) else (row.low, row.high) for row in rows],
-                ),
-                Column(
-                    "difference", [row.rest.difference if row.rest else None for row in rows], CHANGE, "against others"
-                ),
+                *columns_of(rows, "judged", ("relevant", COUNT), ("recall", SHARE), ("empty", COUNT, "find nothing")),
+                Column("score", [row.score for row in rows], NUMBER, str(self.measure), ci=[row.ci for row in rows]),
+                Column("difference", [row.difference for row in rows], CHANGE, "against others"),
                 Column("p", [row.adjusted for row in rows], p_value(self.fdr), "adjusted p"),
             ),
             "Entities",
@@ -265,17 +271,13 @@ def gaps(
     members = np.array([[name in about[topic] for topic in judged.query_ids] for name in names], dtype=np.bool_)
     rests = _tested(values, members.reshape(len(names), len(place)), level, seed)
     adjusted = adjust([rest.p if rest else math.nan for rest in rests], "bh") if names else []
-    low, high = chosen.properties.bounds
+    method, bounds = IntervalMethod(level=level), [chosen.properties.bounds]
     holders = Counter(name for some in (supply or {}).values() for name in some)
     rows: list[EntityGap] = []
     for name, inside, rest, p in zip(names, members, rests, adjusted, strict=True):
         own = [topic for topic in text_of if name in about[topic]]
         kept = values[inside][~np.isnan(values[inside])]
-        ends = (
-            mean_intervals(kept[np.newaxis], IntervalMethod(level=level), [(low, high)])[0]
-            if len(kept)
-            else [math.nan] * 2
-        )
+        ends = mean_intervals(kept[np.newaxis], method, bounds)[0] if len(kept) else [math.nan, math.nan]
         rows.append(
             EntityGap(
                 entity=name,

@@ -103,13 +103,8 @@ def documents_of(listed: Iterable[Any]) -> tuple[Document, ...]:
         row: Mapping[str, Any] = one if isinstance(one, Mapping) else {"id": one}
         if row.get("id") is None:
             raise ValueError("a document without id")
-        made = Document(
-            str(row["id"]),
-            int(row.get("rank", place)),
-            _number(row.get("score")),
-            str(row.get("source") or ""),
-            row.get("features") or {},
-        )
+        rank, score, source = int(row.get("rank", place)), _number(row.get("score")), str(row.get("source") or "")
+        made = Document(str(row["id"]), rank, score, source, row.get("features") or {})
         found.setdefault(made.doc_id, made)
     return tuple(found.values())
 

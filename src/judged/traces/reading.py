@@ -135,21 +135,13 @@ class _Reader:
         if topic is None:
             self._leave("a query without a text", place)
             return
-        known = {"session_id": row.get("session_id"), "user_id": row.get("client_id", row.get("user_id"))}
-        listed = (
-            None if not isinstance(hits, list) else documents_of(list(enumerate(cast("list[Any]", hits), 1)), self.odd)
-        )
-        self.pages.append(
-            Span(
-                trace_id=str(row.get("query_id", topic)),
-                query_id=topic,
-                stage="shown",
-                kind="shown",
-                documents=listed,
-                query=text if isinstance(text, str) else None,
-                facts={name: value for name, value in known.items() if value},
-            )
-        )
+        who = {"session_id": row.get("session_id"), "user_id": row.get("client_id", row.get("user_id"))}
+        facts = {name: value for name, value in who.items() if value}
+        rows = list(enumerate(cast("list[Any]", hits), 1)) if isinstance(hits, list) else None
+        listed = None if rows is None else documents_of(rows, self.odd)
+        query = text if isinstance(text, str) else None
+        trace = str(row.get("query_id", topic))
+        self.pages.append(Span(trace, topic, "shown", "shown", (), listed, query, facts=facts))
 
     def _add_event(self, row: Row) -> None:
         """Take a click of UBI on a result of a query."""

@@ -111,20 +111,8 @@ def spans_of_trace(steps: Sequence[Step], topic: str, shared: Collection[str]) -
         if stage.given is not None:
             made.append(Span(step.trace_id, topic, name + _INPUT, "candidates", parents, stage.given))
             parents = (name + _INPUT,)
-        made.append(
-            Span(
-                step.trace_id,
-                topic,
-                name,
-                stage.kind,
-                parents,
-                stage.documents,
-                stage.query,
-                took,
-                stage.model,
-                stage.facts,
-            )
-        )
+        known = (stage.query, took, stage.model, stage.facts)
+        made.append(Span(step.trace_id, topic, name, stage.kind, parents, stage.documents, *known))
     last = made.pop()
     every = [last.facts, *(step.facts for step in steps)]  # what is known of the trace goes with its last stage
     known = {name: fact for facts in reversed(every) for name, fact in facts.items()}

@@ -174,13 +174,9 @@ class Why(Answer):
 
     def _ranks(self) -> Table:
         """Lay out the rank of each document at each stage, and what became of it."""
+        passed = [[station.document for station in stations] for stations in zip(*self.ways.values(), strict=True)]
         ranks = [
-            Column(
-                f"stage{at}",
-                [passed.rank if (passed := way[at].document) else None for way in self.ways.values()],
-                COUNT,
-                stage.name,
-            )
+            Column(f"stage{at}", [one.rank if one else None for one in passed[at]], COUNT, stage.name)
             for at, stage in enumerate(self.traces.stages)
         ]
         documents = Column("doc_id", list(self.ways), TEXT, "document")
