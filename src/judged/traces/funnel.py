@@ -299,7 +299,7 @@ class TraceFunnel(Answer):
 
 def where_lost(step: str) -> str:
     """Name a part for people."""
-    return {CORPUS: "not in the corpus", ORDER: "by the final order"}.get(step, f"at {step}")
+    return {CORPUS: "not in the corpus", ORDER: "in the final order"}.get(step, f"at {step}")
 
 
 def _share(kept: Ints, offered: Ints) -> float:

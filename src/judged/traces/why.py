@@ -136,7 +136,7 @@ class Why(Answer):
                 Column("rank", [one.rank if one else None for one in passed], COUNT, beside=_of(rows)),
                 Column("score", [one.score if one else None for one in passed], number()),
                 Column("needed", [station.needed for _, station in rows], number()),
-                _known("source", [(one.source or None) if one else None for one in passed]),
+                _known("source", [(one.source or None) if one else None for one in passed], TEXT),
                 Column(
                     "features", [dict(one.features) if one and one.features else None for one in passed], only="json"
                 ),
@@ -164,8 +164,10 @@ class Why(Answer):
                 Column("documents", [None if ids is None else len(ids) for ids in lists], COUNT),
                 Column("relevant", relevant, COUNT, only="" if self.grades else "data"),
                 _known("latency_ms", [span.latency_ms for span in spans], number(1), "ms"),
-                _known("model", [span.model for span in spans]),
-                _known("facts", ["; ".join(f"{name}: {fact}" for name, fact in one.items()) or None for one in facts]),
+                _known("model", [span.model for span in spans], TEXT),
+                _known(
+                    "facts", ["; ".join(f"{name}: {fact}" for name, fact in one.items()) or None for one in facts], TEXT
+                ),
                 Column("query", queries, only="data"),
                 Column("asked", asked, TEXT, "query", only="people", below=True),
             ),

@@ -205,14 +205,15 @@ def open_workspace(
         lists[run.name] = judge(judgments, run, progress=tell)
         refuse_foreign(lists[run.name])
     topics = None if queries is None else Topics.of(queries)
+    traced = _traces(traces, topics)
     return Workspace(
         title=title or judgments.name,
         qrels=judgments,
         lists=lists,
         topics=topics,
         attributes=None if attributes is None else Attributes.of(attributes),
-        texts=None if texts is None else Texts.of(texts, _seen(judgments, lists)),
-        traces=_traces(traces, topics),
+        texts=None if texts is None else Texts.of(texts, _seen(judgments, lists, traced)),
+        traces=traced,
     )
 
 
@@ -246,13 +247,14 @@ def _traces(given: Any, topics: Topics | None) -> Traces | None:
     return given if isinstance(given, Traces) else read_traces(given, topics=topics)
 
 
-def _seen(qrels: Qrels, lists: dict[str, Judged]) -> set[str]:
-    """Name the documents that a page may show: judged, or returned by a run."""
+def _seen(qrels: Qrels, lists: dict[str, Judged], traces: Traces | None) -> set[str]:
+    """Name the documents that a page may show: judged, returned by a run, or passed on by a stage."""
     from judged.data.compute import pc
 
     seen: set[str] = set(qrels.index.doc_names)
     for judged in lists.values():
         seen.update(pc.unique(judged.run.table["doc_id"]).to_pylist())
+    seen.update(one.doc_id for span in (traces.spans if traces else ()) for one in span.documents or ())
     return seen
 
 
