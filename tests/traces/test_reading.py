@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import spans_made as made
 from command_line import process
 from judged.errors import InputError
-from judged.traces import Span, Traces, funnel, read_traces
+from judged.traces import Span, Traces, funnel, read_traces, traces_of_runs, write_traces
 from shared_data import SHARED, needs_shared
 
 Row = dict[str, Any]
@@ -389,3 +389,16 @@ def test_clicks_of_ubi_go_with_the_list_they_are_of(tmp_path: Path) -> None:
     traces = read_traces(tmp_path / "both.jsonl")
     assert [span.facts["clicks"] for span in traces.spans] == [{"b": 2}, {}]
     assert [note.text for note in traces.notes] == ["events other than clicks: 1"]
+
+
+def test_files_that_are_something_else_are_refused_with_their_line(tmp_path: Path) -> None:
+    write_traces(traces_of_runs({"../a": {"q": ["x"]}}), tmp_path / "traces.jsonl")
+    (tmp_path / "qrels").write_text("q 0 x 1\n")
+    (tmp_path / "clicks.csv").write_text("query_id,grade\nq,1\n")
+    traces, qrels = str(tmp_path / "traces.jsonl"), str(tmp_path / "qrels")
+    for option, file, line in (("--corpus", "qrels", ":1:"), ("--clicks", "clicks.csv", ":2:")):
+        result = process("traces", "failures", qrels, traces, option, str(tmp_path / file))
+        assert (result.code, line in result.err) == (2, True), result.err
+    assert process("traces", "runs", traces, "--to", qrels).code == 2
+    assert process("traces", "runs", traces, "--to", str(tmp_path / "runs")).code == 0
+    assert [one.name for one in (tmp_path / "runs").iterdir()] == [".._a.run"]

@@ -235,7 +235,12 @@ def why(source: _Source, topic: str, documents: tuple[str, ...], qrels: str | No
 @command.command("runs", short_help="Write every stage as a run.")
 @_traced
 @click.option(
-    "--to", "folder", required=True, type=click.Path(path_type=Path), metavar="FOLDER", help="Where to write them."
+    "--to",
+    "folder",
+    required=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Where to write them.",
 )
 def runs(source: _Source, folder: Path) -> None:
     """Write what each stage of TRACES passed on into FOLDER, as ordinary runs for every other command."""
@@ -243,8 +248,9 @@ def runs(source: _Source, folder: Path) -> None:
 
     folder.mkdir(parents=True, exist_ok=True)
     for run in _read(source).runs():
-        write_run(run, folder / f"{run.name}.run")
-        click.echo(folder / f"{run.name}.run")
+        path = folder / f"{run.name.replace('/', '_')}.run"
+        write_run(run, path)
+        click.echo(path)
 
 
 def _give(give: Give, answer: Any, **asked: bool) -> None:
@@ -276,13 +282,17 @@ def _sliced(
 
 
 def _ids(path: str | None) -> list[str] | None:
-    """Read ids, one a line."""
+    """Read ids, one on each line."""
     if path is None:
         return None
     try:
-        return Path(path).read_text(encoding="utf-8").split()
+        ids = Path(path).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot be read: {error}", fix="give a file with one id a line", path=path) from None
+        raise InputError(f"cannot be read: {error}", fix="give a file with one id on each line", path=path) from None
+    for line, text in enumerate(ids, 1):
+        if len(text.split()) > 1:
+            raise InputError(f"{text!r:.40} is more than an id", fix="write one id on each line", path=path, line=line)
+    return [text.strip() for text in ids]
 
 
 def _read(source: _Source, give: Give | None = None, *others: str | None) -> Traces:

@@ -47,8 +47,9 @@ def read_clicks(clicks: Any) -> dict[str, dict[str, float]]:
             count = float(1 if times is None else times)
         except (TypeError, ValueError):
             count = math.nan
-        if query is None or not 0 <= count < math.inf:
-            raise InputError("a row without a query or with clicks that are no count", fix=fix, path=where, line=line)
+        if query is None or "doc_id" not in row or not 0 <= count < math.inf:
+            problem = "a row without query_id or doc_id, or whose clicks are not a count"
+            raise InputError(problem, fix=fix, path=where, line=line)
         known = found.setdefault(str(query), {})
         if doc is not None and doc != "":
             known[str(doc)] = known.get(str(doc), 0.0) + count

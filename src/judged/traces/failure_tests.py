@@ -214,7 +214,11 @@ def _freshness(
     table = Documents.of(documents)
     if date not in table.names:
         known = ", ".join(table.names) or "nothing"
-        raise InputError(f"no column {date!r} of dates (there is {known})", fix="name it: date=", path=table.where)
+        raise InputError(
+            f"no column {date!r} of dates (there is {known})",
+            fix="name the column with date= or --date",
+            path=table.where,
+        )
     days = days_by_doc(table.ids, table.table[date].to_pylist(), date, table.where)
     now = max(days.values(), default=None) if today is None else day_of(today, "today")
     past = {doc: day for doc, day in days.items() if now is None or day <= now}

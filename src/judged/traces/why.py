@@ -15,6 +15,7 @@ import numpy as np
 from judged.answer import ANY, COUNT, TEXT, Answer, Column, Sentences, Show, Table, counted, number
 from judged.data.qrels import Qrels
 from judged.errors import InputError
+from judged.notes import first_few
 from judged.traces.clicks import clicks_of
 
 if TYPE_CHECKING:
@@ -314,7 +315,7 @@ def why(traces: Traces, query_id: str, doc_id: str | Sequence[str] | None = None
     """
     spans = traces.spans_of(query_id)
     if not spans:
-        fix = f"use one of {', '.join(traces.query_ids[:5])}, ..."
+        fix = f"use one of {first_few(traces.query_ids)}"
         raise InputError(f"no trace of topic {query_id!r}", fix=fix, path=traces.name)
     grades = _grades(qrels, query_id)
     if doc_id is None:
