@@ -61,6 +61,7 @@ class TraceCheck(Answer):
             Column("documents", [sum(documents[name]) for name in names], COUNT),
             Column("unrecorded", [len(of[name]) - len(documents[name]) for name in names], COUNT, "without documents"),
             Column("unscored", [self._unscored(name) for name in names], COUNT, "without score"),
+            Column("untimed", [len(of[name]) - len(took[name]) for name in names], COUNT, "without latency"),
             Column("latency_ms", [middle[name] for name in names], number(1), "median ms"),
         )
         return (Table("stages", columns, self.title, labels=2),)

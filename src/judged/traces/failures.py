@@ -200,7 +200,8 @@ class Failures(Answer):
                 recoverable = mean_of(self.recoverable[kind][some.mask])
                 rows.append((some.name, kind, len(own), len(set(own)), traffic, recoverable))
         sliced = self.funnel.slicing is not None
-        help_of = [FAILURES[row[1]].remedy if at < len(kinds) else None for at, row in enumerate(rows)]
+        known = [FAILURES[row[1]] for row in rows]
+        helps = [f"{one.remedy} (cost: {one.cost})" if at < len(kinds) else None for at, one in enumerate(known)]
         return Table(
             "kinds",
             (
@@ -210,8 +211,8 @@ class Failures(Answer):
                 Column("n", [row[3] for row in rows], COUNT, "topics"),
                 Column("traffic", [row[4] for row in rows], number(0), only="data" if self.traffic is None else ""),
                 Column("recoverable", [row[5] for row in rows], NUMBER, f"recoverable {self.funnel.measure}"),
-                Column("remedy", help_of, TEXT, "what usually helps", below=True),
-                Column("cost", [FAILURES[row[1]].cost for row in rows], TEXT, "cost", only="data"),
+                *columns_of(known, "remedy", "cost"),
+                Column("helps", helps, TEXT, "what usually helps", only="people", below=True),
             ),
             "Kinds of failure",
             labels=2 if sliced else 1,
