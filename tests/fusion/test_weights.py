@@ -1,4 +1,4 @@
-"""Weights: chosen by topics that do not count for them; and what choosing the best of many is worth."""
+"""Weights: chosen by topics that do not count for them."""
 
 from __future__ import annotations
 
@@ -8,50 +8,6 @@ import pytest
 from judged import evaluate, sample
 from judged.errors import InputError, MeasureError
 from judged.fusion import choose_weights, fuse
-from judged.stats.selection import select
-
-
-def test_the_choice_by_hand() -> None:
-    # leaving out each topic, the others choose: B, A, A, A
-    found = select([[0.9, 0.1, 0.5, 0.6], [0.2, 0.6, 0.4, 0.7]], folds=4)
-    picked = {int(topic): int(found.picked[found.fold[topic]]) for topic in range(4)}
-    assert picked == {0: 1, 1: 0, 2: 0, 3: 0}
-    assert found.values.tolist() == [0.2, 0.1, 0.5, 0.6]
-    assert found.optimism == pytest.approx(0.525 - 0.35)
-
-
-@pytest.mark.parametrize("spread", [0.0, 0.3])
-def test_the_honest_number_has_a_fifth_of_the_bias_at_most(spread: float) -> None:
-    """What is estimated: the true mean of what this procedure picks, over draws of 50 topics."""
-    rng = np.random.default_rng(12)
-    truth = spread * rng.normal(size=30) / 7  # true means of 30 systems
-    naive, honest, worth = [], [], []
-    for seed in range(400):
-        values = truth[:, None] + rng.normal(size=(30, 50)) + rng.normal(size=50)
-        found = select(values, seed=seed)
-        naive.append(found.naive - truth[found.best])
-        honest.append(found.honest - truth[found.best])
-        worth.append(truth[found.best])
-    bias, error = np.mean(honest), np.std(honest) / 20
-    assert np.mean(naive) > 0.2
-    assert abs(bias) <= np.mean(naive) / 5 + 2 * error
-
-
-def test_folds_are_even_and_hang_on_the_seed() -> None:
-    values = np.random.default_rng(1).normal(size=(3, 25))
-    one, same, other = (select(values, folds=10, seed=seed) for seed in (1, 1, 2))
-    assert set(np.bincount(one.fold).tolist()) == {2, 3}
-    assert one.fold.tolist() == same.fold.tolist() != other.fold.tolist()
-    assert select(values, folds=99).fold.max() == 24
-
-
-@pytest.mark.parametrize(
-    ("values", "options"),
-    [([[1.0]], {}), ([[1.0, np.nan]], {}), ([[1.0, 2.0]], {"folds": 1}), ([[1.0, 2.0]], {"seed": -1})],
-)
-def test_what_nobody_can_choose_by_is_refused(values: list[list[float]], options: dict[str, int]) -> None:
-    with pytest.raises(InputError):
-        select(values, **options)
 
 
 def test_weights_of_the_sample() -> None:
