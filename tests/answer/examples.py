@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import judged
@@ -9,6 +10,7 @@ import online_scores_made as made
 from judged import sample, traces
 from judged.comparison.collections import collections_of_scores
 from judged.diagnosis.stages.answer import Stages
+from judged.experiments.conclusions import conclude
 from judged.fusion import choose_weights
 from judged.gates import Check, Guardrail
 from judged.online import (
@@ -254,6 +256,14 @@ def gaps() -> Answer:
     made = traces.traces_of_runs({"old": RUNS["old"], "new": RUNS["new"]})
     topics = {topic: {"about": ["law", "tax"][: at % 3]} for at, topic in enumerate(QRELS)}
     return traces.gaps(QRELS, made, "nDCG@5", by="about", attributes=topics)
+
+
+def conclusions() -> Answer:
+    levels = {"old": {"stemmer": "none", "k1": 1.2}, "new": {"stemmer": "porter", "k1": 1.2}, "third": {"k1": 0.9}}
+    costs = {name: {"p50_ms": at + 1.0, "p50_ms_ci": (0.5, at + 2.0)} for at, name in enumerate(RUNS)}
+    measured = SimpleNamespace(scores=scores(), levels=levels, costs=costs, control="old")
+    about = {topic: {"kind": "ab"[at % 2]} for at, topic in enumerate(TOPICS)}
+    return conclude(measured, attributes=about, by="kind", queries={"q1": "cats"}, resamples=200)
 
 
 def fusion_weights() -> Answer:

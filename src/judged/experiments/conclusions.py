@@ -1,0 +1,194 @@
+"""`conclude`: which configuration is best, what it costs, what its factors do, and how much of it is luck."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from judged.comparison import Choices
+from judged.decimals import counted, decimal
+from judged.errors import InputError
+from judged.evaluation.evaluate import chosen_measures
+from judged.experiments.answer import Conclusions, cost_names
+from judged.experiments.effects import factor_effects
+from judged.notes import Note, first_few
+from judged.slicing import slice_topics
+from judged.spelling import one_of
+from judged.stats.detectable import detectable
+from judged.stats.inputs import paired_differences
+from judged.stats.selection import choose, may_be_best
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from judged._types import Bools, Floats
+    from judged.evaluation import Scores
+    from judged.experiments.answer import Costs
+    from judged.experiments.effects import FactorEffects
+    from judged.measures.base import Measure
+
+_TESTS = ("randomisation", "t", "bootstrap", "bca", "studentised")
+_LATENCY = "p50_ms"
+
+
+class Results(Protocol):
+    """What `conclude` needs of an experiment."""
+
+    @property
+    def scores(self) -> Scores:
+        """A run for each configuration."""
+        ...
+
+    @property
+    def levels(self) -> Mapping[str, Mapping[str, Any]]:
+        """Of each configuration, the level of each factor."""
+        ...
+
+    @property
+    def costs(self) -> Costs:
+        """Of each configuration, what it costs."""
+        ...
+
+    @property
+    def control(self) -> str:
+        """The configuration that the others are compared with."""
+        ...
+
+
+def conclude(
+    results: Results,
+    *,
+    measure: str | Measure | None = None,
+    attributes: Any = None,
+    by: str | Iterable[str] | None = None,
+    cost: str | Iterable[str] | None = None,
+    queries: Mapping[str, str] | None = None,
+    level: float = 0.95,
+    test: str = "randomisation",
+    correction: str = "holm",
+    folds: int = 10,
+    resamples: int = 100_000,
+    seed: int = 0,
+) -> Conclusions:
+    """Conclude from an experiment: which configuration is best, what it costs, what its factors do, what is luck.
+
+    Parameters
+    ----------
+    results
+        What an experiment left behind: `scores` with a run for each configuration, `levels` of its factors as
+        ``{configuration: {factor: level}}``, `costs` as ``{configuration: {"p50_ms": 1.5, "p50_ms_ci": (1.4, 1.6)}}``,
+        and `control`, the configuration that the others are compared with.
+    measure
+        One that was evaluated, and a mean over topics; None: the first.
+    attributes, by
+        Facts about topics, and those by which effects are looked at slice by slice, as for `slice_topics`.
+    cost
+        Which costs the front is made of, beside the measure; None: the median latency.
+    queries
+        Texts of the topics, shown with those that show an effect most.
+    level
+        Of all intervals; tests have alpha = 1 - level.
+    test
+        ``randomisation``, ``t``, ``bootstrap``, ``bca`` or ``studentised``: over topics.
+    correction
+        For the number of comparisons: of configurations with the baseline, of main effects, of interactions, and of
+        main effects on slices, each a family of its own.
+    folds
+        Of the cross-validation of the choice.
+    resamples, seed
+        Of tests, intervals and folds.
+
+    Returns
+    -------
+    Conclusions
+
+    Raises
+    ------
+    InputError
+        If a name is unknown, no factor varies, no cost is known, or an option makes no sense.
+    MeasureError
+        If the measure is not a mean over topics, or neither better high nor low.
+
+    Notes
+    -----
+    An effect is a contrast of configurations, the least-squares estimate of score ~ topic + factors + interactions of
+    two factors; as every topic sees every configuration it has a value topic by topic. Intervals and tests are over
+    topics, for it is topics that were drawn: residuals would take one topic's scores for independent of one another.
+    """
+    scores, levels, costs, baseline = results.scores, results.levels, results.costs, results.control
+    slicing = None if attributes is None else slice_topics(attributes, by)
+    table = chosen_measures(scores, scores.measure_names[0] if measure is None else measure)
+    names = table.run_names
+    if lacking := [run for run in names if run not in levels]:
+        raise InputError(f"no levels are given of {first_few(lacking)}", fix="say what each configuration is")
+    test = one_of("paired test", test, _TESTS)
+    choices = Choices(test, correction, "measure", round(1 - level, 12), resamples, seed, baseline=baseline)
+    compared = table.compare(
+        baseline=baseline, test=test, correction=correction, alpha=choices.alpha, resamples=resamples, seed=seed
+    )
+    known = cost_names(costs)
+    chosen = cost if cost is not None else [name for name in known if name == _LATENCY] or known[:1]
+    plain = {run: {name: value for name, value in of.items() if name in known} for run, of in costs.items()}
+    how: dict[str, Any] = {"level": level, "test": test, "seed": seed}
+    weighed = table.tradeoff(plain, baseline=baseline, cost=chosen, **how)
+    values = table.values[:, 0]
+    signed = values if weighed.higher_is_better else -values
+    complete = signed[:, ~np.isnan(signed).any(axis=0)]
+    choice = choose(complete, folds=folds, level=level, seed=seed)
+    possible = may_be_best(signed, choices.alpha, test, seed=seed)
+    cut = slicing and slicing.over(table.query_ids)
+    effects = factor_effects(values, [levels[run] for run in names], names.index(baseline), choices, cut)
+    notes = [
+        *dict.fromkeys((*compared.notes, *weighed.notes, *(() if cut is None else cut.notes()))),
+        *_notes(table, signed, levels, effects, possible, choices),
+    ]
+    order = np.argsort(-np.nanmean(signed, axis=1), kind="stable")
+    return Conclusions(
+        comparison=compared,
+        tradeoff=weighed,
+        effects=effects,
+        choice=choice,
+        may_be_best=tuple(names[at] for at in order.tolist() if possible[at]),
+        costs=costs,
+        slicing=cut,
+        queries=queries or {},
+        level=level,
+        notes=tuple(notes),
+    )
+
+
+def _notes(
+    scores: Scores,
+    signed: Floats,
+    levels: Mapping[str, Any],
+    effects: FactorEffects,
+    possible: Bools,
+    choices: Choices,
+) -> Iterator[Note]:
+    """Warn of what was planned and not scored, of effects that nobody can see, and of a choice that is open."""
+    missing = [run for run in levels if run not in scores.run_names]
+    if missing:
+        yield Note("not-scored", f"configurations without scores: {first_few(missing)}")
+    if left := int(np.isnan(signed).any(axis=0).sum()):
+        text = f"{counted(left, 'topic')} without a score of every configuration: left out where the best is chosen"
+        yield Note("topics-left-out", text)
+    aliased = [f"{effect.factor} ({effect.change})" for effect in effects.main if effect.found is None]
+    if aliased:
+        yield Note("aliased", f"effects that these configurations cannot show: {first_few(aliased)}")
+    if effects.assumed:
+        text = "main effects take these not to interact, as not all that would show it was run"
+        text = f"{text}: {first_few(effects.assumed)}"
+        yield Note("taken-not-to-interact", text)
+    if possible.sum() > 1:
+        order = np.argsort(-np.nanmean(signed, axis=1), kind="stable")
+        best, second = (signed[at] for at in [at for at in order.tolist() if possible[at]][:2])
+        gaps, _ = paired_differences(second, best)
+        seen = detectable(gaps, choices.alpha / (len(signed) - 1), flips=choices.test == "randomisation")
+        missed = "" if math.isnan(seen) else f", where one below {decimal(seen, 3)} would often be missed"
+        text = (
+            f"{counted(int(possible.sum()), 'configuration')} may be the best; the first two differ by"
+            f" {decimal(float(gaps.mean()))}{missed}: another collection or more topics would be needed to say more"
+        )
+        yield Note("another-collection", text)

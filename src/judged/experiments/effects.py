@@ -1,0 +1,212 @@
+"""What each factor of an experiment does: effects and interactions over all topics, by slice, and topic by topic."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from judged._types import ReadOnly
+from judged.answer import ANY
+from judged.comparison.pair import TIMES
+from judged.errors import InputError
+from judged.slicing.slice_tests import Quantity, everywhere, tests_of
+from judged.stats.correction import adjust
+from judged.stats.detectable import detectable, out_of_reach
+from judged.stats.effect import wins
+from judged.stats.factorial import effects_of
+from judged.stats.slice_differences import heterogeneity
+from judged.stats.weighted import groups_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from judged._types import Floats
+    from judged.comparison import Choices
+    from judged.slicing import Slicing
+    from judged.stats.effect import Wins
+    from judged.stats.factorial import Contrast
+    from judged.stats.results import Difference
+    from judged.stats.slice_differences import Heterogeneity
+
+_MOST_DRAWS = 10_000  # permutations between slices
+
+
+class OnSlice(NamedTuple):
+    """An effect on the topics of a slice; without a p-value where they are too few."""
+
+    slice: str
+    found: Difference
+
+
+@dataclass(frozen=True, eq=False)
+class Effect(ReadOnly):
+    """What changing one factor does, or by how much changing two together does more than both apart.
+
+    Parameters
+    ----------
+    factors
+        One, or the two of an interaction.
+    changes
+        For each of them: the baseline's level, and the one it is changed to.
+    values
+        (T,): the effect on each topic; NaN where a configuration has no score.
+    found
+        Its mean over topics, with test and interval; None where the configurations do not show it.
+    wins
+        On how many topics it is above 0, 0, and below.
+    detectable
+        A true effect of this size is found four times out of five; NaN where none could be.
+    aliased
+        Where they do not: the factors, or pairs of them, that it cannot be told apart from. Empty where
+        combinations were not run that would show it.
+    slices
+        The same on each slice; corrected over effects and slices.
+    between
+        Whether it varies between slices; None where that was not tested.
+    between_p
+        The p-value of that, corrected over effects.
+    """
+
+    factors: tuple[str, ...]
+    changes: tuple[tuple[str, str], ...]
+    values: Floats
+    found: Difference | None = None
+    wins: Wins | None = None
+    detectable: float = math.nan
+    aliased: tuple[str, ...] = ()
+    slices: tuple[OnSlice, ...] = ()
+    between: Heterogeneity | None = None
+    between_p: float = math.nan
+
+    @property
+    def factor(self) -> str:
+        """The factors as one text."""
+        return together(self.factors)
+
+    @property
+    def change(self) -> str:
+        """What is changed, as one text."""
+        return together(["{} to {}".format(*change) for change in self.changes])
+
+    def topics(self, limit: int) -> list[int]:
+        """Give the places of the topics that it raises most, and of those that it lowers most, so many of each."""
+        order = np.argsort(-self.values, kind="stable")
+        raised, lowered = (order[side * self.values[order] > 0] for side in (1, -1))
+        return [*raised[:limit].tolist(), *lowered[::-1][:limit].tolist()]
+
+
+@dataclass(frozen=True, eq=False)
+class FactorEffects(ReadOnly):
+    """All effects of an experiment's factors.
+
+    Parameters
+    ----------
+    main
+        Of each factor, each level against the baseline's, averaged over the levels of the others.
+    interactions
+        Of each two factors.
+    assumed
+        The pairs of factors that `main` takes not to interact, since not all that would show it was run.
+    full
+        Whether all combinations of levels were run.
+    """
+
+    main: tuple[Effect, ...]
+    interactions: tuple[Effect, ...]
+    assumed: tuple[str, ...]
+    full: bool
+
+
+def together(names: Sequence[str]) -> str:
+    """Write the names of what changes together.
+
+    >>> together(["stemmer", "stop"]) == "stemmer \N{MULTIPLICATION SIGN} stop"
+    True
+    """
+    return f" {TIMES} ".join(names)
+
+
+def factor_effects(
+    values: Floats,  # (C, T): scores of configurations
+    levels: Sequence[Mapping[str, Any]],  # of each: its level of each factor
+    baseline: int,  # which configuration the others are compared with
+    choices: Choices,
+    slicing: Slicing | None = None,
+) -> FactorEffects:
+    """Estimate and test all effects; main effects, interactions, and what is seen on slices are a family each."""
+    names = list(dict.fromkeys(name for given in (levels[baseline], *levels) for name in given))
+    known = {name: _levels(name, levels, baseline) for name in names}
+    codes = [[list(known[name]).index(_key(given.get(name))) for name in names] for given in levels]
+    design = effects_of(np.array(codes, dtype=np.int64).reshape(len(levels), len(names)))
+    if not design.main:
+        raise InputError("no factor has two levels", fix="give configurations that differ")
+
+    def named(contrast: Contrast) -> Effect:
+        changes = [
+            (shown[0], shown[level])
+            for factor, level in zip(contrast.factors, contrast.levels, strict=True)
+            for shown in [list(known[names[factor]].values())]
+        ]
+        aliased = [together([names[factor] for factor in term]) for term in contrast.aliased]
+        effect = contrast.of(values) if contrast.estimable else np.full(values.shape[1], np.nan)
+        return Effect(tuple(names[at] for at in contrast.factors), tuple(changes), effect, aliased=tuple(aliased))
+
+    return FactorEffects(
+        main=_tested([named(effect) for effect in design.main], choices, slicing),
+        interactions=_tested([named(effect) for effect in design.interactions], choices, None),
+        assumed=tuple(together([names[factor] for factor in pair]) for pair in design.assumed),
+        full=design.full,
+    )
+
+
+def _key(level: Any) -> str:
+    return repr(level)  # the number 1 is another level than True and the text "1"
+
+
+def _levels(name: str, levels: Sequence[Mapping[str, Any]], baseline: int) -> dict[str, str]:
+    """Give the levels of a factor as they are told apart and as they are shown, that of the baseline first."""
+    given = [levels[baseline].get(name), *(one.get(name) for one in levels)]
+    return {_key(level): "-" if level is None else ANY.write(level) if isinstance(level, bool) else str(level)
+            for level in given}  # fmt: skip
+
+
+def _tested(effects: Sequence[Effect], choices: Choices, slicing: Slicing | None) -> tuple[Effect, ...]:
+    """Test the effects of a family over all topics, and on slices."""
+    shown = [effect for effect in effects if not np.isnan(effect.values).all()]
+    if not shown:
+        return tuple(effects)
+    where = everywhere(len(shown[0].values), slicing)
+    quantities = [Quantity(np.zeros(len(effect.values)), effect.values) for effect in shown]
+    small = {(at, place) for at, part in enumerate(where) if part.small for place in range(len(shown))}
+    tests = tests_of(quantities, where, choices, small)
+    between: list[Heterogeneity | None] = [None] * len(shown)
+    if slicing is not None and (~slicing.small).sum() > 1:
+        groups = groups_of(slicing.members[~slicing.small])
+        how = {"resamples": min(choices.resamples, _MOST_DRAWS), "seed": choices.seed}
+        if groups is not None:
+            between = [heterogeneity(effect.values, groups, **how) for effect in shown]
+    adjusted = adjust([math.nan if found is None else found.p for found in between]).tolist()
+    made = iter(
+        replace(
+            effect,
+            found=tests[0, place],
+            wins=wins(quantities[place].first, effect.values),
+            detectable=_detectable(effect.values, tests[0, place], choices, len(shown)),
+            slices=tuple(OnSlice(part.name, tests[at, place]) for at, part in enumerate(where[1:], 1)),
+            between=between[place],
+            between_p=adjusted[place],
+        )
+        for place, effect in enumerate(shown)
+    )
+    return tuple(next(made) if effect in shown else effect for effect in effects)
+
+
+def _detectable(values: Floats, found: Difference, choices: Choices, family: int) -> float:
+    """Give the true effect that would be found four times out of five."""
+    known, alpha = values[~np.isnan(values)], choices.alpha_of_one(family)
+    if out_of_reach(alpha, len(known), found.test, resamples=choices.resamples):
+        return math.nan
+    return detectable(known, alpha, flips=found.test == "randomisation", seed=choices.seed)
