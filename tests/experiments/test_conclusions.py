@@ -131,7 +131,7 @@ def test_of_one_at_a_time_effects_are_against_the_control_and_said_to_be() -> No
     assert not found.effects.full
     assert all(effect.found is None for effect in found.effects.interactions)
     assert len(found.table("effects")) == 3  # interactions that nobody can see are no rows
-    assert "taken-not-to-interact" in {note.rule for note in found.notes}
+    assert "no-interaction-assumed" in {note.rule for note in found.notes}
     assert found.effects.assumed == tuple(effect.factor for effect in found.effects.interactions)
 
 
@@ -214,6 +214,7 @@ def test_topics_that_some_configuration_lacks_are_left_out_of_the_choice() -> No
         ({}, {"test": "sign"}, InputError),
         ({}, {"folds": 1}, InputError),
         ({}, {"cost": "euros"}, InputError),
+        ({}, {"by": "kind"}, InputError),
         ({}, {"attributes": {"q001": {"kind": "a"}}, "by": "sort"}, InputError),
     ],
 )

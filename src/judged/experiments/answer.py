@@ -134,16 +134,16 @@ class Conclusions(Answer):
         alone = f"{self.may_be_best[0]} alone may be the best"
         return (
             (
-                f"{self.best} is the best of {of} by the mean: {measure} {decimal(sign * chosen.naive)} on the"
-                f" {counted(n, 'topic')} that chose it."
+                f"{self.best} has the best mean of {of} configurations: {measure} {decimal(sign * chosen.naive)} on the"
+                f" {counted(n, 'topic')} that chose it, which favours it."
             ),
             (
-                f"On topics that did not choose, choosing the best so scores {decimal(sign * chosen.honest)}{limits};"
-                f" the optimism of the first number is {decimal(chosen.optimism)}. This estimates what the procedure of"
-                f" choosing among these {of} scores, and not what {self.best} does."
+                f"By nested cross-validation, picking the best in this way scores {decimal(sign * chosen.honest)} on"
+                f" topics that took no part in the choice{limits}: an optimism of {decimal(chosen.optimism)}. This"
+                f" estimates what the procedure of picking one of these {of} scores, not what {self.best} does."
             ),
             f"{alone if len(self.may_be_best) == 1 else many}{others}.",
-            f"All of this is about topics like these {n}, and these documents: another collection may say otherwise.",
+            f"This holds for topics like these {n}, on this collection: another collection may say otherwise.",
         )
 
     @property
@@ -305,7 +305,7 @@ class Conclusions(Answer):
         for effect in self._shown:
             if effect.found is not None and effect.found.significant:
                 more = " more than the sum of both" if len(effect.factors) > 1 else ""
-                yield f"{effect.factor}, {effect.change}: {self.measure} {_size(effect.found)}{more}."
+                yield f"{effect.factor} ({effect.change}): {self.measure} {_size(effect.found)}{more}."
         unclear = [effect for effect in self.effects.main if effect.found and not effect.found.significant]
         if unclear:
             least = [effect.detectable for effect in unclear if not math.isnan(effect.detectable)]
@@ -314,12 +314,12 @@ class Conclusions(Answer):
             yield f"No effect is shown of {names}. That does not make it none{missed}."
         for effect in (*self.effects.main, *self.effects.interactions):
             if effect.found is None and effect.aliased:
-                yield f"{effect.factor}, {effect.change}, cannot be told apart from {listed(effect.aliased)}."
+                yield f"{effect.factor} ({effect.change}) cannot be told apart from {listed(effect.aliased)}."
         if self.effects.assumed:
             yield (
-                "Not all combinations were run that would show how factors interact. Main effects take these not to:"
-                f" {first_few(self.effects.assumed)}; where they do, an effect holds for the levels that were run"
-                " together."
+                "Some combinations were not run, so that these interactions cannot be estimated:"
+                f" {first_few(self.effects.assumed)}. The main effects assume that there are none; if there are, they"
+                " hold for the levels that were run together."
             )
 
     def _by_slice(self) -> Table:
@@ -344,7 +344,7 @@ class Conclusions(Answer):
                 here = [f"{part.slice} {_size(part.found)}" for part in effect.slices if part.found.significant]
                 where = f"; it is shown on {listed(here)}" if here else "; on no slice by itself is it shown"
                 yield (
-                    f"{effect.factor}, {effect.change}, does not do the same on all slices"
+                    f"{effect.factor} ({effect.change}) does not do the same on all slices"
                     f" (p {p_text(effect.between_p, alpha)}){where}."
                 )
         same = [f"{effect.factor} ({effect.change})" for effect in tested if effect.between_p > alpha]

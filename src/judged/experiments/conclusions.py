@@ -118,6 +118,8 @@ def conclude(
     topics, for it is topics that were drawn: residuals would take one topic's scores for independent of one another.
     """
     scores, levels, costs, baseline = results.scores, results.levels, results.costs, results.control
+    if attributes is None and by is not None:
+        raise InputError("nothing is known of the topics to cut them by", fix="give attributes, or leave out by")
     slicing = None if attributes is None else slice_topics(attributes, by)
     table = chosen_measures(scores, scores.measure_names[0] if measure is None else measure)
     names = table.run_names
@@ -178,9 +180,8 @@ def _notes(
     if aliased:
         yield Note("aliased", f"effects that these configurations cannot show: {first_few(aliased)}")
     if effects.assumed:
-        text = "main effects take these not to interact, as not all that would show it was run"
-        text = f"{text}: {first_few(effects.assumed)}"
-        yield Note("taken-not-to-interact", text)
+        text = "interactions that the main effects assume to be absent, as some combinations were not run"
+        yield Note("no-interaction-assumed", f"{text}: {first_few(effects.assumed)}")
     if possible.sum() > 1:
         order = np.argsort(-np.nanmean(signed, axis=1), kind="stable")
         best, second = (signed[at] for at in [at for at in order.tolist() if possible[at]][:2])
