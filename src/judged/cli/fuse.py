@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _FILE = click.Path(path_type=Path)
 
 
-@click.command("fuse", short_help="Make one run of several, and choose their weights.")
+@click.command("fuse", short_help="Combine several runs into one, and choose their weights.")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
 @click.option("--to", "target", type=_FILE, metavar="FILE", help="Write the fused run to this file.")
 @click.option(
@@ -27,31 +27,54 @@ _FILE = click.Path(path_type=Path)
     type=click.Choice(["rrf", "sum", "mnz", "max", "borda"]),
     default="rrf",
     show_default=True,
-    help="Reciprocal ranks; CombSUM, CombMNZ or CombMAX of normalised scores; Borda count.",
+    help="Reciprocal rank fusion; CombSUM, CombMNZ or CombMAX of normalised scores; Borda count.",
 )
-@click.option("--weight", "weights", multiple=True, metavar="RUN=W", help="What a run counts.  [default: 1 each]")
-@click.option("--rrf-k", type=float, default=60, show_default=True, metavar="K", help="For rrf: added to every rank.")
+@click.option("--weight", "weights", multiple=True, metavar="RUN=W", help="Weight of a run.  [default: 1 each]")
+@click.option(
+    "--rrf-k", type=float, default=60, show_default=True, metavar="K", help="For rrf: the constant added to each rank."
+)
 @click.option(
     "--normalise",
     type=click.Choice(["min-max", "z-score", "sum", "rank", "none"]),
     default="min-max",
     show_default=True,
-    help="For sum, mnz and max: what is done to the scores of each list.",
+    help="For sum, mnz and max: how the scores of each run are normalised.",
 )
 @click.option(
     "--missing",
     type=click.Choice(["skip", "last", "share"]),
-    help="What a list gives a document that it lacks: nothing; as if it came behind its last; or the middle of the"
-    " ranks that are left.  [default: skip; last for z-scores, share for borda]",
+    help="What a run contributes for a document that it does not have: nothing; as if it came right after its last; or"
+    " the average of the ranks that remain.  [default: skip; last for z-scores, share for borda]",
 )
 @shared("depth", "order")
-@click.option("--cutoff", type=click.IntRange(1), metavar="N", help="Keep the first N documents.  [default: all]")
-@click.option("--traces", type=_FILE, metavar="FILE", help="Write the runs and their fusion as traces to this file.")
-@click.option("--qrels", metavar="QRELS", help="Choose the weights by a measure, and show what the choice is worth.")
-@click.option("-m", "--measure", default="nDCG@10", show_default=True, metavar="NAME", help="To choose weights by.")
-@click.option("--steps", type=int, default=10, show_default=True, help="Parts into which a weight of 1 is cut.")
-@click.option("--folds", type=int, default=10, show_default=True, help="Of the cross-validation of weights.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the folds, and of the tests.")
+@click.option(
+    "--cutoff", type=click.IntRange(1), metavar="N", help="Keep the first N documents of each topic.  [default: all]"
+)
+@click.option("--traces", type=_FILE, metavar="FILE", help="Write the runs and their fusion to this file, as traces.")
+@click.option(
+    "--qrels",
+    metavar="QRELS",
+    help="Choose the weights by a measure, and show what the choice is worth on other topics.",
+)
+@click.option(
+    "-m",
+    "--measure",
+    default="nDCG@10",
+    show_default=True,
+    metavar="NAME",
+    help="The measure by which weights are chosen.",
+)
+@click.option(
+    "--steps", type=int, default=10, show_default=True, help="Weights are multiples of 1/STEPS that add up to 1."
+)
+@click.option(
+    "--folds",
+    type=int,
+    default=10,
+    show_default=True,
+    help="Number of folds in which the choice of weights is cross-validated.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Random seed of the folds and the tests.")
 @shared("level")
 @answer_options()
 @shared(*FORMATS)
@@ -67,9 +90,9 @@ def command(
     give: Give,
     **options: Any,
 ) -> None:
-    """Make one run of RUNs: by ranks or by scores, with weights, and with what a run lacks treated as said.
+    """Combine the RUNs into one: by ranks or by scores, with weights, and with a policy for documents that a run lacks.
 
-    With --qrels the weights are chosen by a measure, and cross-validation over topics shows what the choice is worth.
+    With --qrels, weights are chosen by a measure, and cross-validation over topics shows what the choice is worth.
     """
     from judged.data.qrels import Qrels
     from judged.data.write import write_run
@@ -87,7 +110,9 @@ def command(
     if qrels is None:
         fused = fuse(given, weights=_weights(weights) if weights else None, cutoff=cutoff, name=name, **options)
     elif weights:
-        raise InputError("--weight and --qrels both say what a run counts", fix="leave out one of them")
+        raise InputError(
+            "--weight gives the weights, and --qrels asks for them to be chosen", fix="leave out one of them"
+        )
     else:
         answer = choose_weights(Qrels.read(qrels, format=qrels_format), given, **choosing, **options)
         fused = answer.run(cutoff=cutoff, name=name)

@@ -171,7 +171,7 @@ def fuse(
     ties: TiePolicy = "docid",
     name: str = "",
 ) -> Run:
-    """Make one run of several.
+    """Combine several runs into one.
 
     Parameters
     ----------
@@ -180,21 +180,21 @@ def fuse(
     algorithm
         ``rrf``, ``sum``, ``mnz``, ``max`` or ``borda``, as in `ALGORITHMS`.
     weights
-        What a list counts, by its name or in their order, 0 or more; the points of a list are multiplied by it.
+        Weights of the lists, by name or in their order, 0 or more; they multiply what a list contributes.
     rrf_k
         Of ``rrf``: added to every rank; the larger, the less the first ranks stand out.
     normalise
         Of ``sum``, ``mnz`` and ``max``: what is done to the scores of each list of each topic: ``min-max``,
         ``z-score``, ``sum``, ``rank`` or ``none``, as in `NORMALISATIONS`.
     missing
-        What a list gives a document that it lacks. ``skip``: nothing. ``last``: as if it stood at the rank behind the
-        list's last, with the list's lowest score. ``share``: what it would have at the middle of the ranks that are
-        left, which is how the Borda count divides the points that remain. If it is left out: ``share`` for
-        ``borda``, ``last`` for z-scores, where nothing would be an average score, ``skip`` for others.
+        What a list contributes for a document that it does not have. ``skip``: nothing. ``last``: as if the document
+        came right after the last of the list, or with the list's lowest score. ``share``: as at the average of the
+        ranks that remain, as the Borda count divides the points left over. The default is ``share`` for ``borda``,
+        ``last`` for z-scores, where contributing nothing would make it an average document, and ``skip`` otherwise.
     depth
         How many documents of each list count.
     cutoff
-        How many documents of the fused list are kept; None for all.
+        How many documents of each fused list are kept; None for all.
     ties
         Order of documents with equal scores in a list, as for `judge`. A run without scores goes by its ranks.
     name
@@ -203,7 +203,7 @@ def fuse(
     Returns
     -------
     Run
-        Every document that a list holds, by topic and falling score; of equal scores the greater id stands first.
+        Every document of any list, by topic and falling score; documents with equal scores by id, the greater first.
 
     Raises
     ------

@@ -86,9 +86,12 @@ class FusionWeights(Answer):
         """What was chosen, what it scores, and by how much the naive number is too high."""
         chosen = self.selection
         weights = ", ".join(f"{name} {weight:g}" for name, weight in self.weights.items())
-        whole = f"All {chosen.values.size} topics choose {weights}: {self.measure} {chosen.naive:.4f} on these topics."
-        honest = f"On topics that did not choose, choosing so scores {chosen.honest:.4f}"
-        return (whole, f"{honest}; the optimism of the first number is {chosen.optimism:.4f}.")
+        n, naive = chosen.values.size, f"{chosen.naive:.4f}"
+        honest = f"Cross-validated, choosing weights in this way scores {chosen.honest:.4f}"
+        return (
+            f"The best weights over all {n} topics are {weights}, with {self.measure} {naive} on these topics.",
+            f"{honest}: the first number has an optimism of {chosen.optimism:.4f}.",
+        )
 
     def facts(self) -> Mapping[str, Any]:
         """Give what was chosen by what."""
