@@ -1,0 +1,76 @@
+"""What the best of many is worth: 95 % intervals that hold the true mean of the system that was picked, and bias.
+
+Systems score a true mean, what is particular to the topic, and noise; all normal. *Equal*: all true means are the same;
+*close*: they vary by a seventh of the noise, which is the error of a mean of 50 topics. *Topics alike*: they do not
+differ; *as noisy*: topics vary as much as systems do on one; *far apart*: six times as much, as they do in most
+collections. *choose* deals topics twenty times into ten folds and estimates the error by nested cross-validation;
+*select* deals once, with Student's interval. *bias left* is the mean error of `choose`, as a share of that of the naive
+mean. *may be best* is how often the truly best system is among those that may be, at alpha 0.05.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from calibration import Measured
+from judged.stats.interval import IntervalMethod, mean_intervals
+from judged.stats.selection import choose, may_be_best, select
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SIZES = (12, 25, 50, 225)
+SYSTEMS = (3, 12, 40)
+TOPICS = {"topics alike": 0.0, "topics as noisy": 1.0, "topics far apart": 6.0}
+_PAIRED = 12  # systems
+SPREADS = {"equal": 0.0, "close": 1 / 7}
+
+
+class Picked(NamedTuple):
+    """The best of many systems in many samples of topics."""
+
+    naive: float  # mean error of the naive mean
+    honest: float  # mean error of `choose`
+    one_deal: float  # and of `select`
+    held: float  # how often the interval of `choose` holds the true mean
+    student: float  # how often Student's of `select` does
+    best: float  # how often the truly best is among those that may be; NaN where that would take long
+
+
+def picked(systems: int, spread: float, topic: float, n: int, trials: int) -> Picked:
+    """Pick the best of so many systems, again and again; errors are less the luck of the topics, which all share."""
+    rng = np.random.default_rng([21, systems, n])
+    found: list[tuple[float, ...]] = []
+    for seed in range(trials):
+        truth = spread * rng.normal(size=systems)
+        values = truth[:, None] + topic * rng.normal(size=n) + rng.normal(size=(systems, n))
+        one, other = choose(values, seed=seed), select(values, seed=seed)
+        worth = float(truth[one.best])
+        low, high = one.interval or (-math.inf, math.inf)
+        least, most = mean_intervals(other.values[None], IntervalMethod("t"))[0]
+        luck = worth + float(values.mean() - truth.mean())
+        errors = (one.naive - luck, one.honest - luck, other.honest - luck)
+        possible = may_be_best(values, 0.05, "t")[int(truth.argmax())] if systems <= _PAIRED else math.nan
+        found.append((*errors, low <= worth <= high, least <= worth <= most, possible))
+    return Picked(*np.mean(found, axis=0).tolist())
+
+
+def measure(trials: int) -> Iterator[Measured]:
+    """Give coverage, the bias that is left, and how often the truly best may be the best."""
+    for n in SIZES:
+        for systems in SYSTEMS:
+            for alike, spread in SPREADS.items():
+                for apart, topic in TOPICS.items():
+                    done = picked(systems, spread, topic, n, trials)
+                    rates = {
+                        "choose": done.held,
+                        "select": done.student,
+                        "bias left": abs(done.honest) / done.naive,
+                        "may be best": done.best,
+                    }
+                    for method, rate in rates.items():
+                        if not math.isnan(rate):
+                            yield Measured(method, f"{systems} {alike}, {apart}", n, rate, trials)
