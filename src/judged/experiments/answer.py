@@ -187,7 +187,8 @@ class Conclusions(Answer):
         """Give the leaderboard, costs, the baseline's comparison, the effects of factors, and the choice."""
         found = self.comparison.measures[0]
         pairs = [pair.sentence for pair in found.pairs]
-        effects = [self._effects(), self._chart(), Sentences(tuple(self._said()))]
+        chart = [self._chart()] if any(row.found for row in self.effects.main) else []
+        effects = [self._effects(), *chart, Sentences(tuple(self._said()))]
         effects += [self._by_slice(), Sentences(tuple(self._varying()))] if self.slicing is not None else []
         return (
             Sentences(self.sentences),
@@ -284,7 +285,8 @@ class Conclusions(Answer):
         return Table("effects", tuple(columns), note=note, labels=2, groups=groups)
 
     def _chart(self) -> Chart:
-        rows = [row for row in self._shown if row.found is not None]
+        """Draw the main effects; interactions have names that are too long for it."""
+        rows = [row for row in self.effects.main if row.found is not None]
         found = [row.found for row in rows if row.found is not None]
         columns = (
             Column("effect", [f"{row.factor}: {row.change}" for row in rows], TEXT),
