@@ -116,6 +116,22 @@ def conclude(
     An effect is a contrast of configurations, the least-squares estimate of score ~ topic + factors + interactions of
     two factors; as every topic sees every configuration it has a value topic by topic. Intervals and tests are over
     topics, for it is topics that were drawn: residuals would take one topic's scores for independent of one another.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> from judged import evaluate
+    >>> qrels = {f"q{n}": {"d": 1} for n in range(12)}
+    >>> runs = {"none": dict.fromkeys(qrels, ["x", "d"]), "porter": dict.fromkeys(qrels, ["d", "x"])}
+    >>> done = SimpleNamespace(
+    ...     scores=evaluate(qrels, runs, "RR"), levels={name: {"stemmer": name} for name in runs},
+    ...     costs={"none": {"p50_ms": 2.0}, "porter": {"p50_ms": 2.5}}, control="none")
+    >>> found = conclude(done)
+    >>> found.best, found.may_be_best, found.tradeoff.front
+    ('porter', ('porter',), ('none', 'porter'))
+    >>> (effect,) = found.effects.main
+    >>> effect.factor, effect.change, effect.found.difference
+    ('stemmer', 'none to porter', 0.5)
     """
     scores, levels, costs, baseline = results.scores, results.levels, results.costs, results.control
     if attributes is None and by is not None:
