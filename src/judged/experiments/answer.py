@@ -395,6 +395,7 @@ def _tested(found: Sequence[Any]) -> tuple[Column, ...]:
             mark=[SIGNIFICANT if one and one.significant else "" for one in found],
         ),
         Column("adjusted", [one and one.decisive_p for one in found], number(3), "adjusted p"),
+        Column("significant", [one and one.significant for one in found], only="data"),
     )
 
 
