@@ -139,6 +139,7 @@ def factor_effects(
     """Estimate and test all effects; main effects, interactions, and what is seen on slices are a family each."""
     names = list(dict.fromkeys(name for given in (levels[baseline], *levels) for name in given))
     known = {name: _levels(name, levels, baseline) for name in names}
+    shown = [list(known[name].values()) for name in names]
     codes = [[list(known[name]).index(_key(given.get(name))) for name in names] for given in levels]
     design = effects_of(np.array(codes, dtype=np.int64).reshape(len(levels), len(names)))
     if not design.main:
@@ -146,9 +147,8 @@ def factor_effects(
 
     def named(contrast: Contrast) -> Effect:
         changes = [
-            (shown[0], shown[level])
+            (shown[factor][0], shown[factor][level])
             for factor, level in zip(contrast.factors, contrast.levels, strict=True)
-            for shown in [list(known[names[factor]].values())]
         ]
         aliased = [together([names[factor] for factor in term]) for term in contrast.aliased]
         effect = contrast.of(values) if contrast.estimable else np.full(values.shape[1], np.nan)
