@@ -2,10 +2,11 @@
 
 Systems score a true mean, what is particular to the topic, and noise; all normal. *Equal*: all true means are the same;
 *close*: they vary by a seventh of the noise, which is the error of a mean of 50 topics. *Topics alike*: they do not
-differ; *as noisy*: topics vary as much as systems do on one; *far apart*: six times as much, as they do in most
-collections. *choose* deals topics twenty times into ten folds and estimates the error by nested cross-validation;
+differ; *as noisy*: topics vary as much as systems do on one; *far apart*: six times as much. *choose* deals topics
+twenty times into ten folds and estimates the error by nested cross-validation;
 *select* deals once, with Student's interval. *bias left* is the mean error of `choose`, as a share of that of the naive
-mean. *may be best* is how often the truly best system is among those that may be, at alpha 0.05.
+mean; with a thousand trials it is known to 5 points. *may be best* is how often the truly best system is among those
+that may be, at alpha 0.05. What all systems share of a topic changes neither.
 """
 
 from __future__ import annotations
@@ -64,13 +65,9 @@ def measure(trials: int) -> Iterator[Measured]:
         for systems in SYSTEMS:
             for alike, spread in SPREADS.items():
                 for apart, topic in TOPICS.items():
-                    done = picked(systems, spread, topic, n, trials)
-                    rates = {
-                        "choose": done.held,
-                        "select": done.student,
-                        "bias left": abs(done.honest) / done.naive,
-                        "may be best": done.best,
-                    }
-                    for method, rate in rates.items():
-                        if not math.isnan(rate):
-                            yield Measured(method, f"{systems} {alike}, {apart}", n, rate, trials)
+                    done, situation = picked(systems, spread, topic, n, trials), f"{systems} {alike}"
+                    yield Measured("choose", f"{situation}, {apart}", n, done.held, trials)
+                    yield Measured("select", f"{situation}, {apart}", n, done.student, trials)
+                yield Measured("bias left", situation, n, abs(done.honest) / done.naive, trials)
+                if not math.isnan(done.best):
+                    yield Measured("may be best", situation, n, done.best, trials)
