@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
+from judged.data.toml_places import Places, SettingError
 from judged.errors import InputError
 from judged.evaluation import DIALECTS
-from judged.gates.positions import Places, SettingError
 from judged.judging import TopicPolicy
 from judged.judging.ranking import TiePolicy
 from judged.spelling import spelled

@@ -25,10 +25,10 @@ from judged.stats.inputs import topics_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from judged.data.toml_places import Places
     from judged.evaluation import Scores
     from judged.gates.check_result import CheckResult
     from judged.gates.config import Check, GateConfig
-    from judged.gates.positions import Places
     from judged.measures.base import Measure
     from judged.slicing.topic_slices import Slicing
 

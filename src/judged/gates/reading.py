@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import fields
 from functools import partial
@@ -10,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judged.data.toml_files import parse_toml, read_toml
+from judged.data.toml_places import Places, SettingError
 from judged.errors import InputError, MeasureError
 from judged.evaluation import dialect_of, measures_of
 from judged.gates.config import Check, GateConfig, Guardrail, nearest
-from judged.gates.positions import Places, SettingError
 from judged.slicing.topic_slices import Slice, slices_of
 
 if TYPE_CHECKING:
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
     from judged.evaluation import Dialect
     from judged.measures.base import Measure
 
-_HEADER = re.compile(r"^\s*\[(\[?)\s*([\w-]+)\s*\]\]?\s*(?:#.*)?$")
-_KEY = re.compile(r"^\s*([\w-]+)\s*=")
 _FILES = ("attributes", "queries")
 _KEYS = {
     table: [one.name for one in fields(kind) if one.name not in {"checks", "guardrails", "slices", "places", "line"}]
@@ -86,26 +83,7 @@ def parse_config(text: str, *, path: str = "") -> GateConfig:
     ...
     judged.errors.InputError: gate.toml:3: [[check]] 1: no key 'margn'. Fix: write margin.
     """
-    return _config(parse_toml(text, path), Places(path, _lines(text)))
-
-
-def _lines(text: str) -> dict[tuple[str, int, str], int]:
-    """Find the line of every table and key."""
-    found: dict[tuple[str, int, str], int] = {}
-    table, which, inside = "", 0, ""
-    counts: dict[str, int] = {}
-    for number, line in enumerate(text.splitlines(), 1):
-        if inside:  # a text over several lines
-            inside = "" if inside in line else inside
-            continue
-        if header := _HEADER.match(line):
-            table = header[2]
-            which = counts[table] = counts.get(table, -1) + 1
-            found[table, which, ""] = number
-        elif key := _KEY.match(line):
-            found.setdefault((table, which, key[1]), number)
-            inside = next((mark for mark in ('"""', "'''") if line.count(mark) == 1), "")
-    return found
+    return _config(parse_toml(text, path), Places.of(text, path))
 
 
 def _config(raw: Mapping[str, Any], places: Places) -> GateConfig:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from judged.data.attributes import Attributes
 from judged.data.expression import Expression
+from judged.data.toml_places import SettingError
 from judged.errors import InputError
-from judged.gates.positions import SettingError
 from judged.slicing.derived import OUTCOME, known_topics
 from judged.slicing.topic_slices import slice_topics
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from judged.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Mapping
+
+_HEADER = re.compile(r"^\s*\[(\[?)\s*([\w.-]+)\s*\]\]?\s*(?:#.*)?$")
+_KEY = re.compile(r"^\s*([\w-]+)\s*=")
 
 Part = TypeVar("Part")
 Made = TypeVar("Made")
@@ -41,8 +45,27 @@ class Places:
     path: str = ""
     lines: Mapping[tuple[str, int, str], int] = field(default_factory=dict[tuple[str, int, str], int])
 
+    @classmethod
+    def of(cls, text: str, path: str = "") -> Self:
+        """Find the line of every table and key in a text; `path` is what messages call it."""
+        found: dict[tuple[str, int, str], int] = {}
+        table, which, inside = "", 0, ""
+        counts: dict[str, int] = {}
+        for number, line in enumerate(text.splitlines(), 1):
+            if inside:  # a text over several lines
+                inside = "" if inside in line else inside
+                continue
+            if header := _HEADER.match(line):
+                table = header[2]
+                which = counts[table] = counts.get(table, -1) + 1
+                found[table, which, ""] = number
+            elif key := _KEY.match(line):
+                found.setdefault((table, which, key[1]), number)
+                inside = next((mark for mark in ('"""', "'''") if line.count(mark) == 1), "")
+        return cls(path, found)
+
     @contextmanager
-    def part(self, table: str = "", at: int = 0) -> Generator[None]:
+    def part(self, table: str = "", at: int | None = None) -> Generator[None]:
         """Say of what is wrong in here in which part it is, and on which line."""
         try:
             yield
@@ -50,9 +73,10 @@ class Places:
             if error.line is not None or (error.path and self.path in {"", error.path}):
                 raise
             key = error.key if isinstance(error, SettingError) else ""
-            tried = [(table, at, key), ("gate", 0, key), ("", 0, key), (key, 0, ""), (table, at, "")]
+            which = at or 0
+            tried = [(table, which, key), ("gate", 0, key), ("", 0, key), (key, 0, ""), (table, which, "")]
             line = next((self.lines[place] for place in tried if place in self.lines), None)
-            head = {"": "", "gate": "[gate]: "}.get(table, f"[[{table}]] {at + 1}: ")
+            head = "" if not table else f"[{table}]: " if at is None else f"[[{table}]] {at + 1}: "
             head += f"{error.path}: " if error.path else ""
             raise InputError(head + error.problem, fix=error.fix, path=self.path, line=line) from None
 
