@@ -35,6 +35,9 @@ class Engine(Protocol):
     """A search engine: made for one configuration, asked, and closed."""
 
     settings: ClassVar[Mapping[str, Setting]]
+    libraries: ClassVar[tuple[str, ...]] = ()  # distributions whose versions change what it gives
+    elsewhere: ClassVar[bool] = False  # whether work is done outside this process: what it takes is not seen
+    cannot: ClassVar[tuple[tuple[Configuration, str], ...]] = ()  # settings that do not go together, and why
 
     def build(self, documents: Mapping[str, Text], configuration: Configuration, folder: Path) -> None:
         """Index documents, by id, into an empty folder, with every setting given.

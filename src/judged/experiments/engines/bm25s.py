@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged.errors import MissingExtraError
-from judged.experiments.engines.base import QueryRefusedError, Setting, folder_size, whole
+from judged.experiments.engines.base import Engine, QueryRefusedError, Setting, folder_size, whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,7 +19,7 @@ _METHODS = ("lucene", "robertson", "atire", "bm25l", "bm25+")
 _WORD = re.compile(r"\w\w")  # bm25s leaves out words of one letter
 
 
-class Bm25s:
+class Bm25s(Engine):
     """BM25 over titles and texts as one field; documents without any word of the query are not returned."""
 
     settings: ClassVar[Mapping[str, Setting]] = {
@@ -29,6 +29,7 @@ class Bm25s:
         "k1": Setting(1.5, (), "how fast repeated words stop to count"),
         "b": Setting(0.75, (), "how much long documents are held back"),
     }
+    libraries = ("bm25s", "PyStemmer")
 
     def build(self, documents: Mapping[str, Text], configuration: Configuration, folder: Path) -> None:
         """Index titles and texts."""
@@ -64,6 +65,3 @@ class Bm25s:
         )
         found = zip(places[0].tolist(), scores[0].tolist(), strict=True)
         return [(self._ids[place], score) for place, score in found if score > 0]
-
-    def close(self) -> None:
-        """Nothing is held."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from judged.errors import InputError, MissingExtraError
-from judged.experiments.engines.base import QueryRefusedError, Setting, called, folder_size, whole
+from judged.experiments.engines.base import Engine, QueryRefusedError, Setting, called, folder_size, whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -19,13 +19,14 @@ if TYPE_CHECKING:
 _BATCH = 512  # texts that are embedded at a time
 
 
-class Dense:
+class Dense(Engine):
     """Exact search by cosine, in NumPy."""
 
     settings: ClassVar[Mapping[str, Setting]] = {
         "embed": Setting("", (), "module:function that makes vectors (n, d) of texts; empty: WordLlama's"),
         "dimensions": Setting(256, (64, 128, 256), "of WordLlama's vectors"),
     }
+    libraries = ("wordllama",)
 
     def build(self, documents: Mapping[str, Text], configuration: Configuration, folder: Path) -> None:
         """Embed titles and texts."""
@@ -58,9 +59,6 @@ class Dense:
             raise QueryRefusedError("the query has no vector")
         cosine = self._vectors @ asked
         return [(self._ids[at], float(cosine[at])) for at in np.argsort(-cosine, kind="stable")[:k].tolist()]
-
-    def close(self) -> None:
-        """Nothing is held."""
 
 
 def _wordllama(dimensions: int) -> Callable[[list[str]], Any]:

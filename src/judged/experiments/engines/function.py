@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from judged.errors import InputError
-from judged.experiments.engines.base import Setting, called
+from judged.experiments.engines.base import Engine, Setting, called
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -15,12 +15,13 @@ if TYPE_CHECKING:
     from judged.experiments.engines.base import Configuration, Hit
 
 
-class Function:
+class Function(Engine):
     """``search(query, k)``, which gives ids, pairs of id and score, or ``{id: score}``; it knows its documents."""
 
     settings: ClassVar[Mapping[str, Setting]] = {
         "search": Setting("", (), "module:function that gives the first k documents of a query"),
     }
+    elsewhere = True
 
     def build(self, documents: Mapping[str, Text], configuration: Configuration, folder: Path) -> None:
         """Import the function."""
@@ -34,9 +35,6 @@ class Function:
     def search(self, query: str, k: int) -> list[Hit]:
         """Ask the function."""
         return hits_of(self._search(query, k))[:k]
-
-    def close(self) -> None:
-        """Nothing is held."""
 
 
 def hits_of(given: Any) -> list[Hit]:

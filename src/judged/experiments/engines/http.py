@@ -12,7 +12,7 @@ from urllib.request import Request, urlopen
 
 from judged.data.toml_files import parse_toml, read_toml
 from judged.errors import InputError
-from judged.experiments.engines.base import QueryRefusedError, Setting
+from judged.experiments.engines.base import Engine, QueryRefusedError, Setting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,7 +25,7 @@ _NEEDED = ("url", "hits", "id")
 _MOST = 1 << 26  # bytes of an answer
 
 
-class Http:
+class Http(Engine):
     """An engine that runs and holds its documents already; only the address in the file is ever asked.
 
     The file is TOML: ``url``, and where needed ``method``, ``headers`` and ``body`` (a table, sent as JSON), in which
@@ -36,6 +36,7 @@ class Http:
     settings: ClassVar[Mapping[str, Setting]] = {
         "file": Setting("", (), "the file that describes request and answer"),
     }
+    elsewhere = True
 
     def build(self, documents: Mapping[str, Text], configuration: Configuration, folder: Path) -> None:
         """Read the file."""
@@ -85,9 +86,6 @@ class Http:
             raise InputError(f"a hit has no id at {self._known['id']!r}", fix="name its path", path=self._path)
         score = _at(hit, str(self._known["score"])) if "score" in self._known else None
         return str(doc), float(otherwise if score is None else score)
-
-    def close(self) -> None:
-        """Nothing is held."""
 
 
 def _filled(given: Any, query: str, k: int) -> Any:

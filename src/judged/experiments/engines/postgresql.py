@@ -7,7 +7,7 @@ import uuid
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged.errors import InputError, MissingExtraError
-from judged.experiments.engines.base import QueryRefusedError, Setting
+from judged.experiments.engines.base import Engine, QueryRefusedError, Setting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,7 +21,7 @@ _CONFIGURATIONS = {"none": "simple", "english": "english"}
 _RANKS = {"frequency": "ts_rank", "cover": "ts_rank_cd"}
 
 
-class PostgreSql:
+class PostgreSql(Engine):
     """``ts_rank`` over titles (weight A or D) and texts (D); any word of the query may match. It has no BM25."""
 
     settings: ClassVar[Mapping[str, Setting]] = {
@@ -31,6 +31,8 @@ class PostgreSql:
         "normalisation": Setting(2, (), "what a score is divided by, as PostgreSQL's bit mask: 0 nothing, 2 length"),
         "title_weight": Setting("D", ("A", "D"), "whether words of titles count ten times as much"),
     }
+    libraries = ("psycopg",)
+    elsewhere = True
 
     def build(self, documents: Mapping[str, Text], configuration: Configuration, folder: Path) -> None:
         """Fill a table of its own, which is dropped in the end."""

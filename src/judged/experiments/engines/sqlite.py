@@ -7,7 +7,7 @@ import sqlite3
 from typing import TYPE_CHECKING, ClassVar
 
 from judged.errors import InputError
-from judged.experiments.engines.base import QueryRefusedError, Setting
+from judged.experiments.engines.base import Engine, QueryRefusedError, Setting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,7 +21,7 @@ _WORD = re.compile(r"\w+")
 _ASK = "select id, -bm25(docs, 0, ?, 1.0) from docs where docs match ? order by 2 desc, id limit ?"
 
 
-class SqliteFts5:
+class SqliteFts5(Engine):
     """BM25 of FTS5, whose k1 is 1.2 and whose b is 0.75; any word of the query may match."""
 
     settings: ClassVar[Mapping[str, Setting]] = {
@@ -29,15 +29,16 @@ class SqliteFts5:
         "tokens": Setting("words", ("words", "trigrams"), "what is indexed"),
         "title_weight": Setting(1.0, (), "what a word of the title counts, beside 1 for the text"),
     }
+    cannot = (({"tokens": "trigrams", "stemmer": "english"}, "trigrams have no stem"),)
 
     def build(self, documents: Mapping[str, Text], configuration: Configuration, folder: Path) -> None:
         """Index titles and texts."""
         trigrams = configuration["tokens"] == "trigrams"
         if trigrams and configuration["stemmer"] != "none":
-            raise InputError("trigrams have no stem", fix="forbid tokens = 'trigrams' with a stemmer")
+            raise InputError("trigrams have no stem", fix="set stemmer = 'none'")
         self._weight = float(configuration["title_weight"])
         self._word = re.compile(r"\w{3,}") if trigrams else _WORD
-        self._index = sqlite3.connect(folder / "index.sqlite")
+        self._index = sqlite3.connect(folder / "index.sqlite", check_same_thread=False)
         tokeniser = _TOKENISERS["trigram" if trigrams else configuration["stemmer"]]
         self._index.execute(f"create virtual table docs using fts5(id unindexed, title, text, tokenize='{tokeniser}')")
         with self._index:

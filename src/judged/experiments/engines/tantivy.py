@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged.errors import MissingExtraError
-from judged.experiments.engines.base import QueryRefusedError, Setting, folder_size
+from judged.experiments.engines.base import Engine, QueryRefusedError, Setting, folder_size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,7 +20,7 @@ _OPERATORS = {"AND", "OR", "NOT", "IN", "TO"}
 _MEMORY = 50_000_000  # bytes that a writer may hold
 
 
-class Tantivy:
+class Tantivy(Engine):
     """BM25 of tantivy over titles and texts; any word of the query may match."""
 
     settings: ClassVar[Mapping[str, Setting]] = {
@@ -29,6 +29,7 @@ class Tantivy:
         "tokens": Setting("words", ("words", "trigrams"), "what is indexed"),
         "title_weight": Setting(1.0, (), "what a word of the title counts, beside 1 for the text"),
     }
+    libraries = ("tantivy",)
 
     def build(self, documents: Mapping[str, Text], configuration: Configuration, folder: Path) -> None:
         """Index titles and texts."""
@@ -74,6 +75,3 @@ class Tantivy:
         searcher = self._index.searcher()
         hits = searcher.search(parsed, k, count=False).hits
         return [(searcher.doc(address)["id"][0], float(score)) for score, address in hits]
-
-    def close(self) -> None:
-        """Nothing is held."""

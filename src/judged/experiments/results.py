@@ -1,0 +1,180 @@
+"""What an experiment left behind: scores, costs, and what went wrong."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from judged.data.qrels import Qrels
+from judged.data.run import Run
+from judged.data.topics import Topics
+from judged.errors import InputError, JudgedWarning
+from judged.evaluation import evaluate
+from judged.experiments.latency import QUANTILES, quantile
+from judged.experiments.worker import COSTS, FAILURE, RUN, TRACES
+from judged.traces import read_traces
+
+if TYPE_CHECKING:
+    from judged.evaluation import Scores
+    from judged.traces import Traces
+
+PLAN = "plan.json"
+
+
+class Refused(NamedTuple):
+    """A query that an engine did not take, which counts as one that finds nothing."""
+
+    query_id: str
+    query: str
+    engine: str  # or the part of a pipeline
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """What came of an experiment.
+
+    Attributes
+    ----------
+    scores : Scores
+        All configurations that were run, the control first, by topic and measure: `evaluate` of the saved runs.
+    control : str
+        The configuration that all others are compared with.
+    levels : dict of dict
+        By configuration and factor.
+    costs : dict of dict
+        By configuration: ``index_seconds, index_cpu_seconds, index_joules, peak_mb, index_mb, cold_ms, p50_ms, p95_ms``
+        and, where it was asked for, ``queries_per_second``; None for what is not known.
+    intervals : dict of dict
+        Of ``p50_ms`` and ``p95_ms``, 95% over queries; None where there are too few.
+    noise : dict of dict
+        By how much the rounds of one configuration differed in ``p50_ms`` and ``p95_ms``: a smaller difference between
+        configurations says nothing.
+    refused : dict of tuple of Refused
+        Queries that were not taken, by configuration.
+    failures : dict
+        Why a configuration has no results, by its name.
+    left_out : tuple of (levels, reason)
+        Combinations that the plan leaves out.
+    machine : dict
+        What it ran on, by configuration.
+    queries : Topics
+    folder : Path
+    """
+
+    scores: Scores
+    control: str
+    levels: Mapping[str, Mapping[str, Any]]
+    costs: Mapping[str, Mapping[str, float | None]]
+    intervals: Mapping[str, Mapping[str, tuple[float, float] | None]] = field(repr=False)
+    noise: Mapping[str, Mapping[str, float]] = field(repr=False)
+    refused: Mapping[str, tuple[Refused, ...]]
+    failures: Mapping[str, str]
+    left_out: tuple[tuple[Mapping[str, Any], str], ...] = field(repr=False)
+    machine: Mapping[str, Mapping[str, Any]] = field(repr=False)
+    queries: Topics = field(repr=False)
+    folder: Path
+
+    def run(self, configuration: str) -> Run:
+        """Give the saved run of a configuration."""
+        return Run.scan(self._place(configuration) / RUN, name=configuration)
+
+    def traces(self, configuration: str) -> Traces:
+        """Give what each part of a configuration returned for each query, as traces."""
+        return read_traces(self._place(configuration) / TRACES)
+
+    def _place(self, configuration: str) -> Path:
+        keys = {one["name"]: one["key"] for one in _planned(self.folder)["configurations"]}
+        if configuration not in self.levels:
+            raise InputError(f"no results of {configuration!r}", fix=f"use one of {', '.join(self.levels)}")
+        return folder_of(self.folder, keys[configuration])
+
+
+def folder_of(folder: Path, key: str) -> Path:
+    """Name the folder of a configuration's results: it is complete or not there."""
+    return folder / "configurations" / key
+
+
+def load(folder: str | Path) -> Results:
+    """Read the results of an experiment, also of one that is not done yet.
+
+    Parameters
+    ----------
+    folder
+        Where `run` put them.
+
+    Raises
+    ------
+    InputError
+        If there are none, or the control has none.
+    """
+    place = Path(folder)
+    plan = _planned(place)
+    done = {one["name"]: one for one in plan["configurations"] if folder_of(place, one["key"]).is_dir()}
+    failures = {one["name"]: _why(place, one["key"]) for one in plan["configurations"] if one["name"] not in done}
+    control = plan["configurations"][0]["name"]
+    if control in failures:
+        raise InputError(f"the control has no results: {failures[control]}", fix="put that right, and run it again")
+    runs = [Run.scan(folder_of(place, one["key"]) / RUN, name=name) for name, one in done.items()]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", JudgedWarning)  # they are notes of the scores
+        scores = evaluate(Qrels.read(plan["qrels"]), runs, plan["measures"])
+    topics = Topics.read(plan["queries"])
+    told = {name: json.loads((folder_of(place, one["key"]) / COSTS).read_text()) for name, one in done.items()}
+    latency = {name: _latency(one) for name, one in told.items()}
+    return Results(
+        scores,
+        control,
+        {name: one["levels"] for name, one in done.items()},
+        {name: {**one["costs"], **latency[name][0]} for name, one in told.items()},
+        {name: intervals for name, (_, intervals, _) in latency.items()},
+        {name: noise for name, (_, _, noise) in latency.items()},
+        {
+            name: tuple(
+                Refused(query, topics.text(query), *parts) for query, said in one["refused"].items() for parts in said
+            )
+            for name, one in told.items()
+        },
+        failures,
+        tuple((one["levels"], one["reason"]) for one in plan["left_out"]),
+        {name: one["machine"] for name, one in told.items()},
+        topics,
+        place,
+    )
+
+
+def _planned(folder: Path) -> Any:
+    try:
+        return json.loads((folder / PLAN).read_text(encoding="utf-8"))
+    except OSError:
+        fix = "name the folder that 'judged experiment run' was given"
+        raise InputError("there is no experiment here", fix=fix, path=str(folder)) from None
+
+
+def _why(folder: Path, key: str) -> str:
+    try:
+        failure = (folder / "configurations" / f"{key}.{FAILURE}").read_text(encoding="utf-8")
+    except OSError:
+        return "it was not run yet"
+    return json.loads(failure)["problem"]
+
+
+def _latency(
+    told: Mapping[str, Any],
+) -> tuple[dict[str, float | None], dict[str, tuple[float, float] | None], dict[str, float]]:
+    """Give latencies, their intervals, and by how much rounds differ."""
+    taken = np.array(told["rounds_ms"], dtype=np.float64)
+    if not taken.size:
+        return dict.fromkeys(("cold_ms", *QUANTILES), None), dict.fromkeys(QUANTILES, None), {}
+    found = {name: quantile(taken, share) for name, share in QUANTILES.items()}
+    return (
+        {"cold_ms": float(np.median(told["cold_ms"])), **{name: one.value for name, one in found.items()}},
+        {name: one.ci for name, one in found.items()},
+        {name: one.noise for name, one in found.items()},
+    )

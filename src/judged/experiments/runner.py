@@ -1,0 +1,141 @@
+"""Run a plan: each configuration in a process of its own, its results saved whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from judged.answer.table import plain
+from judged.atomic import replaced
+from judged.errors import InputError
+from judged.experiments.plan import Plan
+from judged.experiments.results import PLAN, Results, folder_of, load
+from judged.experiments.worker import FAILURE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from judged.experiments.configurations import Configuration
+
+_ONE = {
+    "TOKENIZERS_PARALLELISM": "false",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "NUMBA_NUM_THREADS": "1",
+    "RAYON_NUM_THREADS": "1",
+}
+"""Libraries of engines use one thread: what several would gain depends on the machine more than on the engine."""
+
+
+def run(plan: Any, folder: str | Path, *, progress: Callable[[str, int], None] | None = None) -> Results:
+    """Run an experiment, or what is left of it.
+
+    Parameters
+    ----------
+    plan
+        A `Plan`, a TOML file, or a mapping laid out as the file is.
+    folder
+        Where results go: each configuration in a folder that is complete or not there, so that nothing is done twice,
+        and a stop at any moment costs one configuration at most. A configuration that failed is tried again.
+    progress
+        Called with the name of each configuration before it is run, and with how many are done since the last call.
+
+    Returns
+    -------
+    Results
+        As `load` gives them: also of those that failed.
+
+    Raises
+    ------
+    InputError
+        If the plan or the folder cannot be used, or the control failed.
+    """
+    plan = Plan.of(plan)
+    place = Path(folder)
+    waiting = [one for one in plan.configurations if not folder_of(place, one.key).is_dir()]
+    try:
+        (place / "configurations").mkdir(parents=True, exist_ok=True)
+        for left in (place / "configurations").glob(".*.part"):  # by one that was stopped
+            shutil.rmtree(left)
+    except OSError as error:
+        problem = f"nothing can be written here ({error.strerror})"
+        raise InputError(problem, fix="name another folder", path=str(place)) from None
+    with replaced(place / PLAN) as part:
+        part.write_text(json.dumps(_written(plan), indent=1), encoding="utf-8")
+    for at, configuration in enumerate(waiting):
+        if progress:
+            progress(configuration.name, int(at > 0))
+        _run(plan, configuration, place)
+    if progress and waiting:
+        progress(waiting[-1].name, 1)
+    results = load(place)
+    results.scores.save(place / "scores.parquet")
+    return results
+
+
+def _written(plan: Plan) -> dict[str, Any]:
+    """Give what `load` must know of a plan."""
+    configurations = [
+        {"name": one.name, "key": one.key, "settings": one.settings, "levels": one.levels}
+        for one in plan.configurations
+    ]
+    left_out = [one._asdict() for one in plan.left_out]
+    return plain({**plan.facts(), "folder": str(plan.folder), "configurations": configurations, "left_out": left_out})
+
+
+def _run(plan: Plan, configuration: Configuration, place: Path) -> None:
+    """Run one configuration, and give its results their name when they are complete."""
+    target = folder_of(place, configuration.key)
+    part = target.with_name(f".{configuration.key}.{os.getpid()}.part")
+    part.mkdir()
+    try:
+        names = ("documents", "queries", "depth", "rounds", "warm_up", "seed", "concurrency")
+        job = {name: getattr(plan, name) for name in names} | {"part": asdict(configuration.part)}
+        (part / "job.json").write_text(json.dumps(job), encoding="utf-8")
+        code = _worked(part, plan.folder)
+        failure = target.with_name(f"{configuration.key}.{FAILURE}")
+        if code == 0:
+            failure.unlink(missing_ok=True)
+            with suppress(FileExistsError, OSError):  # somebody else ran it meanwhile
+                part.rename(target)
+        else:
+            _explain(part, code).replace(failure)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def _worked(part: Path, modules: Path) -> int:
+    """Run a job in a process that ends when this one does; give its exit code."""
+    paths = os.pathsep.join([str(modules), *filter(None, sys.path)])  # functions of the plan, and what is found here
+    command = [sys.executable, "-P", "-m", "judged.experiments.worker", str(part / "job.json")]
+    with (part / "messages.txt").open("wb") as messages:
+        started = subprocess.Popen(  # noqa: S603  it is our own
+            command, stdin=subprocess.PIPE, stdout=messages, stderr=messages,
+            env={**os.environ, **_ONE, "PYTHONPATH": paths},
+        )  # fmt: skip
+        try:
+            return started.wait()
+        finally:
+            started.kill()
+            if started.stdin:
+                started.stdin.close()
+            started.wait()
+
+
+def _explain(part: Path, code: int) -> Path:
+    """Give the file that says why a job failed; of a process that could not write one, how it ended."""
+    why = part / FAILURE
+    if not why.exists():
+        said = (part / "messages.txt").read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        last = f": {said[-1]}" if said else ""
+        how = f"was ended by signal {-code}" if code < 0 else f"ended with code {code}"
+        why.write_text(json.dumps({"problem": f"its process {how}{last}"}), encoding="utf-8")
+    return why

@@ -1,0 +1,158 @@
+"""One configuration, built and asked in a process of its own: ``python -m judged.experiments.worker JOB``."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from judged.data.run import Run
+from judged.data.texts import Texts
+from judged.data.topics import Topics
+from judged.data.write import write_run
+from judged.errors import InputError, JudgedError
+from judged.experiments.engines import ENGINES, engine_named
+from judged.experiments.latency import rounds_of, throughput
+from judged.experiments.machine import Memory, energy, machine
+from judged.experiments.pipelines import Asked, Part, system_of
+from judged.traces import Recorder
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from judged.data.texts import Text
+    from judged.experiments.latency import Clock
+    from judged.experiments.pipelines import System
+
+RUN, TRACES, COSTS, FAILURE = "run.parquet", "traces.jsonl", "costs.json", "failure.json"
+_FEW = 10  # documents that are indexed first, so that libraries are there when it counts
+
+
+def main() -> int:
+    """Do the job of a file, in its folder; what went wrong is written down beside it."""
+    path = Path(sys.argv[1])
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    try:
+        work(json.loads(path.read_text(encoding="utf-8")), path.parent)
+    except Exception as error:  # noqa: BLE001  whatever an engine raises is what became of its configuration
+        traceback.print_exc()
+        said = str(error) if isinstance(error, JudgedError) else f"{type(error).__name__}: {error}"
+        (path.parent / FAILURE).write_text(json.dumps({"problem": said}), encoding="utf-8")
+        return 1
+    return 0
+
+
+def _end_with_parent() -> None:
+    """End at once when whoever started this has ended, however it did: its end of the pipe closes then."""
+    os.read(0, 1)  # nothing is ever written
+    os._exit(1)
+
+
+def work(job: Mapping[str, Any], folder: Path, clock: Clock = time.perf_counter) -> None:
+    """Build what the job says, ask it, and leave run, traces and costs in the folder."""
+    documents, topics = Texts.read(job["documents"]).documents, Topics.read(job["queries"])
+    if not documents:
+        raise InputError("there are no documents to index", fix="give a file that has some", path=job["documents"])
+    queries = {query: topics.text(query) for query in topics.table["query_id"].to_pylist()}
+    part = Part.read(job["part"])
+    system, costs = _built(part, documents, folder, clock)
+    refused, cold_ms = _asked(system, queries, job["depth"], folder, clock)
+    timed = [query for query in queries if query not in refused]
+    told = {"refused": refused, "timed": timed, "cold_ms": cold_ms, "rounds_ms": []}
+
+    def search(query: str) -> Any:
+        return system.search(queries[query], job["depth"])
+
+    if timed:
+        rounds = {name: job[name] for name in ("rounds", "warm_up", "seed")}
+        told["rounds_ms"] = rounds_of(search, timed, **rounds, clock=clock).tolist()
+    if timed and job["concurrency"]:
+        costs["queries_per_second"] = throughput(search, timed, concurrency=job["concurrency"], clock=clock)
+    system.close()
+    shutil.rmtree(folder / "index")
+    (folder / COSTS).write_text(json.dumps({"costs": costs, **told, "machine": machine()}), encoding="utf-8")
+
+
+def _built(
+    part: Part, documents: Mapping[str, Text], folder: Path, clock: Clock
+) -> tuple[System, dict[str, float | None]]:
+    """Build an index, and say what that took."""
+    few = dict(list(documents.items())[:_FEW])
+    with suppress(Exception), tempfile.TemporaryDirectory() as place:  # what goes wrong goes wrong again below
+        first = system_of(part)
+        first.build(few, Path(place))
+        first.close()
+    system, index = system_of(part), folder / "index"
+    index.mkdir()
+    memory = Memory()
+    with energy() as used:
+        wall, cpu = clock(), time.process_time()
+        system.build(documents, index)
+        wall, cpu = clock() - wall, time.process_time() - cpu
+    size = system.size()
+    elsewhere = any(engine_named(one.engine).elsewhere for one in part.all() if one.engine in ENGINES)
+    return system, {
+        "index_seconds": None if size is None else wall,
+        "index_cpu_seconds": None if elsewhere else cpu,
+        "index_joules": None if elsewhere else used.joules,
+        "peak_mb": None if elsewhere else memory.peak_mb(),
+        "index_mb": None if size is None else size / 1e6,
+    }
+
+
+def _asked(
+    system: System, queries: Mapping[str, str], depth: int, folder: Path, clock: Clock
+) -> tuple[dict[str, list[tuple[str, str]]], list[float]]:
+    """Ask every query for the first time; give what was refused, by whom and why, and the milliseconds."""
+    recorder = Recorder(folder / TRACES)
+    rows: list[tuple[str, str, float]] = []
+    refused: dict[str, list[tuple[str, str]]] = {}
+    cold_ms: list[float] = []
+    for query, text in queries.items():
+        told: list[Asked] = []
+        begun = clock()
+        hits = system.search(text, depth, told)
+        cold_ms.append(1000 * (clock() - begun))
+        _refuse_odd(query, hits)
+        rows += [(query, doc, score) for doc, score in hits]
+        refused |= {query: said} if (said := [(one.name, one.refused) for one in told if one.refused]) else {}
+        with recorder.query(query, text, trace_id=query) as trace:
+            for one in told:
+                trace.stage(one.name, one.kind, one.hits, parents=one.parents, query=one.query,
+                            latency_ms=one.milliseconds)  # fmt: skip
+    if not rows:
+        why = next(iter(refused.values()))[0][1] if refused else "it gave none"
+        raise InputError(f"no document was found for any query: {why}", fix="look at how queries are made")
+    names = ("query_id", "doc_id", "score")
+    columns = zip(*rows, strict=True)
+    write_run(Run.of(pa.table(dict(zip(names, map(pa.array, columns), strict=True)))), folder / RUN)
+    return refused, cold_ms
+
+
+def _refuse_odd(query: str, hits: list[tuple[str, float]]) -> None:
+    """Refuse a list that its scores would put in another order."""
+    scores = [score for _, score in hits]
+    if not all(map(math.isfinite, scores)):
+        raise InputError(f"query {query}: a score is no number", fix="give finite scores, or none")
+    if any(later > earlier for earlier, later in pairwise(scores)):
+        raise InputError(
+            f"query {query}: scores rise down the list", fix="give documents by falling score, or no scores"
+        )
+    if len({doc for doc, _ in hits}) < len(hits):
+        raise InputError(f"query {query}: a document stands in the list twice", fix="give each once")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
