@@ -47,8 +47,9 @@ WIDTH = "100"
 _CONSOLE = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _PYTHON = re.compile(r"^```python\n(>>>.*?)^```", re.MULTILINE | re.DOTALL)
 _COMMANDS = (
-    "evaluate", "explain", "curve", "measures", "advise", "compare", "power", "agree", "fuse", "slices", "matrix",
-    "stages", "disagree", "needs", "diff", "review", "tradeoff", "traces", "traces check", "traces funnel",
+    "evaluate", "explain", "curve", "measures", "advise", "compare", "power", "agree", "fuse", "experiment",
+    "experiment plan", "experiment run", "experiment show", "slices", "matrix", "stages",
+    "disagree", "needs", "diff", "review", "tradeoff", "traces", "traces check", "traces funnel",
     "traces failures", "traces gaps", "traces diff", "traces why", "traces runs", "gate", "report", "online",
     "online metrics", "online list", "online time", "online ranks", "online dwell", "online overview", "online queries",
     "online funnel", "online difference", "online offline", "logs", "logs check", "logs convert", "logs draft",

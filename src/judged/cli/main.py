@@ -42,7 +42,7 @@ class _Commands(click.Group):
 
     SECTIONS = (
         ("Scores", ("evaluate", "explain", "curve", "measures", "advise")),
-        ("Comparison", ("compare", "power", "agree", "fuse")),
+        ("Comparison", ("compare", "power", "agree", "fuse", "experiment")),
         ("Diagnosis", ("slices", "matrix", "stages", "disagree", "needs", "diff", "review", "tradeoff", "traces")),
         ("Release", ("gate", "report")),
         ("Online", ("online", "logs")),

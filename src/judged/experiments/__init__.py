@@ -7,6 +7,7 @@ __all__, __getattr__, __dir__ = lazily(
     {
         "judged.experiments.configurations": ("Configuration", "LeftOut"),
         "judged.experiments.engines": ("ENGINES", "engine_named"),
+        "judged.experiments.engines.base": ("QueryRefusedError",),
         "judged.experiments.pipelines": ("Candidate",),
         "judged.experiments.plan": ("Plan",),
         "judged.experiments.results": ("Refused", "Results", "load"),

@@ -106,15 +106,13 @@ class System(Protocol):
     def build(self, documents: Mapping[str, Text], folder: Path) -> None:
         """Make what it needs in an empty folder."""
 
-    def size(self) -> int | None:
-        """Give the bytes of what it made; None where nobody can tell."""
+    def engines(self) -> list[Engine]:
+        """Give the engines that it asks, each once; they are built."""
+        ...
 
     def search(self, query: str, k: int, told: list[Asked] | None = None) -> list[Hit]:
         """Give the first k documents; with `told`, write down what every part gave."""
         ...
-
-    def close(self) -> None:
-        """Let go of what it holds."""
 
 
 def system_of(part: Part, made: dict[str, System] | None = None) -> System:
@@ -144,27 +142,19 @@ class _Searched:
         own = {name: value for name, value in settings.items() if name in self._engine.settings}
         self._engine.build(documents, own, folder)
 
-    @property
-    def engine(self) -> Engine:
-        assert self._engine is not None  # noqa: S101  it is built before it is asked
-        return self._engine
-
-    def size(self) -> int | None:
-        return self.engine.size()
+    def engines(self) -> list[Engine]:
+        return [] if self._engine is None else [self._engine]
 
     def search(self, query: str, k: int, told: list[Asked] | None = None) -> list[Hit]:
         begun = time.perf_counter()
         query = widened(self._rewrite(query), self._synonyms)
         refused = ""
         try:
-            hits = self.engine.search(query, k)
+            hits = self.engines()[0].search(query, k)
         except QueryRefusedError as error:
             hits, refused = [], str(error)
         _tell(told, self._part, "candidates", query, hits, begun, refused)
         return hits
-
-    def close(self) -> None:
-        self.engine.close()
 
 
 class _Pipeline:
@@ -179,13 +169,8 @@ class _Pipeline:
             place.mkdir()
             system.build(documents, place)
 
-    def size(self) -> int | None:
-        sizes = [system.size() for system in dict.fromkeys(self._below)]
-        return None if None in sizes else sum(filter(None, sizes))
-
-    def close(self) -> None:
-        for system in self._below:
-            system.close()
+    def engines(self) -> list[Engine]:
+        return list(dict.fromkeys(engine for system in self._below for engine in system.engines()))
 
 
 class _Fusion(_Pipeline):

@@ -60,7 +60,7 @@ def run(plan: Any, folder: str | Path, *, progress: Callable[[str, int], None] |
     """
     plan = Plan.of(plan)
     place = Path(folder)
-    waiting = [one for one in plan.configurations if not folder_of(place, one.key).is_dir()]
+    todo = waiting(plan, place)
     try:
         (place / "configurations").mkdir(parents=True, exist_ok=True)
         for left in (place / "configurations").glob(".*.part"):  # by one that was stopped
@@ -70,15 +70,20 @@ def run(plan: Any, folder: str | Path, *, progress: Callable[[str, int], None] |
         raise InputError(problem, fix="name another folder", path=str(place)) from None
     with replaced(place / PLAN) as part:
         part.write_text(json.dumps(_written(plan), indent=1), encoding="utf-8")
-    for at, configuration in enumerate(waiting):
+    for at, configuration in enumerate(todo):
         if progress:
             progress(configuration.name, int(at > 0))
         _run(plan, configuration, place)
-    if progress and waiting:
-        progress(waiting[-1].name, 1)
+    if progress and todo:
+        progress(todo[-1].name, 1)
     results = load(place)
     results.scores.save(place / "scores.parquet")
     return results
+
+
+def waiting(plan: Plan, folder: Path) -> list[Configuration]:
+    """Give the configurations of a plan that have no results in a folder."""
+    return [one for one in plan.configurations if not folder_of(folder, one.key).is_dir()]
 
 
 def _written(plan: Plan) -> dict[str, Any]:

@@ -23,7 +23,6 @@ from judged.data.texts import Texts
 from judged.data.topics import Topics
 from judged.data.write import write_run
 from judged.errors import InputError, JudgedError
-from judged.experiments.engines import ENGINES, engine_named
 from judged.experiments.latency import rounds_of, throughput
 from judged.experiments.machine import Memory, energy, machine
 from judged.experiments.pipelines import Asked, Part, system_of
@@ -80,7 +79,8 @@ def work(job: Mapping[str, Any], folder: Path, clock: Clock = time.perf_counter)
         told["rounds_ms"] = rounds_of(search, timed, **rounds, clock=clock).tolist()
     if timed and job["concurrency"]:
         costs["queries_per_second"] = throughput(search, timed, concurrency=job["concurrency"], clock=clock)
-    system.close()
+    for engine in system.engines():
+        engine.close()
     shutil.rmtree(folder / "index")
     (folder / COSTS).write_text(json.dumps({"costs": costs, **told, "machine": machine()}), encoding="utf-8")
 
@@ -93,7 +93,8 @@ def _built(
     with suppress(Exception), tempfile.TemporaryDirectory() as place:  # what goes wrong goes wrong again below
         first = system_of(part)
         first.build(few, Path(place))
-        first.close()
+        for engine in first.engines():
+            engine.close()
     system, index = system_of(part), folder / "index"
     index.mkdir()
     memory = Memory()
@@ -101,8 +102,9 @@ def _built(
         wall, cpu = clock(), time.process_time()
         system.build(documents, index)
         wall, cpu = clock() - wall, time.process_time() - cpu
-    size = system.size()
-    elsewhere = any(engine_named(one.engine).elsewhere for one in part.all() if one.engine in ENGINES)
+    sizes = [engine.size() for engine in system.engines()]
+    size = None if None in sizes else sum(filter(None, sizes))
+    elsewhere = any(engine.elsewhere for engine in system.engines())
     return system, {
         "index_seconds": None if size is None else wall,
         "index_cpu_seconds": None if elsewhere else cpu,

@@ -1,0 +1,240 @@
+"""Running: saved runs are what is scored, nothing is done twice, one failure ends nothing, and a stop loses nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import judged
+from command_line import process
+from experiments import made
+from judged.data.texts import Texts
+from judged.errors import InputError, JudgedWarning
+from judged.experiments import Plan, engine_named, load, run
+from judged.experiments.results import folder_of
+from judged.traces import read_traces
+
+STEMMERS = {"stemmer": ["none", "english"]}
+ODD = """
+import os, signal, time
+
+def calm(query, k):
+    return ["d1", "d2"][:k]
+
+def wrong(query, k):
+    raise RuntimeError("the engine is down")
+
+def killed(query, k):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def rising(query, k):
+    return [("d1", 1.0), ("d2", 2.0)]
+
+def twice(query, k):
+    return ["d1", "d1"]
+
+def silent(query, k):
+    return []
+
+def nan(query, k):
+    return [("d1", float("nan"))]
+
+def slow(query, k):
+    with open(os.environ["PIDS"], "a") as file:
+        print(os.getpid(), file=file)
+    time.sleep(0.1)
+    return ["d3", "d2", "d1"][:k]
+"""
+
+
+def odd_plan(folder: Path, names: list[str]) -> Path:
+    (folder / "odd_engines.py").write_text(ODD)
+    lists = "\n".join(f"[pipelines.{name}]\nengine = 'function'\nsearch = 'odd_engines:{name}'" for name in names)
+    return made.plan_file(folder, f"[factors]\nengine = {names}\n{lists}")
+
+
+def tables(folder: Path) -> dict[str, list[dict[str, Any]]]:
+    return {name: load(folder).run(name).table.to_pylist() for name in load(folder).levels}
+
+
+def test_scores_are_those_of_the_saved_runs_and_runs_those_of_the_engine(tmp_path: Path) -> None:
+    plan = Plan.of(made.write(tmp_path) | {"factors": STEMMERS})
+    results = run(plan, tmp_path / "out")
+    assert results.scores.run_names == ("control", "stemmer=english")
+    for configuration in plan.configurations:
+        engine = engine_named("sqlite")()
+        place = tmp_path / configuration.levels["stemmer"]
+        place.mkdir()
+        own = {name: value for name, value in configuration.part.settings.items() if name in engine.settings}
+        engine.build(Texts.read(plan.documents).documents, own, place)
+        asked = {query: dict(engine.search(text, 100)) for query, text in made.QUERIES.items() if query != "q4"}
+        rows = results.run(configuration.name).table.to_pylist()
+        found: dict[str, dict[str, float]] = {}
+        for row in rows:
+            found.setdefault(row["query_id"], {})[row["doc_id"]] = row["score"]
+        assert found == {query: hits for query, hits in asked.items() if hits}
+        with pytest.warns(JudgedWarning):  # a topic for which nothing was returned
+            scores = judged.evaluate(plan.qrels, results.run(configuration.name), ["nDCG@10", "RR"])
+        at = results.scores.run_names.index(configuration.name)
+        np.testing.assert_array_equal(scores.values[0], results.scores.values[at])
+    assert results.levels["stemmer=english"] == {"stemmer": "english"}
+    assert results.scores.value("RR", "stemmer=english") == 0.75  # all but "?"
+    assert [(one.query_id, one.query, one.reason) for one in results.refused["control"]] == [
+        ("q4", "?", "the query has no word")
+    ]
+    costs = results.costs["control"]
+    assert costs["index_mb"] > 0.01  # type: ignore[operator]
+    assert costs["index_joules"] is None or costs["index_joules"] > 0
+    assert all(costs[name] > 0 for name in ("index_seconds", "index_cpu_seconds", "p50_ms", "p95_ms", "cold_ms"))  # type: ignore[operator]
+    assert results.intervals["control"]["p95_ms"] is None  # of three queries
+    assert results.machine["control"]["cores"] == os.cpu_count()
+    traces = results.traces("control")
+    assert traces.run("sqlite").table.num_rows == results.run("control").table.num_rows
+
+
+def test_nothing_is_done_twice_and_what_is_new_is_done(tmp_path: Path) -> None:
+    given, told = made.write(tmp_path), list[tuple[str, int]]()
+    run(given | {"factors": STEMMERS}, tmp_path / "out", progress=lambda *said: told.append(said))
+    assert told == [("control", 0), ("stemmer=english", 1), ("stemmer=english", 1)]
+    told.clear()
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "out" / "configurations").rglob("*")}
+    more = given | {"factors": STEMMERS | {"title_weight": [1, 2]}}
+    results = run(more, tmp_path / "out", progress=lambda *said: told.append(said))
+    assert [name for name, _ in told[:-1]] == ["title_weight=2", "stemmer=english title_weight=2"]
+    assert all(path.stat().st_mtime_ns == changed for path, changed in before.items() if path.is_file())
+    assert len(results.levels) == 4
+    assert len(load(tmp_path / "out").levels) == 4
+    assert len(run(given, tmp_path / "out").levels) == 1  # the smaller plan shows its own
+
+
+def test_one_failure_ends_nothing_and_is_tried_again(tmp_path: Path) -> None:
+    names = ["calm", "wrong", "killed", "rising", "twice", "silent", "nan"]
+    results = run(odd_plan(tmp_path, names), tmp_path / "out")
+    assert list(results.levels) == ["control"]
+    assert {name: why.split(".")[0] for name, why in results.failures.items()} == {
+        "wrong": "RuntimeError: the engine is down",
+        "killed": "its process was ended by signal 9",
+        "rising": "query q1: scores rise down the list",
+        "twice": "query q1: a document stands in the list twice",
+        "silent": "no document was found for any query: it gave none",
+        "nan": "query q1: a score is no number",
+    }
+    assert [path.name for path in (tmp_path / "out" / "configurations").glob(".*")] == []
+    (tmp_path / "odd_engines.py").write_text(ODD.replace("raise RuntimeError", 'return ["d3"]  #'))
+    path = tmp_path / "plan.toml"
+    path.write_text(path.read_text().replace(str(names), "['calm', 'wrong']"))
+    assert run(path, tmp_path / "out").failures == {}
+
+
+def test_a_control_that_fails_is_an_error_and_so_is_nothing_to_index(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="the control has no results: RuntimeError: the engine is down"):
+        run(odd_plan(tmp_path, ["wrong", "calm"]), tmp_path / "out")
+    given = made.write(tmp_path)
+    (tmp_path / "docs.jsonl").write_text("")
+    with pytest.raises(InputError, match="the control has no results"):
+        run(given, tmp_path / "empty")
+    with pytest.raises(InputError, match="there is no experiment here"):
+        load(tmp_path / "nowhere")
+
+
+def test_an_engine_that_is_not_installed_names_its_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "hidden").mkdir()
+    (tmp_path / "hidden" / "bm25s.py").write_text("raise ImportError")
+    monkeypatch.syspath_prepend(tmp_path / "hidden")
+    results = run(made.write(tmp_path) | {"factors": {"engine": ["sqlite", "bm25s"]}}, tmp_path / "out")
+    assert results.failures == {"bm25s": "bm25s is not installed. Fix: pip install 'judged[engines]'."}
+    assert list(results.levels) == ["control"]
+
+
+def test_a_fusion_and_a_rerank_are_saved_with_their_stages(tmp_path: Path) -> None:
+    (tmp_path / "ranking.py").write_text("def longest(query, given): return [len(one.text) for one in given]")
+    text = """
+[factors]
+engine = ["sqlite", "both", "again"]
+[pipelines.both]
+engine = "fusion"
+lists = ["sqlite", "grams"]
+[pipelines.grams]
+engine = "sqlite"
+stemmer = "none"
+tokens = "trigrams"
+[pipelines.again]
+engine = "rerank"
+of = "both"
+function = "ranking:longest"
+"""
+    results = run(made.plan_file(tmp_path, text), tmp_path / "out")
+    assert results.failures == {}
+    stages = results.traces("again").stages
+    assert [(stage.name, stage.kind, stage.parents) for stage in stages] == [
+        ("sqlite", "candidates", ()), ("grams", "candidates", ()), ("both", "fuse", ("sqlite", "grams")),
+        ("again", "rerank", ("both",)),
+    ]  # fmt: skip
+    lists = {name: results.traces("both").run(name) for name in ("sqlite", "grams")}
+    fused = judged.fuse({"sqlite": results.run("control"), "grams": lists["grams"]}, cutoff=100).table.to_pylist()
+    assert {(row["query_id"], row["doc_id"]): row["score"] for row in fused} == {
+        (row["query_id"], row["doc_id"]): row["score"] for row in results.run("both").table.to_pylist()
+    }
+
+
+def alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text() if Path(f"/proc/{pid}").exists() else False
+
+
+@pytest.mark.slow
+def test_killed_at_any_moment_it_ends_as_one_that_never_was(tmp_path: Path) -> None:
+    """Killed five times, from the first moments on; what was complete stays, and no process is left behind."""
+    path = odd_plan(tmp_path, ["slow", "calm"])
+    pids = tmp_path / "pids"
+    pids.touch()
+    environment = os.environ | {"PIDS": str(pids)}
+    start = [sys.executable, "-m", "judged", "experiment", "run", str(path), "--to"]
+    rng = np.random.default_rng(3)
+    for _ in range(5):
+        started = subprocess.Popen([*start, str(tmp_path / "killed")], env=environment, stdout=subprocess.DEVNULL)
+        time.sleep(rng.uniform(0.3, 3.0))
+        started.send_signal(signal.SIGKILL)
+        started.wait()
+        ended = time.monotonic() + 20
+        while any(map(alive, map(int, pids.read_text().split()))) and time.monotonic() < ended:
+            time.sleep(0.05)
+        assert not any(map(alive, map(int, pids.read_text().split())))
+        for done in (tmp_path / "killed" / "configurations").glob("[!.]*"):
+            assert {"run.parquet", "traces.jsonl", "costs.json"} <= {file.name for file in done.iterdir()}
+    for name in ("killed", "never"):
+        subprocess.run([*start, str(tmp_path / name)], env=environment, check=True, stdout=subprocess.DEVNULL)
+    assert tables(tmp_path / "killed") == tables(tmp_path / "never")
+    keys = [one.key for one in Plan.read(path).configurations]
+    assert sorted(one.name for one in (tmp_path / "killed" / "configurations").iterdir()) == sorted(keys)
+    for key in keys:
+        both = [read_traces(folder_of(tmp_path / name, key) / "traces.jsonl") for name in ("killed", "never")]
+        assert [[span.documents for span in one.spans] for one in both[:1]] == [
+            [span.documents for span in one.spans] for one in both[1:]
+        ]
+
+
+def test_the_commands(tmp_path: Path) -> None:
+    path = made.plan_file(tmp_path, "[factors]\nengine = ['sqlite']\nstemmer = ['none', 'english']\n")
+    shown = process("experiment", "plan", str(path), "--format", "json")
+    names = [one["configuration"] for one in json.loads(shown.out)["configurations"]]
+    assert names == ["control", "stemmer=english"]
+    done = process("experiment", "run", str(path), "--to", str(tmp_path / "out"), "--format", "json")
+    assert done.code == 0
+    again = process("experiment", "show", str(tmp_path / "out"), "--format", "json")
+    assert json.loads(again.out) == json.loads(done.out)
+    failing = odd_plan(tmp_path, ["calm", "wrong"])
+    assert process("experiment", "run", str(failing), "--to", str(tmp_path / "odd")).code == 1
+    assert process("experiment", "show", str(tmp_path)).code == 2
