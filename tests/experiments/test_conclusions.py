@@ -161,9 +161,9 @@ def test_more_is_needed_only_where_the_best_is_open() -> None:
 def test_costs_inside_the_noise_are_marked() -> None:
     levels = {"a": {"k1": 1}, "b": {"k1": 2}, "c": {"k1": 3}}
     costs = {
-        "a": {"p50_ms": 2.0, "p50_ms_ci": (1.8, 2.2), "index_mb": 1.0},
-        "b": {"p50_ms": 2.3, "p50_ms_ci": (2.1, 2.5), "index_mb": None},
-        "c": {"p50_ms": 3.0, "p50_ms_ci": (2.8, 3.3), "index_mb": 2.0},
+        "a": {"p50_ms": 2.0, "p50_ms_ci": (1.0, 4.0), "p50_ms_noise": (1.8, 2.2), "index_mb": 1.0},
+        "b": {"p50_ms": 2.3, "p50_ms_ci": (1.0, 4.0), "p50_ms_noise": (2.1, 2.5), "index_mb": None},
+        "c": {"p50_ms": 3.0, "p50_ms_ci": (1.0, 4.0), "p50_ms_noise": (2.8, 3.3), "index_mb": 2.0},
     }
     values = drawn(6, levels=levels)
     values[1] += 0.1

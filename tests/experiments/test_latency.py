@@ -17,7 +17,7 @@ from experiments import made
 from judged.experiments import Plan, QueryRefusedError
 from judged.experiments.latency import quantile, rounds_of, throughput
 from judged.experiments.machine import energy, joules_of, machine
-from judged.experiments.results import _latency
+from judged.experiments.results import latency_of
 from judged.experiments.worker import COSTS, work
 
 
@@ -62,7 +62,7 @@ def test_quantiles_by_hand() -> None:
     medians = np.array([2.0, 4.0, 6.0, 8.0, 10.0])
     taken = np.array([medians - 1, medians, medians + 1])
     found = quantile(taken, 0.5)
-    assert (found.value, found.ci, found.noise) == (6.0, None, 2.0)  # of five: 1 - 2/32 is less than 0.95
+    assert (found.value, found.ci, found.noise) == (6.0, None, (5.0, 7.0))  # of five: 1 - 2/32 is less than 0.95
     assert quantile(np.sort(np.random.default_rng(0).random((1, 71))), 0.95).ci is None
     assert quantile(np.sort(np.random.default_rng(0).random((1, 72))), 0.95).ci is not None
 
@@ -115,10 +115,10 @@ def test_a_job_measures_all_with_the_same_clock(tmp_path: Path, monkeypatch: pyt
     assert told["costs"] == dict.fromkeys(
         ("index_seconds", "index_cpu_seconds", "index_joules", "peak_mb", "index_mb"), None
     )
-    costs, intervals, noise = _latency(told)
+    costs = latency_of(told)
     assert costs["cold_ms"] == pytest.approx(5.5)
-    assert noise["p50_ms"] == pytest.approx(3.0)
-    assert intervals == {"p50_ms": None, "p95_ms": None}
+    assert costs["p50_ms_noise"] == pytest.approx((10.0, 13.0))
+    assert costs["p50_ms_ci"] is costs["p95_ms_ci"] is None
 
 
 def test_what_cannot_be_measured_is_unknown_and_never_0() -> None:

@@ -51,14 +51,14 @@ def run(context: click.Context, plan: str, folder: Path | None, give: Give) -> N
 
     What was run already is not run again, whenever it was stopped. The exit code is 1 if a configuration failed.
     """
-    from judged.experiments import Plan, run
+    from judged.experiments import Plan, conclude, run
     from judged.experiments.runner import waiting
 
     give.keep(plan)
     read, target = Plan.read(plan), folder or Path(Path(plan).stem)
     with inputs.bar("running", len(waiting(read, target))) as tell:
         results = run(read, target, progress=tell)
-    give(results.scores.tradeoff(results.costs, cost="p50_ms"))
+    give(conclude(results))
     if results.failures:
         context.exit(1)
 
@@ -68,7 +68,6 @@ def run(context: click.Context, plan: str, folder: Path | None, give: Give) -> N
 @answer_options()
 def show(folder: Path, give: Give) -> None:
     """Say what may be concluded from the results in FOLDER, also before all configurations were run."""
-    from judged.experiments import load
+    from judged.experiments import conclude, load
 
-    results = load(folder)
-    give(results.scores.tradeoff(results.costs, cost="p50_ms"))
+    give(conclude(load(folder)))

@@ -5,6 +5,8 @@ from judged._lazily import lazily
 __all__, __getattr__, __dir__ = lazily(
     __name__,
     {
+        "judged.experiments.answer": ("Conclusions",),
+        "judged.experiments.conclusions": ("conclude",),
         "judged.experiments.configurations": ("Configuration", "LeftOut"),
         "judged.experiments.engines": ("ENGINES", "engine_named"),
         "judged.experiments.engines.base": ("QueryRefusedError",),

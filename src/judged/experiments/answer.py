@@ -48,7 +48,8 @@ if TYPE_CHECKING:
     from judged.stats.selection import Choice
 
 Costs: TypeAlias = Mapping[str, Mapping[str, Any]]
-"""Of each configuration, by name: a number, None where it is not known, and under ``<name>_ci`` its interval."""
+"""Of each configuration, by name: a number, None where it is not known; under ``<name>_ci`` its interval, and under
+``<name>_noise`` from the least to the most that it was when it was measured again."""
 
 _SHOWN_TOPICS = 3
 _NOISE = "\N{ALMOST EQUAL TO}"
@@ -222,17 +223,17 @@ class Conclusions(Answer):
         for name in cost_names(self.costs):
             values = [self.costs.get(run, {}).get(name) for run in runs]
             ends = [_ends(self.costs, run, name) for run in runs]
-            marks = [_NOISE if run != base and _overlap(ends[at], _ends(self.costs, base, name)) else ""
-                     for at, run in enumerate(runs)]  # fmt: skip
+            noisy = [run != base and _overlap(*(_noise(self.costs, one, name) for one in (run, base))) for run in runs]
+            marks = [_NOISE if inside else "" for inside in noisy]
             columns.append(Column(name, values, significant(3), ci=ends if any(ends) else None, mark=marks))
         columns.append(Column("front", [rows[run].front for run in runs], YES_NO))
-        note = f"{self.comparison.caption}; {_NOISE} inside the noise of the baseline: the two intervals overlap"
+        note = f"{self.comparison.caption}; {_NOISE} inside the noise of the baseline: measured again, the two overlap"
         return Table("leaderboard", tuple(columns), note=note, one_piece=True)
 
     def _in_noise(self) -> Iterator[str]:
         """Name the configurations whose place on the front rests on costs that the noise leaves open."""
         rows = {row.run: row for row in self.tradeoff.rows}
-        costs = [name for name in self.tradeoff.costs if any(_ends(self.costs, run, name) for run in rows)]
+        costs = [name for name in self.tradeoff.costs if any(_noise(self.costs, run, name) for run in rows)]
         for run in self.tradeoff.front:
             rivals = [
                 other
@@ -241,7 +242,7 @@ class Conclusions(Answer):
                 and self._sign * (rows[other].value - rows[run].value) >= 0
                 and costs
                 and all(
-                    _overlap(_ends(self.costs, run, name), _ends(self.costs, other, name))
+                    _overlap(_noise(self.costs, run, name), _noise(self.costs, other, name))
                     if name in costs
                     else (rows[other].costs[name] or math.inf) <= (rows[run].costs[name] or 0.0)
                     for name in self.tradeoff.costs
@@ -249,8 +250,8 @@ class Conclusions(Answer):
             ]
             if rivals:
                 yield (
-                    f"{run} stands on the front by {listed(costs)} inside the noise: intervals overlap with those of"
-                    f" {first_few(rivals)}, no worse in {self.measure}."
+                    f"{run} stands on the front by {listed(costs)} inside the noise: measured again, they overlap with"
+                    f" those of {first_few(rivals)}, no worse in {self.measure}."
                 )
 
     @property
@@ -407,11 +408,16 @@ def _size(found: Any) -> str:
 def cost_names(costs: Costs) -> list[str]:
     """Give the costs in the order in which they come, without their intervals."""
     names = dict.fromkeys(name for of in costs.values() for name in of)
-    return [name for name in names if not name.endswith("_ci")]
+    return [name for name in names if not name.endswith(("_ci", "_noise"))]
 
 
 def _ends(costs: Costs, run: str, name: str) -> Limits:
     return costs.get(run, {}).get(f"{name}_ci")
+
+
+def _noise(costs: Costs, run: str, name: str) -> Limits:
+    """Give what a cost was, from the least to the most, when it was measured again."""
+    return costs.get(run, {}).get(f"{name}_noise")
 
 
 def _overlap(one: Limits, other: Limits) -> bool:

@@ -55,7 +55,7 @@ class Quantile(NamedTuple):
 
     value: float
     ci: tuple[float, float] | None  # over queries; None where there are too few of them to have one
-    noise: float  # by how much the rounds differed in it
+    noise: tuple[float, float]  # from the least to the most that it was in one round: how steady the machine was
 
 
 def quantile(taken: Floats, share: float, level: float = 0.95) -> Quantile:
@@ -76,7 +76,7 @@ def quantile(taken: Floats, share: float, level: float = 0.95) -> Quantile:
     Examples
     --------
     >>> quantile(np.array([[4.0, 1.0, 2.0, 8.0, 3.0, 5.0], [6.0, 1.0, 2.0, 8.0, 3.0, 5.0]]), 0.5)
-    Quantile(value=4.0, ci=(1.0, 8.0), noise=0.5)
+    Quantile(value=4.0, ci=(1.0, 8.0), noise=(3.5, 4.0))
     """
     from scipy.special import bdtr
 
@@ -87,4 +87,4 @@ def quantile(taken: Floats, share: float, level: float = 0.95) -> Quantile:
     last = int(np.searchsorted(below, (1 + level) / 2))
     ci = (float(medians[first]), float(medians[last])) if first >= 0 and last < n else None
     by_round = np.quantile(taken, share, axis=1)
-    return Quantile(float(np.quantile(medians, share)), ci, float(np.ptp(by_round)))
+    return Quantile(float(np.quantile(medians, share)), ci, (float(by_round.min()), float(by_round.max())))

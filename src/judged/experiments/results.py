@@ -50,12 +50,9 @@ class Results:
         By configuration and factor.
     costs : dict of dict
         By configuration: ``index_seconds, index_cpu_seconds, index_joules, peak_mb, index_mb, cold_ms, p50_ms, p95_ms``
-        and, where it was asked for, ``queries_per_second``; None for what is not known.
-    intervals : dict of dict
-        Of ``p50_ms`` and ``p95_ms``, 95% over queries; None where there are too few.
-    noise : dict of dict
-        By how much the rounds of one configuration differed in ``p50_ms`` and ``p95_ms``: a smaller difference between
-        configurations says nothing.
+        and, where it was asked for, ``queries_per_second``; None for what is not known. Beside ``p50_ms`` and ``p95_ms``
+        stand ``p50_ms_ci``, their 95% interval over queries, None where there are too few, and ``p50_ms_noise``, from
+        the least to the most that they were in one round: where two of these overlap, the difference is noise.
     refused : dict of tuple of Refused
         Queries that were not taken, by configuration.
     failures : dict
@@ -71,9 +68,7 @@ class Results:
     scores: Scores
     control: str
     levels: Mapping[str, Mapping[str, Any]]
-    costs: Mapping[str, Mapping[str, float | None]]
-    intervals: Mapping[str, Mapping[str, tuple[float, float] | None]] = field(repr=False)
-    noise: Mapping[str, Mapping[str, float]] = field(repr=False)
+    costs: Mapping[str, Mapping[str, Any]]
     refused: Mapping[str, tuple[Refused, ...]]
     failures: Mapping[str, str]
     left_out: tuple[tuple[Mapping[str, Any], str], ...] = field(repr=False)
@@ -127,14 +122,11 @@ def load(folder: str | Path) -> Results:
         scores = evaluate(Qrels.read(plan["qrels"]), runs, plan["measures"])
     topics = Topics.read(plan["queries"])
     told = {name: json.loads((folder_of(place, one["key"]) / COSTS).read_text()) for name, one in done.items()}
-    latency = {name: _latency(one) for name, one in told.items()}
     return Results(
         scores,
         control,
         {name: one["levels"] for name, one in done.items()},
-        {name: {**one["costs"], **latency[name][0]} for name, one in told.items()},
-        {name: intervals for name, (_, intervals, _) in latency.items()},
-        {name: noise for name, (_, _, noise) in latency.items()},
+        {name: {**one["costs"], **latency_of(one)} for name, one in told.items()},
         {
             name: tuple(
                 Refused(query, topics.text(query), *parts) for query, said in one["refused"].items() for parts in said
@@ -165,16 +157,13 @@ def _why(folder: Path, key: str) -> str:
     return json.loads(failure)["problem"]
 
 
-def _latency(
-    told: Mapping[str, Any],
-) -> tuple[dict[str, float | None], dict[str, tuple[float, float] | None], dict[str, float]]:
-    """Give latencies, their intervals, and by how much rounds differ."""
+def latency_of(told: Mapping[str, Any]) -> dict[str, Any]:
+    """Give latencies of what was timed, their intervals, and by how much rounds differ."""
     taken = np.array(told["rounds_ms"], dtype=np.float64)
     if not taken.size:
-        return dict.fromkeys(("cold_ms", *QUANTILES), None), dict.fromkeys(QUANTILES, None), {}
-    found = {name: quantile(taken, share) for name, share in QUANTILES.items()}
-    return (
-        {"cold_ms": float(np.median(told["cold_ms"])), **{name: one.value for name, one in found.items()}},
-        {name: one.ci for name, one in found.items()},
-        {name: one.noise for name, one in found.items()},
-    )
+        return dict.fromkeys(("cold_ms", *QUANTILES), None)
+    costs: dict[str, Any] = {"cold_ms": float(np.median(told["cold_ms"]))}
+    for name, share in QUANTILES.items():
+        found = quantile(taken, share)
+        costs |= {name: found.value, f"{name}_ci": found.ci, f"{name}_noise": found.noise}
+    return costs
