@@ -10,7 +10,7 @@ import online_scores_made as made
 from judged import sample, traces
 from judged.comparison.collections import collections_of_scores
 from judged.diagnosis.stages.answer import Stages
-from judged.experiments.conclusions import conclude
+from judged.experiments import Plan, conclude
 from judged.fusion import choose_weights
 from judged.gates import Check, Guardrail
 from judged.online import (
@@ -276,6 +276,10 @@ def offline() -> Answer:
 
 def preferences() -> Answer:
     return preference_agreement(log_of(PAGES), RELEVANT, by="kind")
+
+
+def plan() -> Answer:
+    return Plan.read(sample.FOLDER / "experiment.toml")
 
 
 EXAMPLES: dict[str, Callable[[], Answer]] = {

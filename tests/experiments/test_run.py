@@ -19,7 +19,8 @@ from command_line import process
 from experiments import made
 from judged.data.texts import Texts
 from judged.errors import InputError, JudgedWarning
-from judged.experiments import Plan, engine_named, load, run
+from judged.experiments import Plan, load, run
+from judged.experiments.engines import engine_named
 from judged.experiments.results import folder_of
 from judged.traces import read_traces
 

@@ -18,6 +18,7 @@ from judged.web.workspace import open_sample
 from word_list import listed
 
 ASIDE = {
+    "control": "the settings that a plan's other configurations are compared with; what comes of it is the baseline",
     "query_id": "the column of ids, as in qrels and runs, so that tables join",
     "worst": "the score of a need's worst wording, beside `mean` and `best`",
     "shown": "on the page of a topic: on which side a document or run is shown",

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 PACKAGES = (
     "judged", "judged.agreement", "judged.comparison", "judged.curves", "judged.data", "judged.evaluation",
-    "judged.explanation", "judged.gates", "judged.judging", "judged.slicing", "judged.stats", "judged.uncertainty",
+    "judged.experiments", "judged.explanation", "judged.gates", "judged.judging", "judged.slicing", "judged.stats",
+    "judged.uncertainty",
 )  # fmt: skip
 INTERNAL = {"chosen_levels", "config_of", "dialect_of", "measures_of", "parse_config", "read_config", "runs_of"}
 LOGS = ("online ", "logs ")  # have words of their own until they are rewritten
@@ -131,7 +132,7 @@ def test_errors_of_calls_name_what_was_called() -> None:
 
 def test_a_command_is_called_as_its_function() -> None:
     """What is not a function: the ways to look at things, the other tools, and the lists of names."""
-    apart = {"measures", "serve", "demo", "trec_eval", "online", "logs", "traces"}
+    apart = {"measures", "serve", "demo", "trec_eval", "online", "logs", "traces", "experiment"}
     context = click.Context(app)
     names = {name.replace("-", "_") for name in app.list_commands(context)} - apart  # type: ignore[attr-defined]
     assert {name for name in names if not callable(getattr(judged, name, None))} == set()

@@ -29,6 +29,7 @@ Next, copy the sample to a folder and try more commands (in a clone, first: . .v
   judged check sample/qrels.txt sample/runs/bm25_title.run.gz
   judged measures nDCG
   judged traces funnel sample/qrels.txt sample/traces.jsonl
+  judged experiment run sample/experiment.toml
   judged online metrics sample/simulated_log.ndjson.gz    # takes pip install 'judged[logs]'"""
 
 
@@ -46,8 +47,8 @@ def command(to: Path | None) -> None:
 
         sample.copy(to)
         write_traces(sample_traces(), to / "traces.jsonl")
-        files = "qrels.txt, queries.jsonl, docs.jsonl.gz, runs/, traces.jsonl, simulated_log.ndjson.gz, README.md"
-        click.echo(f"the sample is in {to}: {files}")
+        files = "qrels.txt, queries.jsonl, docs.jsonl.gz, runs/, experiment.toml, traces.jsonl, simulated_log.ndjson.gz"
+        click.echo(f"the sample is in {to}: {files}, README.md")
         return
     import warnings
 

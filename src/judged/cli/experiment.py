@@ -3,17 +3,41 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from judged.cli import inputs
 from judged.cli.formats import answer_options
+from judged.cli.options import shared
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from judged.answer import Answer
     from judged.cli.formats import Give
+    from judged.experiments.results import Results
 
 _FOLDER = click.Path(path_type=Path)
+
+
+def _concluding(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options of what is concluded."""
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
+_OPTIONS = (
+    click.option("-m", "--measure", metavar="NAME", help="By which it is concluded.  [default: the first of PLAN]"),
+    click.option("--by", multiple=True, metavar="ATTRIBUTE", help="Show effects also by this attribute of topics."),
+    shared("attributes"),
+    click.option(
+        "--cost", multiple=True, metavar="NAME", help="A cost of the front. Repeat for more.  [default: p50_ms]"
+    ),
+    shared("level", "correction", "resamples"),
+    click.option("--seed", type=int, default=0, show_default=True, help="Of tests, intervals and folds."),
+)
 
 
 @click.group("experiment", short_help="Run search engines in several configurations, and say which is best.")
@@ -44,30 +68,44 @@ def plan(plan: str, give: Give) -> None:
     metavar="FOLDER",
     help="Where results go.  [default: the name of PLAN, without .toml]",
 )
+@_concluding
 @answer_options()
 @click.pass_context
-def run(context: click.Context, plan: str, folder: Path | None, give: Give) -> None:
+def run(context: click.Context, plan: str, folder: Path | None, give: Give, **options: Any) -> None:
     """Run PLAN, each configuration in a process of its own, and say what may be concluded.
 
     What was run already is not run again, whenever it was stopped. The exit code is 1 if a configuration failed.
     """
-    from judged.experiments import Plan, conclude, run
+    from judged.experiments import Plan, run
     from judged.experiments.runner import waiting
 
     give.keep(plan)
     read, target = Plan.read(plan), folder or Path(Path(plan).stem)
     with inputs.bar("running", len(waiting(read, target))) as tell:
         results = run(read, target, progress=tell)
-    give(conclude(results))
+    give(_concluded(results, **options))
     if results.failures:
         context.exit(1)
 
 
 @command.command("show", short_help="Say what may be concluded from the results in FOLDER.")
 @click.argument("folder", type=_FOLDER)
+@_concluding
 @answer_options()
-def show(folder: Path, give: Give) -> None:
+def show(folder: Path, give: Give, **options: Any) -> None:
     """Say what may be concluded from the results in FOLDER, also before all configurations were run."""
-    from judged.experiments import conclude, load
+    from judged.experiments import load
 
-    give(conclude(load(folder)))
+    give(_concluded(load(folder), **options))
+
+
+def _concluded(
+    results: Results, by: tuple[str, ...], attributes: str | None, cost: tuple[str, ...], **options: Any
+) -> Answer:
+    """Conclude, with attributes from their file, from the file of queries, or derived."""
+    from judged.experiments import conclude
+    from judged.slicing.derived import known_topics
+
+    known = known_topics(results.qrels, attributes=attributes, queries=results.queries, needed=by) if by else None
+    texts = {query: results.queries.text(query) for query in results.qrels.topics}
+    return conclude(results, attributes=known, by=by or None, cost=cost or None, queries=texts, **options)

@@ -50,9 +50,10 @@ class Results:
         By configuration and factor.
     costs : dict of dict
         By configuration: ``index_seconds, index_cpu_seconds, index_joules, peak_mb, index_mb, cold_ms, p50_ms, p95_ms``
-        and, where it was asked for, ``queries_per_second``; None for what is not known. Beside ``p50_ms`` and ``p95_ms``
-        stand ``p50_ms_ci``, their 95% interval over queries, None where there are too few, and ``p50_ms_noise``, from
-        the least to the most that they were in one round: where two of these overlap, the difference is noise.
+        and, where it was asked for, ``queries_per_second``; None for what is not known. Beside ``p50_ms`` and
+        ``p95_ms`` stand ``p50_ms_ci``, their 95% interval over queries, None where there are too few, and
+        ``p50_ms_noise``, from the least to the most that they were in one round: where two of these overlap, the
+        difference is noise.
     refused : dict of tuple of Refused
         Queries that were not taken, by configuration.
     failures : dict
@@ -61,6 +62,7 @@ class Results:
         Combinations that the plan leaves out.
     machine : dict
         What it ran on, by configuration.
+    qrels : Qrels
     queries : Topics
     folder : Path
     """
@@ -73,6 +75,7 @@ class Results:
     failures: Mapping[str, str]
     left_out: tuple[tuple[Mapping[str, Any], str], ...] = field(repr=False)
     machine: Mapping[str, Mapping[str, Any]] = field(repr=False)
+    qrels: Qrels = field(repr=False)
     queries: Topics = field(repr=False)
     folder: Path
 
@@ -117,9 +120,10 @@ def load(folder: str | Path) -> Results:
     if control in failures:
         raise InputError(f"the control has no results: {failures[control]}", fix="put that right, and run it again")
     runs = [Run.scan(folder_of(place, one["key"]) / RUN, name=name) for name, one in done.items()]
+    qrels = Qrels.read(plan["qrels"])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", JudgedWarning)  # they are notes of the scores
-        scores = evaluate(Qrels.read(plan["qrels"]), runs, plan["measures"])
+        scores = evaluate(qrels, runs, plan["measures"])
     topics = Topics.read(plan["queries"])
     told = {name: json.loads((folder_of(place, one["key"]) / COSTS).read_text()) for name, one in done.items()}
     return Results(
@@ -136,6 +140,7 @@ def load(folder: str | Path) -> Results:
         failures,
         tuple((one["levels"], one["reason"]) for one in plan["left_out"]),
         {name: one["machine"] for name, one in told.items()},
+        qrels,
         topics,
         place,
     )
