@@ -7,8 +7,11 @@ import math
 import sys
 import types
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -123,7 +126,26 @@ def test_a_job_measures_all_with_the_same_clock(tmp_path: Path, monkeypatch: pyt
 
 def test_what_cannot_be_measured_is_unknown_and_never_0() -> None:
     assert [joules_of(said) for said in (b"0.0", b"null", b"", None, b"3.25")] == [None, None, None, None, 3.25]
+    assert machine()["cores"] >= 1
+
+
+@pytest.mark.parametrize(("said", "joules"), [(b"7.5", 7.5), (b"null", None), (None, None)])
+def test_energy_is_what_the_tracker_says(
+    said: bytes | None, joules: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As tirex-tracker 0.2.24 gives it: on a machine without counters the text null."""
+    tracker = types.ModuleType("tirex_tracker")
+
+    @contextmanager
+    def tracking(measures: list[str]) -> Iterator[dict[str, Any]]:
+        yield {} if said is None else {measures[0]: types.SimpleNamespace(value=said)}
+
+    vars(tracker).update(tracking=tracking, Measure=types.SimpleNamespace(CPU_ENERGY_SYSTEM_JOULES="joules"))
+    monkeypatch.setitem(sys.modules, "tirex_tracker", tracker)
     with energy() as used:
         pass
-    assert used.joules is None or used.joules > 0
-    assert machine()["cores"] >= 1
+    assert used.joules == joules
+    monkeypatch.setitem(sys.modules, "tirex_tracker", None)
+    with energy() as unknown:
+        pass
+    assert unknown.joules is None

@@ -7,7 +7,9 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +19,10 @@ import pytest
 import judged
 from command_line import process
 from experiments import made
+from experiments.server import postgresql, there
 from judged.data.texts import Texts
 from judged.errors import InputError, JudgedWarning
-from judged.experiments import Plan, load, run
+from judged.experiments import Plan, conclude, load, run
 from judged.experiments.engines import engine_named
 from judged.experiments.results import folder_of
 from judged.traces import read_traces
@@ -92,6 +95,8 @@ def test_scores_are_those_of_the_saved_runs_and_runs_those_of_the_engine(tmp_pat
     assert [(one.query_id, one.query, one.reason) for one in results.refused["control"]] == [
         ("q4", "?", "the query has no word")
     ]
+    notes = {(note.rule, note.subject): note.text for note in results.scores.notes}
+    assert notes["refused-queries", "control"].startswith("1 of 4 queries refused")
     costs = results.costs["control"]
     assert costs["index_mb"] > 0.01
     assert costs["index_joules"] is None or costs["index_joules"] > 0
@@ -100,6 +105,45 @@ def test_scores_are_those_of_the_saved_runs_and_runs_those_of_the_engine(tmp_pat
     assert results.machine["control"]["cores"] == os.cpu_count()
     traces = results.traces("control")
     assert traces.run("sqlite").table.num_rows == results.run("control").table.num_rows
+
+
+def test_every_engine_is_run_as_it_is(tmp_path: Path) -> None:
+    """Each in a process of its own, and asked directly; PostgreSQL where it can be started."""
+    engines = ["sqlite", "bm25s", "tantivy", "dense"]
+    given = made.write(tmp_path) | {"control": {}, "concurrency": 2, "queries": str(tmp_path / "asked.jsonl")}
+    texts = {query: text for query, text in made.QUERIES.items() if text != "?"}
+    (tmp_path / "asked.jsonl").write_text(
+        "\n".join(json.dumps({"query_id": query, "text": text}) for query, text in texts.items())
+    )
+    with ExitStack() as kept:
+        if there():
+            folder = kept.enter_context(tempfile.TemporaryDirectory(prefix="pg"))  # paths of sockets are short
+            Path(folder).chmod(0o755)
+            dsn = kept.enter_context(postgresql(Path(folder) / "s"))
+            given["pipelines"] = {"server": {"engine": "postgresql", "dsn": dsn}}
+            engines.append("server")
+        plan = Plan.of(given | {"factors": {"engine": engines}})
+        results = run(plan, tmp_path / "out")
+        assert results.failures == {}
+        documents = Texts.read(plan.documents).documents
+        for configuration in plan.configurations:
+            part = configuration.part
+            engine = engine_named(part.engine)()
+            place = tmp_path / part.name
+            place.mkdir()
+            engine.build(documents, {name: part.settings[name] for name in engine.settings}, place)
+            found: dict[str, dict[str, float]] = {}
+            for row in results.run(configuration.name).table.to_pylist():
+                found.setdefault(row["query_id"], {})[row["doc_id"]] = row["score"]
+            asked = {query: dict(engine.search(text, 100)) for query, text in texts.items()}
+            assert found == {query: pytest.approx(hits) for query, hits in asked.items() if hits}
+            engine.close()
+    assert all(costs["queries_per_second"] > 0 for costs in results.costs.values())
+    if there():
+        assert results.costs["server"]["index_mb"] > 0
+        assert results.costs["server"]["index_cpu_seconds"] is results.costs["server"]["peak_mb"] is None
+    measured = conclude(results, cost="queries_per_second", resamples=1000)
+    assert measured.tradeoff.benefits == ("queries_per_second",)
 
 
 def test_nothing_is_done_twice_and_what_is_new_is_done(tmp_path: Path) -> None:
@@ -129,6 +173,7 @@ def test_one_failure_ends_nothing_and_is_tried_again(tmp_path: Path) -> None:
         "silent": "no document was found for any query: it gave none",
         "nan": "query q1: a score is no number",
     }
+    assert {note.subject for note in results.scores.notes if note.rule == "failed"} == set(names[1:])
     assert [path.name for path in (tmp_path / "out" / "configurations").glob(".*")] == []
     (tmp_path / "odd_engines.py").write_text(ODD.replace("raise RuntimeError", 'return ["d3"]  #'))
     path = tmp_path / "plan.toml"
@@ -228,14 +273,17 @@ def test_killed_at_any_moment_it_ends_as_one_that_never_was(tmp_path: Path) -> N
 
 
 def test_the_commands(tmp_path: Path) -> None:
-    path = made.plan_file(tmp_path, "[factors]\nengine = ['sqlite']\nstemmer = ['none', 'english']\n")
+    path = odd_plan(tmp_path, ["calm", "wrong"])
     shown = process("experiment", "plan", str(path), "--format", "json")
-    names = [one["configuration"] for one in json.loads(shown.out)["configurations"]]
-    assert names == ["control", "stemmer=english"]
-    done = process("experiment", "run", str(path), "--to", str(tmp_path / "out"), "--format", "json")
+    assert [one["configuration"] for one in json.loads(shown.out)["configurations"]] == ["control", "wrong"]
+    place = str(tmp_path / "out")
+    assert process("experiment", "run", str(path), "--to", place).code == 1
+    failed = process("experiment", "show", place)
+    assert failed.code == 0
+    assert "the engine is down" in failed.err
+    (tmp_path / "odd_engines.py").write_text(ODD.replace("raise RuntimeError", 'return ["d3"]  #'))
+    done = process("experiment", "run", str(path), "--to", place, "--format", "json", "--resamples", "1000")
     assert done.code == 0
-    again = process("experiment", "show", str(tmp_path / "out"), "--format", "json")
+    again = process("experiment", "show", place, "--format", "json", "--resamples", "1000")
     assert json.loads(again.out) == json.loads(done.out)
-    failing = odd_plan(tmp_path, ["calm", "wrong"])
-    assert process("experiment", "run", str(failing), "--to", str(tmp_path / "odd")).code == 1
     assert process("experiment", "show", str(tmp_path)).code == 2

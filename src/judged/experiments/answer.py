@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -225,7 +225,9 @@ class Conclusions(Answer):
             ends = [_ends(self.costs, run, name) for run in runs]
             noisy = [run != base and _overlap(*(_noise(self.costs, one, name) for one in (run, base))) for run in runs]
             marks = [_NOISE if inside else "" for inside in noisy]
-            columns.append(Column(name, values, significant(3), ci=ends if any(ends) else None, mark=marks))
+            known = any(value is not None for value in values)
+            shown = Column(name, values, significant(3), ci=ends if any(ends) else None, mark=marks)
+            columns.append(shown if known else replace(shown, only="data"))
         columns.append(Column("front", [rows[run].front for run in runs], YES_NO))
         note = f"{self.comparison.caption}; {_NOISE} inside the noise of the baseline: measured again, the two overlap"
         return Table("leaderboard", tuple(columns), note=note, one_piece=True)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _TESTS = ("randomisation", "t", "bootstrap", "bca", "studentised")
 _LATENCY = "p50_ms"
+_MORE_IS_BETTER = ("queries_per_second",)
 
 
 class Results(Protocol):
@@ -147,10 +148,12 @@ def conclude(
         baseline=baseline, test=test, correction=correction, alpha=choices.alpha, resamples=resamples, seed=seed
     )
     known = cost_names(costs)
-    chosen = cost if cost is not None else [name for name in known if name == _LATENCY] or known[:1]
+    usual = [name for name in known if name == _LATENCY] or known[:1]
+    chosen = usual if cost is None else [cost] if isinstance(cost, str) else list(cost)
     plain = {run: {name: value for name, value in of.items() if name in known} for run, of in costs.items()}
     how: dict[str, Any] = {"level": level, "test": test, "seed": seed}
-    weighed = table.tradeoff(plain, baseline=baseline, cost=chosen, **how)
+    more = [name for name in chosen if name in _MORE_IS_BETTER]
+    weighed = table.tradeoff(plain, baseline=baseline, cost=chosen, higher_is_better=more, **how)
     values = table.values[:, 0]
     signed = values if weighed.higher_is_better else -values
     complete = signed[:, ~np.isnan(signed).any(axis=0)]

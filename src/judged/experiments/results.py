@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,13 +14,17 @@ import numpy as np
 from judged.data.qrels import Qrels
 from judged.data.run import Run
 from judged.data.topics import Topics
+from judged.decimals import counted
 from judged.errors import InputError, JudgedWarning
 from judged.evaluation import evaluate
 from judged.experiments.latency import QUANTILES, quantile
 from judged.experiments.worker import COSTS, FAILURE, RUN, TRACES
+from judged.notes import Note, first_few
 from judged.traces import read_traces
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from judged.evaluation import Scores
     from judged.traces import Traces
 
@@ -126,17 +130,23 @@ def load(folder: str | Path) -> Results:
         scores = evaluate(qrels, runs, plan["measures"])
     topics = Topics.read(plan["queries"])
     told = {name: json.loads((folder_of(place, one["key"]) / COSTS).read_text()) for name, one in done.items()}
+    refused = {
+        name: tuple(
+            Refused(query, topics.text(query), *parts) for query, said in one["refused"].items() for parts in said
+        )
+        for name, one in told.items()
+    }
+    notes = [
+        *(Note("failed", why, name, severity="error", of="configurations") for name, why in failures.items()),
+        *_refusals(refused, len(topics)),
+        *_busy({name: one["machine"] for name, one in told.items()}),
+    ]
     return Results(
-        scores,
+        replace(scores, notes=(*scores.notes, *notes)),
         control,
         {name: one["levels"] for name, one in done.items()},
         {name: {**one["costs"], **latency_of(one)} for name, one in told.items()},
-        {
-            name: tuple(
-                Refused(query, topics.text(query), *parts) for query, said in one["refused"].items() for parts in said
-            )
-            for name, one in told.items()
-        },
+        refused,
         failures,
         tuple((one["levels"], one["reason"]) for one in plan["left_out"]),
         {name: one["machine"] for name, one in told.items()},
@@ -160,6 +170,27 @@ def _why(folder: Path, key: str) -> str:
     except OSError:
         return "it was not run yet"
     return json.loads(failure)["problem"]
+
+
+def _refusals(refused: Mapping[str, tuple[Refused, ...]], n: int) -> Iterator[Note]:
+    """Say how many queries were not taken, and which."""
+    for name, given in refused.items():
+        queries = {one.query_id: f"{one.query_id} {one.query!r}" for one in given}
+        if queries:
+            text = f"{len(queries)} of {counted(n, 'query', 'queries')} refused, and found nothing or less"
+            text = f"{text}: {first_few(list(queries.values()))}; {given[0].engine}: {given[0].reason}"
+            yield Note("refused-queries", text, name, len(queries), of="configurations")
+
+
+def _busy(machines: Mapping[str, Mapping[str, Any]]) -> Iterator[Note]:
+    """Warn of times that were taken while more was to be done than the machine has cores for."""
+    loads = {name: one["load"] / one["cores"] for name, one in machines.items() if one["load"] and one["cores"]}
+    busy = [name for name, load in loads.items() if load > 1 + 1 / machines[name]["cores"]]
+    if busy:
+        worst = max(loads, key=lambda name: loads[name])
+        had = f"{machines[worst]['load']:.0f} processes wanted its {counted(machines[worst]['cores'], 'core')}"
+        text = f"the machine was busy with other work ({had}): costs of {first_few(busy)} are upper bounds"
+        yield Note("busy-machine", text)
 
 
 def latency_of(told: Mapping[str, Any]) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from judged.data.texts import Texts
 from judged.data.topics import Topics
 from judged.data.write import write_run
 from judged.errors import InputError, JudgedError
+from judged.experiments.configurations import versions
 from judged.experiments.latency import rounds_of, throughput
 from judged.experiments.machine import Memory, energy, machine
 from judged.experiments.pipelines import Asked, Part, system_of
@@ -82,7 +83,8 @@ def work(job: Mapping[str, Any], folder: Path, clock: Clock = time.perf_counter)
     for engine in system.engines():
         engine.close()
     shutil.rmtree(folder / "index")
-    (folder / COSTS).write_text(json.dumps({"costs": costs, **told, "machine": machine()}), encoding="utf-8")
+    told |= {"costs": costs, "machine": {**machine(), "versions": versions(part)}}
+    (folder / COSTS).write_text(json.dumps(told), encoding="utf-8")
 
 
 def _built(
