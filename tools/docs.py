@@ -104,7 +104,7 @@ def main() -> int:
     return 1 if wrong or (check and stale) else 0
 
 
-STUBBED = ("judged", "judged.data", "judged.measures", "judged.stats", "judged.uncertainty")
+STUBBED = ("judged", "judged.data", "judged.experiments", "judged.measures", "judged.stats", "judged.uncertainty")
 """Packages that import at the first use what they export."""
 
 

@@ -240,7 +240,6 @@ def alive(pid: int) -> bool:
     return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text() if Path(f"/proc/{pid}").exists() else False
 
 
-@pytest.mark.slow
 def test_killed_at_any_moment_it_ends_as_one_that_never_was(tmp_path: Path) -> None:
     """Killed five times, from the first moments on; what was complete stays, and no process is left behind."""
     path = odd_plan(tmp_path, ["slow", "calm"])

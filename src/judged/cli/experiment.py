@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from judged.answer import Answer
     from judged.cli.formats import Give
-    from judged.experiments.results import Results
+    from judged.experiments import Results
 
 _FOLDER = click.Path(path_type=Path)
 

@@ -8,7 +8,6 @@ __all__, __getattr__, __dir__ = lazily(
         "judged.experiments.answer": ("Conclusions",),
         "judged.experiments.conclusions": ("conclude",),
         "judged.experiments.configurations": ("Configuration", "LeftOut"),
-        "judged.experiments.engines": ("ENGINES",),
         "judged.experiments.engines.base": ("QueryRefusedError",),
         "judged.experiments.pipelines": ("Candidate",),
         "judged.experiments.plan": ("Plan",),

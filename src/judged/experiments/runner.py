@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -109,8 +108,11 @@ def _run(plan: Plan, configuration: Configuration, place: Path) -> None:
         failure = target.with_name(f"{configuration.key}.{FAILURE}")
         if code == 0:
             failure.unlink(missing_ok=True)
-            with suppress(FileExistsError, OSError):  # somebody else ran it meanwhile
+            try:
                 part.rename(target)
+            except OSError:
+                if not target.is_dir():  # else somebody ran it meanwhile
+                    raise
         else:
             _explain(part, code).replace(failure)
     finally:
