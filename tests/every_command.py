@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import atexit
 import json
+import shutil
+import tempfile
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from judged.cli.main import app
+from judged.experiments import run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 _TOPICS = range(1, 13)
 _RUNS = ("old.run", "new.run", "other.run")
+_GRADES = {(q, d): (q * d) % 4 for q in _TOPICS for d in range(1, 9)}
 ARGUMENTS: dict[str, tuple[str, ...]] = {
     "evaluate": ("qrels.txt", *_RUNS),
     "explain": ("qrels.txt", "old.run", "-t", "q1", "-m", "nDCG@5"),
@@ -25,6 +31,9 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "power": ("qrels.txt", *_RUNS),
     "agree": ("qrels.txt", "second=second.txt"),
     "fuse": (*_RUNS, "--qrels", "qrels.txt", "--steps", "4", "--folds", "3"),
+    "experiment plan": ("experiment.toml",),
+    "experiment run": ("experiment.toml", "--to", "results", "--resamples", "1000"),
+    "experiment show": ("results", "--resamples", "1000"),
     "slices": ("qrels.txt", *_RUNS, "--queries", "queries.jsonl", "--by", "kind", "--min-topics", "3"),
     "matrix": ("qrels.txt", *_RUNS),
     "stages": ("qrels.txt", "old.run", "new.run"),
@@ -66,15 +75,12 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
 
 def write_files(folder: Path) -> None:
     """Write what the arguments name."""
-    grades = {(q, d): (q * d) % 4 for q in _TOPICS for d in range(1, 9)}
-    for name, step in (("qrels.txt", 0), ("second.txt", 5)):
-        lines = [f"q{q} 0 d{d} {grade if q * d % 7 != step else 1}" for (q, d), grade in grades.items()]
-        (folder / name).write_text("\n".join(lines) + "\n")
+    _write_collection(folder)
+    lines = [f"q{q} 0 d{d} {grade if q * d % 7 != 5 else 1}" for (q, d), grade in _GRADES.items()]
+    (folder / "second.txt").write_text("\n".join(lines) + "\n")
     for shift, name in enumerate(_RUNS):
         lines = [f"q{q} Q0 d{d} 0 {-(d * (q + shift) % 11)} {name[:-4]}" for q in _TOPICS for d in range(1, 11)]
         (folder / name).write_text("\n".join(lines) + "\n")
-    queries = [{"query_id": f"q{q}", "text": f"words of {q}", "kind": "ab"[q % 2]} for q in _TOPICS]
-    (folder / "queries.jsonl").write_text("\n".join(map(json.dumps, queries)) + "\n")
     (folder / "needs.csv").write_text("query_id,need\n" + "".join(f"q{q},n{q // 3}\n" for q in _TOPICS))
     (folder / "costs.csv").write_text("run,milliseconds\nold,3\nnew,4\nother,5\n")
     (folder / "gate.toml").write_text('[[check]]\nmeasure = "nDCG@5"\nmargin = 0.5\n')
@@ -84,7 +90,40 @@ def write_files(folder: Path) -> None:
         for one in stages
     ]
     (folder / "traces.jsonl").write_text("".join(f"{json.dumps(stage)}\n" for stage in stages))
+    shutil.copytree(_experiment(), folder / "results")
     (folder / "log.jsonl").write_text("".join(f"{json.dumps(record)}\n" for at in range(24) for record in _visit(at)))
+
+
+_PLAN = """
+documents = "docs.jsonl"
+queries = "queries.jsonl"
+qrels = "qrels.txt"
+measures = ["nDCG@5"]
+[factors]
+engine = ["sqlite"]
+stemmer = ["none", "english"]
+"""
+
+
+@cache
+def _experiment() -> Path:
+    """Give the results of the plan: it is run once, as results do not depend on where its files are."""
+    place = Path(tempfile.mkdtemp(prefix="experiment"))
+    atexit.register(shutil.rmtree, place)
+    _write_collection(place)
+    run(place / "experiment.toml", place / "results")
+    return place / "results"
+
+
+def _write_collection(folder: Path) -> None:
+    """Write documents, queries, judgments, and a plan over them."""
+    lines = [f"q{q} 0 d{d} {grade if q * d % 7 else 1}" for (q, d), grade in _GRADES.items()]
+    (folder / "qrels.txt").write_text("\n".join(lines) + "\n")
+    queries = [{"query_id": f"q{q}", "text": f"words of {q}", "kind": "ab"[q % 2]} for q in _TOPICS]
+    (folder / "queries.jsonl").write_text("\n".join(map(json.dumps, queries)) + "\n")
+    documents = [{"doc_id": f"d{d}", "text": f"{'of ' * d}words {d}"} for d in range(1, 11)]
+    (folder / "docs.jsonl").write_text("\n".join(map(json.dumps, documents)) + "\n")
+    (folder / "experiment.toml").write_text(_PLAN)
 
 
 def _visit(at: int) -> tuple[dict[str, object], ...]:
