@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from judged.traces import Traces
 
 PLAN = "plan.json"
+_FIX = "name the folder that 'judged experiment run' was given, or run it again"
 
 
 class Refused(NamedTuple):
@@ -129,7 +130,7 @@ def load(folder: str | Path) -> Results:
         warnings.simplefilter("ignore", JudgedWarning)  # they are notes of the scores
         scores = evaluate(qrels, runs, plan["measures"])
     topics = Topics.read(plan["queries"])
-    told = {name: json.loads((folder_of(place, one["key"]) / COSTS).read_text()) for name, one in done.items()}
+    told = {name: _saved(folder_of(place, one["key"]) / COSTS) for name, one in done.items()}
     refused = {
         name: tuple(
             Refused(query, topics.text(query), *parts) for query, said in one["refused"].items() for parts in said
@@ -157,11 +158,17 @@ def load(folder: str | Path) -> Results:
 
 
 def _planned(folder: Path) -> Any:
+    plan = _saved(folder / PLAN)
+    if "configurations" not in plan:
+        raise InputError("this is no plan that was run", fix=_FIX, path=str(folder / PLAN))
+    return plan
+
+
+def _saved(path: Path) -> Any:
     try:
-        return json.loads((folder / PLAN).read_text(encoding="utf-8"))
-    except OSError:
-        fix = "name the folder that 'judged experiment run' was given"
-        raise InputError("there is no experiment here", fix=fix, path=str(folder)) from None
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise InputError("there is no experiment here, or it is damaged", fix=_FIX, path=str(path.parent)) from None
 
 
 def _why(folder: Path, key: str) -> str:

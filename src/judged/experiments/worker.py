@@ -11,7 +11,7 @@ import tempfile
 import threading
 import time
 import traceback
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -67,38 +67,38 @@ def work(job: Mapping[str, Any], folder: Path, clock: Clock = time.perf_counter)
         raise InputError("there are no documents to index", fix="give a file that has some", path=job["documents"])
     queries = {query: topics.text(query) for query in topics.table["query_id"].to_pylist()}
     part = Part.read(job["part"])
-    system, costs = _built(part, documents, folder, clock)
-    refused, cold_ms = _asked(system, queries, job["depth"], folder, clock)
-    timed = [query for query in queries if query not in refused]
-    told = {"refused": refused, "timed": timed, "cold_ms": cold_ms, "rounds_ms": []}
+    with ExitStack() as built:
+        system, costs = _built(part, documents, folder, clock, built)
+        refused, cold_ms = _asked(system, queries, job["depth"], folder, clock)
+        timed = [query for query in queries if query not in refused]
+        told = {"refused": refused, "timed": timed, "cold_ms": cold_ms, "rounds_ms": []}
 
-    def search(query: str) -> Any:
-        return system.search(queries[query], job["depth"])
+        def search(query: str) -> Any:
+            return system.search(queries[query], job["depth"])
 
-    if timed:
-        rounds = {name: job[name] for name in ("rounds", "warm_up", "seed")}
-        told["rounds_ms"] = rounds_of(search, timed, **rounds, clock=clock).tolist()
-    if timed and job["concurrency"]:
-        costs["queries_per_second"] = throughput(search, timed, concurrency=job["concurrency"], clock=clock)
-    for engine in system.engines():
-        engine.close()
+        if timed:
+            rounds = {name: job[name] for name in ("rounds", "warm_up", "seed")}
+            told["rounds_ms"] = rounds_of(search, timed, **rounds, clock=clock).tolist()
+        if timed and job["concurrency"]:
+            costs["queries_per_second"] = throughput(search, timed, concurrency=job["concurrency"], clock=clock)
     shutil.rmtree(folder / "index")
     told |= {"costs": costs, "machine": {**machine(), "versions": versions(part)}}
     (folder / COSTS).write_text(json.dumps(told), encoding="utf-8")
 
 
 def _built(
-    part: Part, documents: Mapping[str, Text], folder: Path, clock: Clock
+    part: Part, documents: Mapping[str, Text], folder: Path, clock: Clock, built: ExitStack
 ) -> tuple[System, dict[str, float | None]]:
-    """Build an index, and say what that took."""
+    """Build an index, to be closed in the end, and say what that took."""
     few = dict(list(documents.items())[:_FEW])
     with suppress(Exception), tempfile.TemporaryDirectory() as place:  # what goes wrong goes wrong again below
         first = system_of(part)
-        first.build(few, Path(place))
-        for engine in first.engines():
-            engine.close()
+        with ExitStack() as once:
+            once.callback(_close, first)
+            first.build(few, Path(place))
     system, index = system_of(part), folder / "index"
     index.mkdir()
+    built.callback(_close, system)
     memory = Memory()
     with energy() as used:
         wall, cpu = clock(), time.process_time()
@@ -114,6 +114,12 @@ def _built(
         "peak_mb": None if elsewhere else memory.peak_mb(),
         "index_mb": None if size is None else size / 1e6,
     }
+
+
+def _close(system: System) -> None:
+    for engine in system.engines():
+        with suppress(Exception):  # of an engine that was not built as a whole
+            engine.close()
 
 
 def _asked(
