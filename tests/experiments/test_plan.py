@@ -185,6 +185,14 @@ def test_a_function_is_known_by_what_its_module_says(tmp_path: Path) -> None:
     assert keys[0] != keys[1]
 
 
+def test_files_are_shown_as_they_stand_beside_the_plan(tmp_path: Path) -> None:
+    plan = Plan.read(made.plan_file(tmp_path, ENGINES))
+    assert plan.documents == str(tmp_path / "docs.jsonl")
+    assert [plan.to_dict()[name] for name in ("documents", "queries", "qrels")] == [
+        "docs.jsonl", "queries.jsonl", "qrels.txt",
+    ]  # fmt: skip
+
+
 def test_the_plan_counts_what_there_is_to_do(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, factors={"stemmer": ["none", "english"]})
     assert "2 indexes to build, 4 queries each asked 3 times for 100 documents: 26 searches" in plan.sentences[0]

@@ -198,9 +198,12 @@ class Plan(Answer):
         return Table(name, (names, *columns, keys))
 
     def facts(self) -> dict[str, Any]:
-        """Give everything that the plan says."""
-        names = (*FILES, "measures", "design", *NUMBERS, "control", "factors", "forbidden", "pipelines")
-        return {name: getattr(self, name) for name in names}
+        """Give everything that the plan says; files as they stand beside it."""
+        names = ("measures", "design", *NUMBERS, "control", "factors", "forbidden", "pipelines")
+        files = {name: Path(getattr(self, name)) for name in FILES}
+        inside = {name: path.is_relative_to(self.folder) for name, path in files.items()}
+        shown = {name: str(path.relative_to(self.folder) if inside[name] else path) for name, path in files.items()}
+        return {**shown, **{name: getattr(self, name) for name in names}}
 
 
 @contextmanager

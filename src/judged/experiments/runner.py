@@ -15,6 +15,7 @@ from judged.answer.table import plain
 from judged.atomic import replaced
 from judged.errors import InputError
 from judged.experiments.plan import Plan
+from judged.experiments.reading import FILES
 from judged.experiments.results import PLAN, Results, folder_of, load
 from judged.experiments.worker import FAILURE
 
@@ -91,8 +92,9 @@ def _written(plan: Plan) -> dict[str, Any]:
         {"name": one.name, "key": one.key, "settings": one.settings, "levels": one.levels}
         for one in plan.configurations
     ]
+    files = {name: getattr(plan, name) for name in FILES} | {"folder": str(plan.folder)}
     left_out = [one._asdict() for one in plan.left_out]
-    return plain({**plan.facts(), "folder": str(plan.folder), "configurations": configurations, "left_out": left_out})
+    return plain({**plan.facts(), **files, "configurations": configurations, "left_out": left_out})
 
 
 def _run(plan: Plan, configuration: Configuration, place: Path) -> None:
