@@ -184,8 +184,9 @@ def _refusals(refused: Mapping[str, tuple[Refused, ...]], n: int) -> Iterator[No
     for name, given in refused.items():
         queries = {one.query_id: f"{one.query_id} {one.query!r}" for one in given}
         if queries:
-            text = f"{len(queries)} of {counted(n, 'query', 'queries')} refused, and found nothing or less"
-            text = f"{text}: {first_few(list(queries.values()))}; {given[0].engine}: {given[0].reason}"
+            why = f"{given[0].engine}: {given[0].reason}"
+            text = f"{len(queries)} of {counted(n, 'query', 'queries')} refused ({why}), which counts as an empty list"
+            text = f"{text}: {first_few(list(queries.values()))}"
             yield Note("refused-queries", text, name, len(queries), of="configurations")
 
 
