@@ -29,14 +29,14 @@ def _concluding(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _OPTIONS = (
-    click.option("-m", "--measure", metavar="NAME", help="By which it is concluded.  [default: the first of PLAN]"),
-    click.option("--by", multiple=True, metavar="ATTRIBUTE", help="Show effects also by this attribute of topics."),
+    click.option("-m", "--measure", metavar="NAME", help="The measure to conclude by.  [default: the first of PLAN]"),
+    click.option("--by", multiple=True, metavar="ATTRIBUTE", help="Also show effects by this attribute of topics."),
     shared("attributes"),
     click.option(
         "--cost", multiple=True, metavar="NAME", help="A cost of the front. Repeat for more.  [default: p50_ms]"
     ),
     shared("level", "correction", "resamples"),
-    click.option("--seed", type=int, default=0, show_default=True, help="Of tests, intervals and folds."),
+    click.option("--seed", type=int, default=0, show_default=True, help="Random seed of tests, intervals and folds."),
 )
 
 
@@ -59,14 +59,14 @@ def plan(plan: str, give: Give) -> None:
     give(Plan.read(plan))
 
 
-@command.command("run", short_help="Run PLAN, or what is left of it.")
+@command.command("run", short_help="Run PLAN, or what is left of it, and conclude.")
 @click.argument("plan")
 @click.option(
     "--to",
     "folder",
     type=_FOLDER,
     metavar="FOLDER",
-    help="Where results go.  [default: the name of PLAN, without .toml]",
+    help="Folder of the results.  [default: PLAN without .toml]",
 )
 @_concluding
 @answer_options()
@@ -74,7 +74,7 @@ def plan(plan: str, give: Give) -> None:
 def run(context: click.Context, plan: str, folder: Path | None, give: Give, **options: Any) -> None:
     """Run PLAN, each configuration in a process of its own, and say what may be concluded.
 
-    What was run already is not run again, whenever it was stopped. The exit code is 1 if a configuration failed.
+    An experiment that was stopped continues where it was. The exit code is 1 if a configuration failed.
     """
     from judged.experiments import Plan, run
     from judged.experiments.runner import waiting
@@ -88,7 +88,7 @@ def run(context: click.Context, plan: str, folder: Path | None, give: Give, **op
         context.exit(1)
 
 
-@command.command("show", short_help="Say what may be concluded from the results in FOLDER.")
+@command.command("show", short_help="Conclude from the results in FOLDER.")
 @click.argument("folder", type=_FOLDER)
 @_concluding
 @answer_options()
