@@ -11,6 +11,8 @@ from typing import Any
 import notebooks
 import pytest
 
+from judged import experiments
+
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
@@ -55,3 +57,14 @@ def test_the_notebook_shows_what_it_gives() -> None:
     text = (EXAMPLES / "retriever.ipynb").read_text(encoding="utf-8")
     assert notebooks.executed(text) == text, "run tools/notebooks.py"
     assert all(cell["outputs"] for cell in json.loads(text)["cells"] if cell["cell_type"] == "code" and cell["source"])
+
+
+def test_a_learned_reranker_is_run_beside_what_it_reranks(tmp_path: Path) -> None:
+    """It puts 50 documents in another order, and none in or out."""
+    found = experiments.run(EXAMPLES / "rerank" / "plan.toml", tmp_path)
+    assert found.failures == {}
+    stages = [(stage.name, stage.parents) for stage in found.traces("reranked").stages]
+    assert stages == [("sqlite", ()), ("reranked", ("sqlite",))]
+    recall, at_ten = "R(rel=2)@50", "nDCG@10"
+    assert found.scores.value(recall, "reranked") == found.scores.value(recall, "control")
+    assert found.scores.value(at_ten, "reranked") != found.scores.value(at_ten, "control")
