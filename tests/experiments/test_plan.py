@@ -121,6 +121,11 @@ def test_factors_reach_into_pipelines_but_for_what_these_fix(tmp_path: Path) -> 
             "[control]\nengine = 'p'\n[pipelines.p]\nengine = 'rerank'\nof = 'p'\nfunction = 'math:sqrt'",
             r"plan.toml:8: .*'p' is made of itself",
         ),
+        (
+            "[control]\nengine = 'p'\n[pipelines.p]\nengine = 'fusion'\nlists = ['sqlite', 'dense']\nweights = [1]",
+            r"plan.toml:8: .*weights of p.*1 weights for 2 lists",
+        ),
+        ("[factors]\nengine = [3]", r"plan.toml:8: .*3 names no engine"),
         ("[control", r"plan.toml:7: this is not TOML"),
     ],
 )
@@ -136,7 +141,7 @@ def test_what_makes_no_sense_is_refused_with_its_line(text: str, said: str, tmp_
 
 def test_files_that_are_missing_are_named(tmp_path: Path) -> None:
     given = made.write(tmp_path)
-    for key in ("documents", "queries"):
+    for key in ("documents", "queries", "qrels"):
         with pytest.raises(InputError, match=f"{key}-not-here: it cannot be read"):
             Plan.of(given | {key: str(tmp_path / f"{key}-not-here")})
     with pytest.raises(InputError, match="qrels is missing"):

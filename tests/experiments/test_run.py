@@ -188,6 +188,9 @@ def test_a_control_that_fails_is_an_error_and_so_is_nothing_to_index(tmp_path: P
     (tmp_path / "docs.jsonl").write_text("")
     with pytest.raises(InputError, match="the control has no results"):
         run(given, tmp_path / "empty")
+    (tmp_path / "qrels.txt").write_text("other 0 d1 1\n")
+    with pytest.raises(InputError, match="no query has a judgment"):
+        run(given, tmp_path / "others")
     with pytest.raises(InputError, match="there is no experiment here"):
         load(tmp_path / "nowhere")
 

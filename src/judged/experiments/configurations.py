@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -18,6 +17,7 @@ from judged.data.toml_places import SettingError
 from judged.errors import InputError
 from judged.experiments.engines import ENGINES, engine_named
 from judged.experiments.pipelines import OPERATORS, Part, settings_of
+from judged.fusion.fuse import weights_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 CONTROL = "control"
 """How the configuration is called that all others are compared with."""
 FULL, ONE_AT_A_TIME = "full", "one-at-a-time"
+_MOST = 1e308  # beyond it is no finite number; NaN is not below it either
 _FILES = ("synonyms", "file")  # settings that name a file
 _FUNCTIONS = ("rewrite", "function", "embed", "search")  # settings that name module:function
 
@@ -85,6 +86,8 @@ class Choices:
 
     def part(self, name: str, chosen: Mapping[str, Any], inside: tuple[str, ...] = ()) -> tuple[Part, set[str]]:
         """Give what an engine or a pipeline runs, and which of the chosen settings it knows."""
+        if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InputError(f"{name!r} names no engine", fix="write a name")
         if name in inside:
             raise InputError(f"pipeline {name!r} is made of itself", fix="name what its lists come from")
         own = self.pipelines.get(name, {"engine": name})
@@ -103,6 +106,11 @@ class Choices:
         below = [self.part(one, chosen, (*inside, name)) for one in names]
         settings = {key: setting.default for key, setting in known.items()} | taken | fixed
         part = Part(name, own["engine"], settings, tuple(part for part, _ in below))
+        if settings.get("weights"):
+            try:
+                weights_of(settings["weights"], [one.name for one in part.of])
+            except (TypeError, ValueError, OverflowError) as error:
+                raise InputError(f"the weights of {name} make no list: {error}", fix="give one for each list") from None
         return part, set(taken).union(*(used for _, used in below))
 
     def value(self, engine: str, key: str, given: Any) -> Any:
@@ -196,7 +204,7 @@ def _typed(setting: Setting, given: Any) -> Any:
     if isinstance(given, bool) != (kind is bool):
         return None
     if kind is float and isinstance(given, (int, float)):
-        return float(given) if math.isfinite(given) else None
+        return float(given) if abs(given) <= _MOST else None
     if kind is tuple and isinstance(given, (list, tuple)):
         return tuple(cast("Sequence[Any]", given))
     return given if isinstance(given, kind) else None
@@ -219,14 +227,14 @@ class Hashes:
         where = str(path)
         if where not in self._files:
             root, digest = Path(path), hashlib.sha256()
-            inside = sorted(one for one in root.rglob("*") if one.is_file()) if root.is_dir() else [root]
             try:
+                inside = sorted(one for one in root.rglob("*") if one.is_file()) if root.is_dir() else [root]
                 for one in inside:
                     with one.open("rb") as stream:
                         part = hashlib.file_digest(stream, "sha256").hexdigest()
                     digest.update(f"{one.relative_to(root)}\0{part}\0".encode())
-            except OSError as error:
-                problem = f"it cannot be read ({error.strerror or error})"
+            except (OSError, ValueError) as error:  # the second: a path with a zero byte
+                problem = f"it cannot be read ({getattr(error, 'strerror', None) or error})"
                 raise InputError(problem, fix="check the path", path=where) from None
             self._files[where] = digest.hexdigest()
         return self._files[where]

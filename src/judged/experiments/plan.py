@@ -133,7 +133,8 @@ class Plan(Answer):
             configurations, left_out, unknown = choices.expanded()
             hashes = Hashes()
             measured = {name: options[name] for name in NUMBERS}
-            measured |= {name: hashes.file(options[name]) for name in ("documents", "queries")}
+            files = {name: hashes.file(options[name]) for name in FILES}
+            measured |= {name: files[name] for name in ("documents", "queries")}
             keyed = tuple(replace(one, key=hashes.key(one.part, measured)) for one in configurations)
         notes = [
             Note(

@@ -144,7 +144,8 @@ def _pipeline(name: str, own: Any) -> Mapping[str, Any]:
         if key not in own:
             raise SettingError(key, f"{engine} needs {key}", f"name it: {key} = ...")
     lists: Any = own.get("lists", ["", "-"])
-    if not isinstance(lists, list) or len(set(cast("list[Any]", lists))) < max(2, len(cast("list[Any]", lists))):
+    named = isinstance(lists, list) and all(isinstance(one, str) for one in lists)
+    if not named or len(set(lists)) < max(2, len(lists)):
         raise SettingError(
             "lists", "these are not two lists or more", 'name engines or pipelines: lists = ["bm25s", "dense"]'
         )

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from judged.answer.table import plain
 from judged.atomic import replaced
+from judged.data.qrels import Qrels
+from judged.data.topics import Topics
 from judged.errors import InputError
 from judged.experiments.plan import Plan
 from judged.experiments.reading import FILES
@@ -60,6 +62,9 @@ def run(plan: Any, folder: str | Path, *, progress: Callable[[str, int], None] |
     """
     plan = Plan.of(plan)
     place = Path(folder)
+    judged, asked = Qrels.read(plan.qrels).topics, Topics.read(plan.queries)
+    if not set(judged) & set(asked.table["query_id"].to_pylist()):
+        raise InputError("no query has a judgment", fix="check that both files use the same ids", path=plan.queries)
     todo = waiting(plan, place)
     try:
         (place / "configurations").mkdir(parents=True, exist_ok=True)
