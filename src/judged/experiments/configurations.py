@@ -13,6 +13,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+import judged
 from judged.data.toml_places import SettingError
 from judged.errors import InputError
 from judged.experiments.engines import ENGINES, engine_named
@@ -270,9 +271,9 @@ def _source(key: str, given: str) -> str:
 
 def versions(part: Part) -> dict[str, str | None]:
     """Give the versions of judged and of the engines; None for what is not installed."""
-    names = {name for one in part.all() if one.engine in ENGINES for name in engine_named(one.engine).libraries}
-    found: dict[str, str | None] = {"judged": None, "sqlite": sqlite3.sqlite_version}
-    for name in ("judged", *sorted(names)):
+    engines = [one.engine for one in part.all() if one.engine in ENGINES and not one.settings.get("embed")]
+    found: dict[str, str | None] = {"judged": judged.__version__, "sqlite": sqlite3.sqlite_version}
+    for name in sorted({name for engine in engines for name in engine_named(engine).libraries}):
         try:
             found[name] = version(name)
         except PackageNotFoundError:
