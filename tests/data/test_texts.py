@@ -151,6 +151,11 @@ def test_what_is_not_wanted_is_not_parsed_and_what_is_must_be_whole(tmp_path: Pa
         ("a.tsv", b"a\t\xff\n", "cannot be read"),
         ("a.csv", "id,text\n".encode("utf-16"), "UTF-16"),
         ("a.parquet", b"PAR1 and nothing", "damaged"),
+        ("a.trec", b"<DOC>\n<DOCNO>1</DOCNO>\n</DOC>\n<DOC>\n<DOCNO>2</DOCNO>\n", r"a.trec:4: a <DOC> without </DOC>"),
+        ("a.trec", b"<DOC><DOCNO>1</DOCNO>\n<DOC><DOCNO>2</DOCNO></DOC>\n", r"a.trec:1: a <DOC> without </DOC>"),
+        ("a.trec", b"<DOC><DOCNO>1</DOCNO></DOC>\n</DOC>\n", r"a.trec:1: a </DOC> without <DOC>"),
+        ("a.trec", b"<DOCS>\n<DOC>\n<DOCNO> </DOCNO></DOC>\n", r"a.trec:2: a document has no id"),
+        ("a.trec", b"<DOC>" + b"x\n" * (9 << 20), r"a document of more than 16,777,216 bytes"),
         ("a.jsonl.gz", gzip.compress(b'{"id": "1", "text": "x"}\n' * 100)[:-20], "cut short"),
     ],
 )
@@ -159,6 +164,93 @@ def test_refused(tmp_path: Path, name: str, content: bytes, said: str) -> None:
     path.write_bytes(content)
     with pytest.raises(InputError, match=said):
         Texts.read(path)
+
+
+_NEWS = """<DOC>
+<DOCNO> FT911-1 </DOCNO>
+<PROFILE>_AN-BENBQAD8FT</PROFILE>
+<HEADLINE>
+FT  14 MAY 91 / Tax &amp;
+spending
+</HEADLINE>
+<TEXT>
+<P>How it is paid if x < 5.</P>
+<P>And caf\xe9s.
+</TEXT>
+<TEXT>More.</TEXT>
+</DOC>
+
+<DOC id="AFP_1" type="story">
+<HEADLINE>No text</HEADLINE>
+<TEXT></TEXT>
+</DOC>
+<doc><docno>WT1-B1</docno><dochdr>http://a.b/c <200></dochdr>
+<html><head><title>A page</title></head> <script>if (a < b) { }</script>It says <b>this</b><!-- not this -->.</html>
+</doc >
+"""
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_documents_of_trec(tmp_path: Path, encoding: str, pack: Any) -> None:
+    path = tmp_path / "ft911_1"
+    path.write_bytes(pack(_NEWS.encode(encoding)))
+    texts = Texts.read(path)
+    assert texts.documents["FT911-1"].title == "FT 14 MAY 91 / Tax & spending"
+    assert texts.text("FT911-1").split() == ["How", "it", "is", "paid", "if", "x", "<", "5.", "And", "cafés.", "More."]
+    assert texts.documents["AFP_1"] == Text("No text", "")
+    assert (texts.title("WT1-B1"), texts.text("WT1-B1").split()) == ("A page", ["It", "says", "this", "."])
+    assert list(Texts.read(path, {"AFP_1"}).documents) == ["AFP_1"]
+
+
+def test_a_document_of_trec_may_end_in_another_block(tmp_path: Path) -> None:
+    path = tmp_path / "many.trec"
+    many = range(40_000)
+    path.write_text("".join(f"<DOC>\n<DOCNO>{at}</DOCNO>\n<TEXT>{'word ' * 20}{at}</TEXT>\n</DOC>\n" for at in many))
+    texts = Texts.read(path)
+    assert list(texts.documents) == [str(at) for at in many]
+    assert all(texts.text(str(at)).endswith(f" {at}") for at in many)
+
+
+def test_a_folder_of_texts_and_of_files_that_hold_many(tmp_path: Path) -> None:
+    for name, content in {
+        "b.txt": "the second",
+        "law/tax.1.md": "\ufeffIncome\ntax\n",
+        "law/a.txt.gz": gzip.compress(b"packed"),
+        "news/ft911": _NEWS.encode(),
+        "shards/part.jsonl": b'{"id": "j", "title": "t", "text": "x"}',
+        ".git/config": b"\0",
+        "law/.hidden": b"\0",
+    }.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    texts = Texts.read(tmp_path)
+    assert list(texts.documents) == ["b", "law/a", "law/tax.1", "FT911-1", "AFP_1", "WT1-B1", "j"]
+    assert texts.documents["law/tax.1"] == Text("", "Income\ntax")
+    assert (texts.text("law/a"), texts.title("j")) == ("packed", "t")
+    assert list(Texts.read(tmp_path, {"law/a", "AFP_1"}).documents) == ["law/a", "AFP_1"]
+
+
+def test_a_folder_of_beir_is_its_corpus(tmp_path: Path) -> None:
+    (tmp_path / "qrels").mkdir()
+    (tmp_path / "corpus.jsonl").write_text('{"_id": "d1", "title": "t", "text": "x", "metadata": {}}\n')
+    (tmp_path / "queries.jsonl").write_text('{"_id": "q1", "text": "a query"}\n')
+    (tmp_path / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t1\n")
+    assert Texts.read(tmp_path).documents == {"d1": Text("t", "x")}
+
+
+def test_folders_that_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="there is no file in this folder"):
+        Texts.read(tmp_path)
+    (tmp_path / "a.txt").write_text("good")
+    (tmp_path / "b.pdf").write_bytes(b"%PDF\0")
+    (tmp_path / "c.txt").write_bytes(b"\xff\xfa caf\xe9")
+    with pytest.raises(InputError, match=r"2 of 3 files are not UTF-8 text: b.pdf, c.txt"):
+        Texts.read(tmp_path)
+    (tmp_path / "a.md").write_text("another")
+    with pytest.raises(InputError, match=r"two files have the id 'a': a.md and a.txt"):
+        Texts.read(tmp_path)
 
 
 def test_other_kinds_are_refused(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ WORDS = (
     "1", "2", "0", "Q0", "q1", "d1", "d2", "1.5", "-2", "tag", "#", '"', ",", "\t", " ", "\n", "\r", "query_id",
     "doc_id", "score", "relevance", "rank", "{", "}", "[", "]", ":", '"q"', '"d"', '"query_id"', "é", "<top>", "</top>",
     "<num>", "<title>", "<topic number='1'>", "</topic>", "\0", "\ufeff", "007", "[[check]]", "=", "[gate]",
+    "<DOC>", "</DOC>", "<DOCNO>",
     *NUMBERS,
 )  # fmt: skip
 _ODD_TEXTS = (

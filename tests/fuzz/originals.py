@@ -130,7 +130,9 @@ def facts(id_name: str) -> pa.Table:
 
 def documents() -> list[Original]:
     """Give texts of documents."""
-    return [Original(".jsonl", _text(sample.FOLDER / "docs.jsonl.gz")), *tables(facts("doc_id"))]
+    doc = b"<DOC>\n<DOCNO> d%d </DOCNO>\n<HEADLINE>Tax &amp; law</HEADLINE>\n<TEXT>\n<P>if x < 5\n</TEXT>\n</DOC>\n"
+    trec = Original(".trec", b"".join(doc % number for number in range(9)))
+    return [Original(".jsonl", _text(sample.FOLDER / "docs.jsonl.gz")), trec, *tables(facts("doc_id"))]
 
 
 def costs() -> list[Original]:

@@ -123,7 +123,9 @@ _SHARED = {
         metavar="D",
         help="Also test whether systems are equivalent, that is, differ by less than D.",
     ),
-    "texts": click.option("--texts", metavar="FILE", help="Titles and texts of documents: JSONL, CSV, TSV or Parquet."),
+    "texts": click.option(
+        "--texts", metavar="FILE", help="Titles and texts of documents: JSONL, CSV, Parquet, TREC, or a folder."
+    ),
     "queries": click.option("--queries", metavar="FILE", help="Texts of the queries, and any attributes beside them."),
     "attributes": click.option(
         "--attributes", metavar="FILE", help="Table of facts about topics: CSV, TSV, JSON, JSONL or Parquet."

@@ -16,6 +16,8 @@ from judged.data.arrow_files import arrow_table, parquet_batches
 from judged.data.compute import pc
 from judged.data.ids import id_text
 from judged.data.json_rows import load, parse_json
+from judged.data.text_folders import folder_texts
+from judged.data.trec_documents import is_trec, trec_documents
 from judged.errors import InputError
 
 if TYPE_CHECKING:
@@ -65,34 +67,37 @@ class Texts:
 
     @classmethod
     def read(cls, path: str | Path, wanted: Collection[str] | None = None) -> Self:
-        """Read a file of documents: JSON Lines, JSON, CSV, TSV, Parquet or Arrow, compressed or not.
+        """Read documents: JSONL, JSON, CSV, TSV, Parquet, Arrow or TREC's ``<DOC>``, compressed or not, or a folder.
 
         Columns are found by their usual names: ``doc_id``, ``docno``, ``_id``, ``id``...; ``title``; ``text``,
         ``body``, ``contents``... A TSV without names has id and text, or id, title and text, or id, url, title and
         text. Of a document that appears in it twice the first is kept.
 
+        A folder that has a ``corpus.jsonl``, as BEIR's have, is that file. In any other each file is read, below it
+        too: one in a format above holds documents, and any other file is one document, whose id is its path in the
+        folder without the endings of its name. Hidden files are left out.
+
         Parameters
         ----------
         path
-            The file.
+            The file or folder.
         wanted
             The ids of the documents to keep; all for None. The others are not even parsed, where that can be seen.
 
         Raises
         ------
         InputError
-            If the file cannot be read so, or has no column of ids or of texts.
+            If the file cannot be read so, or has no column of ids or of texts; if a folder has no file, files that
+            are not text, or two of one id.
         """
         where = str(path)
         file = files.local(path)
         kept = None if wanted is None else frozenset(wanted)
         found: dict[str, Text] = {}
-        try:
-            for doc, text in _rows(file, where, kept):
-                if (kept is None or doc in kept) and doc not in found:
-                    found[doc] = text
-        except (pa.ArrowException, UnicodeDecodeError) as error:
-            raise InputError(f"documents cannot be read from it ({error})", fix=_FIX, path=where) from None
+        rows = _in_folder(file, kept) if files.exists(file) and file.is_dir() else _read(file, where, kept)
+        for doc, text in rows:
+            if (kept is None or doc in kept) and doc not in found:
+                found[doc] = text
         return cls(found, where)
 
     @classmethod
@@ -164,6 +169,21 @@ def shortened(text: str, length: int) -> str:
     return f"{head.rstrip(' ,;:.')}..."[: max(length, 0)]
 
 
+def _in_folder(folder: Path, wanted: frozenset[str] | None) -> Iterator[tuple[str, Text]]:
+    for path, doc, text in folder_texts(folder, wanted):
+        if doc:
+            yield doc, Text("", text)
+        else:
+            yield from _read(path, str(path), wanted)
+
+
+def _read(file: Path, where: str, wanted: frozenset[str] | None) -> Iterator[tuple[str, Text]]:
+    try:
+        yield from _rows(file, where, wanted)
+    except (pa.ArrowException, UnicodeDecodeError) as error:
+        raise InputError(f"documents cannot be read from it ({error})", fix=_FIX, path=where) from None
+
+
 def _rows(file: Path, where: str, wanted: frozenset[str] | None) -> Iterator[tuple[str, Text]]:
     head = files.head(file)
     first, newline, more = head.lstrip().partition(b"\n")
@@ -174,6 +194,8 @@ def _rows(file: Path, where: str, wanted: frozenset[str] | None) -> Iterator[tup
         return _batches(arrow_table(file, where).to_batches(), where, wanted)
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise InputError("this is UTF-16 (Windows PowerShell writes it)", fix="save it as UTF-8", path=where)
+    if is_trec(head):
+        return ((doc, Text(title, text)) for doc, title, text in trec_documents(file, where))
     broken_up = bool(newline) and not first.rstrip().endswith(b"}")
     if first.startswith(b"[") or (first.startswith(b"{") and (alone or broken_up)):
         return _json(file, where)
