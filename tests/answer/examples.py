@@ -10,7 +10,7 @@ import online_scores_made as made
 from judged import sample, traces
 from judged.comparison.collections import collections_of_scores
 from judged.diagnosis.stages.answer import Stages
-from judged.experiments import Plan, conclude
+from judged.experiments import Plan, Trials, conclude
 from judged.fusion import choose_weights
 from judged.gates import Check, Guardrail
 from judged.online import (
@@ -280,6 +280,13 @@ def preferences() -> Answer:
 
 def plan() -> Answer:
     return Plan.read(sample.FOLDER / "experiment.toml")
+
+
+def trial() -> Answer:
+    trials = Trials(Plan.read(sample.FOLDER / "experiment.toml"))
+    made = trials.attempt("t05", {"title_weight": "2"}, query="greatest divisor")
+    trials.close()
+    return made
 
 
 EXAMPLES: dict[str, Callable[[], Answer]] = {

@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from judged import sample
 from judged.errors import InputError
 from judged.web.guard import LOOPBACK
 from judged.web.server import PORT, place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 QRELS = "q1 0 d1 2\nq1 0 d2 0\nq2 0 d3 1\n"
 RUN = "q1 Q0 d2 1 2.0 t\nq1 Q0 d1 2 1.0 t\nq2 Q0 d3 1 1.0 t\n"
@@ -305,3 +307,18 @@ def test_a_progress_bar_is_shown_for_large_runs_alone(run, monkeypatch, files):
     assert run("serve", *files, "--port", "0").code == 0
     assert asked[0] == 1
     assert sum(asked[1:]) == len(RUN)
+
+
+def test_an_experiment_is_open_with_its_own_files(tmp_path: Path) -> None:
+    plan = sample.FOLDER / "experiment.toml"
+    with serving("--experiment", str(plan), "--port", "0") as server:
+        assert "experiment experiment: 48 topics" in server.said
+        assert '"configurations"' in server.get("/api/v1/experiment")[1]
+        code, _ = server.end()
+    assert code == 0
+    for more in (["qrels.txt"], ["--queries", "q.tsv"], ["--results", str(tmp_path)]):
+        done = subprocess.run(
+            [sys.executable, "-m", "judged", "serve", "--experiment", str(plan), *more],
+            check=False, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        )  # fmt: skip
+        assert done.returncode == 2, done.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import webbrowser
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -22,6 +23,12 @@ _NEEDED = ("fastapi", "uvicorn", "jinja2", "python_multipart")
 @click.argument("runs", nargs=-1, metavar="[RUN]...")
 @shared("queries", "texts", "attributes")
 @click.option("--traces", multiple=True, metavar="FILE", help="Traces, as for 'judged traces'. Repeat for more.")
+@click.option("--experiment", metavar="PLAN", help="Engines to try queries on, as for 'judged experiment'; no QRELS.")
+@click.option(
+    "--results",
+    metavar="FOLDER",
+    help="What running PLAN left behind.  [default: where 'judged experiment run' puts it, if it was run]",
+)
 @click.option("--host", metavar="NAME", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option(
     "--port",
@@ -49,7 +56,8 @@ def command(
 ) -> None:
     """Explore QRELS and RUNs in the browser; without files, the sample that ships with judged.
 
-    QRELS and RUN are files as for 'judged evaluate'; NAME=FILE names a run. Everything is read, computed and shown on
+    QRELS and RUN are files as for 'judged evaluate'; NAME=FILE names a run. With --experiment the plan's judgments and
+    the runs of its configurations are open, and its engines can be asked. Everything is read, computed and shown on
     this machine. Ctrl-C stops it.
     """
     _need_web()
@@ -83,6 +91,12 @@ def _workspace(qrels: str | None, runs: tuple[str, ...], options: dict[str, Any]
     from judged.web.workspace import open_sample, open_workspace
 
     opened = {name: options[name] for name in ("queries", "texts", "attributes", "traces")}
+    if options["experiment"]:
+        if given := [f"--{name}" for name in ("queries", "texts", "traces") if opened[name]] or ["QRELS"] * bool(qrels):
+            raise click.UsageError(f"{given[0]} goes without --experiment: the plan names its own files")
+        return _experiment(options["experiment"], options["results"], options["attributes"])
+    if options["results"]:
+        raise click.UsageError("--results needs --experiment, the plan that they are of")
     if qrels is None:
         if given := [f"--{name}" for name, path in opened.items() if path]:
             raise click.UsageError(f"{given[0]} needs QRELS")
@@ -95,6 +109,15 @@ def _workspace(qrels: str | None, runs: tuple[str, ...], options: dict[str, Any]
             progress=progress,
             **opened,
         )
+
+
+def _experiment(plan: str, folder: str | None, attributes: str | None) -> Workspace:
+    from judged.experiments import load
+    from judged.web.workspace import open_experiment
+
+    place = folder or Path(plan).stem
+    results = load(place) if folder or Path(place, "plan.json").is_file() else None
+    return open_experiment(plan, results, attributes, f"experiment {Path(plan).stem}")
 
 
 def _tell(workspace: Workspace, address: str) -> None:

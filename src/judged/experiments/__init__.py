@@ -12,6 +12,7 @@ __all__, __getattr__, __dir__ = lazily(
         "judged.experiments.pipelines": ("Candidate",),
         "judged.experiments.plan": ("Plan",),
         "judged.experiments.results": ("Refused", "Results", "load"),
+        "judged.experiments.trial": ("Trial", "Trials"),
         "judged.experiments.runner": ("run",),
     },
 )

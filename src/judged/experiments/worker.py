@@ -135,7 +135,7 @@ def _asked(
         begun = clock()
         hits = system.search(text, depth, told)
         cold_ms.append(1000 * (clock() - begun))
-        _refuse_odd(query, hits)
+        refuse_odd(query, hits)
         rows += [(query, doc, score) for doc, score in hits]
         refused |= {query: said} if (said := [(one.name, one.refused) for one in told if one.refused]) else {}
         with recorder.query(query, text, trace_id=query) as trace:
@@ -151,7 +151,7 @@ def _asked(
     return refused, cold_ms
 
 
-def _refuse_odd(query: str, hits: list[tuple[str, float]]) -> None:
+def refuse_odd(query: str, hits: list[tuple[str, float]]) -> None:
     """Refuse a list that its scores would put in another order."""
     scores = [score for _, score in hits]
     if not all(map(math.isfinite, scores)):

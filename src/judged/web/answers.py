@@ -32,6 +32,7 @@ NAVIGATION = (
     ("/matrix", "Matrix"),
     ("/slices", "Slices"),
     ("/traces", "Traces"),
+    ("/experiment", "Experiment"),
     ("/learn", "Learn"),
 )
 """The pages, in the order in which they are named at the top of each."""

@@ -16,6 +16,7 @@ from judged.web.api_page import router as api_page
 from judged.web.compare.routes import router as comparing
 from judged.web.desk import Desk
 from judged.web.evaluator.routes import router as evaluator
+from judged.web.experiment.routes import router as experiment
 from judged.web.guard import Guard, Rules
 from judged.web.home import router as home
 from judged.web.leaderboard.routes import router as leaderboard
@@ -48,6 +49,7 @@ ROUTERS = (
     matrix,
     slices,
     traces,
+    experiment,
     learning,
     look,
 )

@@ -83,7 +83,9 @@ class Desk:
             remove_folder(folder, self._folders.pop(folder))
 
     def close(self) -> None:
-        """Remove all files that are kept, also those that are being read."""
+        """Remove all files that are kept, also those that are being read, and close engines."""
+        if self.workspace.trials is not None:
+            self.workspace.trials.close()
         for folder in list(self._folders):
             self.remove(folder)
 

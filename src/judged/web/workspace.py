@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from threading import Lock, RLock
 from typing import TYPE_CHECKING, Any
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Sequence
 
     from judged._types import Bools
+    from judged.experiments.conclusions import Results
+    from judged.experiments.trial import Trials
     from judged.traces import Traces
 
 
@@ -91,6 +93,8 @@ class Workspace:
     attributes: Attributes | None = None  # what is known of the topics beside their texts
     texts: Texts | None = None  # the texts of the documents that were returned or judged
     traces: Traces | None = None  # what the stages of a system did for each query
+    trials: Trials | None = None  # the engines of a plan
+    results: Results | None = None  # what running it left behind
     _kept: Kept = field(default_factory=lambda: Kept(256), repr=False)
 
     @property
@@ -217,6 +221,27 @@ def open_workspace(
     )
 
 
+def open_experiment(plan: Any, results: Any = None, attributes: Any = None, title: str = "an experiment") -> Workspace:
+    """Open what a plan names, with the runs of its configurations where there are results.
+
+    >>> from judged import sample
+    >>> names = {"documents": "docs.jsonl.gz", "queries": "queries.jsonl", "qrels": "qrels.txt"}
+    >>> files = {key: str(sample.FOLDER / name) for key, name in names.items()}
+    >>> opened = open_experiment(files | {"control": {"engine": "sqlite"}})
+    >>> len(opened.query_ids), opened.run_names, opened.trials.choices.engines
+    (48, (), ('sqlite',))
+    """
+    from judged.experiments import Plan
+    from judged.experiments.trial import Trials
+
+    trials = Trials(Plan.of(plan))
+    runs = [] if results is None else [results.run(name) for name in results.levels]
+    opened = open_workspace(
+        trials.qrels, runs, queries=trials.queries, attributes=attributes, texts=trials.texts, title=title
+    )
+    return replace(opened, trials=trials, results=results)
+
+
 def open_sample() -> Workspace:
     """Open the sample that ships with judged.
 
@@ -225,10 +250,12 @@ def open_sample() -> Workspace:
     ('the sample: find the standard-library function', 48, ('bm25', 'bm25_nostem'), True)
     """
     from judged import sample
+    from judged.experiments import Plan
+    from judged.experiments.trial import Trials
     from judged.traces.sample import sample_traces
 
     topics = sample.topics()
-    return open_workspace(
+    opened = open_workspace(
         sample.qrels(),
         sample.runs(),
         queries=topics,
@@ -237,6 +264,7 @@ def open_sample() -> Workspace:
         traces=sample_traces(),
         title="the sample: find the standard-library function",
     )
+    return replace(opened, trials=Trials(Plan.read(sample.FOLDER / "experiment.toml")))
 
 
 def _traces(given: Any, topics: Topics | None) -> Traces | None:
