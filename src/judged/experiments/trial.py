@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from judged.answer import Answer, Code, Lists, Sentences
+from judged.answer import CHANGE, Answer, Code, Lists, Sentences
 from judged.data.qrels import Qrels
 from judged.data.run import Run
 from judged.data.texts import Texts
@@ -140,9 +140,10 @@ class Trial(Answer):
         """Give what changed, both lists, and the levels for the plan."""
         first, second = self.sides.runs
         scores = self.sides.table("scores").changed("first", title=first).changed("second", title=second)
+        scores = scores.changed("difference", show=CHANGE).showing("measure", "first", "second", "difference")
         return (
             Sentences(self.sentences),
-            replace(scores.showing("measure", "first", "second", "difference"), only="", title="Scores of this topic"),
+            replace(scores, only="", title="Scores of this topic"),
             *(replace(block, sentences=()) for block in self.sides.blocks() if isinstance(block, Lists)),
             self.sides.table("documents"),
             *([Code((self.toml,), "toml", "Levels to add to the plan")] if self.toml else []),
