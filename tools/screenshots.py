@@ -27,6 +27,7 @@ PAGES = {
     "topic": "/topic?topic=t02&first=tfidf&second=bm25",
     "matrix": "/matrix?run=bm25&by=query_class",
     "slices": "/slices?by=query_class",
+    "experiment-try": "/experiment/try?topic=t09&setting=stemmer&value=english",
     "learn": "/learn",
     "measure": "/learn/nDCG",
     "choose": "/choose",
