@@ -99,6 +99,8 @@ def test_conclusions_lead_to_the_comparison_with_the_control(serve: Any, tab: An
     page.wait_for_selector("html[data-drawn]", timeout=60_000)
     shown.accessible()
     shown.fits()
+    topics = page.get_by_role("region", name="Topics that show it most").get_by_role("link")
+    assert "first=control&second=stemmer%3Denglish" in topics.first.get_attribute("href")
     page.get_by_role("link", name="stemmer=english", exact=True).first.click()
     expect(page.locator("main")).to_contain_text("stemmer=english")
     assert "/compare?first=control&second=stemmer%3Denglish" in page.url

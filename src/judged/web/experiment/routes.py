@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,7 +10,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse
 from pydantic import Field
 
-from judged.answer import Table
+from judged.answer import Section, Table
 from judged.errors import InputError, JudgedError
 from judged.experiments import conclude
 from judged.web.answers import page
@@ -122,14 +123,17 @@ def _concluded(workspace: Workspace, asked: AskedExperiment) -> Conclusions:
 
 
 def _linked(answer: Conclusions, block: Block) -> Block:
-    """Lead from each configuration to its comparison with the control."""
-    if not isinstance(block, Table) or block.name != "leaderboard":
-        return block
+    """Lead from configurations to their comparison with the control, and from topics to both lists."""
     base = answer.baseline
-    links = [
-        "" if run == base else f"/compare{query({'first': base, 'second': run})}" for run in answer.comparison.ranked
-    ]
-    return block.changed("run", links=links)
+    if isinstance(block, Section):
+        return replace(block, blocks=tuple(_linked(answer, part) for part in block.blocks))
+    if isinstance(block, Table) and block.name == "leaderboard":
+        pages = {run: f"/compare{query({'first': base, 'second': run})}" for run in answer.comparison.ranked}
+        return block.changed("run", links=["" if run == base else page for run, page in pages.items()])
+    if isinstance(block, Table) and block.name == "effect_topics":
+        topics, lists = block.column("query_id").values, {"first": base, "second": answer.best}
+        return block.changed("query_id", links=[f"/topic{query({'topic': topic, **lists})}" for topic in topics])
+    return block
 
 
 def _changes(asked: AskedTrial) -> dict[str, str]:
