@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import raw_made
-from judged.online.preparation import make_log
+from judged.online.preparation.make import make_log
 from raw_made import NOW, raw_log
 
 if TYPE_CHECKING:

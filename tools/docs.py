@@ -36,8 +36,7 @@ from judged.errors import JudgedWarning
 from judged.measures.pages import page
 from judged.measures.registry import REGISTRY
 from judged.online import catalogue
-from judged.online.metrics.names import NAMES
-from judged.online.metrics.registry import FAMILIES
+from judged.online.metrics.registry import FAMILIES, NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,8 +6,7 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from judged.online.layout import MARK
-from judged.online.metrics.names import called
-from judged.online.metrics.registry import FAMILIES, online_metric
+from judged.online.metrics.registry import FAMILIES, called, online_metric
 from judged.tables import Table
 
 if TYPE_CHECKING:

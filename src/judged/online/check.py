@@ -11,8 +11,8 @@ from judged.answer import TEXT, YES_NO, Answer, Column, Sentences, Table, counte
 from judged.errors import InputError
 from judged.online import trouble, words
 from judged.online.findings import are_of_nobody, doubts
+from judged.online.metrics.registry import TELLS
 from judged.online.numbers import UNITS, sentence, shown
-from judged.online.preparation.contents import FAMILIES
 
 if TYPE_CHECKING:
     from judged.answer import Block
@@ -83,9 +83,9 @@ class LogCheck(Answer):
         about = f"{shown(self.log, _LONG)}: {self.layout}, {counted(len(self.files), 'file')}{period}"
         chosen = ", ".join(f"{name} {sentence(value)}" for name, value in trouble.told(self.policies, self.findings))
         families = (
-            Column("name", list(FAMILIES), TEXT, "it has"),
-            Column("has", [name in self.has for name in FAMILIES], YES_NO, ""),
-            Column("meaning", list(FAMILIES.values()), TEXT, "for"),
+            Column("name", list(TELLS), TEXT, "it has"),
+            Column("has", [name in self.has for name in TELLS], YES_NO, ""),
+            Column("meaning", list(TELLS.values()), TEXT, "for"),
         )
         return (
             Sentences((about, ", ".join(words.counts(self.counts)))),

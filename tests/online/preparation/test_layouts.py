@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from judged.online.preparation import make_log
+from judged.online.preparation.make import make_log
 from judged.online.readers import read_raw
 from made_log import excluded
 from raw_made import Engine

@@ -5,19 +5,43 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Iterable
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from importlib import resources
+from string import Template
+from typing import Any
 
 from judged.errors import MeasureError
-from judged.online.metrics import abandonment, clicks, outcomes, visits
 from judged.online.metrics.metric import OnlineMetric
-from judged.online.metrics.names import MEANT, plain
 
-FAMILIES: dict[str, tuple[OnlineMetric, ...]] = {
-    "Clicks": clicks.METRICS,
-    "Visits": visits.METRICS,
-    "Abandonment and reformulation": abandonment.METRICS,
-    "Outcomes": outcomes.METRICS,
-}
+_FILE = tomllib.loads((resources.files("judged.online.metrics") / "metrics.toml").read_text(encoding="utf-8"))
+NAMES: tuple[tuple[str, str, str], ...] = tuple(map(tuple, _FILE.pop("called")))
+"""Names that people type, the metric, and what another metric of that name is called here."""
+
+_NEEDS: dict[str, dict[str, str]] = _FILE.pop("needs")
+TELLS = {need: words["tells"] for need, words in _NEEDS.items() if "tells" in words}
+"""What a log can tell, and what for: of `InteractionLog.has`."""
+
+
+def _metric(name: str, given: dict[str, Any], said: Mapping[str, str]) -> OnlineMetric:
+    """Make a metric of its table: sentences that several share stand there by name."""
+    texts = {key: Template(text).substitute(said) for key, text in given.items() if isinstance(text, str)}
+    numerator, denominator = given.pop("ratio")
+    parameters = given.pop("parameters", {}) | dict.fromkeys(given.pop("optional", ()))
+    columns = {"numerator": numerator, "denominator": denominator, "parameters": parameters}
+    fields: dict[str, Any] = {**given, **texts, **columns, "needs": tuple(given["needs"])}
+    return OnlineMetric(name, **fields)
+
+
+def _families(said: dict[str, str]) -> dict[str, tuple[OnlineMetric, ...]]:
+    said = {key: Template(text).safe_substitute(said) for key, text in said.items()}
+    return {
+        family: tuple(_metric(name, given, said) for name, given in members.items())
+        for family, members in _FILE.items()
+    }
+
+
+FAMILIES = _families(_FILE.pop("said"))
 """The metrics by family, in the order in which they are shown."""
 
 ONLINE_METRICS: dict[str, OnlineMetric] = {one.name: one for family in FAMILIES.values() for one in family}
@@ -30,6 +54,31 @@ USUAL = (
     *("TimeToFirstClick(q=0.5)", "DwellTime(q=0.5)", "Latency(q=0.5)", "Latency(q=0.95)"),
 )
 """What is computed when nothing is asked for: every metric, and the cutoffs and quantiles that people look at."""
+
+
+def plain(name: str) -> str:
+    """Give a name without what people write differently: case, blanks, hyphens, underscores.
+
+    >>> plain("Click-Through Rate"), plain("add_to_cart")
+    ('clickthroughrate', 'addtocart')
+    """
+    return re.sub(r"[\s_-]", "", name).lower()
+
+
+MEANT: Mapping[str, tuple[str, str]] = {
+    plain(name): (metric, other) for names, metric, other in NAMES for name in names.split(", ")
+}
+"""The metric that is meant, and what another one of that name is called, by the plain name."""
+
+
+def called(metric: str) -> tuple[str, ...]:
+    """Name what people call a metric.
+
+    >>> called("PageCTR")[:2]
+    ('CTR', 'click-through rate')
+    """
+    return tuple(name for names, meant, _ in NAMES if meant == metric for name in names.split(", "))
+
 
 _NAME = re.compile(r"\s*(?P<name>[A-Za-z][\w -]*?)\s*(?:\((?P<inside>[^()]*)\))?\s*(?:@\s*(?P<k>\d{1,4}))?\s*")
 _KEYS = {plain(name): name for name in ONLINE_METRICS}
@@ -57,7 +106,8 @@ def online_metric(name: str | OnlineMetric) -> OnlineMetric:
     """
     if isinstance(name, OnlineMetric):
         return name
-    _need_name(name)
+    if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise MeasureError(f"{name!r:.60} names no online metric. Fix: give a name such as 'PageCTR'")
     match = _NAME.fullmatch(name)
     key = plain(match["name"]) if match else ""
     if match is None or (key not in _KEYS and key not in MEANT):
@@ -109,40 +159,7 @@ def missing(metric: OnlineMetric, has: frozenset[str]) -> str:
     >>> missing(online_metric("HoverRate"), frozenset({"clicks"}))
     'the log holds no hovers'
     """
-    return next((_LACKING[need] for need in metric.needed() if need not in has), "")
-
-
-_LACKING = {
-    "shown": "the log does not say which results were on a page",
-    "clicks": "the log holds no click that names its page",
-    "unclicked": "every page of the log has a click: those that were left without one did not come into it",
-    "ranks": "the log does not say at which rank what was clicked stood",
-    "clock": "the log has no clock",
-    "dwell": "the log cannot tell how long visits lasted: it has no clock, or nothing follows a click",
-    "hovers": "the log holds no hovers",
-    "queries": "the log holds no texts of queries",
-    "zero_results": "the log does not say how many results were found, or pages without any do not come into it",
-    "rescues": "the log does not say where a changed query was answered",
-    "carts": "the log holds no carts",
-    "purchases": "the log holds no purchases",
-    "values": "the log holds no money",
-    "latency": "the log does not say how long the engine took",
-    "users": "the log does not say who asked, or not of most pages",
-    "sessions": "the log has no sessions",
-    "next_pages": "no session of the log has a second page",
-    "reading": "the log holds no copies, hovers or scrolling: nothing tells a page that answered by itself",
-    "second_pages": "no page of the log is behind the first one of its list",
-    "filters": "no page of the log has a filter",
-    "suggestions": "the log does not say which queries were suggestions",
-    "thumbs": "the log holds no thumbs, up or down",
-    "ratings": "the log holds no ratings",
-    "dates": "the log has no dates",
-}
-
-
-def _need_name(name: object) -> None:
-    if not isinstance(name, str):
-        raise MeasureError(f"{name!r:.60} names no online metric. Fix: give a name such as 'PageCTR'")
+    return next((_NEEDS[need]["lacking"] for need in metric.needed() if need not in has), "")
 
 
 def _parameter(text: str, metric: OnlineMetric) -> tuple[str, float]:
@@ -158,24 +175,24 @@ def _parameter(text: str, metric: OnlineMetric) -> tuple[str, float]:
     return key, number
 
 
+_SENSIBLE: dict[str, tuple[Callable[[float], bool], str]] = {
+    "r": (lambda r: r >= 1 and r.is_integer(), "a rank is a whole number from 1, not {:g}. Fix: give one such as r=1"),
+    "k": (lambda k: k >= 1, "a cutoff is 1 or more, not {:g}. Fix: give one such as @10"),
+    "t": (lambda t: t >= 0, "t is {:g}. Fix: give seconds, 0 or more"),
+    "look": (lambda look: look >= 0, "look is {:g}. Fix: give seconds, 0 or more"),
+    "d": (lambda d: 0 < d <= 3650, "d is {:g}. Fix: give days, above 0 and at most 3650"),
+    "q": (lambda q: 0 < q < 1, "q is {:g}. Fix: give a quantile between 0 and 1, such as q=0.95"),
+}
+
+
 def _checked(metric: OnlineMetric) -> OnlineMetric:
     """Refuse values that make no sense."""
-    values = metric.parameters
-    k, t, q, r, d, look = (values.get(name) for name in ("k", "t", "q", "r", "d", "look"))
-    if r is not None and not (r >= 1 and float(r).is_integer()):
-        raise MeasureError(f"{metric.name}: a rank is a whole number from 1, not {r:g}. Fix: give one such as r=1")
-    if k is not None and k < 1:
-        raise MeasureError(f"{metric.name}: a cutoff is 1 or more, not {k:g}. Fix: give one such as @10")
-    if t is not None and t < 0:
-        raise MeasureError(f"{metric.name}: t is {t:g}. Fix: give seconds, 0 or more")
-    if look is not None and look < 0:
-        raise MeasureError(f"{metric.name}: look is {look:g}. Fix: give seconds, 0 or more")
-    if d is not None and not 0 < d <= 3650:
-        raise MeasureError(f"{metric.name}: d is {d:g}. Fix: give days, above 0 and at most 3650")
-    if metric.kind == "survival mean" and not t:
-        raise MeasureError(f"{metric.name}: t is {t:g}. Fix: give seconds above 0, up to which the mean is taken")
-    if q is not None and not 0 < q < 1:
-        raise MeasureError(f"{metric.name}: q is {q:g}. Fix: give a quantile between 0 and 1, such as q=0.95")
+    for name, (is_sensible, problem) in _SENSIBLE.items():
+        value = metric.parameters.get(name)
+        if value is not None and not is_sensible(float(value)):
+            raise MeasureError(f"{metric.name}: {problem.format(value)}")
+    if metric.kind == "survival mean" and not metric.parameters["t"]:
+        raise MeasureError(f"{metric.name}: t is 0. Fix: give seconds above 0, up to which the mean is taken")
     return metric
 
 

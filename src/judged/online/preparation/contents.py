@@ -5,42 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from judged.online.findings import EXCLUDED_LIMIT
+from judged.online.metrics.registry import TELLS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from judged.online.preparation.work import Work
 
-FAMILIES = {
-    "shown": "what was on a page: CTR over shown results",
-    "clicks": "clicks: how long visits last, what was opened",
-    "unclicked": "pages left without a click: CTR of pages, abandonment",
-    "ranks": "where what was clicked stood: ranks of clicks",
-    "impressions": "what came into view: CTR over seen results",
-    "dwell": "how long visits last: satisfied clicks, quick returns",
-    "hovers": "hovers over results",
-    "zero_results": "pages on which nothing was found",
-    "carts": "products put into the cart",
-    "purchases": "purchases",
-    "values": "money",
-    "latency": "how long the engine takes",
-    "sessions": "what a user does next: queries, success by session",
-    "next_pages": "sessions of several pages: reformulation",
-    "queries": "what was typed: reformulation, queries by session",
-    "users": "who asked: sessions of a user",
-    "rescues": "queries that were changed since nothing was found",
-    "reading": "copies, hovers, scrolling: answers read without a click",
-    "second_pages": "pages behind the first: turning the page",
-    "filters": "filters: how often they are set",
-    "suggestions": "which queries were suggestions",
-    "thumbs": "thumbs up and down: share that is positive",
-    "ratings": "ratings: their mean",
-}
-"""What a log may tell, and which metrics need it."""
-
 
 def abilities(work: Work, counts: Mapping[str, int]) -> frozenset[str]:
-    """Tell what the log can tell, of `FAMILIES`; `counts` are those of its events: see `event_findings`."""
+    """Tell what the log can tell, of `TELLS`; `counts` are those of its events: see `event_findings`."""
     pages = work.one(
         """
         SELECT bool_or(n_returned IS NOT NULL) AS shown,
@@ -57,7 +31,7 @@ def abilities(work: Work, counts: Mapping[str, int]) -> frozenset[str]:
         nobodies=EXCLUDED_LIMIT,
     )
     on_pages = {name: counts[f"{name}_on_pages"] for name in ("clicks", "impressions")}
-    told = {name for name, has in {**pages, **counts, **on_pages}.items() if has and name in FAMILIES}
+    told = {name for name, has in {**pages, **counts, **on_pages}.items() if has and name in TELLS}
     if "clicks" in told:
         told = (told | ({"unclicked"} if work.raw.left_told else set())) - _selected(work)
     if "impressions" in told:
