@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass
+from importlib import resources
+from string import Template
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
@@ -10,6 +13,22 @@ if TYPE_CHECKING:
 
 Done: TypeAlias = Literal["excluded", "repaired", "kept", "lost"]
 """What was done with the rows: left out of every metric, put right, kept as they are, or never readable."""
+
+RULES: dict[str, dict[str, dict[str, str]]] = tomllib.loads(
+    (resources.files("judged.online") / "rules.toml").read_text(encoding="utf-8")
+)
+"""What is said of each rule, and what to do about it, by where it is seen: queries, events, a reader."""
+
+
+def worded(where: str, rule: str, **words: str) -> tuple[str, str]:
+    """Give the problem and the fix of a rule, with words filled in.
+
+    >>> worded("clickmodels", "broken-line")[0]
+    'the line is no page of this layout'
+    """
+    given = RULES[where][rule]
+    problem, fix = (Template(given[name]).substitute({"more": "", **words}) for name in ("problem", "fix"))
+    return problem, fix
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ joins on numbers are several times faster than joins on the texts that logs carr
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 Type: TypeAlias = Literal[
     "int64", "int32", "float64", "string", "boolean", "array<string>", "array<int32>", "array<float64>"
@@ -23,6 +23,14 @@ class Column:
     type: Type
     null: bool
     meaning: str
+
+
+def arrow_type(type: Type) -> Any:
+    """Give one of our types in Arrow's words."""
+    import pyarrow as pa
+
+    inner = pa.type_for_alias(type.removeprefix("array<").removesuffix(">"))
+    return pa.list_(inner) if type.startswith("array<") else inner
 
 
 SERP = (

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from string import Template
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from judged.decimals import counted
-from judged.online.findings import Account, LogFinding
-from judged.online.preparation import events, pages, rule_texts
+from judged.online.findings import RULES, Account, LogFinding, worded
+from judged.online.preparation import events, pages
 from judged.online.preparation.work import KEY, hashed
 
 if TYPE_CHECKING:
@@ -204,11 +203,10 @@ def _finding(
     work: Work, table: str, rule: str, rows: int, of: int, where: str, more: str = "",
     *, done: Done | None = None, raw: bool = False,
 ) -> LogFinding:  # fmt: skip
-    words = (rule_texts.QUERY if table == "query" else rule_texts.EVENT)[rule]
     key = f"({KEY})" if raw else ("serp" if table == "query" else "event")
     source = ("query" if table == "query" else "event") if raw else ("page" if table == "query" else "act")
     return LogFinding(
-        rule, table, rows, of, done or words.done, Template(words.problem).substitute(more=more), words.fix,
+        rule, table, rows, of, done or cast("Done", RULES[table][rule]["done"]), *worded(table, rule, more=more),
         work.places(source, key, where),
     )  # fmt: skip
 

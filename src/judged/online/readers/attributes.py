@@ -174,13 +174,5 @@ def _left_out(names: Sequence[str], counts: Counter[str]) -> tuple[Trouble, ...]
     if not names:
         return ()
     listed = ", ".join(repr(name)[:40] for name in names[:5])
-    return (
-        Trouble(
-            "attributes-left-out",
-            "query",
-            sum(counts[name] for name in names),
-            lost=False,
-            problem=f"{len(names)} query attributes are no columns: {listed}",
-            fix=f"use at most {ATTRIBUTE_LIMIT}, with short names that differ in more than their case",
-        ),
-    )
+    more = f"{len(names)} query attributes are no columns: {listed}"
+    return (Trouble.of("mapping", "attributes-left-out", "query", rows=sum(counts[name] for name in names), more=more),)

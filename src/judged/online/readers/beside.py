@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import PurePath
 
 from judged.online.readers.files import ABOUT, Part, UnknownLayoutError, first_bytes, known_layout
-from judged.online.readers.load import PLACES
-from judged.online.readers.raw import Trouble
+from judged.online.readers.raw import PLACES, Trouble
 
 
 def without_strangers(parts: Sequence[Part], *, said: bool) -> tuple[list[Part], tuple[Trouble, ...]]:
@@ -42,7 +41,15 @@ def without_strangers(parts: Sequence[Part], *, said: bool) -> tuple[list[Part],
             kept.append(part)
     if strange and not kept:
         raise next(iter(strange.values()))
-    return kept, (*_hidden(hidden), *_strange(strange))
+    beside: list[Trouble] = []
+    if hidden:
+        beside.append(Trouble.of("mapping", "hidden-file", "folder", *hidden[:PLACES], rows=len(hidden)))
+    if strange:
+        told = [f"{PurePath(name).name}: {error.problem}" for name, error in list(strange.items())[:PLACES]]
+        more = "; ".join([*told, *(["..."] if len(strange) > PLACES else [])])
+        named = list(strange)[:PLACES]
+        beside.append(Trouble.of("mapping", "skipped-file", "folder", *named, rows=len(strange), more=more))
+    return kept, tuple(beside)
 
 
 def _stranger(part: Part, *, said: bool) -> UnknownLayoutError | None:
@@ -58,17 +65,3 @@ def _stranger(part: Part, *, said: bool) -> UnknownLayoutError | None:
     except UnknownLayoutError as error:
         return error
     return None
-
-
-def _hidden(names: Sequence[str]) -> Iterable[Trouble]:
-    if names:
-        problem = "files that begin with . or _, as programs put them beside data"
-        yield Trouble("hidden-file", "folder", len(names), False, problem, "nothing to do", tuple(names[:PLACES]))
-
-
-def _strange(found: dict[str, UnknownLayoutError]) -> Iterable[Trouble]:
-    if found:
-        listed = [f"{PurePath(name).name}: {error.problem}" for name, error in list(found.items())[:PLACES]]
-        problem = f"files of the folder that are no log ({'; '.join(listed)}{'; ...' if len(found) > PLACES else ''})"
-        fix = "nothing, if they are none; or name them, with a mapping if need be"
-        yield Trouble("skipped-file", "folder", len(found), False, problem, fix, tuple(found)[:PLACES])

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from judged.online.readers.files import Opener, Part
-from judged.online.readers.load import Rows, Troubles
-from judged.online.readers.raw import RAW_EVENT, RAW_QUERY, RawLog
+from judged.online.readers.load import Rows
+from judged.online.readers.raw import RAW_EVENT, RAW_QUERY, RawLog, Trouble, Troubles
 from judged.online.readers.records import Lines
 
 if TYPE_CHECKING:
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 _SPAN = 10_000
 """Ordinals of the next page begin so much later: no page has as many results or clicks."""
-
-_SHAPE = "write 'hash query region weight urls layout clicks' with tabs between, the last three as JSON"
 
 
 def read(parts: Sequence[Part], engine: Engine, *, progress: Opener = None) -> RawLog:
@@ -44,8 +42,8 @@ def read(parts: Sequence[Part], engine: Engine, *, progress: Opener = None) -> R
             lines += 1
             record = _record(line.strip("\r\n"))
             if record is None:
-                place, problem = f"{parts[file].name}:{row}", "the line is no page of this layout"
-                troubles.add("broken-line", "file", problem, fix=_SHAPE, place=place, lost=True)
+                place = f"{parts[file].name}:{row}"
+                troubles.add(Trouble.of("clickmodels", "broken-line", "file", place, lost=True))
                 continue
             ordinal += _SPAN
             _add(record, {"file": file, "row": row, "query_id": f"{file}:{row}"}, ordinal, pages, clicks)

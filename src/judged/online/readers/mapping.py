@@ -14,17 +14,17 @@ from judged.errors import InputError
 from judged.online.engine import identifier, literal
 from judged.online.readers.attributes import Own, attributes_of, own_of
 from judged.online.readers.files import Opener, Part, first_bytes, form_of
-from judged.online.readers.load import DUCKDB, Troubles, new_name, run, selected, trouble_of
+from judged.online.readers.load import DUCKDB, new_name, run, selected, trouble_of
 from judged.online.readers.mapping_file import FORMATS, RENAMED, MappingFile, Section, Value
 from judged.online.readers.mapping_path import keys_of
 from judged.online.readers.names import refuse_absent
 from judged.online.readers.pages import ASTRAY, clicked, grouped
-from judged.online.readers.raw import RAW_EVENT, RAW_QUERY, RawLog, Trouble
+from judged.online.readers.raw import RAW_EVENT, RAW_QUERY, RawLog, Trouble, Troubles
 from judged.online.readers.records import Lines, records_of_lines
 from judged.online.readers.sections import Records, Select, Taken, files_of, taken
 from judged.online.readers.shapes import Place
 from judged.online.readers.tabular import csv_records, parquet_records
-from judged.online.readers.trouble import found_in, lacking, lost, merged
+from judged.online.readers.trouble import found_in, lacking, lost
 from judged.online.tables import ATTRIBUTE_LIMIT, Column
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def read(
         rank_base=mapping.rank_base if mapping.base is None else base,
         actions=mapping.actions,
         lines=sum(stage.rows for stage in stages) + gone,
-        trouble=merged([*trouble, *more, *left_out, *mixed]),
+        trouble=Troubles([*trouble, *more, *left_out, *mixed]).given(),
         empty_told=told or bool(run(engine, f"SELECT 1 FROM {queries} WHERE len(hit_ids) = 0 LIMIT 1")),
         left_told=not asked or not all(one.clicks for one in asked),
         has_time=bool(times) and not any(one.format == "order" for one in times),
@@ -316,9 +316,8 @@ def _pages(
         run(engine, f"CREATE TABLE {name} AS {made}")
         pages.append((section, name, Own({})))
         if section.results:
-            no_page = Trouble("no-page", "query", 0, True, "the result has no query_id or no position", "log both")
-            problem = "two results of the page have one position"
-            doubled = Trouble("odd-rank", "query", 0, False, problem, "log each result once, or one page for each list")
+            no_page = Trouble.of("mapping", "no-page", "query", lost=True)
+            doubled = Trouble.of("mapping", "odd-rank", "query")
             trouble += trouble_of(engine, files, rows, ASTRAY, no_page)
             trouble += trouble_of(engine, files, name, "doubled", doubled)
     return pages, trouble
@@ -394,6 +393,4 @@ def _rank_base(stages: Sequence[Stage], engine: Engine) -> tuple[int | None, tup
     if not said:
         return None, ()
     listed = ", ".join(str(base) for base in sorted(said)[:5])
-    problem = f"the rank of the first result is said to be {listed}: it is found from the positions instead"
-    fix = "write rank_base as 0 or 1, the same in the whole log"
-    return None, (Trouble("mixed-base", "query", said.total(), lost=False, problem=problem, fix=fix),)
+    return None, (Trouble.of("mapping", "mixed-base", "query", rows=said.total(), more=listed),)

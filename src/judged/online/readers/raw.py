@@ -6,14 +6,18 @@ knows where it comes from. A value that cannot be read is null here, and counted
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from judged.online.findings import worded
 from judged.online.tables import Column
 
 if TYPE_CHECKING:
     from judged.online.engine import Relation
+
+PLACES = 5
+"""So many places of each kind of trouble are named."""
 
 RAW_QUERY = (
     Column("file", "int32", False, "which of the files, from 0"),
@@ -98,6 +102,37 @@ class Trouble:
     problem: str
     fix: str
     places: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls, where: str, rule: str, table: str, *places: str, rows: int = 1, lost: bool = False, **words: str
+    ) -> Trouble:
+        """Make one of a rule, in the words of ``rules.toml``."""
+        return cls(rule, table, rows, lost, *worded(where, rule, **words), places)
+
+
+class Troubles:
+    """Kinds of trouble, counted."""
+
+    def __init__(self, found: Iterable[Trouble] = ()) -> None:
+        self._found: dict[tuple[object, ...], Trouble] = {}
+        for one in found:
+            self.add(one)
+
+    def add(self, one: Trouble) -> None:
+        """Count what is of the same kind together, with its first places."""
+        key = (one.rule, one.table, one.lost, one.problem, one.fix)
+        if (first := self._found.get(key)) is not None:
+            one = replace(first, rows=first.rows + one.rows, places=(*first.places, *one.places)[:PLACES])
+        self._found[key] = one
+
+    def tell(self, name: str, rule: str, line: int) -> None:
+        """Count a line of a file that is lost, or in which bytes were replaced."""
+        self.add(Trouble.of("mapping", rule, "file", f"{name}:{line}", lost=rule != "not-utf8"))
+
+    def given(self) -> tuple[Trouble, ...]:
+        """Give what was counted."""
+        return tuple(self._found.values())
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from judged.errors import InputError
 from judged.online.engine import identifier
 from judged.online.readers.blocks import line_blocks
 from judged.online.readers.files import Part, opened
-from judged.online.readers.load import Troubles, new_name, tell
+from judged.online.readers.load import new_name
+from judged.online.readers.raw import Troubles
 from judged.online.readers.sections import Records
 from judged.online.readers.shapes import Place, object_of, structure, tree
 
@@ -73,7 +74,7 @@ class Lines:
 
     def _blocks(self, file: IO[bytes], part: Part) -> Iterator[tuple[int, bytes]]:
         """Yield whole lines and the number of the first; a bulk action goes with the line behind it."""
-        for row, block in line_blocks(file, lambda row: tell(self.troubles, part.name, "too-long", row), _held):
+        for row, block in line_blocks(file, lambda row: self.troubles.tell(part.name, "too-long", row), _held):
             yield row, block if block.endswith(b"\n") else block + b"\n"
 
     def _batch(self, block: bytes, first: int, number: int, part: Part) -> Batch | None:
@@ -119,7 +120,7 @@ class Lines:
         lines = block.split(b"\n")
         for at, line in enumerate(lines):
             if not is_utf8(line):
-                tell(self.troubles, part.name, "not-utf8", first + at)
+                self.troubles.tell(part.name, "not-utf8", first + at)
                 lines[at] = line.decode("utf-8", errors="replace").encode()
         return b"\n".join(lines)
 

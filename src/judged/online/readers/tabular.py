@@ -19,8 +19,8 @@ from judged.online.engine import identifier, literal
 from judged.online.readers import load
 from judged.online.readers.blocks import LINE_LIMIT
 from judged.online.readers.files import Part, opened, plain_path
-from judged.online.readers.load import Troubles, tell
 from judged.online.readers.mapping_file import MappingFile
+from judged.online.readers.raw import Troubles
 from judged.online.readers.sections import Records
 from judged.online.readers.shapes import Place, shape_of
 from judged.online.tables import Column
@@ -105,7 +105,7 @@ def csv_records(number: int, part: Part, mapping: MappingFile, engine: Engine, t
     InputError
         If its columns have no names, or one has the name of another.
     """
-    told = partial(tell, troubles, part.name)
+    told = partial(troubles.tell, part.name)
     with opened(part) as file:
         lines = _lines(file, mapping.encoding, told)
         first = next(lines, "")

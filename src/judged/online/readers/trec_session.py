@@ -20,8 +20,8 @@ from xml.parsers import expat
 from judged.data.files import BLOCK
 from judged.errors import InputError
 from judged.online.readers.files import Opener, Part, opened
-from judged.online.readers.load import Rows, Troubles
-from judged.online.readers.raw import RAW_EVENT, RAW_QUERY, RawLog
+from judged.online.readers.load import Rows
+from judged.online.readers.raw import RAW_EVENT, RAW_QUERY, RawLog, Trouble, Troubles
 
 if TYPE_CHECKING:
     from judged.online.engine import Engine
@@ -38,16 +38,6 @@ _ATTRIBUTES = ("topic", "product", "goal", "tasktype", "track")
 _IDS = ("clueweb12id", "clueweb09id", "docno", "url")
 _CLOCK = re.compile(r"(\d{1,2}):(\d{2}):(\d{2}(?:\.\d+)?)")
 _SECONDS = re.compile(r"\d{1,9}(?:\.\d+)?")
-_WORDS = {
-    "current-query": ("the query that ends a session was never answered: it is no page", "nothing to do"),
-    "no-page": ("the click is in no interaction", "fetch the file again"),
-    "no-session": ("the interaction is in no session", "fetch the file again"),
-    "odd-time": ("the time cannot be read", "write 09:54:08.725624 or 12.5 seconds"),
-    "odd-dwell": ("the click has no end after its start", "log both times"),
-    "no-id": ("a result has neither an id nor a URL", "fetch the file again"),
-    "odd-rank": ("the rank of a result is no number from 1, or another result has it", "fetch the file again"),
-    "rank-not-shown": ("the click's rank is none of the page's", "log the rank of the result"),
-}
 
 
 @dataclass
@@ -231,8 +221,7 @@ class _Made:
                 self._click(click, key, shown, clock, f"{name}:{click.line}")
 
     def _trouble(self, rule: str, table: str, place: str, *, lost: bool = False) -> None:
-        problem, fix = _WORDS[rule]
-        self.troubles.add(rule, table, problem, fix=fix, place=place, lost=lost)
+        self.troubles.add(Trouble.of("trec-session", rule, table, place, lost=lost))
 
     def _page(
         self, page: _Element, key: dict[str, Any], attributes: dict[str, str], clock: _Clock, name: str

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from judged.online.engine import literal
-from judged.online.readers.load import WORDS, run, trouble_of
+from judged.online.readers.load import run, trouble_of
 from judged.online.readers.mapping_file import RENAMED, MappingFile
 from judged.online.readers.raw import Trouble
 from judged.online.readers.sections import Check
@@ -22,7 +22,7 @@ LOST = ("broken-json", "no-record", "broken-record", "unknown-record")
 def lost(stage: str, files: Sequence[str], engine: Engine) -> Iterable[Trouble]:
     """Count the rows of a stage that are of no use."""
     for rule in LOST:
-        like = Trouble(rule, "file", 0, True, *WORDS[rule])
+        like = Trouble.of("mapping", rule, "file", lost=True)
         yield from trouble_of(engine, files, stage, f"_kind = {literal(rule)}", like)
 
 
@@ -32,35 +32,12 @@ def found_in(table: str, kind: str, checks: Sequence[Check], files: Sequence[str
         return
     counts = ", ".join(f"count(*) FILTER ({one.bad})" if one.bad != "true" else "count(*)" for one in checks)
     for check, rows in zip(checks, run(engine, f"SELECT {counts} FROM {table}")[0], strict=True):
-        like = Trouble(check.rule, kind, rows, False, *_words(check))
+        like = Trouble.of("mapping", check.rule, kind, rows=rows, column=check.column, written=check.written)
+        like = replace(like, problem=check.note or like.problem)
         if rows and check.bad == "true":
             yield like
         elif rows:
             yield from trouble_of(engine, files, table, check.bad, like)
-
-
-def _words(check: Check) -> tuple[str, str]:
-    if check.rule == "wrong-type":
-        fix = f"write {check.written} as the documentation of the layout says, or map it otherwise"
-        return f"what stands in {check.written} cannot be used as {check.column}", fix
-    if check.rule == "unused-value":
-        problem = check.note or f"{check.written} counts on some rows alone, and not on these"
-        return problem, f"write what {check.column} is here under a name of its own"
-    return WORDS[check.rule]
-
-
-def merged(troubles: Iterable[Trouble]) -> tuple[Trouble, ...]:
-    """Add up what several tables say of one thing."""
-    together: dict[tuple[object, ...], Trouble] = {}
-    for one in troubles:
-        key = (one.rule, one.table, one.problem)
-        first = together.get(key)
-        together[key] = (
-            one
-            if first is None
-            else replace(first, rows=first.rows + one.rows, places=(*first.places, *one.places)[:5])
-        )
-    return tuple(together.values())
 
 
 def lacking(mapping: MappingFile, rows: Counter[str], filled: Counter[tuple[str, str]]) -> Iterable[Trouble]:
@@ -70,5 +47,4 @@ def lacking(mapping: MappingFile, rows: Counter[str], filled: Counter[tuple[str,
         for name, value in section.columns.items():
             if value.expected and rows[kind] and not filled[kind, RENAMED.get(name, name)]:
                 written = value.paths[0]
-                problem, fix = f"no record has {written}", f"write {written} into every record"
-                yield Trouble("absent-column", kind, rows[kind], lost=False, problem=problem, fix=fix)
+                yield Trouble.of("mapping", "absent-column", kind, rows=rows[kind], written=written)

@@ -24,8 +24,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from judged.online.readers.files import Opener, Part
-from judged.online.readers.load import Troubles, dropped_after, new_name, run, selected, trouble_of
-from judged.online.readers.raw import RAW_EVENT, RAW_QUERY, RawLog, Trouble
+from judged.online.readers.load import dropped_after, new_name, run, selected, trouble_of
+from judged.online.readers.raw import RAW_EVENT, RAW_QUERY, RawLog, Trouble, Troubles
 from judged.online.readers.records import Lines
 
 if TYPE_CHECKING:
@@ -33,10 +33,6 @@ if TYPE_CHECKING:
 
 _FILE_SPAN = 1_000_000_000_000
 """Ordinals of the next file begin so much later: no file has as many lines."""
-
-_SHAPES = (
-    "a page is 'session time Q query region urls...' or 'session time Q serp query terms url,domain...', tabs between"
-)
 
 
 def read(parts: Sequence[Part], engine: Engine, *, progress: Opener = None) -> RawLog:
@@ -71,8 +67,8 @@ def read(parts: Sequence[Part], engine: Engine, *, progress: Opener = None) -> R
         lost = troubles.given()
         trouble = [
             *lost,
-            *trouble_of(engine, files, lines, "kind IS NULL", _BROKEN),
-            *trouble_of(engine, files, lines, "kind = 'T'", _WITHHELD),
+            *trouble_of(engine, files, lines, "kind IS NULL", Trouble.of("wscd", "broken-line", "file", lost=True)),
+            *trouble_of(engine, files, lines, "kind = 'T'", Trouble.of("wscd", "withheld-clicks", "query", lost=True)),
         ]
         count = run(engine, f"SELECT count(*) FROM {lines}")[0][0] + sum(one.rows for one in lost if one.lost)
     return RawLog(
@@ -88,18 +84,6 @@ def read(parts: Sequence[Part], engine: Engine, *, progress: Opener = None) -> R
         empty_told=False,
     )
 
-
-_BROKEN = Trouble(
-    "broken-line", "file", 0, True, "the line is no record of this layout", f"{_SHAPES}; a click has 4 or 5 fields"
-)
-_WITHHELD = Trouble(
-    "withheld-clicks",
-    "query",
-    0,
-    True,
-    "test pages, whose clicks were held back: counted, they would all look abandoned",
-    "nothing to do",
-)
 
 _PARTS = f"""
 WITH split AS (

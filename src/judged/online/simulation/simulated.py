@@ -16,24 +16,13 @@ from judged.online.simulation.rows import Drawn, Names, draw, event_columns, nam
 from judged.online.simulation.sessions import STEPS
 from judged.online.simulation.truth import Truth, by_rank, sums_of
 from judged.online.simulation.world import make_world
-from judged.online.tables import Column
+from judged.online.tables import Column, arrow_type
 
 if TYPE_CHECKING:
     from judged._types import Table
     from judged.data.qrels import Qrels
     from judged.online.log import InteractionLog
     from judged.online.simulation.damage import Written
-
-_TYPES = {
-    "int64": pa.int64(),
-    "int32": pa.int32(),
-    "float64": pa.float64(),
-    "string": pa.string(),
-    "boolean": pa.bool_(),
-    "array<string>": pa.list_(pa.string()),
-    "array<int32>": pa.list_(pa.int32()),
-    "array<float64>": pa.list_(pa.float64()),
-}
 
 
 def simulate(plan: SimulationPlan, seed: int) -> SimulatedLog:
@@ -168,7 +157,9 @@ def _raw(columns: tuple[Column, ...], given: dict[str, Any], file: int) -> Table
     known = {**given, "file": pa.array(np.full(rows, file, dtype=np.int32)), "row": pa.array(np.arange(1, rows + 1))}
     return pa.table(
         {
-            one.name: known[one.name].cast(_TYPES[one.type]) if one.name in known else pa.nulls(rows, _TYPES[one.type])
+            one.name: known[one.name].cast(arrow_type(one.type))
+            if one.name in known
+            else pa.nulls(rows, arrow_type(one.type))
             for one in columns
         }
     )
