@@ -175,7 +175,7 @@ def test_a_mistake_in_a_mapping_of_deep_records(run: Callable[..., Ended]) -> No
 
 @pytest.mark.parametrize("choice", [{"bots": "no"}, {"rank_base": 7}])
 def test_choices_that_there_are_not(choice: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match="take exclude or keep, and 0, 1 or None"):
+    with pytest.raises(InputError, match=r"take exclude or keep|0 or 1"):
         read_log("clean.ndjson", **choice)
 
 
@@ -250,7 +250,7 @@ def test_every_step_is_told_on_a_terminal(run: Callable[..., Ended], monkeypatch
     making = ["events", "pages", "events on pages", "sessions"]
     asked = {
         ("logs", "check"): [*making, "counting"],
-        ("online", "metrics", "-m", "PageCTR"): [*making, "counting", "clicks", "pages", "users"],
+        ("online", "metrics", "-m", "PageCTR"): [*making, "counting", "pages", "users"],
         ("online", "dwell"): [*making, "counting", "visits"],
     }
     for command, steps in asked.items():

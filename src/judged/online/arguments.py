@@ -1,113 +1,100 @@
-"""What is no argument at all, refused in words: else Python or the database would complain, far from the mistake."""
+"""What arguments may be: one rule for each name, whichever function it is given to."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Callable, Iterable, Mapping
 from numbers import Integral, Real
-from typing import cast
+from pathlib import Path
+from typing import Any, NamedTuple, cast
 
 from judged.errors import InputError
 from judged.online.log import InteractionLog
 
 
-def need_log(value: object) -> None:
-    """Refuse what is no log.
+class _Rule(NamedTuple):
+    """What a value must be, and what to give instead."""
 
-    Raises
-    ------
-    InputError
-        If it is none.
+    holds: Callable[[Any], bool]
+    fix: str
 
-    Examples
-    --------
-    >>> need_log("log.ndjson")
+
+def _number(least: float, most: float, fix: str, *, ends: tuple[bool, bool] = (False, False)) -> _Rule:
+    """Take a number between two, which may be taken themselves."""
+
+    def holds(value: Any) -> bool:
+        number = float(value) if isinstance(value, Real) else math.nan
+        return least <= number <= most and (ends[0] or number > least) and (ends[1] or number < most)
+
+    return _Rule(holds, fix)
+
+
+def _whole(least: float, fix: str) -> _Rule:
+    return _Rule(lambda value: isinstance(value, Integral) and int(value) >= least, f"give a whole number{fix}")
+
+
+def _one_of(*names: str) -> _Rule:
+    return _Rule(lambda value: isinstance(value, str) and value in names, f"take {' or '.join(names)}")
+
+
+_TEXT = _Rule(lambda value: isinstance(value, str | None), "give a text")
+_MANY = _Rule(lambda value: isinstance(value, str | Iterable | None), "give a name, or a list of names")
+_SHARE = _number(0, 1, "give a number between 0 and 1, such as 0.95")
+_SECONDS = _number(0, 1e9, "give a number of seconds, from 0 to 1e9", ends=(True, True))
+_RULES = {
+    **dict.fromkeys(("by", "where", "baseline", "since", "layout", "name", "memory"), _TEXT),
+    **dict.fromkeys(("metrics", "measures", "lists", "rules", "outcomes"), _MANY),
+    **dict.fromkeys(("level", "alpha", "fdr"), _SHARE),
+    **dict.fromkeys(("reformulation_gap", "attribution_window", "success", "dwell"), _SECONDS),
+    **dict.fromkeys(("session_gap", "bot_minutes"), _number(0, math.inf, "give a number above 0")),
+    **dict.fromkeys(("bins", "least_pages", "min_users", "bot_pages", "threads"), _whole(1, ", 1 or more")),
+    **dict.fromkeys(("seed", "warm_up", "now_ms"), _whole(-math.inf, "")),
+    "winsorise": _number(0, 1, "give a number above 0 and at most 1, such as 0.999", ends=(False, True)),
+    "least_judged": _number(0, 1, "give a number from 0 to 1, such as 0.8", ends=(True, True)),
+    "resamples": _whole(100, ", 100 or more"),
+    "depth": _whole(2, ", 2 or more"),
+    "rank_base": _Rule(lambda value: isinstance(value, Integral) and value in {0, 1}, "give a whole number, 0 or 1"),
+    "actions": _Rule(lambda value: isinstance(value, Mapping), "give {the log's name: one of ACTIONS}"),
+    "mapping": _Rule(lambda value: isinstance(value, str | Path), "give a text: a path, or the name of a mapping"),
+    "unit": _one_of("user", "session"),
+    "interval": _one_of("delta", "bootstrap"),
+    "row": _one_of("page", "session"),
+    "every": _one_of("hour", "day", "week"),
+    "pages": _one_of("first", "all"),
+    "bots": _one_of("exclude", "keep"),
+}
+_OPTIONAL = frozenset({"warm_up", "now_ms", "threads", "rank_base", "actions", "mapping"})
+
+
+def need(**given: object) -> None:
+    """Refuse what is not as the rule of its name says.
+
+    >>> need(level=2)
     Traceback (most recent call last):
-    judged.errors.InputError: a str is no log. Fix: read it first: read_log("log.ndjson").
+    judged.errors.InputError: level is 2. Fix: give a number between 0 and 1, such as 0.95.
     """
+    for name, value in given.items():
+        if name == "log":
+            _need_log(value)
+        elif name in _OPTIONAL and value is None:
+            continue
+        elif (isinstance(value, bool) and _RULES[name] not in {_TEXT, _MANY}) or not _RULES[name].holds(value):
+            raise InputError(f"{name} is {value!r:.60}", fix=_RULES[name].fix)
+
+
+def _need_log(value: object) -> None:
     if not isinstance(value, InteractionLog):
         path = f'"{value}"' if isinstance(value, str) and len(value) < 80 else "path"
         raise InputError(f"a {type(value).__name__} is no log", fix=f"read it first: read_log({path})")
 
 
-def need_numbers(*, whole: bool = False, **values: object) -> None:
-    """Refuse what is no number, or no whole one; which numbers make sense is told elsewhere.
-
-    Raises
-    ------
-    InputError
-        If one is none.
-
-    Examples
-    --------
-    >>> need_numbers(level="95 %")
-    Traceback (most recent call last):
-    judged.errors.InputError: level is '95 %'. Fix: give a number.
-    """
-    for name, value in values.items():
-        if isinstance(value, bool) or not isinstance(value, Integral if whole else Real):
-            raise InputError(f"{name} is {value!r:.60}", fix=f"give a {'whole number' if whole else 'number'}")
-
-
-def need_texts(**values: object) -> None:
-    """Refuse what is neither a text nor None.
-
-    Raises
-    ------
-    InputError
-        If one is neither.
-
-    Examples
-    --------
-    >>> need_texts(by=3)
-    Traceback (most recent call last):
-    judged.errors.InputError: by is 3. Fix: give a text.
-    """
-    for name, value in values.items():
-        if not isinstance(value, str | None):
-            raise InputError(f"{name} is {value!r:.60}", fix="give a text")
-
-
-def need_several(**values: object) -> None:
-    """Refuse what is neither a text nor several things nor None.
-
-    Raises
-    ------
-    InputError
-        If one is nothing of the sort.
-
-    Examples
-    --------
-    >>> need_several(outcomes=3)
-    Traceback (most recent call last):
-    judged.errors.InputError: outcomes is 3. Fix: give a name, or a list of names.
-    """
-    for name, value in values.items():
-        if not isinstance(value, str | Iterable | None):
-            raise InputError(f"{name} is {value!r:.60}", fix="give a name, or a list of names")
-
-
 def names_of(**values: object) -> list[str]:
-    """Give one name, or several, as a list in which each stands once.
+    """Give names, one or several, each once; anything else is refused.
 
-    Parameters
-    ----------
-    **values
-        What was given, under the name of the argument.
-
-    Raises
-    ------
-    InputError
-        If it holds anything else.
-
-    Examples
-    --------
-    >>> names_of(rules="above"), names_of(rules=("above", "next", "above"))
+    >>> names_of(rules="above"), names_of(rules=["above", "next", "above"])
     (['above'], ['above', 'next'])
-    >>> names_of(rules=[3])
-    Traceback (most recent call last):
-    judged.errors.InputError: rules is 3. Fix: give a name, or a list of names.
     """
-    need_several(**values)
+    need(**values)
     found: list[str] = []
     for name, value in values.items():
         for one in [value] if isinstance(value, str) else list(cast("Iterable[object]", value or ())):

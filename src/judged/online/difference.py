@@ -8,21 +8,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged.answer import P_VALUE, TEXT, Answer, Column, Sentences, Show, Table, counted
 from judged.errors import InputError
-from judged.online.arguments import need_log, need_numbers, need_texts
+from judged.online.arguments import need
 from judged.online.estimation.moments import interval_kind, moments, ratio_sums, ratios, shared_products
-from judged.online.estimation.online_metrics import (
-    Unit,
-    facts_of_pages,
-    hang_on_the_next_query,
-    most_pages,
-    successes_of,
-)
-from judged.online.estimation.sums import UnitSums, is_of_sessions, page_sums, session_sums
+from judged.online.estimation.online_metrics import Unit
+from judged.online.estimation.sums import UnitSums, pages_of, unit_sums
 from judged.online.estimation.withheld import taken_as_users, tellable
-from judged.online.facts.clicks import click_facts
-from judged.online.facts.next_query import begin_next_queries
-from judged.online.facts.pages import PageFacts, page_facts
-from judged.online.facts.sessions import of_pages
 from judged.online.facts.settings import FactSettings
 from judged.online.findings import are_of_nobody, doubts
 from judged.online.metrics.metric import OnlineMetric
@@ -215,9 +205,7 @@ def difference(
     InputError
         If there is no such slice, nothing to compare it with, or an option makes no sense.
     """
-    need_log(log)
-    need_texts(by=by, baseline=baseline, since=since, unit=unit)
-    need_numbers(level=level)
+    need(log=log, by=by, baseline=baseline, since=since, unit=unit, level=level)
     one_of("correction", correction, CORRECTIONS)
     if by is not None and since is not None:
         raise InputError("slices and periods are two comparisons", fix="give by, or since")
@@ -283,45 +271,10 @@ def compared(
     settings: FactSettings,
 ) -> list[MetricDifference]:
     """Compare each slice with the baseline, by slice, then metric; p-values as they are."""
-    parts = _sums(log, metrics, slices, unit, settings)
+    parts = unit_sums(pages_of(log, metrics, settings, slices=slices), metrics, unit, sliced=True)
     found = [one for sums, of in parts for one in _differences(sums, of, unit, baseline, names, level)]
     order = {(name, metric): at for at, (name, metric) in enumerate((n, m) for n in names for m in metrics)}
     return sorted(found, key=lambda one: order[one.other.slice or "", one.metric])
-
-
-def _sums(
-    log: InteractionLog, metrics: Sequence[OnlineMetric], slices: Relation, unit: Unit, settings: FactSettings
-) -> list[tuple[UnitSums, list[OnlineMetric]]]:
-    """Add facts by unit and slice: of pages, and of sessions."""
-    pages = sliced_pages(log, metrics, slices, settings)
-    of_sessions = [one for one in metrics if is_of_sessions(one)]
-    of_page = [one for one in metrics if one not in of_sessions]
-    made: list[tuple[UnitSums, list[OnlineMetric]]] = []
-    if of_page:
-        columns = sorted({name for one in of_page for name in one.columns()})
-        made.append((page_sums(pages, columns, unit, sliced=True, most=most_pages(log, unit)), of_page))
-    if of_sessions:
-        facts = pages.select(of_pages({name for one in of_sessions for name in one.columns()}))
-        made.append((session_sums(facts, of_sessions, successes_of(metrics), unit, sliced=True), of_sessions))
-    return made
-
-
-def sliced_pages(
-    log: InteractionLog, metrics: Sequence[OnlineMetric], slices: Relation, settings: FactSettings
-) -> PageFacts:
-    """Make the facts of pages that metrics need, by slice."""
-    followed = None
-    if hang_on_the_next_query(metrics):
-        followed = begin_next_queries(log.serp, within_ms=round(settings.reformulation_gap * 1000))
-    return page_facts(
-        log,
-        click_facts(log),
-        facts_of_pages(metrics),
-        settings,
-        successes=successes_of(metrics),
-        followed=followed,
-        slices=slices,
-    )
 
 
 def _differences(

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from judged.answer import TEXT, Answer, Chart, Column, Sentences, Table
 from judged.errors import InputError
-from judged.online.arguments import need_log, need_numbers, need_texts
+from judged.online.arguments import need
 from judged.online.engine import identifier
 from judged.online.estimation.moments import ratios
 from judged.online.estimation.online_metrics import Unit
 from judged.online.estimation.sums import UnitSums
 from judged.online.estimation.withheld import taken_as_users
-from judged.online.facts.clicks import click_facts
 from judged.online.facts.pages import page_facts
 from judged.online.facts.settings import FactSettings
 from judged.online.findings import are_of_nobody, doubts
@@ -187,11 +186,7 @@ def funnel(
     InputError
         If the log holds no step behind the search, there is no such slice, or an option makes no sense.
     """
-    need_log(log)
-    need_texts(by=by, row=row, unit=unit)
-    need_numbers(level=level)
-    if row not in {"page", "session"} or unit not in {"user", "session"}:
-        raise InputError(f"row {row!r} and unit {unit!r}", fix="follow a page or a session, over user or session")
+    need(log=log, row=row, by=by, unit=unit, level=level)
     settings = settings or FactSettings()
     names = [name for name, need in _STEPS.items() if not need or need in log.has]
     missing = tuple(need for need in _STEPS.values() if need and need not in log.has)
@@ -199,9 +194,7 @@ def funnel(
         raise InputError("the log holds nothing behind the search", fix="log clicks, carts or purchases", path=log.name)
     with log.engine.scratch():
         cut = slice_pages(log, by, objects=objects) if by is not None else None
-        pages = page_facts(
-            log, click_facts(log), ["clicked", "cart", "purchased"], settings, slices=cut.table if cut else None
-        )
+        pages = page_facts(log, ["clicked", "cart", "purchased"], settings, slices=cut and cut.table)
         reached = [f"({pages.columns[_REACHED[name]] if name != 'search' else 1})" for name in names]
         later = {name: f"greatest({', '.join(reached[at:])}, 0)" for at, name in enumerate(names)}
         parts = [_steps(pages.joined, names, later, row, unit, level, sliced=False)]

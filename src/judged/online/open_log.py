@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from judged.errors import InputError
-from judged.online.arguments import need_numbers, need_texts
+from judged.online.arguments import need
 from judged.online.engine import Engine
 from judged.online.storage import is_stored, open_stored
 
@@ -96,9 +96,11 @@ def read_log(
     {'action': 'click', 'object_id': 'b', 'rank': 2}
     """
     given = _named(paths)
-    need_texts(layout=layout, mapping=str(mapping) if isinstance(mapping, Path) else mapping, bots=bots, name=name)
-    need_numbers(session_gap=session_gap, bot_pages=bot_pages, bot_minutes=bot_minutes)
-    _check(rank_base, now_ms, actions, memory, threads)
+    made: dict[str, Any] = {
+        "session_gap": session_gap, "bots": bots, "bot_pages": bot_pages, "bot_minutes": bot_minutes,
+        "rank_base": rank_base, "actions": actions, "now_ms": now_ms, "name": name,
+    }  # fmt: skip
+    need(layout=layout, mapping=mapping, memory=memory, threads=threads, **made)
     engine = Engine(memory=memory, threads=threads)
     if len(given) == 1 and is_stored(given[0]):
         asked = (layout, mapping, session_gap, bots, bot_pages, bot_minutes, rank_base, actions)
@@ -113,19 +115,7 @@ def read_log(
     said = progress or _nothing
     with whole_files(given):
         raw = read_raw(given, engine, layout=layout, mapping=mapping, progress=progress)
-        return make_log(
-            raw,
-            engine,
-            session_gap=session_gap,
-            bots=bots,
-            bot_pages=bot_pages,
-            bot_minutes=bot_minutes,
-            rank_base=rank_base,
-            now_ms=now_ms,
-            actions=actions,
-            name=name,
-            progress=lambda step: said(step, None),
-        )
+        return make_log(raw, engine, **made, progress=lambda step: said(step, None))
 
 
 def _named(paths: Any) -> list[str | Path]:
@@ -138,17 +128,6 @@ def _named(paths: Any) -> list[str | Path]:
     if not given:
         raise InputError("no log was named", fix="give one file or more")
     return given
-
-
-def _check(rank_base: Any, now_ms: Any, actions: Any, memory: Any, threads: Any) -> None:
-    """Refuse options that are nothing of their kind."""
-    need_texts(memory=memory)
-    whole = {"rank_base": rank_base, "now_ms": now_ms, "threads": threads}
-    need_numbers(whole=True, **{name: value for name, value in whole.items() if value is not None})
-    if threads is not None and threads < 1:
-        raise InputError(f"{threads} threads", fix="give 1 or more, or leave it out")
-    if not isinstance(cast("object", actions), Mapping | None):
-        raise InputError(f"actions is {actions!r:.60}", fix="give {the log's name: one of ACTIONS}")
 
 
 def _nothing(step: str, share: float | None) -> None:

@@ -12,18 +12,17 @@ import pyarrow as pa
 
 from judged.answer import TEXT, Answer, Column, Sentences, Table, beginning, counted
 from judged.errors import InputError
-from judged.online.arguments import need_log, need_numbers, need_texts
+from judged.online.arguments import need
 from judged.online.difference import (
     MetricDifference,
     comparable,
     compared,
     difference_columns,
     in_metric,
-    sliced_pages,
 )
 from judged.online.engine import Relation, identifier
 from judged.online.estimation.online_metrics import Unit
-from judged.online.estimation.sums import is_of_sessions, scale_of
+from judged.online.estimation.sums import is_of_sessions, pages_of, scale_of
 from judged.online.estimation.withheld import taken_as_users
 from judged.online.facts.settings import FactSettings
 from judged.online.findings import are_of_nobody, doubts
@@ -227,9 +226,7 @@ def overview(
     InputError
         If the log has no dates, or an option makes no sense.
     """
-    need_log(log)
-    need_texts(since=since, by=by, unit=unit)
-    need_numbers(level=level, alpha=alpha)
+    need(log=log, since=since, by=by, unit=unit, level=level, alpha=alpha)
     if by not in log.serp.columns:
         fix = f"take one of {', '.join(log.serp.columns)}"
         raise InputError(f"the log has no column {by!r}", fix=fix, path=log.name)
@@ -291,7 +288,7 @@ def _parts(
     settings: FactSettings,
 ) -> dict[OnlineMetric, _Parts]:
     """Part each change into mix and within, over queries."""
-    pages = sliced_pages(log, metrics, slices, settings)
+    pages = pages_of(log, metrics, settings, slices=slices)
     columns = sorted({name for one in metrics for name in one.columns()})
     sums = ", ".join(f"CAST(sum({pages.columns[name]}) AS BIGINT) AS {identifier(name)}" for name in columns)
     text = f"coalesce(CAST(t.{identifier(by)} AS VARCHAR), '')"

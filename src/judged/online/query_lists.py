@@ -11,9 +11,8 @@ import numpy as np
 
 from judged.answer import COUNT, NUMBER, SHARE, Answer, Column, Section, Sentences, Table, beginning, counted, number
 from judged.errors import InputError
-from judged.online.arguments import need_log, need_numbers
+from judged.online.arguments import need
 from judged.online.engine import Relation, identifier, listed
-from judged.online.facts.clicks import click_facts
 from judged.online.facts.columns import SCALES
 from judged.online.facts.next_query import begin_next_queries
 from judged.online.facts.pages import page_facts
@@ -179,11 +178,7 @@ def queries(
     InputError
         If there is no such list or column, the log has no texts, or an option makes no sense.
     """
-    need_log(log)
-    need_numbers(level=level, fdr=fdr)
-    need_numbers(whole=True, min_users=min_users)
-    if not 0 < level < 1 or not 0 < fdr < 1 or min_users < 1:
-        raise InputError(f"level {level:g}, fdr {fdr:g}, min_users {min_users}", fix="give shares, and 1 user or more")
+    need(log=log, by=by, since=since, level=level, fdr=fdr, min_users=min_users)
     given = [lists] if isinstance(lists, str) else LISTS if lists is None else lists
     wanted = tuple(dict.fromkeys(one_of("list of queries", name, LISTS) for name in given))
     if by not in log.serp.columns:
@@ -268,7 +263,7 @@ def _first_sessions(
     ranks = range(1, _DEEPEST + 1) if ranked else ()
     asked = ["answered", "abandoned", "zero", "zero_known", "latency_s", "latency_known"]
     asked += [f"{what}_at_{r}" for r in ranks for what in ("shown", "opened")]
-    pages = page_facts(log, click_facts(log), asked, settings)
+    pages = page_facts(log, asked, settings)
     made = pages.columns
     at_ranks = ", ".join(f"sum({made[f'{what}_at_{r}']}) AS {what}_{r}" for r in ranks for what in ("shown", "opened"))
     usual = engine.rows(f"SELECT {at_ranks} FROM {pages.joined}")[0] if ranks else {}

@@ -76,7 +76,7 @@ def test_of_pages_at_one_time_a_cart_falls_to_the_one_logged_last(turned: bool) 
     cart = {"session": 0, "user": 0, "action": "add_to_cart"}
     events = [{**cart, "time_ms": at} for at in (2_999, 4_000, 5_000, 11_999)]
     log = typed_log(pages[::-1] if turned else pages, events)
-    facts = page_facts(log, click_facts(log), ["carts"], FactSettings()).select(["carts"])
+    facts = page_facts(log, ["carts"], FactSettings()).select(["carts"])
     found = {row["serp"]: row["carts"] for row in facts.to_arrow().to_pylist() if row["carts"]}
     assert found == {0: 1, 3: 2}  # the first came before any page
 

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from judged.errors import InputError
+from judged.online.arguments import need
 from judged.online.offline import agreement, relations
-from judged.online.offline.clusters import Estimate, influenced, ratio_estimate, refuse_level
+from judged.online.offline.clusters import Estimate, influenced, ratio_estimate
 from judged.online.offline.concordance import pairs_of, probability
 from judged.online.offline.relations import Compared, calibration, correlated, ordered, slope, topic_relation
 from judged.stats.ratio import ratio_interval
@@ -210,7 +211,7 @@ def test_influences_on_what_ranks_let_expect_are_derivatives_too(monkeypatch: py
 @pytest.mark.parametrize("level", [0, 1, 95, math.nan])
 def test_a_level_is_a_share(level: float) -> None:
     with pytest.raises(InputError, match="level"):
-        refuse_level(level)
+        need(level=level)
 
 
 def test_a_perfect_order_is_a_probability_of_1() -> None:

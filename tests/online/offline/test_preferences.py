@@ -69,7 +69,7 @@ def test_what_is_not_shown_or_too_deep_or_was_not_seen_says_nothing() -> None:
 
 
 @pytest.mark.parametrize(("options", "said"), [({"rules": "below"}, "no rule 'below'"), ({"rules": []}, "no rule is"),
-                                               ({"depth": 1}, "the depth is 1")])  # fmt: skip
+                                               ({"depth": 1}, "depth is 1")])  # fmt: skip
 def test_what_makes_no_sense_is_refused(options: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
         click_preferences(log_of([PAGE]), **options)

@@ -2,36 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from judged.errors import InputError
-from judged.online.arguments import need_log, need_numbers, need_several, need_texts
-from judged.online.engine import Relation, identifier
+from judged.online.arguments import need
+from judged.online.engine import Relation
 from judged.online.estimates import OnlineEstimate
 from judged.online.estimation.moments import ratios
 from judged.online.estimation.quantiles import quantiles
-from judged.online.estimation.sums import (
-    UnitSums,
-    counted_sessions,
-    is_of_sessions,
-    over_slices,
-    page_sums,
-    session_sums,
-)
+from judged.online.estimation.sums import is_of_sessions, pages_of, unit_sums, whole_sums
 from judged.online.estimation.withheld import not_measured, not_there, taken_as_users, tellable
-from judged.online.facts.clicks import click_facts
-from judged.online.facts.columns import need_the_next_query
-from judged.online.facts.next_query import begin_next_queries
-from judged.online.facts.pages import PageFacts, page_facts
-from judged.online.facts.sessions import of_pages
+from judged.online.facts.pages import PageFacts
 from judged.online.facts.settings import FactSettings
 from judged.online.findings import doubts
 from judged.online.metrics.metric import OnlineMetric
 from judged.online.metrics.registry import online_metric, online_metrics_named, understood, usual_metrics
 from judged.online.scores import OnlineScores
-from judged.online.slicing import SlicedPages, pages_where, slice_pages
+from judged.online.slicing import pages_where, slice_pages
 from judged.online.trouble import unfit
 from judged.online.words import bias
 
@@ -45,52 +34,6 @@ RANKS = tuple(range(1, 11))
 
 
 _RANKED = tuple(online_metric(f"CTRAtRank(r={rank})") for rank in RANKS)
-_SIZES = ""  # pages by slice: the name of no metric
-
-
-@dataclass(frozen=True)
-class _Interval:
-    """What intervals are made over, how wide, and by how many draws of which seed, if by draws."""
-
-    unit: Unit
-    level: float
-    resampling: tuple[int, int] | None
-
-
-@dataclass(frozen=True)
-class _Facts:
-    """What facts are made of: the log, what belongs together, the next queries as they are told apart, and slices.
-
-    Texts are told apart beside all that the database does until it asks for them.
-    """
-
-    log: InteractionLog
-    settings: FactSettings
-    followed: Callable[[], Relation] | None
-    slices: SlicedPages | None
-    chosen: Relation | None
-
-    @property
-    def cut(self) -> Relation | None:
-        """The slice of each page, where there are slices."""
-        return self.slices.table if self.slices is not None else None
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """What a call asks for, and the tables that it is made of."""
-
-    metrics: tuple[OnlineMetric, ...]
-    clicks: Relation
-    pages: PageFacts
-    most: int
-    counts: tuple[tuple[str, int], ...]
-    thresholds: tuple[float, ...]
-    sliced: bool
-    interval: _Interval
-
-    def of(self, *kinds: str, sessions: bool = False) -> list[OnlineMetric]:
-        return [one for one in self.metrics if one.kind in kinds and is_of_sessions(one) == sessions]
 
 
 def online_metrics(
@@ -154,152 +97,92 @@ def online_metrics(
         If an option makes no sense, or there is no such slice.
     """
     names = [metrics] if isinstance(metrics, (str, OnlineMetric)) else metrics
-    need_log(log)
-    need_several(metrics=names)
-    need_texts(by=by, where=where, unit=unit, interval=interval)
-    need_numbers(level=level)
-    need_numbers(whole=True, resamples=resamples, seed=seed)
-    _check(unit, level, interval, resamples, settings)
+    need(log=log, metrics=names, by=by, where=where, unit=unit, level=level)
+    need(interval=interval, resamples=resamples, seed=seed)
+    if not isinstance(settings, FactSettings | None):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InputError(f"settings is {settings!r:.60}", fix="give FactSettings(...)")
     settings = settings or FactSettings()
     resampling = (resamples, seed) if interval == "bootstrap" else None
     names = None if names is None else list(names)
-    wanted = usual_metrics() if names is None else online_metrics_named(names)
-    told, refused = tellable(wanted, log, unit)
+    told, refused = tellable(usual_metrics() if names is None else online_metrics_named(names), log, unit)
+    tell = progress or _silent
     with log.engine.scratch():
-        soon_ms = round(settings.reformulation_gap * 1000)
-        followed = begin_next_queries(log.serp, within_ms=soon_ms) if hang_on_the_next_query(told) else None
         slices = None if by is None else slice_pages(log, by, objects=objects)
         chosen, said = (None, "") if where is None else pages_where(log, where)
-        facts = _Facts(log, settings, followed, slices, chosen)
-        asked = _prepared(facts, told, _Interval(unit, level, resampling), progress or _silent)
-        found = _estimates(asked, facts)
-    withheld = not_measured(told, found) | (not_there(told, found) if names is None else {})
+        tell("pages", 0.1)
+        by_rank = _RANKED if {"shown", "clicks", "ranks"} <= log.has else ()
+        metrics = tuple({str(one): one for one in (*told, *by_rank)}.values())
+        pages = pages_of(log, metrics, settings, slices=slices and slices.table, chosen=chosen)
+        counts = _counts(log, chosen)
+        tell("users", 0.6)
+        sliced = slices is not None
+        sizes = (
+            pages.joined.engine.rows(f"SELECT slice, count(*) AS pages FROM {pages.joined} GROUP BY slice")
+            if sliced
+            else ()
+        )
+        order = {None: 0} | {value: at for at, value in enumerate(slices.values if slices else (), 1)}
+        found = _ratios(pages, metrics, unit, level, resampling, sliced=sliced)
+        found += _others(pages, metrics, unit, level, slices=slices and slices.table, chosen=chosen)
+    by_metric: dict[str, list[OnlineEstimate]] = {}
+    for one in sorted(found, key=lambda one: order.get(one.slice, len(order))):
+        by_metric.setdefault(str(one.metric), []).append(one)
+    withheld = not_measured(told, by_metric) | (not_there(told, by_metric) if names is None else {})
     told, refused = tuple(one for one in told if one not in withheld), (*refused, *withheld.items())
-    order = [None, *(slices.values if slices is not None else ())]
-    sizes = {one.slice: int(one.denominator) for one in found[_SIZES]}
+    pages_by = {row["slice"]: row["pages"] for row in sizes}
+    policies = {
+        **dict(understood(names or ())), **({"where": said} if said else {}), **dict(log.policies),
+        **dict(settings.policies()), **dict(taken_as_users(log)),
+        **({"bootstrap": f"{resamples:,} resamples, seed {seed}"} if resampling else {}),
+        **({"slices": slices.note} if slices and slices.note else {}),
+    }  # fmt: skip
     return OnlineScores(
         log=log.name,
         layout=log.layout,
-        estimates=tuple(one for metric in told for one in _ordered(found.get(str(metric), []), order)),
+        estimates=tuple(one for metric in told for one in by_metric.get(str(metric), [])),
         by=by,
-        slices=tuple((value, sizes[value]) for value in order if value is not None and value in sizes),
+        slices=tuple((value, pages_by[value]) for value in (slices.values if slices else ()) if value in pages_by),
         unit=unit,
         level=level,
         interval=interval,
-        counts=asked.counts,
-        ranks=_by_rank(found, order),
-        refused=refused,
-        policies=(
-            *understood(names or ()),
-            *([("where", said)] if said else ()),
-            *log.policies,
-            *settings.policies(),
-            *taken_as_users(log),
-            *_drawn(resampling),
-            *_notes(slices),
+        counts=counts,
+        ranks=tuple(
+            replace(one, rank=int(metric.parameters["r"] or 0))
+            for metric in _RANKED
+            for one in by_metric.get(str(metric), [])
+            if one.denominator > 0
         ),
+        refused=refused,
+        policies=tuple(policies.items()),
         findings=log.findings,
         notes=(*unfit(log.name, doubts(log.accounts, log.findings)), *bias(told)),
     )
-
-
-def _prepared(facts: _Facts, told: Sequence[OnlineMetric], interval: _Interval, progress: Progress) -> _Asked:
-    """Make the facts that the metrics are added up of."""
-    log = facts.log
-    by_rank = _RANKED if {"shown", "clicks", "ranks"} <= log.has else ()
-    metrics = tuple({str(one): one for one in (*told, *by_rank)}.values())
-    progress("clicks", 0.05)
-    clicks = click_facts(log)
-    progress("pages", 0.2)
-    successes, columns = successes_of(metrics), facts_of_pages(metrics)
-    only: Any = {"slices": facts.cut, "chosen": facts.chosen}
-    pages = page_facts(log, clicks, columns, facts.settings, successes=successes, followed=facts.followed, **only)
-    most, counts = most_pages(log, interval.unit), _counts(log, facts.chosen)
-    progress("users", 0.6)
-    return _Asked(metrics, clicks, pages, most, counts, successes, facts.slices is not None, interval)
-
-
-def hang_on_the_next_query(metrics: Sequence[OnlineMetric]) -> bool:
-    """Tell whether some of the metrics ask what was asked next."""
-    return need_the_next_query(facts_of_pages(metrics))
-
-
-def successes_of(metrics: Sequence[OnlineMetric]) -> tuple[float, ...]:
-    """Give the seconds of dwell that make a success for metrics of sessions."""
-    given = {float(one.parameters["t"] or 0) for one in metrics if is_of_sessions(one) and "t" in one.parameters}
-    return tuple(sorted(given))
-
-
-def facts_of_pages(metrics: Sequence[OnlineMetric]) -> list[str]:
-    """Name the facts of pages that metrics are made of."""
-    ratios_of = {True: set[str](), False: {"page"}}
-    for one in metrics:
-        if one.kind in {"ratio", "total", "quantile"}:
-            ratios_of[is_of_sessions(one)].update(one.columns())
-    return sorted({*ratios_of[False], *of_pages(ratios_of[True])})
 
 
 def _silent(_text: str, _share: float | None) -> None:
     pass
 
 
-def _check(unit: str, level: float, interval: str, resamples: int, settings: object) -> None:
-    if unit not in {"user", "session"}:
-        raise InputError(f"there is no unit {unit!r}", fix="take user or session")
-    if not 0 < level < 1:
-        raise InputError(f"the level is {level!r}", fix="give a share between 0 and 1, such as 0.95")
-    if interval not in {"delta", "bootstrap"}:
-        raise InputError(f"there is no interval {interval!r}", fix="take delta or bootstrap")
-    if resamples < 100:
-        raise InputError(f"{resamples} resamples tell nothing of an interval", fix="draw 100 or more")
-    if not isinstance(settings, FactSettings | None):
-        raise InputError(f"settings is {settings!r:.60}", fix="give FactSettings(...)")
-
-
-def _estimates(asked: _Asked, facts: _Facts) -> dict[str, list[OnlineEstimate]]:
-    """Estimate everything, by the name of the metric; pages by slice stand under `_SIZES`."""
-    page_metrics = asked.of("ratio")
-    columns = sorted({name for one in page_metrics for name in one.columns()} | {"page"})
-    unit, level = asked.interval.unit, asked.interval.level
-    sums = page_sums(asked.pages, columns, unit, sliced=asked.sliced, most=asked.most)
-    whole = over_slices(sums, unit) if asked.sliced else sums
-    found = [*_ratios(whole, page_metrics, asked), *(_ratios(sums, page_metrics, asked) if asked.sliced else ())]
-    found += _of_sessions(asked)
-    of_quantiles = asked.of("quantile")
-    timed = asked.pages.select({name for one in of_quantiles for name in one.columns()})
-    found += quantiles(timed, of_quantiles, unit, level, sliced=asked.sliced)
-    found += _lifetimes(asked, facts)
-    grouped: dict[str, list[OnlineEstimate]] = {_SIZES: _sizes(sums, asked)}
-    for one in found:
-        grouped.setdefault(str(one.metric), []).append(one)
-    return grouped
-
-
-def _of_sessions(asked: _Asked) -> list[OnlineEstimate]:
-    """Estimate ratios of facts of sessions, over all of them, and by slice."""
-    metrics, unit = asked.of("ratio", "total", sessions=True), asked.interval.unit
-    if not metrics:
-        return []
-    pages = asked.pages.select(of_pages({name for one in metrics for name in one.columns()}))
-    sums = session_sums(pages, metrics, asked.thresholds, unit, sliced=asked.sliced)
-    if not asked.sliced:
-        return _ratios(sums, metrics, asked)
-    if dict(asked.counts)["sessions"] == counted_sessions(sums):  # none has pages in two slices
-        whole = over_slices(sums, unit)
-    else:
-        whole = session_sums(pages, metrics, asked.thresholds, unit, sliced=False)
-    return [*_ratios(whole, metrics, asked), *_ratios(sums, metrics, asked)]
-
-
-def _ratios(sums: UnitSums, metrics: Sequence[OnlineMetric], asked: _Asked) -> list[OnlineEstimate]:
+def _ratios(
+    pages: PageFacts,
+    metrics: Sequence[OnlineMetric],
+    unit: Unit,
+    level: float,
+    resampling: tuple[int, int] | None,
+    *,
+    sliced: bool,
+) -> list[OnlineEstimate]:
     """Estimate ratios and totals by the delta method, or draw units anew."""
-    found = ratios(sums, metrics, asked.interval.level)
-    if asked.interval.resampling is not None:
-        from judged.online.estimation.resampled import with_bootstrap
+    found: list[OnlineEstimate] = []
+    for sums, of in unit_sums(pages, [one for one in metrics if one.kind in {"ratio", "total"}], unit, sliced=sliced):
+        for part in (whole_sums(pages, sums, of, unit), sums) if sliced else (sums,):
+            estimates = ratios(part, of, level)
+            if resampling is not None:
+                from judged.online.estimation.resampled import with_bootstrap
 
-        resamples, seed = asked.interval.resampling
-        found = with_bootstrap(found, sums, asked.interval.level, resamples=resamples, seed=seed)
-    return [_total(one) if one.metric.kind == "total" else one for one in found]
+                estimates = with_bootstrap(estimates, part, level, resamples=resampling[0], seed=resampling[1])
+            found += [_total(one) if one.metric.kind == "total" else one for one in estimates]
+    return found
 
 
 def _total(one: OnlineEstimate) -> OnlineEstimate:
@@ -308,50 +191,29 @@ def _total(one: OnlineEstimate) -> OnlineEstimate:
     return replace(one, value=one.numerator, low=one.low * n, high=one.high * n, error=one.error * n)
 
 
-def _lifetimes(asked: _Asked, facts: _Facts) -> list[OnlineEstimate]:
-    """Read metrics off the Kaplan-Meier curves of visits, and of how long users stay away."""
-    of_visits = asked.of("survival", "survival mean", "survival quantile")
-    of_users = asked.of("survival", sessions=True)
-    if not of_visits and not of_users:
-        return []
-    from judged.online.estimation.lifetimes import absences, read_off, visits
+def _others(
+    pages: PageFacts,
+    metrics: Sequence[OnlineMetric],
+    unit: Unit,
+    level: float,
+    *,
+    slices: Relation | None,
+    chosen: Relation | None,
+) -> list[OnlineEstimate]:
+    """Estimate quantiles, and read metrics off the Kaplan-Meier curves of visits and of how long users stay away."""
+    of_quantiles = [one for one in metrics if one.kind == "quantile"]
+    timed = pages.select({name for one in of_quantiles for name in one.columns()})
+    found = quantiles(timed, of_quantiles, unit, level, sliced=slices is not None)
+    lasting = [one for one in metrics if one.kind.startswith("survival")]
+    if lasting:
+        from judged.online.estimation.lifetimes import absences, read_off, visits
 
-    level, only = asked.interval.level, (facts.cut, facts.chosen)
-    found = list[OnlineEstimate]()
-    if of_visits:
-        found += read_off(
-            visits(asked.clicks, *only), of_visits, unit=asked.interval.unit, level=level, sliced=asked.sliced
-        )
-    if of_users:
-        found += read_off(absences(facts.log, *only), of_users, unit="user", level=level, sliced=asked.sliced)
+        how: Any = {"level": level, "sliced": slices is not None}
+        if of_visits := [one for one in lasting if not is_of_sessions(one)]:
+            found += read_off(visits(pages.clicks, slices, chosen), of_visits, unit=unit, **how)
+        if of_users := [one for one in lasting if is_of_sessions(one)]:
+            found += read_off(absences(pages.log, slices, chosen), of_users, unit="user", **how)
     return found
-
-
-def _sizes(sums: UnitSums, asked: _Asked) -> list[OnlineEstimate]:
-    """Count pages by slice."""
-    pages = replace(online_metric("Abandonment"), numerator="page", denominator="page")
-    return ratios(sums, [pages], asked.interval.level) if asked.sliced else []
-
-
-def most_pages(log: InteractionLog, unit: str) -> int:
-    """Count the pages of the unit that has most."""
-    counts = f"SELECT count(*) AS pages FROM {log.serp} GROUP BY {identifier(unit)}"
-    return int(log.engine.rows(f"SELECT max(pages) AS most FROM ({counts})")[0]["most"] or 0)
-
-
-def _ordered(estimates: Sequence[OnlineEstimate], order: Sequence[str | None]) -> list[OnlineEstimate]:
-    places = {value: at for at, value in enumerate(order)}
-    return sorted(estimates, key=lambda one: places.get(one.slice, len(places)))
-
-
-def _by_rank(found: Mapping[str, Sequence[OnlineEstimate]], order: Sequence[str | None]) -> tuple[OnlineEstimate, ...]:
-    """Give CTR by rank as far down as results were shown."""
-    return tuple(
-        replace(one, rank=int(metric.parameters["r"] or 0))
-        for metric in _RANKED
-        for one in _ordered(found.get(str(metric), []), order)
-        if one.denominator > 0
-    )
 
 
 def _counts(log: InteractionLog, chosen: Relation | None) -> tuple[tuple[str, int], ...]:
@@ -361,11 +223,3 @@ def _counts(log: InteractionLog, chosen: Relation | None) -> tuple[tuple[str, in
             count(DISTINCT session) AS sessions, count(DISTINCT "user") AS users
         FROM {log.serp} {among}""")[0]
     return tuple(found.items())
-
-
-def _drawn(resampling: tuple[int, int] | None) -> tuple[tuple[str, str], ...]:
-    return () if resampling is None else (("bootstrap", f"{resampling[0]:,} resamples, seed {resampling[1]}"),)
-
-
-def _notes(slices: Any) -> tuple[tuple[str, str], ...]:
-    return (("slices", slices.note),) if slices is not None and slices.note else ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from judged.errors import InputError
-from judged.online.arguments import need_log, need_numbers, need_several
+from judged.online.arguments import need
 from judged.online.curves.series import OverTime
 from judged.online.estimation.online_metrics import online_metrics
 from judged.online.estimation.over_time import Series, series_of
@@ -59,11 +59,8 @@ def over_time(
     MeasureError
         If there is no such metric.
     """
-    need_log(log)
-    need_numbers(alpha=alpha)
-    need_numbers(whole=True, seed=seed, warm_up=0 if warm_up is None else warm_up)
-    if every not in ("hour", "day", "week"):
-        raise InputError(f"no period {every!r:.60}", fix="one of hour, day, week")
+    given = [metrics] if isinstance(metrics, (str, OnlineMetric)) else metrics
+    need(log=log, metrics=given, every=every, warm_up=warm_up, alpha=alpha, seed=seed)
     if wrong := {"by", "objects"} & set(options):
         raise InputError(f"{min(wrong)} makes no series", fix="follow metrics over all pages")
     if not log.has_time:
@@ -71,8 +68,6 @@ def over_time(
     if not log.dated:
         problem = "the log has times of a day and no dates: nothing can be followed over days"
         raise InputError(problem, fix="take a log with dates", path=", ".join(log.files))
-    given = [metrics] if isinstance(metrics, (str, OnlineMetric)) else metrics
-    need_several(metrics=given)
     if not (names := list(given or ())):
         raise InputError("no metric is named", fix="give a name, such as PageCTR")
     scores = online_metrics(log, names, by=every, **options)

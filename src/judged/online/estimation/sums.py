@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from judged.online.engine import Relation, identifier
-from judged.online.estimation.packed_counts import Packing, packing_of
 from judged.online.facts.columns import SCALES, is_flag
-from judged.online.facts.pages import PageFacts
-from judged.online.facts.sessions import session_facts
+from judged.online.facts.pages import PageFacts, page_facts
+from judged.online.facts.sessions import of_pages, session_facts
+from judged.online.facts.settings import FactSettings
 from judged.online.metrics.metric import OnlineMetric
 
+if TYPE_CHECKING:
+    from judged.online.log import InteractionLog
+
+_ADDED = ("ratio", "total", "quantile")
 _SESSION_ROWS = ("session", "user")
 _COUNTED = {"session": "n_sessions", "user": "n_users"}
 
@@ -29,6 +34,65 @@ def scale_of(metric: OnlineMetric) -> float:
 def column_of(name: str) -> str:
     """Name the column of the sums that a fact is added up in: sessions and users are counted."""
     return _COUNTED.get(name, name)
+
+
+_BITS = 62
+
+
+@dataclass(frozen=True)
+class Packing:
+    """Which flags stand in which column, and at which bit.
+
+    Parameters
+    ----------
+    flags
+        Columns that hold 0 or 1.
+    bits
+        Enough for the largest sum.
+
+    Examples
+    --------
+    >>> packing = packing_of(["a", "b", "c"], most=1000)
+    >>> packing.bits, packing.columns
+    (10, ('packed_0',))
+    >>> packing.parted()["b"]
+    '(packed_0 >> 10) & 1023'
+    """
+
+    flags: tuple[str, ...]
+    bits: int
+
+    @property
+    def _room(self) -> int:
+        return max(1, _BITS // self.bits)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the packed columns."""
+        return tuple(f"packed_{at}" for at in range(-(-len(self.flags) // self._room)))
+
+    def packed(self, facts: Mapping[str, str]) -> dict[str, str]:
+        """Give the SQL of the packed columns, out of the SQL of each flag."""
+        made: dict[str, str] = {}
+        for at, name in enumerate(self.columns):
+            inside = self.flags[at * self._room : (at + 1) * self._room]
+            made[name] = " + ".join(
+                f"({facts[flag]}) * CAST({1 << (place * self.bits)} AS BIGINT)" for place, flag in enumerate(inside)
+            )
+        return made
+
+    def parted(self) -> dict[str, str]:
+        """Give the SQL of the sum of each flag, out of sums of packed columns."""
+        mask = (1 << self.bits) - 1
+        return {
+            flag: f"({self.columns[at // self._room]} >> {at % self._room * self.bits}) & {mask}"
+            for at, flag in enumerate(self.flags)
+        }
+
+
+def packing_of(flags: Sequence[str], most: int) -> Packing:
+    """Pack flags whose sums are at most `most`."""
+    return Packing(tuple(flags), max(1, int(most).bit_length()))
 
 
 @dataclass(frozen=True)
@@ -55,18 +119,72 @@ class UnitSums:
         return parted.get(name) or identifier(name)
 
 
-def page_sums(pages: PageFacts, columns: Sequence[str], unit: str, *, sliced: bool, most: int) -> UnitSums:
-    """Add the facts of pages by unit, and slice; no unit has more than `most` pages."""
-    keys = f"{identifier(unit)}, slice" if sliced else identifier(unit)
-    packing = packing_of([name for name in columns if is_flag(name)], most)
-    facts = {name: pages.columns[name] for name in columns if not is_flag(name)} | packing.packed(pages.columns)
-    sums = ", ".join(f"CAST(sum({fact}) AS BIGINT) AS {identifier(name)}" for name, fact in facts.items())
-    return UnitSums(
-        pages.joined.engine.keep(f"SELECT {keys}, {sums} FROM {pages.joined} GROUP BY {keys}", "sums"), sliced, packing
+def pages_of(log: InteractionLog, metrics: Sequence[OnlineMetric], settings: FactSettings, **only: Any) -> PageFacts:
+    """Make the facts of pages that metrics are added up of; `only` are slices and chosen pages, as of `page_facts`."""
+    names = {True: set[str](), False: {"page"}}
+    for one in metrics:
+        if one.kind in _ADDED:
+            names[is_of_sessions(one)].update(one.columns())
+    return page_facts(
+        log, sorted({*names[False], *of_pages(names[True])}), settings, successes=_successes(metrics), **only
     )
 
 
-def over_slices(sums: UnitSums, unit: str) -> UnitSums:
+def _successes(metrics: Iterable[OnlineMetric]) -> list[float]:
+    """Give the seconds of dwell that make a success for metrics of sessions."""
+    return sorted({float(one.parameters["t"] or 0) for one in metrics if is_of_sessions(one) and "t" in one.parameters})
+
+
+def unit_sums(
+    pages: PageFacts, metrics: Sequence[OnlineMetric], unit: str, *, sliced: bool
+) -> list[tuple[UnitSums, list[OnlineMetric]]]:
+    """Add up by unit, and slice, what ratios are of: facts of pages, and those of sessions, each with its metrics."""
+    parts: list[tuple[UnitSums, list[OnlineMetric]]] = []
+    if of_page := [one for one in metrics if not is_of_sessions(one)]:
+        parts.append((_page_sums(pages, of_page, unit, sliced=sliced), of_page))
+    if of_session := [one for one in metrics if is_of_sessions(one)]:
+        parts.append((_session_sums(pages, of_session, unit, sliced=sliced), of_session))
+    return parts
+
+
+def whole_sums(pages: PageFacts, sums: UnitSums, metrics: Sequence[OnlineMetric], unit: str) -> UnitSums:
+    """Add up over all slices; a session that has pages in two of them was counted in both, and is counted anew."""
+    if "n_sessions" in sums.table.columns:
+        of = f"(SELECT sum(n_sessions) FROM {sums.table}) AS slices, count(DISTINCT session) AS sessions"
+        counted = pages.joined.engine.rows(f"SELECT {of} FROM {pages.joined}")[0]
+        if counted["slices"] != counted["sessions"]:
+            return _session_sums(pages, metrics, unit, sliced=False)
+    return _over_slices(sums, unit)
+
+
+def _page_sums(pages: PageFacts, metrics: Sequence[OnlineMetric], unit: str, *, sliced: bool) -> UnitSums:
+    keys = f"{identifier(unit)}, slice" if sliced else identifier(unit)
+    columns = sorted({name for one in metrics for name in one.columns()})
+    counts = f"SELECT count(*) AS pages FROM {pages.log.serp} GROUP BY {identifier(unit)}"
+    most = pages.log.engine.rows(f"SELECT max(pages) AS most FROM ({counts})")[0]["most"] or 0
+    packing = packing_of([name for name in columns if is_flag(name)], most)
+    facts = {name: pages.columns[name] for name in columns if not is_flag(name)} | packing.packed(pages.columns)
+    sums = ", ".join(f"CAST(sum({fact}) AS BIGINT) AS {identifier(name)}" for name, fact in facts.items())
+    kept = pages.joined.engine.keep(f"SELECT {keys}, {sums} FROM {pages.joined} GROUP BY {keys}", "sums")
+    return UnitSums(kept, sliced, packing)
+
+
+def _session_sums(pages: PageFacts, metrics: Sequence[OnlineMetric], unit: str, *, sliced: bool) -> UnitSums:
+    """Add the facts of sessions by unit, and slice; ``n_sessions`` counts them, ``n_users`` is 1."""
+    keys = f"{identifier(unit)}, slice" if sliced else identifier(unit)
+    names = sorted({name for metric in metrics for name in metric.columns()} - set(_COUNTED))
+    sums = "".join(f", CAST(sum({identifier(name)}) AS BIGINT) AS {identifier(name)}" for name in names)
+    facts = session_facts(pages.select(of_pages(names)), names, _successes(metrics), sliced=sliced)
+    table = pages.joined.engine.keep(
+        f"""
+        SELECT {keys}, CAST(sum(session_count) AS BIGINT) AS n_sessions, 1 AS n_users{sums}
+        FROM {facts} GROUP BY {keys}""",
+        "sums",
+    )
+    return UnitSums(table, sliced)
+
+
+def _over_slices(sums: UnitSums, unit: str) -> UnitSums:
     """Add the slices of each unit: what is added up, a page or a session, is in exactly one."""
     names = [name for name in sums.table.columns if name not in {unit, "slice", "n_users"}]
     added = [f"CAST(sum({identifier(name)}) AS BIGINT) AS {identifier(name)}" for name in names]
@@ -74,24 +192,3 @@ def over_slices(sums: UnitSums, unit: str) -> UnitSums:
     key = identifier(unit)
     whole = sums.table.engine.keep(f"SELECT {key}, {', '.join(added)} FROM {sums.table} GROUP BY {key}", "sums")
     return UnitSums(whole, sliced=False, packing=sums.packing)
-
-
-def session_sums(
-    pages: Relation, metrics: Iterable[OnlineMetric], thresholds: Sequence[float], unit: str, *, sliced: bool
-) -> UnitSums:
-    """Add the facts of sessions by unit, and slice; ``n_sessions`` counts them, ``n_users`` is 1."""
-    keys = f"{identifier(unit)}, slice" if sliced else identifier(unit)
-    names = sorted({name for metric in metrics for name in metric.columns()} - set(_COUNTED))
-    sums = "".join(f", CAST(sum({identifier(name)}) AS BIGINT) AS {identifier(name)}" for name in names)
-    table = pages.engine.keep(
-        f"""
-        SELECT {keys}, CAST(sum(session_count) AS BIGINT) AS n_sessions, 1 AS n_users{sums}
-        FROM {session_facts(pages, names, thresholds, sliced=sliced)} GROUP BY {keys}""",
-        "sums",
-    )
-    return UnitSums(table, sliced)
-
-
-def counted_sessions(sums: UnitSums) -> int:
-    """Count the sessions of `session_sums`: each in every slice that it has a page in."""
-    return int(sums.table.engine.rows(f"SELECT sum(n_sessions) AS n FROM {sums.table}")[0]["n"] or 0)

@@ -234,7 +234,7 @@ SCALES = {
 """In how many parts of its unit a column is counted, where not in ones."""
 
 _PATTERNS = [(re.compile(re.sub(r"\{\w+\}", r"([^_]+)", name)), name) for name in _COLUMNS]
-_NEXT_QUERY = {"kind", "again", "last_success_ms"}
+NEXT_QUERY = {"kind", "again", "last_success_ms"}
 
 
 def _definition(column: str) -> tuple[str, str]:
@@ -263,12 +263,3 @@ def is_flag(column: str) -> bool:
     """
     meaning = _definition(column)[0]
     return meaning == "1" or meaning.startswith("1 if ")
-
-
-def need_the_next_query(columns: Iterable[str]) -> bool:
-    """Tell whether some of `COLUMNS` hang on the kind of the next query: it costs as much as all else.
-
-    >>> need_the_next_query(["clicked", "reformulated_spelling"]), need_the_next_query(["clicked", "abandoned"])
-    (True, False)
-    """
-    return not _NEXT_QUERY.isdisjoint(words(map(sql_of, columns)))

@@ -7,12 +7,25 @@ that are asked for are made of.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from judged.online.engine import Relation, identifier, listed
-from judged.online.facts.columns import AMOUNT, BITS, RANK_BITS, SENSIBLE, flag, reciprocal, shows, sql_of, words
+from judged.online.facts.clicks import click_facts
+from judged.online.facts.columns import (
+    AMOUNT,
+    BITS,
+    NEXT_QUERY,
+    RANK_BITS,
+    SENSIBLE,
+    flag,
+    reciprocal,
+    shows,
+    sql_of,
+    words,
+)
+from judged.online.facts.next_query import begin_next_queries
 from judged.online.facts.settings import FactSettings
 from judged.online.metrics.metric import written
 
@@ -33,6 +46,8 @@ class PageFacts:
 
     Parameters
     ----------
+    log, clicks
+        What they are of, and its `click_facts`.
     joined
         Pages beside what comes of clicks, of what is done beside them, and of the next query.
     columns
@@ -42,6 +57,8 @@ class PageFacts:
         a success (null: never); ``slice`` where there is one.
     """
 
+    log: InteractionLog
+    clicks: Relation
     joined: Relation
     columns: dict[str, str]
     beside: tuple[str, ...]
@@ -54,12 +71,10 @@ class PageFacts:
 
 def page_facts(
     log: InteractionLog,
-    clicks: Relation,
     columns: Iterable[str],
     settings: FactSettings,
     *,
     successes: Iterable[float] = (),
-    followed: Callable[[], Relation] | None = None,
     slices: Relation | None = None,
     chosen: Relation | None = None,
 ) -> PageFacts:
@@ -69,16 +84,12 @@ def page_facts(
     ----------
     log
         The log.
-    clicks
-        Its `click_facts`.
     columns
         Names of facts (`judged.online.facts.columns`), parameters filled in.
     settings
         What belongs together.
     successes
         Seconds of dwell that make a success, for ``success_ms_{t}``.
-    followed
-        Gives what `begin_next_queries` began; None: no fact is asked for that needs it.
     slices
         ``serp`` and ``slice``: then the facts have the column ``slice``, for the pages that are in it.
     chosen
@@ -86,6 +97,10 @@ def page_facts(
     """
     made = {name: sql_of(name) for name in columns}
     used = words(made.values())
+    # texts are told apart beside all that the database does until it asks for them
+    soon_ms = round(settings.reformulation_gap * 1000)
+    followed = begin_next_queries(log.serp, within_ms=soon_ms) if NEXT_QUERY & used else None
+    clicks = click_facts(log)
     success = {
         f"success_ms_{t}": f"least(o.{identifier(f'satisfied_ms_{t}')}, a.sale_ms)"
         for t in map(written, sorted(set(successes)))
@@ -116,7 +131,7 @@ def page_facts(
     keys = ["p.serp", "p.session", 'p."user"', "p.time_ms"]
     joined = log.engine.keep(f"SELECT {', '.join((*keys, *wanted))} FROM {log.serp} AS p {' '.join(joins)}", "page")
     also = [*success, *(["slice"] if slices is not None else [])]
-    return PageFacts(joined, made, ("serp", "session", '"user"', "time_ms", *map(identifier, also)))
+    return PageFacts(log, clicks, joined, made, ("serp", "session", '"user"', "time_ms", *map(identifier, also)))
 
 
 def _by_name(names: Collection[str], known: dict[str, str]) -> dict[str, str]:

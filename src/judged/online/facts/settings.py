@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from judged.errors import InputError
-from judged.online.arguments import need_numbers
-
-_MOST = 1e9  # seconds: thirty years, as milliseconds far within what a database counts
+from judged.online.arguments import need
 
 
 @dataclass(frozen=True)
@@ -37,14 +34,7 @@ class FactSettings:
     success: float = 30.0
 
     def __post_init__(self) -> None:
-        for name in ("reformulation_gap", "attribution_window", "success"):
-            need_numbers(**{name: getattr(self, name)})
-            if not 0 <= getattr(self, name) <= _MOST:
-                raise InputError(f"{name} is {getattr(self, name)!r}", fix=f"give seconds from 0 to {_MOST:g}")
-        need_numbers(winsorise=self.winsorise)
-        if not 0 < self.winsorise <= 1:
-            problem = f"winsorise is {self.winsorise!r}"
-            raise InputError(problem, fix="give a share above 0 and at most 1, such as 0.999")
+        need(**vars(self))
 
     def policies(self) -> tuple[tuple[str, str], ...]:
         """Name them for a result."""

@@ -11,9 +11,8 @@ from judged.data.qrels import Qrels
 from judged.errors import InputError, MeasureError
 from judged.evaluation.inputs import measures_of
 from judged.measures.grammar import parse
-from judged.online.arguments import need_log, need_numbers, need_several
+from judged.online.arguments import need
 from judged.online.offline.answer import OfflineOnline
-from judged.online.offline.clusters import refuse_level
 from judged.online.offline.joined import joined_pages, of_pages, places
 from judged.online.offline.outcomes import outcomes_of, page_outcomes
 from judged.online.offline.page_scores import page_scores
@@ -103,10 +102,8 @@ def against_qrels(
     users or sessions with pages on these topics: topics are not drawn anew, and others may tell something else. Only
     the interval of Spearman's rho takes the topics for a sample.
     """
-    need_log(log)
-    need_several(measures=measures)
-    refuse_level(level)
-    _refuse(least_judged, bins, least_pages, dwell)
+    need(log=log, by=by, pages=pages, unit=unit, level=level, dwell=dwell)
+    need(measures=measures, least_judged=least_judged, bins=bins, least_pages=least_pages)
     judgments = Qrels.read(qrels) if isinstance(qrels, (str, Path)) else Qrels.of(qrels)
     wanted, looked_at = _ordering(measures_of(measures)), outcomes_of(outcomes, log)
     joined = joined_pages(log, judgments, topics, by=by, unit=unit, which=pages)
@@ -145,17 +142,6 @@ def against_qrels(
         calibration=tuple(one for pair in compared for one in calibration(pair, bins, level)),
         topics=tuple(one for one in by_topic if one is not None),
     )
-
-
-def _refuse(least_judged: float, bins: int, least_pages: int, dwell: float) -> None:
-    need_numbers(least_judged=least_judged, dwell=dwell)
-    need_numbers(whole=True, bins=bins, least_pages=least_pages)
-    if not 0 <= least_judged <= 1:
-        raise InputError(f"least_judged is {least_judged}", fix="give a share from 0 to 1, such as 0.8")
-    if bins < 1 or least_pages < 1:
-        raise InputError(f"{bins} bins, and topics of {least_pages} pages", fix="give whole numbers from 1")
-    if not dwell >= 0:
-        raise InputError(f"the dwell is {dwell}", fix="give seconds, 0 or more")
 
 
 def _ordering(measures: tuple[Measure, ...]) -> tuple[Measure, ...]:

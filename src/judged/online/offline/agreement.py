@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from judged.data.qrels import Qrels
 from judged.errors import InputError
-from judged.online.arguments import names_of, need_log
+from judged.online.arguments import names_of, need
 from judged.online.offline.agreement_answer import AgreementRow, PreferenceAgreement, Repeated
-from judged.online.offline.clusters import UNKNOWN, Estimate, by_unit, influenced, ratio_estimate, refuse_level
+from judged.online.offline.clusters import UNKNOWN, Estimate, by_unit, influenced, ratio_estimate
 from judged.online.offline.joined import joined_pages
 from judged.online.offline.pages import rests_on
 from judged.online.offline.preferences import DEFAULT_RULES, RULES, click_preferences
@@ -89,8 +89,7 @@ def preference_agreement(
     on the page alone is right in one minus the agreement, or in just as many. Whether clicks say more than the rank is
     therefore told by pairs at the same two ranks on all pages, whatever was clicked: that is `expected`.
     """
-    need_log(log)
-    refuse_level(level)
+    need(log=log, by=by, pages=pages, unit=unit, level=level)
     judgments = Qrels.read(qrels) if isinstance(qrels, (str, Path)) else Qrels.of(qrels)
     names = tuple(names_of(rules=rules))
     if not log.has_time and (unknown := [name for name in names if name in _ORDERED and name in RULES]):

@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.errors import InputError
-from judged.online.arguments import need_numbers
 from judged.stats.ratio import effective_units, exact_share_interval, ratio_error, ratio_interval
 
 if TYPE_CHECKING:
@@ -55,19 +53,6 @@ class Estimate:
         if np.isnan(self.value):
             return "-"
         return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]" if self.known else f"{self.value:.3f}"
-
-
-def refuse_level(level: float) -> None:
-    """Refuse what is no level of an interval.
-
-    Raises
-    ------
-    InputError
-        If it does not lie between 0 and 1.
-    """
-    need_numbers(level=level)
-    if not 0 < level < 1:
-        raise InputError(f"the level is {level}", fix="give a share between 0 and 1, such as 0.95")
 
 
 UNKNOWN = Estimate(np.nan, np.nan, np.nan)

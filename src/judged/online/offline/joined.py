@@ -13,7 +13,6 @@ import pyarrow as pa
 from judged.data.compute import pc
 from judged.data.topics import Topics
 from judged.errors import InputError
-from judged.online.arguments import need_texts
 from judged.online.engine import Relation, identifier, listed
 
 if TYPE_CHECKING:
@@ -114,11 +113,6 @@ def joined_pages(log: InteractionLog, qrels: Qrels, topics: Any, *, by: str | No
     InputError
         If there is no such column, nothing says what the topics are, or no page has a judged one.
     """
-    if unit not in ("user", "session"):
-        raise InputError(f"no unit {unit!r}", fix="user or session")
-    if which not in ("first", "all"):
-        raise InputError(f"no pages {which!r}", fix="first or all")
-    need_texts(by=by)
     column, texts, how = _key(log, qrels, topics)
     if by is not None and by not in log.serp.columns:
         some = ", ".join((*log.attributes, "device", "language", "variant"))

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from judged.errors import InputError
 from judged.online.arguments import names_of
-from judged.online.facts.clicks import click_facts
-from judged.online.facts.columns import SCALES, need_the_next_query
-from judged.online.facts.next_query import begin_next_queries
+from judged.online.facts.columns import SCALES
 from judged.online.facts.pages import page_facts
 from judged.online.facts.settings import FactSettings
 from judged.online.metrics.metric import written
@@ -90,13 +88,7 @@ def outcomes_of(names: Sequence[str] | str | None, log: InteractionLog) -> tuple
 def page_outcomes(log: InteractionLog, outcomes: Sequence[Outcome], seconds: float) -> Relation:
     """Give one row a page: ``serp``, and an outcome a column, ``outcome_0`` and so on."""
     columns = [one.column.format(t=written(seconds)) for one in outcomes]
-    settings = FactSettings()
-    followed = (
-        begin_next_queries(log.serp, within_ms=round(settings.reformulation_gap * 1000))
-        if need_the_next_query(columns)
-        else None
-    )
-    pages = page_facts(log, click_facts(log), columns, settings, followed=followed)
+    pages = page_facts(log, columns, FactSettings())
     made = [
         f"CAST({pages.columns[column]} AS DOUBLE) / {SCALES.get(column, 1)} AS outcome_{at}"
         for at, column in enumerate(columns)

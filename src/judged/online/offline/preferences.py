@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from judged.errors import InputError
-from judged.online.arguments import names_of, need_log, need_numbers
+from judged.online.arguments import names_of, need
 from judged.online.engine import literal
 
 if TYPE_CHECKING:
@@ -58,15 +58,12 @@ def click_preferences(log: InteractionLog, *, rules: Sequence[str] | str = DEFAU
     and with Radlinski: Evaluating the accuracy of implicit feedback from clicks and query reformulations in web search.
     TOIS 2007.
     """
-    need_log(log)
-    need_numbers(whole=True, depth=depth)
+    need(log=log, depth=depth)
     names = names_of(rules=rules)
     if unknown := [name for name in names if name not in RULES]:
         raise InputError(f"no rule {unknown[0]!r}", fix=f"one of {', '.join(RULES)}")
     if not names:
         raise InputError("no rule is given", fix=f"some of {', '.join(RULES)}")
-    if depth < 2:
-        raise InputError(f"the depth is {depth}", fix="2 or more: a preference is between two results")
     pairs = " UNION ALL ".join(f"SELECT *, {literal(name)} AS rule FROM ({_PAIRS[name]})" for name in names)
     listed = "false" if "impressions" in log.has else "true"
     return log.engine.query(f"""

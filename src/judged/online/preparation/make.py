@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import time
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Literal
 
-from judged.errors import InputError
 from judged.online.actions import checked
+from judged.online.arguments import need
 from judged.online.engine import identifier
 from judged.online.findings import by_harm
 from judged.online.log import InteractionLog
@@ -86,13 +85,7 @@ def make_log(
     InputError
         If a choice makes no sense.
     """
-    if not (0 < session_gap < math.inf and 0 < bot_minutes < math.inf and bot_pages >= 1):
-        raise InputError(
-            "session_gap, bot_pages and bot_minutes are lengths of time and a number of pages",
-            fix="give numbers above 0",
-        )
-    if bots not in {"exclude", "keep"} or rank_base not in {None, 0, 1}:
-        raise InputError(f"bots is {bots!r} and rank_base {rank_base!r}", fix="take exclude or keep, and 0, 1 or None")
+    need(session_gap=session_gap, bots=bots, bot_pages=bot_pages, bot_minutes=bot_minutes, rank_base=rank_base)
     now = time.time_ns() // 1_000_000 if now_ms is None else now_ms
     work = Work(engine, raw, Choices(session_gap, bots, bot_pages, bot_minutes, rank_base, now))
     said = progress or _nothing
