@@ -36,6 +36,12 @@ def interval(function: Callable[..., Any]) -> Callable[..., Any]:
     return unit(level(function))
 
 
+where = click.option(
+    "--where", metavar="EXPR", help="Count only pages that match, such as \"device == 'mobile' and page == 1\"."
+)
+"""The option that chooses pages."""
+
+
 def log_options(function: Callable[..., None]) -> Callable[..., None]:
     """Add the options with which logs are read."""
     options = (
@@ -105,10 +111,15 @@ def open_log(paths: tuple[str, ...], **options: Any) -> InteractionLog:
 
 
 @contextmanager
-def opened(paths: tuple[str, ...], **reading: Any) -> Generator[InteractionLog]:
-    """Read a log and give it to work on, within the memory that it may take; on a terminal, say what is being done."""
+def opened(paths: tuple[str, ...], give: Give, options: dict[str, Any]) -> Generator[InteractionLog]:
+    """Read a log and give it to work on, within the memory that it may take; what is left of `options` is asked of it.
+
+    On a terminal, it is said what is being done.
+    """
     from judged.online.engine import within_memory
 
+    reading = {name: options.pop(name) for name in READING}
+    give.keep(*paths, reading["mapping"])
     with within_memory():
         log = open_log(paths, **reading)
         with progress_line("counting"):
@@ -171,13 +182,9 @@ def check(paths: tuple[str, ...], give: Give, **options: Any) -> None:
     Rows that a track publishes beside its pages (current-query, withheld-clicks) do not count here.
     """
     from judged.online.check import check_log
-    from judged.online.engine import within_memory
 
-    give.keep(*paths, options["mapping"])
-    with within_memory():
-        log = open_log(paths, **options)
-        with progress_line("counting"):
-            found = check_log(log)
+    with opened(paths, give, options) as log:
+        found = check_log(log)
     give(found)
     raise SystemExit(1 if found.doubts else 0)
 

@@ -50,10 +50,7 @@ def command() -> None:
 
 def _asked(function: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the logs, and the options of intervals, of how logs are read, and of the result."""
-    function = logs.interval(logs.log_options(answer_options()(function)))
-    function = click.option(
-        "--where", metavar="EXPR", help="Count only pages that match, such as \"device == 'mobile' and page == 1\"."
-    )(function)
+    function = logs.where(logs.interval(logs.log_options(answer_options()(function))))
     return click.argument("paths", nargs=-1, required=True, metavar="LOG...")(function)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.cli.formats import answer_options
-from judged.cli.logs import interval, log_options, once, opened
+from judged.cli.logs import interval, log_options, once, opened, where
 
 if TYPE_CHECKING:
     from judged.cli.formats import Give
@@ -21,35 +21,16 @@ if TYPE_CHECKING:
 @click.option("--since", metavar="DATE", help="Without --by: when the later period begins.")
 @interval
 @click.option("--correction", default="holm", show_default=True, metavar="NAME", help="Of the p-values.")
+@where
 @log_options
 @answer_options()
-def command(
-    paths: tuple[str, ...],
-    give: Give,
-    metrics: tuple[str, ...],
-    by: str | None,
-    baseline: str | None,
-    since: str | None,
-    unit: Any,
-    level: float,
-    correction: str,
-    **reading: Any,
-) -> None:
+def command(paths: tuple[str, ...], give: Give, metrics: tuple[str, ...], **options: Any) -> None:
     """Compare slices of LOG with a baseline, or, without --by, what came later with what was before.
 
     Users may be on both sides. Slices of their own making are not an experiment.
     """
     from judged.online.difference import difference
 
-    give.keep(*paths, reading["mapping"])
-    asked: dict[str, Any] = {
-        "by": by,
-        "baseline": baseline,
-        "since": since,
-        "unit": unit,
-        "level": level,
-        "correction": correction,
-    }
-    with opened(paths, **reading) as log:
-        found = difference(log, metrics or None, **asked)
+    with opened(paths, give, options) as log:
+        found = difference(log, metrics or None, **options)
     give(found)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.cli.formats import answer_options
-from judged.cli.logs import interval, log_options, once, opened
+from judged.cli.logs import interval, log_options, once, opened, where
 
 if TYPE_CHECKING:
     from judged.cli.formats import Give
@@ -20,15 +20,13 @@ if TYPE_CHECKING:
 )
 @click.option("--by", multiple=True, callback=once, metavar="SLICE", help="Slice by this: device, variant, ...")
 @interval
+@where
 @log_options
 @answer_options()
-def command(
-    paths: tuple[str, ...], give: Give, row: Any, by: str | None, unit: Any, level: float, **reading: Any
-) -> None:
+def command(paths: tuple[str, ...], give: Give, **options: Any) -> None:
     """Follow the searches of LOG to a click, to the cart and to a purchase, as far as the log holds these."""
     from judged.online.funnel import funnel
 
-    give.keep(*paths, reading["mapping"])
-    with opened(paths, **reading) as log:
-        found = funnel(log, row=row, by=by, unit=unit, level=level)
+    with opened(paths, give, options) as log:
+        found = funnel(log, **options)
     give(found)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.cli.formats import answer_options
-from judged.cli.logs import interval, log_options, opened
+from judged.cli.logs import interval, log_options, opened, where
 
 if TYPE_CHECKING:
     from judged.cli.formats import Give
@@ -20,19 +20,10 @@ if TYPE_CHECKING:
 @click.option("--by", default="query_norm", show_default=True, metavar="COLUMN", help="What tells queries apart.")
 @interval
 @click.option("--alpha", type=float, default=0.05, show_default=True, help="Significance: what is said to change.")
+@where
 @log_options
 @answer_options()
-def command(
-    paths: tuple[str, ...],
-    give: Give,
-    metrics: tuple[str, ...],
-    since: str | None,
-    by: str,
-    unit: Any,
-    level: float,
-    alpha: float,
-    **reading: Any,
-) -> None:
+def command(paths: tuple[str, ...], give: Give, metrics: tuple[str, ...], **options: Any) -> None:
     """Compare five numbers of LOG with the period before, and say whether other queries moved them, or the same ones.
 
     A number over pages changes because other queries are asked, or because queries fare otherwise: both parts have
@@ -40,7 +31,6 @@ def command(
     """
     from judged.online.overview import overview
 
-    give.keep(*paths, reading["mapping"])
-    with opened(paths, **reading) as log:
-        found = overview(log, metrics or None, since=since, by=by, unit=unit, level=level, alpha=alpha)
+    with opened(paths, give, options) as log:
+        found = overview(log, metrics or None, **options)
     give(found)

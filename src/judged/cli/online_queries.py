@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.cli.formats import answer_options
-from judged.cli.logs import log_options, opened
+from judged.cli.logs import log_options, opened, where
 
 if TYPE_CHECKING:
     from judged.cli.formats import Give
@@ -28,20 +28,10 @@ if TYPE_CHECKING:
 @click.option("--limit", type=click.IntRange(0), default=20, show_default=True, help="Rows of each list; 0: all.")
 @click.option("--level", type=float, default=0.95, show_default=True, help="Of the intervals.")
 @click.option("--fdr", type=float, default=0.1, show_default=True, help="Share of false discoveries, on average.")
+@where
 @log_options
 @answer_options()
-def command(
-    paths: tuple[str, ...],
-    give: Give,
-    lists: tuple[str, ...],
-    by: str,
-    since: str | None,
-    min_users: int,
-    limit: int,
-    level: float,
-    fdr: float,
-    **reading: Any,
-) -> None:
+def command(paths: tuple[str, ...], give: Give, lists: tuple[str, ...], limit: int, **options: Any) -> None:
     """List the queries of LOG that find nothing, are left, are asked again, get few clicks, are slow, rise or fall.
 
     Each with how many users, a share and its interval; restricted to what can be told. CSV and Parquet hold one list:
@@ -49,15 +39,6 @@ def command(
     """
     from judged.online.query_lists import queries
 
-    give.keep(*paths, reading["mapping"])
-    with opened(paths, **reading) as log:
-        asked: dict[str, Any] = {
-            "by": by,
-            "since": since,
-            "min_users": min_users,
-            "limit": limit or None,
-            "level": level,
-            "fdr": fdr,
-        }
-        found = queries(log, lists or None, **asked)
+    with opened(paths, give, options) as log:
+        found = queries(log, lists or None, limit=limit or None, **options)
     give(found)

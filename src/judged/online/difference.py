@@ -3,32 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from judged.answer import P_VALUE, TEXT, Answer, Column, Sentences, Show, Table, counted
+from judged.answer import P_VALUE, TEXT, Column, Show, Table, counted
 from judged.errors import InputError
 from judged.online.arguments import need
 from judged.online.estimation.moments import interval_kind, moments, ratio_sums, ratios, shared_products
 from judged.online.estimation.online_metrics import Unit
 from judged.online.estimation.sums import UnitSums, pages_of, unit_sums
-from judged.online.estimation.withheld import taken_as_users, tellable
+from judged.online.estimation.withheld import tellable
+from judged.online.facts.pages import PageFacts
 from judged.online.facts.settings import FactSettings
-from judged.online.findings import are_of_nobody, doubts
+from judged.online.log_answer import LogAnswer, about
 from judged.online.metrics.metric import OnlineMetric
 from judged.online.metrics.registry import online_metric, online_metrics_named
 from judged.online.numbers import decimals_of, in_unit, percent, values
 from judged.online.periods import AFTER, BEFORE, periods
-from judged.online.slicing import slice_pages
-from judged.online.trouble import unfit
+from judged.online.slicing import pages_where, slice_pages
 from judged.spelling import one_of
 from judged.stats.correction import CORRECTIONS, adjust
 from judged.stats.ratio_difference import RatioDifference, correlation, ratio_difference
 
 if TYPE_CHECKING:
     from judged.answer import Block
-    from judged.notes import Note
-    from judged.online.engine import Relation
     from judged.online.estimates import OnlineEstimate
     from judged.online.log import InteractionLog
 
@@ -71,13 +69,11 @@ class MetricDifference:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LogDifference(Answer):
+class LogDifference(LogAnswer):
     """Metrics of slices of one log beside those of a baseline, each difference tested.
 
     Parameters
     ----------
-    log
-        The log's name.
     by
         What the log was sliced by; None: time.
     baseline
@@ -86,26 +82,18 @@ class LogDifference(Answer):
         The differences, by slice, then metric.
     refused
         Metrics that cannot be compared, with the reason.
-    unit, level, correction
+    correction
         As asked for.
-    policies
-        What was chosen, name to value.
-    notes
-        Why the log should not be trusted as it is.
     """
 
     kind: ClassVar[str] = "log-difference"
+    asked: ClassVar[tuple[str, ...]] = ("by", "baseline", "correction")
 
-    log: str
     by: str | None
     baseline: str
     found: tuple[MetricDifference, ...]
     refused: tuple[tuple[OnlineMetric, str], ...]
-    unit: str
-    level: float
     correction: str
-    policies: tuple[tuple[str, str], ...]
-    notes: tuple[Note, ...] = ()
 
     @property
     def title(self) -> str:
@@ -131,15 +119,11 @@ class LogDifference(Answer):
             note=f"{percent(self.level)} intervals over {self.unit}s, of the difference too;"
             f" p adjusted by {self.correction} for {counted(len(found), 'difference')}",
         )
-        said = [f"{name}: {value}" for name, value in self.policies]
-        said += [f"not compared, {metric}: {why}" for metric, why in self.refused]
-        return (table, *([Sentences(tuple(said), "rules", "How this was made", folded=True)] if said else []))
+        return table, self.made(*(f"not compared, {metric}: {why}" for metric, why in self.refused))
 
     def facts(self) -> Mapping[str, Any]:
         """Give what was asked for."""
-        names = ("log", "by", "baseline", "unit", "level", "correction")
-        refused = {str(metric): why for metric, why in self.refused}
-        return {name: getattr(self, name) for name in names} | {"policies": dict(self.policies), "refused": refused}
+        return {**super().facts(), "refused": {str(metric): why for metric, why in self.refused}}
 
 
 def in_metric(estimate: OnlineEstimate) -> Show:
@@ -164,6 +148,7 @@ def difference(
     by: str | None = None,
     baseline: str | None = None,
     since: str | None = None,
+    where: str | None = None,
     objects: Any = None,
     unit: Unit = "user",
     level: float = 0.95,
@@ -187,6 +172,8 @@ def difference(
         The slice that the others are compared with; None: the first one, and of two periods the earlier.
     since
         When the later period begins; None: see `judged.online.periods.periods`.
+    where
+        Only pages that meet this condition count: see `judged.online.online_metrics`.
     objects
         When results were made, to slice by ``freshness``.
     unit
@@ -205,7 +192,7 @@ def difference(
     InputError
         If there is no such slice, nothing to compare it with, or an option makes no sense.
     """
-    need(log=log, by=by, baseline=baseline, since=since, unit=unit, level=level)
+    need(log=log, by=by, baseline=baseline, since=since, where=where, unit=unit, level=level)
     one_of("correction", correction, CORRECTIONS)
     if by is not None and since is not None:
         raise InputError("slices and periods are two comparisons", fix="give by, or since")
@@ -215,29 +202,23 @@ def difference(
     with log.engine.scratch():
         if by is None:
             span = periods(log, since)
-            slices, said = span.slices(log), (("periods", str(span)),)
+            slices, first = span.slices(log), {"periods": str(span)}
         else:
             cut = slice_pages(log, by, objects=objects)
-            slices, names, said = cut.table, cut.values, ((("slices", cut.note),) if cut.note else ())
+            slices, names, first = cut.table, cut.values, {"slices": cut.note}
+        chosen, said = (None, "") if where is None else pages_where(log, where)
         if len(names) < 2:
             raise InputError(f"{by} has one value: nothing to compare it with", fix="slice by another", path=log.name)
-        first = names[0] if baseline is None else one_of("slice", baseline, names)
-        found = compared(log, told, slices, names, first, unit, level, settings)
-    adjusted = adjust([one.difference.p for one in found], correction).tolist()
+        base = names[0] if baseline is None else one_of("slice", baseline, names)
+        pages = pages_of(log, told, settings, slices=slices, chosen=chosen)
+        found = compared(pages, told, names, base, unit, level, correction)
     return LogDifference(
-        log=log.name,
         by=by,
-        baseline=first,
-        found=tuple(
-            MetricDifference(one.metric, one.baseline, one.other, one.difference, p)
-            for one, p in zip(found, adjusted, strict=True)
-        ),
+        baseline=base,
+        found=tuple(found),
         refused=tuple(refused.items()),
-        unit="session" if are_of_nobody(log.findings) else unit,
-        level=level,
         correction=correction,
-        policies=(*said, *log.policies, *settings.policies(), *taken_as_users(log)),
-        notes=unfit(log.name, doubts(log.accounts, log.findings)),
+        **about(log, unit, level, {"where": said, **first}, settings),
     )
 
 
@@ -261,20 +242,21 @@ def comparable(
 
 
 def compared(
-    log: InteractionLog,
+    pages: PageFacts,
     metrics: Sequence[OnlineMetric],
-    slices: Relation,
     names: Sequence[str],
     baseline: str,
     unit: Unit,
     level: float,
-    settings: FactSettings,
+    correction: str,
 ) -> list[MetricDifference]:
-    """Compare each slice with the baseline, by slice, then metric; p-values as they are."""
-    parts = unit_sums(pages_of(log, metrics, settings, slices=slices), metrics, unit, sliced=True)
+    """Compare slices with a baseline, by slice, then metric; p-values allow for how many there are."""
+    parts = unit_sums(pages, metrics, unit, sliced=True)
     found = [one for sums, of in parts for one in _differences(sums, of, unit, baseline, names, level)]
     order = {(name, metric): at for at, (name, metric) in enumerate((n, m) for n in names for m in metrics)}
-    return sorted(found, key=lambda one: order[one.other.slice or "", one.metric])
+    found.sort(key=lambda one: order[one.other.slice or "", one.metric])
+    adjusted = adjust([one.difference.p for one in found], correction).tolist()
+    return [replace(one, p=p) for one, p in zip(found, adjusted, strict=True)]
 
 
 def _differences(

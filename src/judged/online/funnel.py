@@ -7,26 +7,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
-from judged.answer import TEXT, Answer, Chart, Column, Sentences, Table
+from judged.answer import TEXT, Chart, Column, Sentences, Table
 from judged.errors import InputError
 from judged.online.arguments import need
 from judged.online.engine import identifier
 from judged.online.estimation.moments import ratios
 from judged.online.estimation.online_metrics import Unit
 from judged.online.estimation.sums import UnitSums
-from judged.online.estimation.withheld import taken_as_users
 from judged.online.facts.pages import page_facts
 from judged.online.facts.settings import FactSettings
-from judged.online.findings import are_of_nobody, doubts
+from judged.online.log_answer import LogAnswer, about
 from judged.online.metrics.metric import OnlineMetric
 from judged.online.metrics.registry import online_metric
 from judged.online.numbers import UNITS, percent, values
-from judged.online.slicing import slice_pages
-from judged.online.trouble import unfit
+from judged.online.slicing import pages_where, slice_pages
 
 if TYPE_CHECKING:
     from judged.answer import Block
-    from judged.notes import Note
     from judged.online.estimates import OnlineEstimate
     from judged.online.log import InteractionLog
 
@@ -62,13 +59,11 @@ class FunnelStep:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Funnel(Answer):
+class Funnel(LogAnswer):
     """How far searches come.
 
     Parameters
     ----------
-    log
-        The log's name.
     row
         What is followed: ``session`` or ``page``.
     by
@@ -77,25 +72,15 @@ class Funnel(Answer):
         By slice, all rows first, then step.
     missing
         Steps of which the log holds nothing.
-    unit, level
-        What intervals are made over, and how wide they are.
-    policies
-        What was chosen, name to value.
-    notes
-        Why the log should not be trusted as it is.
     """
 
     kind: ClassVar[str] = "funnel"
+    asked: ClassVar[tuple[str, ...]] = ("row", "by", "missing")
 
-    log: str
     row: Row
     by: str | None
     steps: tuple[FunnelStep, ...]
     missing: tuple[str, ...]
-    unit: str
-    level: float
-    policies: tuple[tuple[str, str], ...]
-    notes: tuple[Note, ...] = ()
 
     @property
     def title(self) -> str:
@@ -145,17 +130,13 @@ class Funnel(Answer):
         missing = f"The log holds no {' and no '.join(self.missing)}." if self.missing else ""
         return (Sentences((*self.sentences, *([missing] if missing else []))), table, chart)
 
-    def facts(self) -> Mapping[str, Any]:
-        """Give what was asked for."""
-        names = ("log", "row", "by", "missing", "unit", "level")
-        return {name: getattr(self, name) for name in names} | {"policies": dict(self.policies)}
-
 
 def funnel(
     log: InteractionLog,
     *,
     row: Row = "session",
     by: str | None = None,
+    where: str | None = None,
     objects: Any = None,
     unit: Unit = "user",
     level: float = 0.95,
@@ -172,6 +153,8 @@ def funnel(
         to the last one of the session.
     by
         What to slice by: see `judged.online.slicing.slice_pages`. A session is in each slice in which it has a page.
+    where
+        Only pages that meet this condition count: see `judged.online.online_metrics`.
     objects
         When results were made, to slice by ``freshness``.
     unit
@@ -186,15 +169,16 @@ def funnel(
     InputError
         If the log holds no step behind the search, there is no such slice, or an option makes no sense.
     """
-    need(log=log, row=row, by=by, unit=unit, level=level)
-    settings = settings or FactSettings()
+    need(log=log, row=row, by=by, where=where, unit=unit, level=level)
     names = [name for name, need in _STEPS.items() if not need or need in log.has]
     missing = tuple(need for need in _STEPS.values() if need and need not in log.has)
     if len(names) < 2:
         raise InputError("the log holds nothing behind the search", fix="log clicks, carts or purchases", path=log.name)
     with log.engine.scratch():
         cut = slice_pages(log, by, objects=objects) if by is not None else None
-        pages = page_facts(log, ["clicked", "cart", "purchased"], settings, slices=cut and cut.table)
+        chosen, said = (None, "") if where is None else pages_where(log, where)
+        of = ["clicked", "cart", "purchased"]
+        pages = page_facts(log, of, settings or FactSettings(), slices=cut and cut.table, chosen=chosen)
         reached = [f"({pages.columns[_REACHED[name]] if name != 'search' else 1})" for name in names]
         later = {name: f"greatest({', '.join(reached[at:])}, 0)" for at, name in enumerate(names)}
         parts = [_steps(pages.joined, names, later, row, unit, level, sliced=False)]
@@ -202,10 +186,8 @@ def funnel(
             parts.append(_steps(pages.joined, names, later, row, unit, level, sliced=True))
     order = {name: at for at, name in enumerate((None, *(cut.values if cut else ())))}
     steps = sorted((one for part in parts for one in part), key=lambda one: order[one.slice])
-    notes = unfit(log.name, doubts(log.accounts, log.findings))
-    policies = (*((("slices", cut.note),) if cut and cut.note else ()), *log.policies, *taken_as_users(log))
-    over = "session" if are_of_nobody(log.findings) else unit
-    return Funnel(log.name, row, by, tuple(steps), missing, over, level, policies, notes)
+    first = {"where": said, "slices": cut.note if cut else ""}
+    return Funnel(row=row, by=by, steps=tuple(steps), missing=missing, **about(log, unit, level, first))
 
 
 def _steps(

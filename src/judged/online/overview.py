@@ -10,34 +10,27 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from judged.answer import TEXT, Answer, Column, Sentences, Table, beginning, counted
+from judged.answer import TEXT, Column, Sentences, Table, beginning, counted
 from judged.errors import InputError
 from judged.online.arguments import need
-from judged.online.difference import (
-    MetricDifference,
-    comparable,
-    compared,
-    difference_columns,
-    in_metric,
-)
+from judged.online.difference import MetricDifference, comparable, compared, difference_columns, in_metric
 from judged.online.engine import Relation, identifier
 from judged.online.estimation.online_metrics import Unit
 from judged.online.estimation.sums import is_of_sessions, pages_of, scale_of
-from judged.online.estimation.withheld import taken_as_users
+from judged.online.facts.pages import PageFacts
 from judged.online.facts.settings import FactSettings
-from judged.online.findings import are_of_nobody, doubts
+from judged.online.findings import are_of_nobody
+from judged.online.log_answer import LogAnswer, about
 from judged.online.metrics.metric import OnlineMetric
 from judged.online.numbers import percent, values
 from judged.online.periods import AFTER, BEFORE, Periods, periods
-from judged.online.trouble import unfit
-from judged.stats.correction import adjust
+from judged.online.slicing import pages_where
 from judged.stats.decomposition import decomposition, part_interval
 from judged.stats.ratio_difference import RatioDifference
 
 if TYPE_CHECKING:
     from judged._types import Floats
     from judged.answer import Block
-    from judged.notes import Note
     from judged.online.log import InteractionLog
 
 _FEWEST = 20  # of a denominator in both periods, from which on a query is a stratum of its own
@@ -67,38 +60,28 @@ class Movement:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Overview(Answer):
+class Overview(LogAnswer):
     """The numbers of a log that matter, and what moved them.
 
     Parameters
     ----------
-    log
-        The log's name.
     periods
         What is compared.
     counts
         Pages and users before, and since.
     movements
         The numbers.
-    unit, level, alpha
+    alpha
         As asked for.
-    policies
-        What was chosen, name to value.
-    notes
-        Why the log should not be trusted as it is.
     """
 
     kind: ClassVar[str] = "overview"
+    asked: ClassVar[tuple[str, ...]] = ("alpha",)
 
-    log: str
     periods: Periods
     counts: tuple[tuple[str, int, int], ...]
     movements: tuple[Movement, ...]
-    unit: str
-    level: float
     alpha: float
-    policies: tuple[tuple[str, str], ...]
-    notes: tuple[Note, ...] = ()
 
     @property
     def title(self) -> str:
@@ -157,18 +140,14 @@ class Overview(Answer):
             labels=2,
             folded=True,
         )
-        weeks = "" if self.periods.whole_weeks else "; these are no whole weeks, so weekdays may differ"
         seen = ", ".join(f"{since:,} {name} (before: {before:,})" for name, before, since in self.counts)
-        rules = [f"{self.periods} (UTC){weeks}", *(f"{name}: {value}" for name, value in self.policies)]
         said = Sentences((*self.sentences, f"{seen}."))
-        how = Sentences(tuple(rules), "rules", "How this was made", folded=True)
-        return (said, table, *([parts, queries] if parted else []), how)
+        return (said, table, *([parts, queries] if parted else []), self.made(self.periods.compared))
 
     def facts(self) -> Mapping[str, Any]:
         """Give what was asked for."""
         counts = {name: {"before": before, "since": since} for name, before, since in self.counts}
-        asked = {"log": self.log, "unit": self.unit, "level": self.level, "alpha": self.alpha}
-        return {**asked, "periods": vars(self.periods), "counts": counts, "policies": dict(self.policies)}
+        return {**super().facts(), "periods": vars(self.periods), "counts": counts}
 
 
 def _why(one: Movement) -> str:
@@ -190,6 +169,7 @@ def overview(
     *,
     since: str | None = None,
     by: str = "query_norm",
+    where: str | None = None,
     unit: Unit = "user",
     level: float = 0.95,
     alpha: float = 0.05,
@@ -210,6 +190,8 @@ def overview(
         When the later period begins, a date (UTC): see `judged.online.periods.periods`.
     by
         What tells queries apart: ``query_norm`` or another column.
+    where
+        Only pages that meet this condition count: see `judged.online.online_metrics`.
     unit
         What intervals are made over.
     level
@@ -226,7 +208,7 @@ def overview(
     InputError
         If the log has no dates, or an option makes no sense.
     """
-    need(log=log, since=since, by=by, unit=unit, level=level, alpha=alpha)
+    need(log=log, since=since, by=by, where=where, unit=unit, level=level, alpha=alpha)
     if by not in log.serp.columns:
         fix = f"take one of {', '.join(log.serp.columns)}"
         raise InputError(f"the log has no column {by!r}", fix=fix, path=log.name)
@@ -234,44 +216,25 @@ def overview(
     span = periods(log, since)
     told, refused = comparable(metrics, log, unit)
     with log.engine.scratch():
-        slices = span.slices(log)
-        changes = compared(log, told, slices, (BEFORE, AFTER), BEFORE, unit, level, settings)
-        adjusted = adjust([one.difference.p for one in changes], "holm").tolist()
+        chosen, said = (None, "") if where is None else pages_where(log, where)
+        pages = pages_of(log, told, settings, slices=span.slices(log), chosen=chosen)
+        changes = compared(pages, told, (BEFORE, AFTER), BEFORE, unit, level, "holm")
         of_pages = [one for one in told if not is_of_sessions(one)]
-        parts = _parts(log, of_pages, slices, by, unit, level, settings) if of_pages else {}
-        counts = log.engine.rows(f"""
-            SELECT s.slice, count(*) AS pages, count(DISTINCT p."user") AS users
-            FROM {log.serp} AS p JOIN {slices} AS s ON s.serp = p.serp GROUP BY s.slice""")
-    of = {row["slice"]: row for row in counts}
+        parts = _parts(pages, of_pages, by, unit, level) if of_pages else {}
+        of = f'SELECT slice, count(*) AS pages, count(DISTINCT "user") AS users FROM {pages.joined} GROUP BY slice'
+        counts = {row["slice"]: row for row in log.engine.rows(of)}
 
     def count(period: str, name: str) -> int:
-        return int(of.get(period, {}).get(name, 0))
+        return int(counts.get(period, {}).get(name, 0))
 
-    movements = [
-        Movement(
-            MetricDifference(one.metric, one.baseline, one.other, one.difference, p),
-            *parts.get(one.metric, (None, None, ())),
-        )
-        for one, p in zip(changes, adjusted, strict=True)
-    ]
-    nobody = are_of_nobody(log.findings)
+    left_out = {str(one): f"not here: {why}" for one, why in refused.items()}
+    counted = ("pages", *([] if are_of_nobody(log.findings) else ["users"]))
     return Overview(
-        log=log.name,
         periods=span,
-        counts=tuple(
-            (name, count(BEFORE, name), count(AFTER, name)) for name in ("pages", *([] if nobody else ["users"]))
-        ),
-        movements=tuple(movements),
-        unit="session" if nobody else unit,
-        level=level,
+        counts=tuple((name, count(BEFORE, name), count(AFTER, name)) for name in counted),
+        movements=tuple(Movement(one, *parts.get(one.metric, (None, None, ()))) for one in changes),
         alpha=alpha,
-        policies=(
-            *((str(one), f"not here: {why}") for one, why in refused.items()),
-            *log.policies,
-            *settings.policies(),
-            *taken_as_users(log),
-        ),
-        notes=unfit(log.name, doubts(log.accounts, log.findings)),
+        **about(log, unit, level, {"where": said, **left_out}, settings),
     )
 
 
@@ -279,23 +242,16 @@ _Parts = tuple[RatioDifference, RatioDifference, tuple[tuple[str, float], ...]]
 
 
 def _parts(
-    log: InteractionLog,
-    metrics: Sequence[OnlineMetric],
-    slices: Relation,
-    by: str,
-    unit: Unit,
-    level: float,
-    settings: FactSettings,
+    pages: PageFacts, metrics: Sequence[OnlineMetric], by: str, unit: Unit, level: float
 ) -> dict[OnlineMetric, _Parts]:
     """Part each change into mix and within, over queries."""
-    pages = pages_of(log, metrics, settings, slices=slices)
     columns = sorted({name for one in metrics for name in one.columns()})
     sums = ", ".join(f"CAST(sum({pages.columns[name]}) AS BIGINT) AS {identifier(name)}" for name in columns)
     text = f"coalesce(CAST(t.{identifier(by)} AS VARCHAR), '')"
-    keyed = log.engine.keep(
+    keyed = pages.log.engine.keep(
         f"""
         SELECT p.{identifier(unit)} AS unit, p.slice, {text} AS text, {sums}
-        FROM {pages.joined} AS p JOIN (SELECT serp, {identifier(by)} FROM {log.serp}) AS t ON t.serp = p.serp
+        FROM {pages.joined} AS p JOIN (SELECT serp, {identifier(by)} FROM {pages.log.serp}) AS t ON t.serp = p.serp
         GROUP BY p.{identifier(unit)}, p.slice, {text}""",
         "asked",
     )

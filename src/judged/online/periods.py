@@ -48,6 +48,12 @@ class Periods:
         """Give ``serp`` and ``slice`` of the pages in one of them."""
         return log.engine.query(f"SELECT serp, {self.sql} AS slice FROM {log.serp} WHERE ({self.sql}) IS NOT NULL")
 
+    @property
+    def compared(self) -> str:
+        """What is compared, and whether weekdays may differ."""
+        weeks = "" if self.whole_weeks else "; these are no whole weeks, so weekdays may differ"
+        return f"{self} (UTC){weeks}"
+
     def __str__(self) -> str:
         return f"{_written(self.since)} to {_written(self.end - 1)}, before: from {_written(self.begin)}"
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from judged.answer import COUNT, NUMBER, SHARE, Answer, Column, Section, Sentences, Table, beginning, counted, number
+from judged.answer import COUNT, NUMBER, SHARE, Column, Section, Sentences, Table, beginning, counted, number
 from judged.errors import InputError
 from judged.online.arguments import need
 from judged.online.engine import Relation, identifier, listed
@@ -18,10 +18,10 @@ from judged.online.facts.next_query import begin_next_queries
 from judged.online.facts.pages import page_facts
 from judged.online.facts.reformulation import REFORMULATIONS
 from judged.online.facts.settings import FactSettings
-from judged.online.findings import are_of_nobody, doubts
+from judged.online.log_answer import LogAnswer, about
 from judged.online.metrics.registry import missing, online_metric
 from judged.online.periods import AFTER, BEFORE, Periods, periods
-from judged.online.trouble import unfit
+from judged.online.slicing import pages_where
 from judged.spelling import one_of
 from judged.stats.counts import chances_of_more, rate_limits, share_limits, told
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from judged._types import Bools, Floats
     from judged._types import Table as ArrowTable
     from judged.answer import Block
-    from judged.notes import Note
     from judged.online.log import InteractionLog
 
 LISTS = {
@@ -53,13 +52,11 @@ _TEXT = beginning(60)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class QueryLists(Answer):
+class QueryLists(LogAnswer):
     """Lists of queries; each is a table of its name, worst first, with a row a query.
 
     Parameters
     ----------
-    log
-        The log's name.
     by
         What tells queries apart: a column of the log.
     sections
@@ -68,26 +65,19 @@ class QueryLists(Answer):
         Lists that this log cannot tell, with the reason.
     periods
         What was compared for lists of change; None where the log has no dates.
-    level, fdr, min_users
+    fdr, min_users
         As asked for.
-    of_nobody
-        Whether no page names its user, so that sessions stand for users.
-    notes
-        Why the log should not be trusted as it is.
     """
 
     kind: ClassVar[str] = "queries"
+    asked: ClassVar[tuple[str, ...]] = ("by", "fdr", "min_users")
 
-    log: str
     by: str
     sections: tuple[Section, ...]
     refused: tuple[tuple[str, str], ...]
     periods: Periods | None
-    level: float
     fdr: float
     min_users: int
-    of_nobody: bool = False
-    notes: tuple[Note, ...] = ()
 
     @property
     def title(self) -> str:
@@ -102,22 +92,21 @@ class QueryLists(Answer):
     def blocks(self) -> tuple[Block, ...]:
         """Give the lists, and how they were made."""
         who = f"A user counts once a query, with the first session that asked it; of {self.min_users} or more"
-        if self.of_nobody:
+        if self.unit == "session":
             who = f"No page names its user: each session counts as one; {self.min_users} or more"
         said = [
             f"{who}; exact {self.level:.0%} intervals; of lists that are tested on average {self.fdr:.0%} may be false."
         ]
         if self.periods is not None:
-            weeks = "" if self.periods.whole_weeks else "; these are no whole weeks, so weekdays may differ"
-            said.append(f"Compared in time: {self.periods} (UTC){weeks}.")
+            said.append(f"Compared in time: {self.periods.compared}.")
+        said += [f"Only pages with {value}." for name, value in self.policies if name == "where"]
         said += [f"Not listed, {name}: {why}." for name, why in self.refused]
         return (*self.sections, Sentences(tuple(said), "rules", "How this was made"))
 
     def facts(self) -> Mapping[str, Any]:
         """Give what was asked for, and which lists there are not."""
-        names = ("log", "by", "level", "fdr", "min_users")
         times = vars(self.periods) if self.periods is not None else None
-        return {name: getattr(self, name) for name in names} | {"periods": times, "refused": dict(self.refused)}
+        return {**super().facts(), "periods": times, "refused": dict(self.refused)}
 
 
 def queries(
@@ -126,6 +115,7 @@ def queries(
     *,
     by: str = "query_norm",
     since: str | None = None,
+    where: str | None = None,
     min_users: int = 2,
     limit: int | None = 20,
     level: float = 0.95,
@@ -162,6 +152,8 @@ def queries(
         What tells queries apart: ``query_norm``, the text in lower case with blanks made one, or a column of the log.
     since
         When the later period begins, a date (UTC): see `judged.online.periods.periods`.
+    where
+        Only pages that meet this condition count: see `judged.online.online_metrics`.
     min_users
         Queries of fewer users are not listed.
     limit
@@ -178,7 +170,7 @@ def queries(
     InputError
         If there is no such list or column, the log has no texts, or an option makes no sense.
     """
-    need(log=log, by=by, since=since, level=level, fdr=fdr, min_users=min_users)
+    need(log=log, by=by, since=since, where=where, level=level, fdr=fdr, min_users=min_users)
     given = [lists] if isinstance(lists, str) else LISTS if lists is None else lists
     wanted = tuple(dict.fromkeys(one_of("list of queries", name, LISTS) for name in given))
     if by not in log.serp.columns:
@@ -196,15 +188,22 @@ def queries(
                 raise
             refused |= dict.fromkeys(changing, error.problem)
     names = [name for name in wanted if name not in refused]
-    chosen = _Chosen(min_users, limit, level, fdr)
     with log.engine.scratch():
         text = f"nullif(CAST({identifier(by)} AS VARCHAR), '')"
-        texts = log.engine.query(f"SELECT serp, {text} AS text FROM {log.serp} WHERE {text} IS NOT NULL")
+        only, said = (None, "") if where is None else pages_where(log, where)
+        chosen = _Chosen(only, min_users, limit, level, fdr)
+        some = "" if only is None else f" AND serp IN (FROM {only})"
+        texts = log.engine.query(f"SELECT serp, {text} AS text FROM {log.serp} WHERE {text} IS NOT NULL{some}")
         made = dict(_tables(log, texts, names, span, settings or FactSettings(), chosen))
-    notes = unfit(log.name, doubts(log.accounts, log.findings))
-    sections = tuple(_section(name, *made[name]) for name in names)
-    nobody = are_of_nobody(log.findings)
-    return QueryLists(log.name, by, sections, tuple(refused.items()), span, level, fdr, min_users, nobody, notes)
+    return QueryLists(
+        by=by,
+        sections=tuple(_section(name, *made[name]) for name in names),
+        refused=tuple(refused.items()),
+        periods=span,
+        fdr=fdr,
+        min_users=min_users,
+        **about(log, "user", level, {"where": said}, settings),
+    )
 
 
 def _section(name: str, table: Table, count: int) -> Section:
@@ -220,6 +219,7 @@ def _section(name: str, table: Table, count: int) -> Section:
 class _Chosen:
     """What is listed of all that there is."""
 
+    pages: Relation | None
     min_users: int
     limit: int | None
     level: float
@@ -263,7 +263,7 @@ def _first_sessions(
     ranks = range(1, _DEEPEST + 1) if ranked else ()
     asked = ["answered", "abandoned", "zero", "zero_known", "latency_s", "latency_known"]
     asked += [f"{what}_at_{r}" for r in ranks for what in ("shown", "opened")]
-    pages = page_facts(log, asked, settings)
+    pages = page_facts(log, asked, settings, chosen=chosen.pages)
     made = pages.columns
     at_ranks = ", ".join(f"sum({made[f'{what}_at_{r}']}) AS {what}_{r}" for r in ranks for what in ("shown", "opened"))
     usual = engine.rows(f"SELECT {at_ranks} FROM {pages.joined}")[0] if ranks else {}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +13,7 @@ import pytest
 from judged import InputError
 from judged.online.engine import Engine, Relation
 from judged.online.estimation import survival
-from judged.online.estimation.survival import SurvivalEstimate, survival_of, survival_quantile
+from judged.online.estimation.survival import Reading, SurvivalEstimate, survival_readings
 from judged.stats.ratio import effective_units, woodruff
 from judged.stats.survival import clustered_error, kaplan_meier
 
@@ -53,6 +55,17 @@ def row_by_row(columns: dict[str, np.ndarray], at: float | None) -> tuple[float,
     low, high = woodruff(0.5, error, unit.max() + 1, 0.95, effective=effective)
     ends = curve.quantile(0.5 - error), curve.quantile(0.5 + error)
     return time, curve.quantile(low), curve.quantile(high), (ends[1] - ends[0]) / 2
+
+
+def survival_of(visits: Relation, *, at_ms: Sequence[int], **how: Any) -> list[SurvivalEstimate]:
+    """Give the share that lasts longer, by slice, then time."""
+    found = survival_readings(visits, [Reading("share", time) for time in at_ms], **how)
+    return [one for each in zip(*found, strict=True) for one in each]
+
+
+def survival_quantile(visits: Relation, **how: Any) -> list[SurvivalEstimate]:
+    """Give medians."""
+    return survival_readings(visits, [Reading("quantile", 0.5)], **how)[0]
 
 
 def numbers(one: SurvivalEstimate) -> list[float]:

@@ -169,7 +169,7 @@ def dwell_times(
     """
     from judged.online.estimation.lifetimes import visits
     from judged.online.estimation.online_metrics import online_metrics
-    from judged.online.estimation.survival import survival_of, survival_quantile
+    from judged.online.estimation.survival import Reading, survival_readings
     from judged.online.facts.clicks import click_facts
     from judged.online.slicing import pages_where
 
@@ -181,9 +181,9 @@ def dwell_times(
     with log.engine.scratch():
         chosen = None if where is None else pages_where(log, where)[0]
         clicks = visits(click_facts(log), None, chosen)
-        points = survival_of(clicks, at_ms=[1000 * second - 1 for second in SECONDS], unit=unit, level=level)
-        median = survival_quantile(clicks, unit=unit, level=level)
-    return DwellTimes(scores, tuple(points), median[0] if median else None, scores.notes)
+        wanted = [Reading("quantile", 0.5), *(Reading("share", 1000 * second - 1) for second in SECONDS)]
+        median, *points = survival_readings(clicks, wanted, unit=unit, level=level)
+    return DwellTimes(scores, tuple(one for each in points for one in each), next(iter(median), None), scores.notes)
 
 
 def _time(value: float) -> str:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from judged.answer import TEXT, Answer, Column, number
+from judged.answer import TEXT, Column, number
 from judged.notes import Note
-from judged.online.findings import are_of_nobody, doubts
+from judged.online.log_answer import LogAnswer, about
 from judged.online.numbers import ALL, percent
-from judged.online.trouble import unfit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +23,7 @@ _NOBODY = "the log names no users: each session, or page where it names none, co
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class JudgedPages(Answer):
+class JudgedPages(LogAnswer):
     """An answer about the pages of a log whose topics are judged.
 
     Attributes
@@ -43,7 +42,8 @@ class JudgedPages(Answer):
         What intervals are made over, ``session`` where no page names a user, how many of these, and the confidence.
     """
 
-    log: str
+    asked: ClassVar[tuple[str, ...]] = ("qrels", "how", "pages", "joined", "by", "units")
+
     qrels: str
     how: str
     pages: int
@@ -51,16 +51,12 @@ class JudgedPages(Answer):
     left_out: tuple[tuple[str, int], ...]
     by: str | None
     slices: tuple[tuple[str, int], ...]
-    unit: str
     units: int
-    level: float
-    notes: tuple[Note, ...] = ()
 
     def facts(self) -> dict[str, Any]:
         """Give which pages count and why others do not."""
-        names = ("log", "qrels", "how", "pages", "joined", "by", "unit", "units", "level")
         return {
-            **{name: getattr(self, name) for name in names},
+            **super().facts(),
             "left_out": [{"reason": reason, "pages": count} for reason, count in self.left_out],
             "slices": [{"slice": name, "pages": count} for name, count in self.slices],
         }
@@ -89,13 +85,13 @@ def rests_on(
     log: InteractionLog, qrels: Qrels, joined: Joined, by: str | None, unit: str, level: float
 ) -> dict[str, Any]:
     """Give the attributes of `JudgedPages`."""
-    notes = unfit(log.name, doubts(log.accounts, log.findings))
-    if nobodys := unit == "user" and are_of_nobody(log.findings):
-        notes += (Note("no-users", _NOBODY),)
     slices = tuple((name, int((joined.slices == at).sum())) for at, name in enumerate(joined.values))
     known = {name: getattr(joined, name) for name in ("how", "pages", "left_out", "units")}
-    known |= {"log": log.name, "qrels": qrels.name, "joined": len(joined.serp), "by": by, "slices": slices}
-    return {**known, "unit": "session" if nobodys else unit, "level": level, "notes": notes}
+    known |= {"qrels": qrels.name, "joined": len(joined.serp), "by": by, "slices": slices}
+    shared = about(log, unit, level, {})
+    if unit != shared["unit"]:
+        shared["notes"] += (Note("no-users", _NOBODY),)
+    return known | shared
 
 
 def estimates(found: Sequence[Estimate], name: str, title: str | None = None, *, signed: bool = False) -> Column:
