@@ -11,13 +11,13 @@ from judged.online.estimates import OnlineEstimate
 from judged.online.estimation.over_time import series_of
 from judged.online.estimation.survival import SurvivalEstimate
 from judged.online.findings import LogFinding
-from judged.online.metrics.registry import online_metric
+from judged.online.metrics import online_metric
 from judged.online.scores import OnlineScores
 from judged.online.trouble import unfit
 from judged.online.words import bias
 
 if TYPE_CHECKING:
-    from judged.online.metrics.metric import OnlineMetric
+    from judged.online.metrics import OnlineMetric
 
 _DAY = 86_400_000
 NAN = math.nan

@@ -36,7 +36,7 @@ from judged.errors import JudgedWarning
 from judged.measures.pages import page
 from judged.measures.registry import REGISTRY
 from judged.online import catalogue
-from judged.online.metrics.registry import FAMILIES, NAMES
+from judged.online.metrics import FAMILIES, NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,7 +15,7 @@ import pytest
 from judged.cli import logs
 from judged.errors import InputError
 from judged.online.open_log import read_log
-from judged.online.readers.load import DUCKDB
+from judged.online.readers.raw import DUCKDB
 from judged.online.tables import EVENT, SERP, SESSION, SHOWN
 from made_log import closed_databases
 from shared_data import SHARED, needs_shared

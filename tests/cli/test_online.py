@@ -14,7 +14,7 @@ import judged.online
 from judged import sample
 from judged.errors import InputError
 from judged.online.facts.settings import FactSettings
-from judged.online.metrics.registry import ONLINE_METRICS, online_metrics_named
+from judged.online.metrics import ONLINE_METRICS, online_metrics_named
 from judged.online.open_log import read_log
 from judged.online.simulation import SimulationPlan, Users, simulate
 from online_scores_made import dwell, scores, series

@@ -7,7 +7,7 @@ import pytest
 from dozen_sessions import pages_and_events
 from judged.errors import MeasureError
 from judged.online import online_metrics
-from judged.online.metrics.registry import MEANT, NAMES, ONLINE_METRICS, online_metric, plain, understood
+from judged.online.metrics import MEANT, NAMES, ONLINE_METRICS, online_metric, plain, understood
 from typed_logs import typed_log
 
 MEANINGS = {

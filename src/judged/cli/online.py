@@ -203,7 +203,7 @@ def _list(name: str | None, form: str) -> None:
     """List the metrics, or show NAME in full: formula, numerator, denominator, window, source, when it misleads."""
     from judged.online import catalogue
     from judged.online.layout import definitions
-    from judged.online.metrics.registry import ONLINE_METRICS, online_metric
+    from judged.online.metrics import ONLINE_METRICS, online_metric
 
     if form == "json":
         import json

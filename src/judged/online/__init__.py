@@ -13,8 +13,7 @@ from judged.online.facts.settings import FactSettings
 from judged.online.findings import Account, LogFinding
 from judged.online.funnel import funnel
 from judged.online.log import InteractionLog
-from judged.online.metrics.metric import OnlineMetric
-from judged.online.metrics.registry import ONLINE_METRICS, online_metric
+from judged.online.metrics import ONLINE_METRICS, OnlineMetric, online_metric
 from judged.online.open_log import read_log
 from judged.online.overview import overview
 from judged.online.query_lists import queries

@@ -6,11 +6,11 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from judged.online.layout import MARK
-from judged.online.metrics.registry import FAMILIES, called, online_metric
+from judged.online.metrics import FAMILIES, called, online_metric
 from judged.tables import Table
 
 if TYPE_CHECKING:
-    from judged.online.metrics.metric import OnlineMetric
+    from judged.online.metrics import OnlineMetric
 
 _WIDTH = 100
 _LEAST = 24  # characters beside a name, however narrow the terminal is

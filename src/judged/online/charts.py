@@ -11,7 +11,7 @@ from judged.online import words
 from judged.online.numbers import percent, shown
 
 if TYPE_CHECKING:
-    from judged.online.metrics.metric import OnlineMetric
+    from judged.online.metrics import OnlineMetric
     from judged.online.scores import OnlineScores
 
 MOST = 7

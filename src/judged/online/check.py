@@ -11,7 +11,7 @@ from judged.answer import TEXT, YES_NO, Answer, Column, Sentences, Table, counte
 from judged.errors import InputError
 from judged.online import trouble, words
 from judged.online.findings import are_of_nobody, doubts
-from judged.online.metrics.registry import TELLS
+from judged.online.metrics import TELLS
 from judged.online.numbers import UNITS, sentence, shown
 
 if TYPE_CHECKING:

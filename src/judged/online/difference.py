@@ -16,8 +16,7 @@ from judged.online.estimation.withheld import tellable
 from judged.online.facts.pages import PageFacts
 from judged.online.facts.settings import FactSettings
 from judged.online.log_answer import LogAnswer, about
-from judged.online.metrics.metric import OnlineMetric
-from judged.online.metrics.registry import online_metric, online_metrics_named
+from judged.online.metrics import OnlineMetric, online_metric, online_metrics_named
 from judged.online.numbers import decimals_of, in_unit, percent, values
 from judged.online.periods import AFTER, BEFORE, periods
 from judged.online.slicing import pages_where, slice_pages

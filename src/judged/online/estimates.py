@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
-    from judged.online.metrics.metric import OnlineMetric
+    from judged.online.metrics import OnlineMetric
 
 Method: TypeAlias = Literal["delta", "bootstrap", "exact", "woodruff", "greenwood", "none"]
 

@@ -17,8 +17,7 @@ from judged.online.estimation.sums import UnitSums
 from judged.online.facts.pages import page_facts
 from judged.online.facts.settings import FactSettings
 from judged.online.log_answer import LogAnswer, about
-from judged.online.metrics.metric import OnlineMetric
-from judged.online.metrics.registry import online_metric
+from judged.online.metrics import OnlineMetric, online_metric
 from judged.online.numbers import UNITS, percent, values
 from judged.online.slicing import pages_where, slice_pages
 

@@ -6,14 +6,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from judged.answer import ANY, NUMBER, TEXT, Column, Table, bars, columns_of
-from judged.online.metrics.registry import FAMILIES
+from judged.online.metrics import FAMILIES
 from judged.online.numbers import AMOUNT, UNITS, decimals_of, shown, values
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from judged.online.estimates import OnlineEstimate
-    from judged.online.metrics.metric import OnlineMetric
+    from judged.online.metrics import OnlineMetric
     from judged.online.scores import OnlineScores
 
 MARK = "*"
@@ -31,7 +31,7 @@ def family_of(metric: OnlineMetric) -> str:
 def by_family(metrics: Iterable[OnlineMetric]) -> list[OnlineMetric]:
     """Put metrics of a family together, in the order of the registry; within one the order stays.
 
-    >>> from judged.online.metrics.registry import online_metrics_named
+    >>> from judged.online.metrics import online_metrics_named
     >>> list(map(str, by_family(online_metrics_named(["DwellOver", "PageCTR@3", "ImpressionCTR"]))))
     ['PageCTR@3', 'ImpressionCTR', 'DwellOver']
     """

@@ -34,7 +34,7 @@ class InteractionLog:
     dated
         False: days are made up, and nothing is said of days or of what changes over them.
     has
-        What this log can tell: of `judged.online.metrics.registry.TELLS`. A metric that needs something else is
+        What this log can tell: of `judged.online.metrics.TELLS`. A metric that needs something else is
         refused with a reason, not reported as 0.
     findings
         What was wrong with it, and what was done about that.

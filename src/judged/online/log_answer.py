@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged.answer import Answer, Sentences
-from judged.online.estimation.withheld import taken_as_users
 from judged.online.findings import are_of_nobody, doubts
 from judged.online.trouble import unfit
 
@@ -61,3 +60,9 @@ def about(
     over = "session" if are_of_nobody(log.findings) else unit
     notes = unfit(log.name, doubts(log.accounts, log.findings))
     return {"log": log.name, "unit": over, "level": level, "policies": policies, "notes": notes}
+
+
+def taken_as_users(log: InteractionLog) -> tuple[tuple[str, str], ...]:
+    """Say what stands for users where the log names none: a choice that intervals hang on."""
+    taken = "each session" if "sessions" in log.has else "each page"
+    return (("users", f"none is logged, so {taken} counts as one"),) if are_of_nobody(log.findings) else ()

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from judged.online.estimates import OnlineEstimate
-    from judged.online.metrics.metric import Unit
+    from judged.online.metrics import Unit
 
 ALL = "all"
 """Stands for all rows where slices stand beside them."""

@@ -108,9 +108,9 @@ def read_log(
             problem = "a converted log was made already: how sessions, bots, ranks and actions are read cannot change"
             raise InputError(problem, fix="convert the log anew with these options", path=str(given[0]))
         return open_stored(given[0], engine)
+    from judged.online.engine import whole_files
     from judged.online.preparation.make import make_log
     from judged.online.readers import read_raw
-    from judged.online.readers.damage import whole_files
 
     said = progress or _nothing
     with whole_files(given):

@@ -21,7 +21,7 @@ from judged.online.facts.pages import PageFacts
 from judged.online.facts.settings import FactSettings
 from judged.online.findings import are_of_nobody
 from judged.online.log_answer import LogAnswer, about
-from judged.online.metrics.metric import OnlineMetric
+from judged.online.metrics import OnlineMetric
 from judged.online.numbers import percent, values
 from judged.online.periods import AFTER, BEFORE, Periods, periods
 from judged.online.slicing import pages_where

@@ -19,7 +19,7 @@ from judged.online.facts.pages import page_facts
 from judged.online.facts.reformulation import REFORMULATIONS
 from judged.online.facts.settings import FactSettings
 from judged.online.log_answer import LogAnswer, about
-from judged.online.metrics.registry import missing, online_metric
+from judged.online.metrics import missing, online_metric
 from judged.online.periods import AFTER, BEFORE, Periods, periods
 from judged.online.slicing import pages_where
 from judged.spelling import one_of

@@ -12,14 +12,14 @@ from judged.online import charts, trouble, words
 from judged.online.estimates import OnlineEstimate
 from judged.online.findings import are_of_nobody
 from judged.online.layout import MARK, by_slice, definitions, estimates_table, ranks_by_slice, ranks_table
-from judged.online.metrics.registry import understood
+from judged.online.metrics import understood
 from judged.online.numbers import UNITS, labels, shown
 
 if TYPE_CHECKING:
     from judged.answer import Block
     from judged.notes import Note
     from judged.online.findings import LogFinding
-    from judged.online.metrics.metric import OnlineMetric
+    from judged.online.metrics import OnlineMetric
 
 
 @dataclass(frozen=True, eq=False, repr=False)

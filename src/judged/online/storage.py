@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judged.errors import InputError, OutputError
-from judged.online.engine import duckdb_library, identifier, literal
+from judged.online.engine import duckdb_library, identifier, literal, whole_files
 from judged.online.findings import Account, LogFinding
 from judged.online.log import InteractionLog
-from judged.online.readers.damage import whole_files
 from judged.online.tables import EVENT, SERP, SESSION, SHOWN
 
 if TYPE_CHECKING:

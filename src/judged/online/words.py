@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from judged.online.estimates import OnlineEstimate
     from judged.online.findings import LogFinding
-    from judged.online.metrics.metric import OnlineMetric
+    from judged.online.metrics import OnlineMetric
     from judged.online.scores import OnlineScores
 
 _WORDS = {"pages": "page", "events": "event", "sessions": "session", "users": "user"}

@@ -10,7 +10,7 @@ import pytest
 from judged.charts import picture, specification
 from judged.errors import InputError
 from judged.online import charts
-from judged.online.metrics.registry import ONLINE_METRICS, online_metric
+from judged.online.metrics import ONLINE_METRICS, online_metric
 from online_scores_made import CTR, NAN, WEIRD, dwell, estimate, ranks, scores
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pytest
 from judged import InputError
 from judged.online.estimates import OnlineEstimate
 from judged.online.estimation.over_time import period_end, series_of, written_start
-from judged.online.metrics.metric import OnlineMetric
+from judged.online.metrics import OnlineMetric
 
 DAY = 86_400_000
 MONDAY = 1_767_571_200_000  # 2026-01-05

@@ -9,7 +9,7 @@ import pytest
 from judged.errors import InputError
 from judged.online import online_metrics, over_time
 from judged.online.findings import LogFinding
-from judged.online.metrics.registry import missing, online_metric
+from judged.online.metrics import missing, online_metric
 from typed_logs import EVERYTHING, typed_log
 
 WAIT, MEDIAN = "TimeToFirstClick", "TimeToFirstClick(q=0.5)"

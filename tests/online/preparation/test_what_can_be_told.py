@@ -8,7 +8,7 @@ import pytest
 
 from judged.online import online_metrics
 from judged.online.check import check_log
-from judged.online.metrics.registry import missing, online_metric
+from judged.online.metrics import missing, online_metric
 from made_log import excluded, found, made, rows
 from raw_made import event, query
 

@@ -7,8 +7,7 @@ from functools import cache
 
 from judged.online.engine import Engine
 from judged.online.readers import read_raw
-from judged.online.readers.load import DUCKDB
-from judged.online.readers.raw import RAW_EVENT, RAW_QUERY
+from judged.online.readers.raw import DUCKDB, RAW_EVENT, RAW_QUERY
 
 
 @cache

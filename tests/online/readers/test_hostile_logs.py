@@ -14,8 +14,8 @@ from pyarrow import parquet
 
 from judged.errors import InputError
 from judged.online.readers import read_raw
-from judged.online.readers.blocks import LINE_LIMIT
 from judged.online.readers.raw import RAW_QUERY
+from judged.online.readers.records import LINE_LIMIT
 from judged.online.readers.values import TEXT_LIMIT
 from judged.online.tables import ATTRIBUTE_LIMIT
 from online.readers.ubi_made import QUERIES, engine, read, rows, written_lines

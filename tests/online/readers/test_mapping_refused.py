@@ -6,7 +6,7 @@ import pytest
 
 from judged.errors import InputError
 from judged.online.readers.mapping_file import mapping_text, packaged, read_mapping
-from judged.online.readers.mapping_path import parsed
+from judged.online.readers.paths import parsed
 from online.readers.raw_logs import read_mapped, rows
 
 GOOD = '[queries.columns]\nquery_id = "id"\n'

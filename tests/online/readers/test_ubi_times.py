@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judged.online.readers.times import EARLIEST, sql_time, sql_without_offset
+from judged.online.readers.values import EARLIEST, sql_time, sql_without_offset
 
 CON = duckdb.connect()
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

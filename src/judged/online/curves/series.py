@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from judged.answer import Block
     from judged.notes import Note
     from judged.online.estimation.over_time import Series
-    from judged.online.metrics.metric import OnlineMetric
+    from judged.online.metrics import OnlineMetric
     from judged.online.scores import OnlineScores
     from judged.stats.control import Signal
 

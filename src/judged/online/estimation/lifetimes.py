@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from judged.online.engine import Relation
 from judged.online.estimates import OnlineEstimate
 from judged.online.estimation.survival import Reading, survival_readings
-from judged.online.metrics.metric import OnlineMetric
+from judged.online.metrics import OnlineMetric
 
 if TYPE_CHECKING:
     from judged.online.estimation.survival import SurvivalEstimate

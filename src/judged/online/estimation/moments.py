@@ -10,7 +10,7 @@ import numpy as np
 from judged.online.engine import identifier, literal
 from judged.online.estimates import OnlineEstimate
 from judged.online.estimation.sums import UnitSums, column_of, scale_of
-from judged.online.metrics.metric import OnlineMetric
+from judged.online.metrics import OnlineMetric
 from judged.stats.ratio import ratio_errors, ratio_intervals
 from judged.stats.ratio_difference import RatioSums
 

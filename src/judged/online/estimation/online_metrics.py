@@ -13,12 +13,12 @@ from judged.online.estimates import OnlineEstimate
 from judged.online.estimation.moments import ratios
 from judged.online.estimation.quantiles import quantiles
 from judged.online.estimation.sums import is_of_sessions, pages_of, unit_sums, whole_sums
-from judged.online.estimation.withheld import not_measured, not_there, taken_as_users, tellable
+from judged.online.estimation.withheld import not_measured, not_there, tellable
 from judged.online.facts.pages import PageFacts
 from judged.online.facts.settings import FactSettings
 from judged.online.findings import doubts
-from judged.online.metrics.metric import OnlineMetric
-from judged.online.metrics.registry import online_metric, online_metrics_named, understood, usual_metrics
+from judged.online.log_answer import taken_as_users
+from judged.online.metrics import OnlineMetric, online_metric, online_metrics_named, understood, usual_metrics
 from judged.online.scores import OnlineScores
 from judged.online.slicing import pages_where, slice_pages
 from judged.online.trouble import unfit

@@ -13,7 +13,7 @@ import numpy as np
 
 from judged.errors import InputError
 from judged.online.estimates import OnlineEstimate
-from judged.online.metrics.metric import OnlineMetric
+from judged.online.metrics import OnlineMetric
 from judged.stats.changes import Change, change_points
 from judged.stats.control import FEWEST, Control, Signal, control_limits, weekly
 

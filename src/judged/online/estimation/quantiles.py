@@ -12,7 +12,7 @@ import numpy as np
 from judged.online.engine import Relation, identifier, literal
 from judged.online.estimates import OnlineEstimate
 from judged.online.estimation.sums import scale_of
-from judged.online.metrics.metric import OnlineMetric
+from judged.online.metrics import OnlineMetric
 from judged.stats.ratio import ratio_error, woodruff
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from judged.online.arguments import need
 from judged.online.curves.series import OverTime
 from judged.online.estimation.online_metrics import online_metrics
 from judged.online.estimation.over_time import Series, series_of
-from judged.online.metrics.metric import OnlineMetric
+from judged.online.metrics import OnlineMetric
 from judged.online.slicing import bucket_starts
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from judged.online.facts.columns import SCALES, is_flag
 from judged.online.facts.pages import PageFacts, page_facts
 from judged.online.facts.sessions import of_pages, session_facts
 from judged.online.facts.settings import FactSettings
-from judged.online.metrics.metric import OnlineMetric
+from judged.online.metrics import OnlineMetric
 
 if TYPE_CHECKING:
     from judged.online.log import InteractionLog

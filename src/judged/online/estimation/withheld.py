@@ -6,13 +6,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from judged.online.findings import are_of_nobody
-from judged.online.metrics.registry import missing
+from judged.online.metrics import missing
 
 if TYPE_CHECKING:
     from judged.online.estimates import OnlineEstimate
     from judged.online.log import InteractionLog
-    from judged.online.metrics.metric import OnlineMetric
+    from judged.online.metrics import OnlineMetric
 
 _Found: TypeAlias = Mapping[str, Sequence["OnlineEstimate"]]
 _ALL_0 = {
@@ -61,9 +60,3 @@ def _is_0_everywhere(one: OnlineEstimate) -> bool:
     if one.metric.kind == "quantile":
         return one.value == 0 and one.numerator == one.denominator
     return one.numerator == 0 and one.denominator > 0
-
-
-def taken_as_users(log: InteractionLog) -> tuple[tuple[str, str], ...]:
-    """Say what stands for users where the log names none: a choice that intervals hang on."""
-    taken = "each session" if "sessions" in log.has else "each page"
-    return (("users", f"none is logged, so {taken} counts as one"),) if are_of_nobody(log.findings) else ()

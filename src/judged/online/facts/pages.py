@@ -27,7 +27,7 @@ from judged.online.facts.columns import (
 )
 from judged.online.facts.next_query import begin_next_queries
 from judged.online.facts.settings import FactSettings
-from judged.online.metrics.metric import written
+from judged.online.metrics import written
 
 if TYPE_CHECKING:
     from judged.online.log import InteractionLog

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from judged.online.engine import Relation, identifier
-from judged.online.metrics.metric import written
+from judged.online.metrics import written
 
 COLUMNS = {
     "session": "1",

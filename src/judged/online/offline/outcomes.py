@@ -10,7 +10,7 @@ from judged.online.arguments import names_of
 from judged.online.facts.columns import SCALES
 from judged.online.facts.pages import page_facts
 from judged.online.facts.settings import FactSettings
-from judged.online.metrics.metric import written
+from judged.online.metrics import written
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

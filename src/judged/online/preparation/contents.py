@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from judged.online.findings import EXCLUDED_LIMIT
-from judged.online.metrics.registry import TELLS
+from judged.online.metrics import TELLS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -19,7 +19,7 @@ from judged.online.preparation.pages import OWN, attributes, exclude_bots, find_
 from judged.online.preparation.rules import event_findings, query_findings, trouble_findings
 from judged.online.preparation.shown import shown_results, view_impressions
 from judged.online.preparation.work import Bots, Choices, Work
-from judged.online.readers.load import DUCKDB
+from judged.online.readers.raw import DUCKDB
 from judged.online.tables import ATTRIBUTE_LIMIT, EVENT, SERP, SESSION
 
 if TYPE_CHECKING:

@@ -55,8 +55,7 @@ def read_raw(
     ...     (raw.layout, raw.queries.to_arrow("query", "time_ms").to_pylist())
     ('ubi', [{'query': 'car', 'time_ms': 1767607200000}])
     """
-    from judged.online.readers.beside import without_strangers
-    from judged.online.readers.files import LAYOUTS, layout_of, parts_of
+    from judged.online.readers.files import LAYOUTS, layout_of, parts_of, without_strangers
     from judged.online.readers.mapping_file import packaged, read_mapping
 
     if isinstance(paths, (str, Path)):

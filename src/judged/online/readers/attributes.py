@@ -9,12 +9,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from judged.online.engine import identifier, literal
-from judged.online.readers.load import run
 from judged.online.readers.mapping_file import MappingFile, Section
-from judged.online.readers.mapping_path import keys_of
-from judged.online.readers.raw import RAW_EVENT, RAW_QUERY, Trouble
+from judged.online.readers.paths import Place, keys_of, plain
+from judged.online.readers.raw import RAW_EVENT, RAW_QUERY, Trouble, run
 from judged.online.readers.sections import Select
-from judged.online.readers.shapes import Place, plain
 from judged.online.readers.values import text_of
 from judged.online.tables import ATTRIBUTE_LIMIT, EVENT, SERP, SESSION, SHOWN
 

@@ -14,8 +14,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from judged.online.readers.files import Opener, Part
-from judged.online.readers.load import Rows
-from judged.online.readers.raw import RAW_EVENT, RAW_QUERY, RawLog, Trouble, Troubles
+from judged.online.readers.raw import RAW_EVENT, RAW_QUERY, RawLog, Rows, Trouble, Troubles
 from judged.online.readers.records import Lines
 
 if TYPE_CHECKING:

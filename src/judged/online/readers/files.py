@@ -1,4 +1,4 @@
-"""Files of a log: folders and archives taken apart, and the layout of each found by its first bytes."""
+"""The files of a log: what is in folders and archives, what layout they have, and what is no log among them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import zlib
 from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import IO, TYPE_CHECKING, Literal, TypeAlias
 
 from judged.data import files
 from judged.errors import InputError
+from judged.online.readers.raw import PLACES, Trouble
 
 if TYPE_CHECKING:
     from judged.online.engine import Engine
@@ -89,7 +90,7 @@ def parts_of(paths: Sequence[str | Path | Part]) -> list[Part]:
     """Give the files that paths stand for: folders are searched, archives opened, ``-`` is standard input.
 
     What is a part already stays as it is: a pipe can be read only once. Hidden files are
-    among the parts too: see `judged.online.readers.beside`.
+    among the parts too: see `judged.online.readers.files`.
 
     Raises
     ------
@@ -308,3 +309,61 @@ def _unknown(part: Part, what: str) -> UnknownLayoutError:
     known = "; ".join(f"{name}: {how}" for name, how in LAYOUTS.items())
     problem = f"{what} is no layout of a log that is known"
     return UnknownLayoutError(problem, fix=f"give one of these. {known}", path=part.name)
+
+
+def without_strangers(parts: Sequence[Part], *, said: bool) -> tuple[list[Part], tuple[Trouble, ...]]:
+    """Leave out what was found in a folder or an archive and is clearly no log.
+
+    Parameters
+    ----------
+    parts
+        What `parts_of` gives. What was named stays, whatever it is.
+    said
+        The user says which layout it is: then only names and zero bytes tell that a file is no log.
+
+    Returns
+    -------
+    tuple
+        The log's files, and what was left out.
+
+    Raises
+    ------
+    UnknownLayoutError
+        If nothing would be left.
+    """
+    kept: list[Part] = []
+    hidden: list[str] = []
+    strange: dict[str, UnknownLayoutError] = {}
+    for part in parts:
+        if part.hidden:
+            hidden.append(part.name)
+        elif part.found and (why := _stranger(part, said=said)):
+            strange[part.name] = why
+        else:
+            kept.append(part)
+    if strange and not kept:
+        raise next(iter(strange.values()))
+    beside: list[Trouble] = []
+    if hidden:
+        beside.append(Trouble.of("mapping", "hidden-file", "folder", *hidden[:PLACES], rows=len(hidden)))
+    if strange:
+        told = [f"{PurePath(name).name}: {error.problem}" for name, error in list(strange.items())[:PLACES]]
+        more = "; ".join([*told, *(["..."] if len(strange) > PLACES else [])])
+        named = list(strange)[:PLACES]
+        beside.append(Trouble.of("mapping", "skipped-file", "folder", *named, rows=len(strange), more=more))
+    return kept, tuple(beside)
+
+
+def _stranger(part: Part, *, said: bool) -> UnknownLayoutError | None:
+    """Say why a file is no log; nothing where it may be one."""
+    name = PurePath(part.member or part.path).name
+    if ABOUT.fullmatch(name):
+        return UnknownLayoutError("its name is that of a file about data", fix="name a log", path=part.name)
+    if said:
+        binary = b"\0" in (head := first_bytes(part)) and not head.startswith(b"PAR1")
+        return UnknownLayoutError("it holds zero bytes", fix="name a log", path=part.name) if binary else None
+    try:
+        known_layout(part)
+    except UnknownLayoutError as error:
+        return error
+    return None

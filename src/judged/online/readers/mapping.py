@@ -13,18 +13,26 @@ from typing import TYPE_CHECKING
 from judged.errors import InputError
 from judged.online.engine import identifier, literal
 from judged.online.readers.attributes import Own, attributes_of, own_of
+from judged.online.readers.checks import found_in, lacking, lost, refuse_absent
 from judged.online.readers.files import Opener, Part, first_bytes, form_of
-from judged.online.readers.load import DUCKDB, new_name, run, selected, trouble_of
 from judged.online.readers.mapping_file import FORMATS, RENAMED, MappingFile, Section, Value
-from judged.online.readers.mapping_path import keys_of
-from judged.online.readers.names import refuse_absent
 from judged.online.readers.pages import ASTRAY, clicked, grouped
-from judged.online.readers.raw import RAW_EVENT, RAW_QUERY, RawLog, Trouble, Troubles
+from judged.online.readers.paths import Place, keys_of
+from judged.online.readers.raw import (
+    DUCKDB,
+    RAW_EVENT,
+    RAW_QUERY,
+    RawLog,
+    Trouble,
+    Troubles,
+    new_name,
+    run,
+    selected,
+    trouble_of,
+)
 from judged.online.readers.records import Lines, records_of_lines
 from judged.online.readers.sections import Records, Select, Taken, files_of, taken
-from judged.online.readers.shapes import Place
 from judged.online.readers.tabular import csv_records, parquet_records
-from judged.online.readers.trouble import found_in, lacking, lost
 from judged.online.tables import ATTRIBUTE_LIMIT, Column
 
 if TYPE_CHECKING:

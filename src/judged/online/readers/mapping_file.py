@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias, cast
 
 from judged.data.toml_files import parse_toml, read_toml
 from judged.errors import InputError
-from judged.online.readers.mapping_path import is_many, keys_of
+from judged.online.readers.paths import is_many, keys_of
 from judged.online.readers.raw import RAW_EVENT, RAW_QUERY
 from judged.online.readers.values import NUMBERED
 from judged.online.tables import ACTIONS

@@ -1,4 +1,4 @@
-"""Lines of text as Arrow batches: each with its file and number, whatever bytes stand in it, in bounded memory."""
+"""Files of lines as records: whole lines by the block, and JSON taken apart in the database."""
 
 from __future__ import annotations
 
@@ -7,19 +7,61 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
+from judged.data import files
 from judged.data.bulk import is_utf8
 from judged.errors import InputError
 from judged.online.engine import identifier
-from judged.online.readers.blocks import line_blocks
 from judged.online.readers.files import Part, opened
-from judged.online.readers.load import new_name
-from judged.online.readers.raw import Troubles
+from judged.online.readers.paths import Place, object_of, structure, tree
+from judged.online.readers.raw import Troubles, new_name
 from judged.online.readers.sections import Records
-from judged.online.readers.shapes import Place, object_of, structure, tree
 
 if TYPE_CHECKING:
     from judged._types import Batch
     from judged.online.engine import Engine
+
+LINE_LIMIT = 1 << 24
+"""A line of more bytes is refused: 16 MiB, a thousand times what a record with a hundred results takes."""
+
+
+def line_blocks(
+    file: IO[bytes], too_long: Callable[[int], None], whole: Callable[[bytes], int] = len
+) -> Iterator[tuple[int, bytes]]:
+    """Yield blocks of whole lines, and the number of the first line of each.
+
+    Parameters
+    ----------
+    file
+        What is read.
+    too_long
+        Told the number of each line that is left out since it has more than `LINE_LIMIT` bytes.
+    whole
+        Gives how many bytes of a block may be yielded: what is behind them goes with the next lines.
+    """
+    rest, row, start, skipping = b"", 1, True, False
+    while chunk := file.read(files.BLOCK):
+        if start:
+            chunk, start = chunk.removeprefix(files.BOM), False
+        if skipping:
+            _, newline, chunk = chunk.partition(b"\n")
+            skipping, row = not newline, row + len(newline)
+        cut = chunk.rfind(b"\n") + 1
+        if not cut:
+            rest += chunk
+            if len(rest) > LINE_LIMIT:
+                row += rest.count(b"\n")  # of lines that were held
+                too_long(row)
+                rest, skipping = b"", True
+            continue
+        block = rest + chunk[:cut]
+        until = whole(block)
+        block, rest = block[:until], block[until:] + chunk[cut:]
+        if block:
+            yield row, block
+            row += block.count(b"\n")
+    if rest:
+        yield row, rest
+
 
 T = TypeVar("T")
 _SURROGATE = re.compile(

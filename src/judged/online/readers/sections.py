@@ -7,13 +7,20 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
 from judged.online.engine import literal
-from judged.online.readers.load import DUCKDB
 from judged.online.readers.mapping_file import RENAMED, Condition, MappingFile, Section, Value
-from judged.online.readers.mapping_path import SPECIAL
-from judged.online.readers.raw import RAW_EVENT, RAW_QUERY
-from judged.online.readers.shapes import Finder, Place
-from judged.online.readers.times import WITHOUT_OFFSET, sql_without_offset
-from judged.online.readers.values import TEXT_LIMIT, Found, Kind, Manner, first_of, text_of, value_of
+from judged.online.readers.paths import SPECIAL, Finder, Place
+from judged.online.readers.raw import DUCKDB, RAW_EVENT, RAW_QUERY
+from judged.online.readers.values import (
+    TEXT_LIMIT,
+    WITHOUT_OFFSET,
+    Found,
+    Kind,
+    Manner,
+    first_of,
+    sql_without_offset,
+    text_of,
+    value_of,
+)
 
 ORDINAL_OF_FILE = 100_000_000_000_000
 ORDINAL_OF_ROW = 10_000

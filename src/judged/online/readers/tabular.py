@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 from judged.data import files
 from judged.errors import InputError
 from judged.online.engine import identifier, literal
-from judged.online.readers import load
-from judged.online.readers.blocks import LINE_LIMIT
+from judged.online.readers import raw
 from judged.online.readers.files import Part, opened, plain_path
 from judged.online.readers.mapping_file import MappingFile
+from judged.online.readers.paths import Place, shape_of
 from judged.online.readers.raw import Troubles
+from judged.online.readers.records import LINE_LIMIT
 from judged.online.readers.sections import Records
-from judged.online.readers.shapes import Place, shape_of
 from judged.online.tables import Column
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def csv_records(number: int, part: Part, mapping: MappingFile, engine: Engine, t
         header = _header(rows, mapping, part)
         cells = [f"c{at}" for at in range(len(header))]
         columns = [Column("row", "int64", False, ""), *(Column(one, "string", True, "") for one in cells)]
-        table = load.Rows(engine, "csv", columns)
+        table = raw.Rows(engine, "csv", columns)
         for line, row in rows:
             if len(row) > len(cells) or (len(row) < len(cells) and not mapping.ragged):
                 told("wrong-width", line)
@@ -127,7 +127,7 @@ def csv_records(number: int, part: Part, mapping: MappingFile, engine: Engine, t
     for name, column in zip(header, cells, strict=True):
         if name:
             places.setdefault(name, Place(column, "varchar"))
-    done = partial(load.run, engine, f"DROP TABLE {table.name}")
+    done = partial(raw.run, engine, f"DROP TABLE {table.name}")
     return Records(table.name, places, str(number), "row", (number,), done=done)
 
 

@@ -20,8 +20,7 @@ from xml.parsers import expat
 from judged.data.files import BLOCK
 from judged.errors import InputError
 from judged.online.readers.files import Opener, Part, opened
-from judged.online.readers.load import Rows
-from judged.online.readers.raw import RAW_EVENT, RAW_QUERY, RawLog, Trouble, Troubles
+from judged.online.readers.raw import RAW_EVENT, RAW_QUERY, RawLog, Rows, Trouble, Troubles
 
 if TYPE_CHECKING:
     from judged.online.engine import Engine

@@ -24,8 +24,18 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from judged.online.readers.files import Opener, Part
-from judged.online.readers.load import dropped_after, new_name, run, selected, trouble_of
-from judged.online.readers.raw import RAW_EVENT, RAW_QUERY, RawLog, Trouble, Troubles
+from judged.online.readers.raw import (
+    RAW_EVENT,
+    RAW_QUERY,
+    RawLog,
+    Trouble,
+    Troubles,
+    dropped_after,
+    new_name,
+    run,
+    selected,
+    trouble_of,
+)
 from judged.online.readers.records import Lines
 
 if TYPE_CHECKING:

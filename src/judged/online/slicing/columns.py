@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from judged.errors import InputError
 from judged.online.engine import Relation, identifier
-from judged.online.metrics.metric import written
+from judged.online.metrics import written
 from judged.online.slicing.cut import Cut, banded
 from judged.slicing.bands import Bands
 

@@ -1,1 +1,0 @@
-"""The registry of metrics of user behaviour: each one written down as data."""
