@@ -84,7 +84,7 @@ def _worker(*arguments: str) -> list[str]:
 def _work(what: str, folder: str, *more: str) -> None:
     """Do one measured thing and print what came of it. Only here is anything heavy imported: see `processes`."""
     if what == "draw":
-        from judged.online.simulation.large import write_large
+        from judged.online.simulation.simulated import write_large
 
         made = write_large(folder, events=int(more[0]), seed=1)
         print(json.dumps({"queries": made.queries, "events": made.events, "users": made.users}))

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from judged.online.engine import Engine, Relation
-from judged.online.readers.raw import RAW_EVENT, RAW_QUERY, RawLog
+from judged.online.readers.raw import RawLog
+from judged.online.tables import RAW_EVENT, RAW_QUERY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

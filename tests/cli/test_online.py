@@ -13,7 +13,7 @@ import pytest
 import judged.online
 from judged import sample
 from judged.errors import InputError
-from judged.online.facts.settings import FactSettings
+from judged.online.facts.pages import FactSettings
 from judged.online.metrics import ONLINE_METRICS, online_metrics_named
 from judged.online.open_log import read_log
 from judged.online.simulation import SimulationPlan, Users, simulate

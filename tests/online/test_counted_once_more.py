@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from judged.online import online_metrics
-from judged.online.facts.settings import FactSettings
+from judged.online.facts.pages import FactSettings
 from typed_logs import typed_log
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from judged.errors import InputError
 from judged.online.engine import Engine
-from judged.online.simulation.large import write_large
+from judged.online.simulation.simulated import write_large
 
 MOST, ADDRESSES = 600_000_000, 650_000_000
 """Bytes that the process may take, and that the system lets it ask for: some it asks for and never uses."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
     from judged.cli.formats import Give
-    from judged.online.facts.settings import FactSettings
+    from judged.online.facts.pages import FactSettings
     from judged.online.log import InteractionLog
 
     Tell: TypeAlias = Callable[[str, float | None], None]
@@ -101,7 +101,7 @@ def _settled(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _settings(options: dict[str, Any]) -> FactSettings:
-    from judged.online.facts.settings import FactSettings
+    from judged.online.facts.pages import FactSettings
 
     return FactSettings(**{name: options[name] for name in _SETTINGS if options[name] is not None})
 

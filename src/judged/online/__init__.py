@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from judged.online.check import check_log
+from judged.online.curves.series import over_time
 from judged.online.difference import difference
-from judged.online.estimates import OnlineEstimate
 from judged.online.estimation.online_metrics import online_metrics
-from judged.online.estimation.series import over_time
-from judged.online.facts.settings import FactSettings
+from judged.online.facts.pages import FactSettings
 from judged.online.findings import Account, LogFinding
 from judged.online.funnel import funnel
 from judged.online.log import InteractionLog
 from judged.online.metrics import ONLINE_METRICS, OnlineMetric, online_metric
+from judged.online.numbers import OnlineEstimate
 from judged.online.open_log import read_log
 from judged.online.overview import overview
 from judged.online.query_lists import queries

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged.answer import TEXT, YES_NO, Answer, Column, Sentences, Table, counted
 from judged.errors import InputError
-from judged.online import trouble, words
+from judged.online import findings, words
 from judged.online.findings import are_of_nobody, doubts
 from judged.online.metrics import TELLS
 from judged.online.numbers import UNITS, sentence, shown
@@ -81,7 +81,7 @@ class LogCheck(Answer):
         """Give how much there is, where the rows went, what is wrong, what the log can tell, and the verdict."""
         period = "" if self.period is None else f", {_day(self.period[0])} to {_day(self.period[1])} UTC"
         about = f"{shown(self.log, _LONG)}: {self.layout}, {counted(len(self.files), 'file')}{period}"
-        chosen = ", ".join(f"{name} {sentence(value)}" for name, value in trouble.told(self.policies, self.findings))
+        chosen = ", ".join(f"{name} {sentence(value)}" for name, value in findings.told(self.policies, self.findings))
         families = (
             Column("name", list(TELLS), TEXT, "it has"),
             Column("has", [name in self.has for name in TELLS], YES_NO, ""),
@@ -90,8 +90,8 @@ class LogCheck(Answer):
         return (
             Sentences((about, ", ".join(words.counts(self.counts)))),
             self._accounts(),
-            trouble.findings_table(self.findings),
-            *(Sentences(meant, f"finding{at}") for at, meant in enumerate(trouble.meanings(self.findings), 1)),
+            findings.findings_table(self.findings),
+            *(Sentences(meant, f"finding{at}") for at, meant in enumerate(findings.meanings(self.findings), 1)),
             Table("tells", families, "What this log can tell", labels=3),
             Sentences((f"Chosen: {chosen}.",), "chosen"),
             Sentences(self.sentences, "verdict"),

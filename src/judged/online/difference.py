@@ -10,12 +10,10 @@ from judged.answer import P_VALUE, TEXT, Column, Show, Table, counted
 from judged.errors import InputError
 from judged.online.arguments import need
 from judged.online.estimation.moments import interval_kind, moments, ratio_sums, ratios, shared_products
-from judged.online.estimation.online_metrics import Unit
+from judged.online.estimation.online_metrics import Unit, tellable
 from judged.online.estimation.sums import UnitSums, pages_of, unit_sums
-from judged.online.estimation.withheld import tellable
-from judged.online.facts.pages import PageFacts
-from judged.online.facts.settings import FactSettings
-from judged.online.log_answer import LogAnswer, about
+from judged.online.facts.pages import FactSettings, PageFacts
+from judged.online.log import LogAnswer, about
 from judged.online.metrics import OnlineMetric, online_metric, online_metrics_named
 from judged.online.numbers import decimals_of, in_unit, percent, values
 from judged.online.periods import AFTER, BEFORE, periods
@@ -26,8 +24,8 @@ from judged.stats.ratio_difference import RatioDifference, correlation, ratio_di
 
 if TYPE_CHECKING:
     from judged.answer import Block
-    from judged.online.estimates import OnlineEstimate
     from judged.online.log import InteractionLog
+    from judged.online.numbers import OnlineEstimate
 
 HEADLINES = (
     ("Conversion", "SessionSuccess"),

@@ -14,17 +14,16 @@ from judged.online.engine import identifier
 from judged.online.estimation.moments import ratios
 from judged.online.estimation.online_metrics import Unit
 from judged.online.estimation.sums import UnitSums
-from judged.online.facts.pages import page_facts
-from judged.online.facts.settings import FactSettings
-from judged.online.log_answer import LogAnswer, about
+from judged.online.facts.pages import FactSettings, page_facts
+from judged.online.log import LogAnswer, about
 from judged.online.metrics import OnlineMetric, online_metric
 from judged.online.numbers import UNITS, percent, values
 from judged.online.slicing import pages_where, slice_pages
 
 if TYPE_CHECKING:
     from judged.answer import Block
-    from judged.online.estimates import OnlineEstimate
     from judged.online.log import InteractionLog
+    from judged.online.numbers import OnlineEstimate
 
 Row: TypeAlias = Literal["page", "session"]
 

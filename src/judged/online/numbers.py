@@ -1,19 +1,62 @@
-"""Numbers of a log as people read them: shares in per cent, durations in seconds, no more decimals than are known."""
+"""Estimates of metrics, and how numbers, and texts that come from a log, are written."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from judged.answer import NUMBER, Column, Show
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from judged.online.estimates import OnlineEstimate
-    from judged.online.metrics import Unit
+    from judged.online.metrics import OnlineMetric, Unit
+
+Method: TypeAlias = Literal["delta", "bootstrap", "exact", "woodruff", "greenwood", "none"]
+
+
+@dataclass(frozen=True)
+class OnlineEstimate:
+    """One metric on one slice.
+
+    Parameters
+    ----------
+    metric
+        The metric.
+    slice
+        Value of the slice; None: all rows.
+    value
+        The estimate; NaN where there is nothing to divide by.
+    low, high
+        The interval; NaN where there is none (one user, or nothing).
+    error
+        Standard error; NaN where there is none.
+    numerator, denominator
+        The two sums (for quantiles: rows at or below the value, and rows; for survival: NaN, and visits).
+    units
+        How many users (or other units) the interval is made over.
+    method
+        How the interval was made: ``delta``, ``bootstrap``, ``exact`` (shares that are 0 or 1 for all units:
+        Clopper and Pearson over units), ``woodruff`` (quantiles), ``greenwood`` (survival, clustered), ``none``.
+    rank
+        The rank, for CTR by rank; else None.
+    """
+
+    metric: OnlineMetric
+    slice: str | None
+    value: float
+    low: float
+    high: float
+    error: float
+    numerator: float
+    denominator: float
+    units: int
+    method: Method
+    rank: int | None = None
+
 
 ALL = "all"
 """Stands for all rows where slices stand beside them."""

@@ -17,10 +17,9 @@ from judged.online.difference import MetricDifference, comparable, compared, dif
 from judged.online.engine import Relation, identifier
 from judged.online.estimation.online_metrics import Unit
 from judged.online.estimation.sums import is_of_sessions, pages_of, scale_of
-from judged.online.facts.pages import PageFacts
-from judged.online.facts.settings import FactSettings
+from judged.online.facts.pages import FactSettings, PageFacts
 from judged.online.findings import are_of_nobody
-from judged.online.log_answer import LogAnswer, about
+from judged.online.log import LogAnswer, about
 from judged.online.metrics import OnlineMetric
 from judged.online.numbers import percent, values
 from judged.online.periods import AFTER, BEFORE, Periods, periods

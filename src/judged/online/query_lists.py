@@ -14,11 +14,10 @@ from judged.errors import InputError
 from judged.online.arguments import need
 from judged.online.engine import Relation, identifier, listed
 from judged.online.facts.columns import SCALES
-from judged.online.facts.next_query import begin_next_queries
-from judged.online.facts.pages import page_facts
+from judged.online.facts.followed import begin_next_queries
+from judged.online.facts.pages import FactSettings, page_facts
 from judged.online.facts.reformulation import REFORMULATIONS
-from judged.online.facts.settings import FactSettings
-from judged.online.log_answer import LogAnswer, about
+from judged.online.log import LogAnswer, about
 from judged.online.metrics import missing, online_metric
 from judged.online.periods import AFTER, BEFORE, Periods, periods
 from judged.online.slicing import pages_where

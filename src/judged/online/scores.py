@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from judged import __version__
 from judged.answer import TEXT, Answer, Column, Sentences, Table
 from judged.errors import InputError
-from judged.online import charts, trouble, words
-from judged.online.estimates import OnlineEstimate
+from judged.online import findings, layout, words
 from judged.online.findings import are_of_nobody
 from judged.online.layout import MARK, by_slice, definitions, estimates_table, ranks_by_slice, ranks_table
 from judged.online.metrics import understood
-from judged.online.numbers import UNITS, labels, shown
+from judged.online.numbers import UNITS, OnlineEstimate, labels, shown
 
 if TYPE_CHECKING:
     from judged.answer import Block
@@ -146,7 +145,7 @@ class OnlineScores(Answer):
         estimates, (chart, *ranks) = estimates_table(self, note), self.ranks_blocks()
         return (
             Sentences(words.about(self)),
-            *charts.metric_charts(self, estimates),
+            *layout.metric_charts(self, estimates),
             estimates,
             *([by_slice(self, note)] if self.by is not None else []),
             *([chart, *ranks] if self.biased and self.ranks else [replace(ranks_table(self), only="data")]),
@@ -158,7 +157,7 @@ class OnlineScores(Answer):
         """Give CTR by rank: drawn, and as tables."""
         table = ranks_table(self)
         by = [ranks_by_slice(self)] if self.by is not None else []
-        return charts.ranks_chart(self, table), table, *by
+        return layout.ranks_chart(self, table), table, *by
 
     def facts(self) -> dict[str, Any]:
         """Give what the log is, and what was chosen."""
@@ -178,12 +177,12 @@ class OnlineScores(Answer):
         slices.append(Column("pages", [pages for _, pages in self.slices], UNITS))
         refused = [Column("metric", [str(metric) for metric, _ in self.refused], TEXT)]
         refused.append(Column("reason", [why for _, why in self.refused], TEXT))
-        meant = tuple(map(" ".join, trouble.meanings(self.findings)))
+        meant = tuple(map(" ".join, findings.meanings(self.findings)))
         return (
             Table("slices", tuple(slices), only="data"),
             Table("refused", tuple(refused), only="data", labels=2),
             definitions([*self.metrics, *(metric for metric, _ in self.refused)]),
-            trouble.findings_table(self.findings, folded=True),
+            findings.findings_table(self.findings, folded=True),
             *([Sentences(meant, "meaning", "What was found in the log", folded=True)] if meant else []),
         )
 

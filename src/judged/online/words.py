@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 from judged.answer import counted
 from judged.notes import Note
-from judged.online import trouble
+from judged.online import findings
 from judged.online.findings import are_of_nobody
 from judged.online.numbers import percent, sentence, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from judged.online.estimates import OnlineEstimate
     from judged.online.findings import LogFinding
     from judged.online.metrics import OnlineMetric
+    from judged.online.numbers import OnlineEstimate
     from judged.online.scores import OnlineScores
 
 _WORDS = {"pages": "page", "events": "event", "sessions": "session", "users": "user"}
@@ -77,7 +77,7 @@ def made(scores: OnlineScores) -> str:
     needs = {need for metric in scores.metrics for need in metric.needs}
     chosen = (
         f"{name.replace('_', ' ')}: {shown(value, 2 * _LONG)}"
-        for name, value in trouble.told(scores.policies, scores.findings)
+        for name, value in findings.told(scores.policies, scores.findings)
         if not (name in _MONEY and needs.isdisjoint(_MONEY[name]))
     )
     return "; ".join([f"{percent(scores.level)} intervals over {scores.over}s, {how}", *chosen])

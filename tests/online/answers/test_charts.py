@@ -9,7 +9,7 @@ import pytest
 
 from judged.charts import picture, specification
 from judged.errors import InputError
-from judged.online import charts
+from judged.online import layout as charts
 from judged.online.metrics import ONLINE_METRICS, online_metric
 from online_scores_made import CTR, NAN, WEIRD, dwell, estimate, ranks, scores
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from judged.online import online_metrics, trouble, words
+from judged.online import findings as trouble
+from judged.online import online_metrics, words
 from judged.online.check import check_log
 from judged.online.findings import Account, LogFinding, doubts
 from judged.online.open_log import read_log

@@ -8,7 +8,7 @@ import pytest
 
 from judged.online import FactSettings, online_metrics
 from judged.online.curves.dwell import dwell_times
-from judged.online.facts.clicks import click_facts
+from judged.online.facts.followed import click_facts
 from judged.online.facts.pages import page_facts
 from typed_logs import typed_log
 

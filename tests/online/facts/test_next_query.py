@@ -7,8 +7,8 @@ import random
 import pyarrow as pa
 
 from judged.online.engine import Engine
-from judged.online.facts import next_query as module
-from judged.online.facts.next_query import begin_next_queries
+from judged.online.facts import followed as module
+from judged.online.facts.followed import begin_next_queries
 from judged.online.facts.reformulation import kind_of
 
 TYPES = {

@@ -12,8 +12,7 @@ import pytest
 from judged.errors import InputError
 from judged.online.arguments import need
 from judged.online.offline import agreement, relations
-from judged.online.offline.clusters import Estimate, influenced, ratio_estimate
-from judged.online.offline.concordance import pairs_of, probability
+from judged.online.offline.concordance import Estimate, influenced, pairs_of, probability, ratio_estimate
 from judged.online.offline.relations import Compared, calibration, correlated, ordered, slope, topic_relation
 from judged.stats.ratio import ratio_interval
 

@@ -7,7 +7,8 @@ from functools import cache
 
 from judged.online.engine import Engine
 from judged.online.readers import read_raw
-from judged.online.readers.raw import DUCKDB, RAW_EVENT, RAW_QUERY
+from judged.online.readers.raw import DUCKDB
+from judged.online.tables import RAW_EVENT, RAW_QUERY
 
 
 @cache

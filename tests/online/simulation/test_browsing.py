@@ -8,8 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from judged.online.simulation.clicks import browse, expect
-from judged.online.simulation.models import Browsing, Cascade, Dbn, PositionBased
+from judged.online.simulation.clicks import Browsing, Cascade, Dbn, PositionBased, browse, expect
 
 MODELS: tuple[Browsing, ...] = (PositionBased((0.9, 0.6, 0.25)), Cascade(), Dbn(0.7))
 ALPHA, SIGMA, MARK = (0.3, 0.8, 0.5), (0.4, 0.1, 0.9), (0.6, 0.2)

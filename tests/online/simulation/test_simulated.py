@@ -32,7 +32,7 @@ from judged.online.simulation import (
     simulate,
     why_not_closed,
 )
-from judged.online.simulation.large import write_large
+from judged.online.simulation.simulated import write_large
 from judged.online.tables import ACTIONS
 from shared_data import SHARED, needs_shared
 

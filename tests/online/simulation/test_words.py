@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from judged.online.simulation.words import DEPARTMENTS, EXTRAS, MODIFIERS, text
+from judged.online.simulation.world import DEPARTMENTS, EXTRAS, MODIFIERS, text
 
 
 def distance(one: str, other: str) -> int:

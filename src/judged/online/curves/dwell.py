@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from judged.notes import Note
     from judged.online.estimation.online_metrics import Unit
     from judged.online.estimation.survival import SurvivalEstimate
-    from judged.online.facts.settings import FactSettings
+    from judged.online.facts.pages import FactSettings
     from judged.online.log import InteractionLog
     from judged.online.scores import OnlineScores
 
@@ -167,10 +167,9 @@ def dwell_times(
     InputError
         If the log has no clicks, or no clock.
     """
-    from judged.online.estimation.lifetimes import visits
     from judged.online.estimation.online_metrics import online_metrics
-    from judged.online.estimation.survival import Reading, survival_readings
-    from judged.online.facts.clicks import click_facts
+    from judged.online.estimation.survival import Reading, survival_readings, visits
+    from judged.online.facts.followed import click_facts
     from judged.online.slicing import pages_where
 
     names = [f"SatisfiedClicks(t={t})" for t in THRESHOLDS]

@@ -1,16 +1,19 @@
-"""From sums by unit to estimates: first and second moments in the database, errors and intervals of them."""
+"""Ratios of sums by unit: moments, intervals by the delta method, and by drawing units anew."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from judged.online.engine import identifier, literal
-from judged.online.estimates import OnlineEstimate
 from judged.online.estimation.sums import UnitSums, column_of, scale_of
 from judged.online.metrics import OnlineMetric
+from judged.online.numbers import OnlineEstimate
+from judged.stats.clusters import bootstrap_intervals
 from judged.stats.ratio import ratio_errors, ratio_intervals
 from judged.stats.ratio_difference import RatioSums
 
@@ -160,3 +163,41 @@ def _method(metric: OnlineMetric, value: float, low: float) -> Any:
     if np.isnan(low):
         return "none"
     return "exact" if metric.unit in _BOUNDED and value in {0.0, 1.0} else "delta"
+
+
+def with_bootstrap(
+    estimates: Sequence[OnlineEstimate], sums: UnitSums, level: float, *, resamples: int, seed: int
+) -> list[OnlineEstimate]:
+    """Give the same estimates with intervals of the bootstrap over units, one slice at a time.
+
+    Shares that are 0 or 1 for all units keep their exact interval: drawing equal units anew says nothing. What the
+    draws cannot bound keeps its interval of the delta method.
+    """
+    drawn: dict[tuple[str, str | None], OnlineEstimate] = {}
+    for value in dict.fromkeys(one.slice for one in estimates):
+        chosen = [one for one in estimates if one.slice == value and one.method == "delta"]
+        if not chosen:
+            continue
+        limits = bootstrap_intervals(*_sums(sums, value, chosen), level=level, resamples=resamples, seed=seed)
+        for one, (low, high) in zip(chosen, limits.tolist(), strict=True):
+            if _is_bounded(one, low, high):
+                drawn[str(one.metric), value] = replace(one, low=low, high=high, method="bootstrap")
+    return [drawn.get((str(one.metric), one.slice), one) for one in estimates]
+
+
+def _is_bounded(one: OnlineEstimate, low: float, high: float) -> bool:
+    """Whether draws say where both ends are: 0, 1 and infinity are what they are cut at, unless the value is it."""
+    cut = (low == 0.0 and one.value != 0.0) or (high == 1.0 and one.value != 1.0)
+    return math.isfinite(low) and math.isfinite(high) and not cut
+
+
+def _sums(sums: UnitSums, group: str | None, chosen: Sequence[OnlineEstimate]) -> tuple[Floats, Floats]:
+    """Fetch the sums of each unit: (units, metrics) numerators and denominators."""
+    names = sorted({column_of(name) for one in chosen for name in one.metric.columns()})
+    columns = ", ".join(f"{sums.column(name)} AS f{at}" for at, name in enumerate(names))
+    where = "" if group is None else f"WHERE slice = {literal(group)}"
+    found = sums.table.engine.arrow(f"SELECT {columns} FROM {sums.table} {where} ORDER BY ALL")
+    facts = {name: found[f"f{at}"].to_numpy().astype(np.float64) for at, name in enumerate(names)}
+    pairs = [(one.metric, *map(column_of, one.metric.columns())) for one in chosen]
+    numerators = np.stack([facts[name] / scale_of(metric) for metric, name, _ in pairs], axis=1)
+    return numerators, np.stack([facts[name] for _, _, name in pairs], axis=1)

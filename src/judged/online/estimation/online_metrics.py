@@ -1,31 +1,78 @@
-"""Metrics of a log, with intervals over users: the path from typed tables to numbers."""
+"""Metrics of a log, with intervals over users: the path from typed tables to numbers, and metrics that are withheld."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from judged.errors import InputError
 from judged.online.arguments import need
 from judged.online.engine import Relation
-from judged.online.estimates import OnlineEstimate
 from judged.online.estimation.moments import ratios
 from judged.online.estimation.quantiles import quantiles
 from judged.online.estimation.sums import is_of_sessions, pages_of, unit_sums, whole_sums
-from judged.online.estimation.withheld import not_measured, not_there, tellable
-from judged.online.facts.pages import PageFacts
-from judged.online.facts.settings import FactSettings
-from judged.online.findings import doubts
-from judged.online.log_answer import taken_as_users
-from judged.online.metrics import OnlineMetric, online_metric, online_metrics_named, understood, usual_metrics
+from judged.online.facts.pages import FactSettings, PageFacts
+from judged.online.findings import doubts, unfit
+from judged.online.log import taken_as_users
+from judged.online.metrics import OnlineMetric, missing, online_metric, online_metrics_named, understood, usual_metrics
+from judged.online.numbers import OnlineEstimate
 from judged.online.scores import OnlineScores
 from judged.online.slicing import pages_where, slice_pages
-from judged.online.trouble import unfit
 from judged.online.words import bias
 
 if TYPE_CHECKING:
     from judged.online.log import InteractionLog
+
+_Found: TypeAlias = Mapping[str, Sequence["OnlineEstimate"]]
+_ALL_0 = {
+    "first_click_s": "clicks have the time of their page",
+    "latency_s": "the log says of every page that the engine took no time",
+}
+"""Durations that are 0 wherever they are known, by their column: their clock is not that of what they measure."""
+
+
+def tellable(
+    wanted: Sequence[OnlineMetric], log: InteractionLog, unit: str
+) -> tuple[tuple[OnlineMetric, ...], tuple[tuple[OnlineMetric, str], ...]]:
+    """Part the metrics that this log can tell from those that it cannot, with the reason."""
+    has = log.has | ({"clock"} if log.has_time else set()) | ({"dates"} if log.has_time and log.dated else set())
+    reasons = {one: missing(one, has) or _unfit(one, unit) for one in wanted}
+    told = tuple(one for one in wanted if not reasons[one])
+    return told, tuple((one, why) for one, why in reasons.items() if why)
+
+
+def _unfit(metric: OnlineMetric, unit: str) -> str:
+    return "sessions are the unit here, not users" if unit == "session" and metric.row == "user" else ""
+
+
+def not_there(told: Sequence[OnlineMetric], found: _Found) -> dict[OnlineMetric, str]:
+    """Find what nobody asked for and this log has nothing of."""
+    empty = [one for one in told if all(each.denominator == 0 for each in found.get(str(one), ()))]
+    short = [one for one in told if all(math.isnan(each.value) for each in found.get(str(one), ()))]
+    return {
+        **dict.fromkeys(short, "nothing of it was watched for so long"),
+        **dict.fromkeys(empty, "the log has nothing that it could be counted of"),
+    }
+
+
+def not_measured(told: Sequence[OnlineMetric], found: _Found) -> dict[OnlineMetric, str]:
+    """Find durations that are 0 on every row: they were not measured."""
+    of = {one: [each for each in found.get(str(one), ()) if each.slice is None] for one in told}
+    return {
+        one: _ALL_0[one.columns()[0]]
+        for one, whole in of.items()
+        if one.columns()[0] in _ALL_0 and whole and all(map(_is_0_everywhere, whole))
+    }
+
+
+def _is_0_everywhere(one: OnlineEstimate) -> bool:
+    """Whether a duration is 0 on all rows: its sum is; or its quantile, and no row exceeds it."""
+    if one.metric.kind == "quantile":
+        return one.value == 0 and one.numerator == one.denominator
+    return one.numerator == 0 and one.denominator > 0
+
 
 Unit: TypeAlias = Literal["user", "session"]
 Progress: TypeAlias = Callable[[str, float | None], None]
@@ -178,7 +225,7 @@ def _ratios(
         for part in (whole_sums(pages, sums, of, unit), sums) if sliced else (sums,):
             estimates = ratios(part, of, level)
             if resampling is not None:
-                from judged.online.estimation.resampled import with_bootstrap
+                from judged.online.estimation.moments import with_bootstrap
 
                 estimates = with_bootstrap(estimates, part, level, resamples=resampling[0], seed=resampling[1])
             found += [_total(one) if one.metric.kind == "total" else one for one in estimates]
@@ -206,7 +253,7 @@ def _others(
     found = quantiles(timed, of_quantiles, unit, level, sliced=slices is not None)
     lasting = [one for one in metrics if one.kind.startswith("survival")]
     if lasting:
-        from judged.online.estimation.lifetimes import absences, read_off, visits
+        from judged.online.estimation.survival import absences, read_off, visits
 
         how: Any = {"level": level, "sliced": slices is not None}
         if of_visits := [one for one in lasting if not is_of_sessions(one)]:

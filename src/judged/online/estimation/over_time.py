@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 import numpy as np
 
 from judged.errors import InputError
-from judged.online.estimates import OnlineEstimate
 from judged.online.metrics import OnlineMetric
+from judged.online.numbers import OnlineEstimate
 from judged.stats.changes import Change, change_points
 from judged.stats.control import FEWEST, Control, Signal, control_limits, weekly
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged.online.engine import Relation, identifier, literal
-from judged.online.estimates import OnlineEstimate
 from judged.online.estimation.sums import scale_of
 from judged.online.metrics import OnlineMetric
+from judged.online.numbers import OnlineEstimate
 from judged.stats.ratio import ratio_error, woodruff
 
 if TYPE_CHECKING:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from judged.online.engine import Relation, identifier
 from judged.online.facts.columns import SCALES, is_flag
-from judged.online.facts.pages import PageFacts, page_facts
+from judged.online.facts.pages import FactSettings, PageFacts, page_facts
 from judged.online.facts.sessions import of_pages, session_facts
-from judged.online.facts.settings import FactSettings
 from judged.online.metrics import OnlineMetric
 
 if TYPE_CHECKING:

@@ -1,8 +1,4 @@
-"""Facts of pages: one row a result page, whole numbers only. Every metric is a ratio of two sums of their columns.
-
-`judged.online.facts.columns` says what each column is. What comes of a page is joined to it once: only what the columns
-that are asked for are made of.
-"""
+"""Facts of pages: numbers only, made of what comes of each page; and the choices behind them that no metric names."""
 
 from __future__ import annotations
 
@@ -11,8 +7,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from judged.online.arguments import need
 from judged.online.engine import Relation, identifier, listed
-from judged.online.facts.clicks import click_facts
 from judged.online.facts.columns import (
     AMOUNT,
     BITS,
@@ -25,12 +21,50 @@ from judged.online.facts.columns import (
     sql_of,
     words,
 )
-from judged.online.facts.next_query import begin_next_queries
-from judged.online.facts.settings import FactSettings
+from judged.online.facts.followed import begin_next_queries, click_facts
 from judged.online.metrics import written
 
 if TYPE_CHECKING:
     from judged.online.log import InteractionLog
+
+
+@dataclass(frozen=True)
+class FactSettings:
+    """What counts as belonging together.
+
+    Parameters
+    ----------
+    reformulation_gap
+        Seconds within which the next query of a session may be a reformulation.
+    attribution_window
+        Seconds within which a cart or purchase that names no page counts for the last page of its session.
+    winsorise
+        Money of a page above this quantile, of the pages that brought any, counts as that quantile.
+    success
+        Seconds of dwell that make a session successful, where a metric does not say so itself (`t`).
+
+    Raises
+    ------
+    InputError
+        If one is no number, a time is negative or too long, or the quantile is not above 0 and at most 1.
+    """
+
+    reformulation_gap: float = 300.0
+    attribution_window: float = 1800.0
+    winsorise: float = 0.999
+    success: float = 30.0
+
+    def __post_init__(self) -> None:
+        need(**vars(self))
+
+    def policies(self) -> tuple[tuple[str, str], ...]:
+        """Name them for a result."""
+        return (
+            ("reformulation gap", f"{self.reformulation_gap:g} s"),
+            ("attribution", f"same page, or else the last of the session within {self.attribution_window:g} s"),
+            ("money", f"winsorised at {100 * self.winsorise:g} % of the pages that brought any"),
+        )
+
 
 _OF_A_PAGE = (
     "page", "filtered", "first_rank", "n_shown", "ranks", "zero_results", "rescued", "suggested", "latency_ms",

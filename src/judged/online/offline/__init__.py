@@ -2,11 +2,9 @@
 
 from judged.online.offline.against import against_qrels
 from judged.online.offline.agreement import preference_agreement
-from judged.online.offline.agreement_answer import AgreementRow, PreferenceAgreement, Repeated
-from judged.online.offline.answer import OfflineOnline
-from judged.online.offline.clusters import Estimate
-from judged.online.offline.preferences import RULES, click_preferences
-from judged.online.offline.rows import CalibrationBin, Relation, TopicRelation
+from judged.online.offline.agreement_answer import RULES, AgreementRow, PreferenceAgreement, Repeated, click_preferences
+from judged.online.offline.answer import CalibrationBin, OfflineOnline, Relation, TopicRelation
+from judged.online.offline.concordance import Estimate
 
 __all__ = [
     "RULES",

@@ -14,8 +14,7 @@ from judged.measures.grammar import parse
 from judged.online.arguments import need
 from judged.online.offline.answer import OfflineOnline
 from judged.online.offline.joined import joined_pages, of_pages, places
-from judged.online.offline.outcomes import outcomes_of, page_outcomes
-from judged.online.offline.page_scores import page_scores
+from judged.online.offline.page_scores import outcomes_of, page_outcomes, page_scores
 from judged.online.offline.pages import rests_on
 from judged.online.offline.relations import Compared, calibration, relation, topic_relation
 
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from judged.measures.base import Measure
     from judged.online.log import InteractionLog
     from judged.online.offline.joined import Joined, Unit, Which
-    from judged.online.offline.outcomes import Outcome
+    from judged.online.offline.page_scores import Outcome
 
 DEFAULT_MEASURES = ("nDCG@10", "P@10", "RR")
 JUDGED_AT = 10
@@ -98,7 +97,7 @@ def against_qrels(
     Clicks stop at what was shown, and lean towards the top whatever stands there: a measure that predicts clicks need
     not predict satisfaction. What was shown was made by some ranker: where all pages are alike, nothing can correlate.
 
-    Intervals are made of what each unit adds to an error (`judged.online.offline.clusters`), and so allow for other
+    Intervals are made of what each unit adds to an error (`judged.online.offline.concordance`), and so allow for other
     users or sessions with pages on these topics: topics are not drawn anew, and others may tell something else. Only
     the interval of Spearman's rho takes the topics for a sample.
     """

@@ -12,11 +12,17 @@ import pyarrow as pa
 from judged.data.qrels import Qrels
 from judged.errors import InputError
 from judged.online.arguments import names_of, need
-from judged.online.offline.agreement_answer import AgreementRow, PreferenceAgreement, Repeated
-from judged.online.offline.clusters import UNKNOWN, Estimate, by_unit, influenced, ratio_estimate
+from judged.online.offline.agreement_answer import (
+    DEFAULT_RULES,
+    RULES,
+    AgreementRow,
+    PreferenceAgreement,
+    Repeated,
+    click_preferences,
+)
+from judged.online.offline.concordance import UNKNOWN, Estimate, by_unit, influenced, ratio_estimate
 from judged.online.offline.joined import joined_pages
 from judged.online.offline.pages import rests_on
-from judged.online.offline.preferences import DEFAULT_RULES, RULES, click_preferences
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,7 +74,7 @@ def preference_agreement(
     qrels
         Judgments: a `Qrels`, or anything that `Qrels.of` and `Qrels.read` take.
     rules
-        Of `judged.online.offline.preferences.RULES`.
+        Of `judged.online.offline.agreement_answer.RULES`.
     topics, by, pages, unit, level
         As for `against_qrels`.
     depth

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged.answer import TEXT, Column, number
 from judged.notes import Note
-from judged.online.log_answer import LogAnswer, about
+from judged.online.log import LogAnswer, about
 from judged.online.numbers import ALL, percent
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from judged.data.qrels import Qrels
     from judged.online.log import InteractionLog
-    from judged.online.offline.clusters import Estimate
+    from judged.online.offline.concordance import Estimate
     from judged.online.offline.joined import Joined
 
 SHARE, _CHANGE = (number(3, sign)._replace(limit=f"{{:{sign}.3f}}".format) for sign in ("", "+"))

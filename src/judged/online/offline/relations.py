@@ -7,9 +7,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.online.offline.clusters import Estimate, by_unit, influenced, ratio_estimate
-from judged.online.offline.concordance import pairs_of, probability, tau_b
-from judged.online.offline.rows import CalibrationBin, Relation, TopicRelation
+from judged.online.offline.answer import CalibrationBin, Relation, TopicRelation
+from judged.online.offline.concordance import (
+    Estimate,
+    by_unit,
+    influenced,
+    pairs_of,
+    probability,
+    ratio_estimate,
+    tau_b,
+)
 from judged.stats.rankings import spearman
 
 if TYPE_CHECKING:

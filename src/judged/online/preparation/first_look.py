@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from judged.online.actions import NAMES, action_of
 from judged.online.engine import listed
 from judged.online.preparation.work import SCRIPTED
-from judged.online.tables import ACTIONS
+from judged.online.tables import ACTIONS, NAMES, action_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""From a raw log to the typed one: every row has a place, and what is left out has a name."""
+"""Raw rows to typed tables: what was shown, what the log can tell, and the log that is made."""
 
 from __future__ import annotations
 
@@ -6,21 +6,19 @@ import time
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Literal
 
-from judged.online.actions import checked
 from judged.online.arguments import need
 from judged.online.engine import identifier
-from judged.online.findings import by_harm
+from judged.online.findings import EXCLUDED_LIMIT, by_harm
 from judged.online.log import InteractionLog
-from judged.online.preparation.contents import abilities
+from judged.online.metrics import TELLS
 from judged.online.preparation.events import make_events
 from judged.online.preparation.first_look import peek
 from judged.online.preparation.identity import identify_events, identify_pages, make_sessions
 from judged.online.preparation.pages import OWN, attributes, exclude_bots, find_programs, make_pages
 from judged.online.preparation.rules import event_findings, query_findings, trouble_findings
-from judged.online.preparation.shown import shown_results, view_impressions
-from judged.online.preparation.work import Bots, Choices, Work
+from judged.online.preparation.work import KEY, Bots, Choices, Work
 from judged.online.readers.raw import DUCKDB
-from judged.online.tables import ATTRIBUTE_LIMIT, EVENT, SERP, SESSION
+from judged.online.tables import ATTRIBUTE_LIMIT, EVENT, SERP, SESSION, checked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -28,6 +26,127 @@ if TYPE_CHECKING:
     from judged.online.engine import Engine, Relation
     from judged.online.preparation.first_look import Peek
     from judged.online.readers.raw import RawLog
+
+
+def abilities(work: Work, counts: Mapping[str, int]) -> frozenset[str]:
+    """Tell what the log can tell, of `TELLS`; `counts` are those of its events: see `event_findings`."""
+    pages = work.one(
+        """
+        SELECT bool_or(n_returned IS NOT NULL) AS shown,
+            bool_or(n_total IS NOT NULL OR ($empty_told AND n_returned IS NOT NULL)) AS zero_results,
+            bool_or(latency_ms IS NOT NULL) AS latency, bool_or(rescued IS NOT NULL) AS rescues,
+            bool_or(suggested IS NOT NULL) AS suggestions, bool_or(filtered) AS filters,
+            bool_or(page > 1) AS second_pages,
+            bool_or(query IS NOT NULL) AS queries,
+            count(*) FILTER (own_user IS NULL) <= $nobodies * count(*) AND count(own_user) > 0 AS users,
+            bool_or(own_user IS NOT NULL OR own_session IS NOT NULL) AS sessions,
+            count(DISTINCT session) < count(*) AS next_pages
+        FROM $page WHERE rule_no = 0""",
+        empty_told=str(work.raw.empty_told).lower(),
+        nobodies=EXCLUDED_LIMIT,
+    )
+    on_pages = {name: counts[f"{name}_on_pages"] for name in ("clicks", "impressions")}
+    told = {name for name, has in {**pages, **counts, **on_pages}.items() if has and name in TELLS}
+    if "clicks" in told:
+        told = (told | ({"unclicked"} if work.raw.left_told else set())) - _selected(work)
+    if "impressions" in told:
+        told.add("shown")
+    if work.raw.has_time and "clicks" in told and (counts["dwelling"] or ("sessions" in told and _goes_on(work))):
+        told.add("dwell")
+    return frozenset(told)
+
+
+_ENOUGH = 20
+"""Of so many pages or results, one at least is not clicked: else the log holds what was clicked, and nothing else."""
+
+_SELECTED = f"""
+SELECT count(*) >= {_ENOUGH} AND count(c.serp) = count(*) AS unclicked,
+    sum(n_returned) >= {_ENOUGH} AND sum(n_returned) = sum(c.opened) FILTER (n_returned IS NOT NULL) AS shown
+FROM (SELECT serp, n_returned FROM $page WHERE rule_no = 0) AS p
+LEFT JOIN (SELECT serp, count(DISTINCT rank) AS opened FROM $act
+    WHERE rule_no = 0 AND link = 1 AND action = 'click' GROUP BY serp) AS c ON p.serp = c.serp
+"""
+
+
+def _selected(work: Work) -> set[str]:
+    """Name what the log seems to tell and cannot, since only what was clicked came into it."""
+    return {name for name, clicked_alone in work.one(_SELECTED).items() if clicked_alone}
+
+
+_LATER = """
+SELECT 1 FROM (SELECT session, min(time_ms) AS first FROM $act WHERE rule_no = 0 AND link = 1 AND action = 'click'
+    GROUP BY session $some) AS c
+JOIN $what AS l ON l.session = c.session AND l.time_ms > c.first WHERE l.rule_no = 0 $done LIMIT 1
+"""
+
+
+def _goes_on(work: Work) -> bool:
+    """Tell whether anything ever follows a click in its session: most often a page does, in one of a few sessions."""
+    page, act = work.written("$page"), work.written("$act")
+    tries = [(some, what) for some in ("LIMIT 1000", "") for what in (page, act)]
+    done = {page: "", act: "AND l.action <> 'other'"}
+    return any(work.run(_LATER, what=what, done=done[what], some=some) for some, what in tries)
+
+
+_VIEWED = """
+CREATE TEMP TABLE $viewed AS
+SELECT serp, object_id, min(rank) AS rank, $chance AS propensity
+FROM $act WHERE rule_no = 0 AND serp IS NOT NULL AND action = 'impression' AND object_id IS NOT NULL
+    AND serp IN (SELECT serp FROM $page WHERE rule_no = 0 AND n_returned IS NULL)
+GROUP BY serp, object_id
+"""
+
+_LISTED = f"""
+SELECT l.serp, (CASE WHEN ranks IS NULL THEN first_rank + nth - 1 ELSE ranks[nth] END)::INTEGER AS rank, l.object_id,
+    l.team, $propensity AS propensity, $seen AS seen
+FROM (SELECT serp, first_rank, ranks, unnest(hit_ids) AS object_id, unnest(list_resize(teams, len(hit_ids))) AS team,
+        unnest(list_resize(propensities, len(hit_ids))) AS propensity, unnest(range(1, len(hit_ids) + 1)) AS nth
+    FROM (SELECT p.serp, first_rank, p.ranks, q.hit_ids, q.teams, q.propensities
+        FROM (SELECT {KEY} AS serp, hit_ids, teams, propensities FROM $query) AS q
+        JOIN (SELECT serp, first_rank, ranks FROM $page WHERE rule_no = 0 AND n_returned > 0) AS p
+            ON q.serp = p.serp)) AS l
+$joined
+WHERE l.object_id IS NOT NULL AND (ranks IS NULL OR ranks[nth] IS NOT NULL)
+"""
+
+_SEEN = """
+LEFT JOIN (SELECT serp, object_id, $chance AS propensity, bool_or(action = 'impression') AS seen FROM $act
+    WHERE rule_no = 0 AND serp IS NOT NULL AND object_id IS NOT NULL AND (action = 'impression' OR $likely)
+    GROUP BY serp, object_id) AS v ON l.serp = v.serp AND l.object_id = v.object_id
+"""
+
+
+def view_impressions(work: Work, impressions: int, propensities: int) -> bool:
+    """Make the table ``viewed``, of what came into view on pages without a logged list; tell if there is any."""
+    unlisted = work.one("SELECT count(*) AS n FROM $page WHERE rule_no = 0 AND n_returned IS NULL")["n"]
+    if not (unlisted and impressions):
+        return False
+    work.run(_VIEWED, chance=_chance(propensities))
+    return True
+
+
+def shown_results(work: Work, impressions: int, propensities: int, *, viewed: bool) -> Relation:
+    """Give what was shown as an expression: lists stay where they were read, and are taken apart when asked for."""
+    joined = bool(impressions or propensities)
+    sql = work.written(
+        _LISTED,
+        propensity="coalesce(l.propensity, v.propensity)" if propensities else "l.propensity",
+        seen="coalesce(v.seen, false)" if impressions else "NULL::BOOLEAN",
+        joined=work.written(
+            _SEEN, chance=_chance(propensities), likely="propensity IS NOT NULL" if propensities else "false"
+        )
+        if joined
+        else "",
+    )
+    if viewed:
+        sql += work.written("""
+            UNION ALL SELECT serp, rank, object_id, NULL, propensity, true FROM $viewed WHERE rank IS NOT NULL""")
+    return work.engine.query(sql)
+
+
+def _chance(propensities: int) -> str:
+    return "max(propensity)" if propensities else "NULL::DOUBLE"
+
 
 _MOST = "least(p.n_total, p.size)"
 _SENT = f"CASE WHEN {_MOST} > 2147483647 THEN 2147483647 ELSE {_MOST} END"

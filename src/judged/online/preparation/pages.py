@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from judged.online.engine import identifier
 from judged.online.preparation.work import DAY, KEY, SCRIPTED, hashed, hashed_or_null
-from judged.online.readers.raw import RAW_QUERY
+from judged.online.tables import RAW_QUERY
 
 if TYPE_CHECKING:
     from judged.online.preparation.work import Work

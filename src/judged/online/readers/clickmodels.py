@@ -14,8 +14,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from judged.online.readers.files import Opener, Part
-from judged.online.readers.raw import RAW_EVENT, RAW_QUERY, RawLog, Rows, Trouble, Troubles
+from judged.online.readers.raw import RawLog, Rows, Trouble, Troubles
 from judged.online.readers.records import Lines
+from judged.online.tables import RAW_EVENT, RAW_QUERY
 
 if TYPE_CHECKING:
     from judged.online.engine import Engine

@@ -18,22 +18,11 @@ from judged.online.readers.files import Opener, Part, first_bytes, form_of
 from judged.online.readers.mapping_file import FORMATS, RENAMED, MappingFile, Section, Value
 from judged.online.readers.pages import ASTRAY, clicked, grouped
 from judged.online.readers.paths import Place, keys_of
-from judged.online.readers.raw import (
-    DUCKDB,
-    RAW_EVENT,
-    RAW_QUERY,
-    RawLog,
-    Trouble,
-    Troubles,
-    new_name,
-    run,
-    selected,
-    trouble_of,
-)
+from judged.online.readers.raw import DUCKDB, RawLog, Trouble, Troubles, new_name, run, selected, trouble_of
 from judged.online.readers.records import Lines, records_of_lines
 from judged.online.readers.sections import Records, Select, Taken, files_of, taken
 from judged.online.readers.tabular import csv_records, parquet_records
-from judged.online.tables import ATTRIBUTE_LIMIT, Column
+from judged.online.tables import ATTRIBUTE_LIMIT, RAW_EVENT, RAW_QUERY, Column
 
 if TYPE_CHECKING:
     from judged.online.engine import Engine

@@ -12,9 +12,8 @@ from typing import Any, Literal, TypeAlias, cast
 from judged.data.toml_files import parse_toml, read_toml
 from judged.errors import InputError
 from judged.online.readers.paths import is_many, keys_of
-from judged.online.readers.raw import RAW_EVENT, RAW_QUERY
 from judged.online.readers.values import NUMBERED
-from judged.online.tables import ACTIONS
+from judged.online.tables import ACTIONS, RAW_EVENT, RAW_QUERY
 
 Kind: TypeAlias = Literal["queries", "events"]
 
@@ -303,7 +302,7 @@ class _Checker:
 
     def _actions(self, table: dict[str, Any], sections: Iterable[Section]) -> dict[str, str]:
         constants = (one.columns["action"].constant for one in sections if one.kind == "events")
-        known = {name: name for name in constants if name in ACTIONS}
+        known = {name: name for name in constants if name and name in ACTIONS}
         return known | {name: self._typed(ours, ACTIONS, f"the action {name!r}") for name, ours in table.items()}
 
     def _sections(self, given: Any, kind: Kind) -> Iterable[Section]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from judged.online.readers.mapping_file import Section
-from judged.online.readers.raw import RAW_QUERY
+from judged.online.tables import RAW_QUERY
 
 _OF_A_RESULT = {"hit_ids": "object_id", "teams": "team", "propensities": "propensity"}
 _TYPES = {"teams": "VARCHAR[]", "propensities": "DOUBLE[]"}

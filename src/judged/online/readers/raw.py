@@ -18,61 +18,6 @@ if TYPE_CHECKING:
 PLACES = 5
 """So many places of each kind of trouble are named."""
 
-RAW_QUERY = (
-    Column("file", "int32", False, "which of the files, from 0"),
-    Column("row", "int64", False, "line of a text file, row of a table, from 1"),
-    Column("query_id", "string", True, ""),
-    Column("session_id", "string", True, ""),
-    Column("user_id", "string", True, "the unit: UBI's client_id, or else its user_id"),
-    Column("time_ms", "int64", True, "null: missing or not readable"),
-    Column("application", "string", True, ""),
-    Column("query", "string", True, ""),
-    Column("language", "string", True, ""),
-    Column("device", "string", True, ""),
-    Column("filtered", "boolean", True, ""),
-    Column("page", "int32", True, "from 1"),
-    Column("size", "int64", True, "results asked for: 0 is a request for facets or counts alone"),
-    Column("first_rank", "int32", True, "rank of the first id, where it is not 1 + (page - 1) * size"),
-    Column("n_total", "int64", True, ""),
-    Column("hit_ids", "array<string>", True, "ids sent, in order; null: not logged; empty: none; a null in it: no id"),
-    Column("ranks", "array<int32>", True, "beside hit_ids: where they do not count up by one from first_rank"),
-    Column("teams", "array<string>", True, "beside hit_ids"),
-    Column("propensities", "array<float64>", True, "beside hit_ids"),
-    Column("rescued", "boolean", True, ""),
-    Column("suggested", "boolean", True, ""),
-    Column("latency_ms", "float64", True, ""),
-    Column("experiment", "string", True, ""),
-    Column("variant", "string", True, ""),
-    Column("assign_p", "float64", True, ""),
-    Column("ranker", "string", True, ""),
-    Column("trace_id", "string", True, ""),
-    Column("bot", "boolean", True, ""),
-    Column("user_agent", "string", True, ""),
-)
-"""One row a logged query. More columns may follow: attributes of the log's own."""
-
-RAW_EVENT = (
-    Column("file", "int32", False, ""),
-    Column("row", "int64", False, ""),
-    Column("event_id", "string", True, "null: the log gives events no names"),
-    Column("query_id", "string", True, ""),
-    Column("session_id", "string", True, ""),
-    Column("user_id", "string", True, ""),
-    Column("time_ms", "int64", True, ""),
-    Column("application", "string", True, ""),
-    Column("action", "string", True, "as the log says it; what it means is decided when the log is made"),
-    Column("object_id", "string", True, ""),
-    Column("position", "int64", True, "as logged, from 0 or from 1"),
-    Column("dwell_ms", "int64", True, ""),
-    Column("value", "float64", True, ""),
-    Column("propensity", "float64", True, ""),
-    Column("query", "string", True, "the text, where events repeat it"),
-    Column("bot", "boolean", True, ""),
-    Column("user_agent", "string", True, ""),
-    Column("record", "int64", True, "hash of the whole record; null: the columns above are all of it"),
-)
-"""One row a logged event."""
-
 
 @dataclass(frozen=True)
 class Trouble:

@@ -24,19 +24,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from judged.online.readers.files import Opener, Part
-from judged.online.readers.raw import (
-    RAW_EVENT,
-    RAW_QUERY,
-    RawLog,
-    Trouble,
-    Troubles,
-    dropped_after,
-    new_name,
-    run,
-    selected,
-    trouble_of,
-)
+from judged.online.readers.raw import RawLog, Trouble, Troubles, dropped_after, new_name, run, selected, trouble_of
 from judged.online.readers.records import Lines
+from judged.online.tables import RAW_EVENT, RAW_QUERY
 
 if TYPE_CHECKING:
     from judged.online.engine import Engine

@@ -1,7 +1,6 @@
 """Logs that are made up: every assumption is visible, and what is true of them is known exactly."""
 
-from judged.online.simulation.expectations import population, why_not_closed
-from judged.online.simulation.models import Cascade, Dbn, PositionBased
+from judged.online.simulation.clicks import Cascade, Dbn, PositionBased
 from judged.online.simulation.plan import (
     Arm,
     Bots,
@@ -14,7 +13,7 @@ from judged.online.simulation.plan import (
     Visits,
 )
 from judged.online.simulation.simulated import SimulatedLog, simulate
-from judged.online.simulation.truth import PopulationValue, Ratio, Truth
+from judged.online.simulation.truth import PopulationValue, Ratio, Truth, population, why_not_closed
 
 __all__ = [
     "Arm",

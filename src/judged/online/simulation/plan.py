@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import Literal, TypeAlias
 
 from judged.errors import InputError
-from judged.online.simulation.models import Browsing, PositionBased
+from judged.online.simulation.clicks import Browsing, PositionBased
 from judged.online.simulation.ranges import positive, probabilities, probability, shares
 
 Kind: TypeAlias = Literal["spelling", "specialise", "generalise", "substitute"]

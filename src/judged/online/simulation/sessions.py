@@ -13,8 +13,7 @@ from scipy import special
 
 from judged.online.simulation.clicks import browse
 from judged.online.simulation.plan import KINDS, SimulationPlan
-from judged.online.simulation.words import DEPARTMENTS, EXTRAS, MODIFIERS
-from judged.online.simulation.world import World
+from judged.online.simulation.world import DEPARTMENTS, EXTRAS, MODIFIERS, World
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -389,3 +388,10 @@ def _drawn(rng: np.random.Generator, shares: Sequence[float], number: int) -> In
     """Draw indexes by their shares."""
     edges = np.cumsum(shares)
     return np.minimum(np.searchsorted(edges, rng.random(number), side="right"), len(shares) - 1)
+
+
+def session_keys(pages: Pages) -> Ints:
+    """Number the sessions in the order of users and time, from 0; pages must be in that order."""
+    new = np.ones(len(pages), dtype=bool)
+    new[1:] = (pages.user[1:] != pages.user[:-1]) | (pages.session[1:] != pages.session[:-1])
+    return np.cumsum(new) - 1

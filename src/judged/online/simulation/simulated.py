@@ -1,4 +1,4 @@
-"""Simulate a log whose truth is known."""
+"""Simulated logs, beside what is true of them; large ones part by part."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
-from judged.online.simulation import ubi
-from judged.online.simulation.plan import Broken, SimulationPlan
+from judged.errors import InputError
+from judged.online.simulation import damage
+from judged.online.simulation.clicks import PositionBased
+from judged.online.simulation.plan import Broken, Collection, SimulationPlan
 from judged.online.simulation.rows import Drawn, Names, draw, event_columns, name, query_columns
 from judged.online.simulation.sessions import STEPS
 from judged.online.simulation.truth import Truth, by_rank, sums_of
@@ -23,6 +26,96 @@ if TYPE_CHECKING:
     from judged.data.qrels import Qrels
     from judged.online.log import InteractionLog
     from judged.online.simulation.damage import Written
+
+_LOT = 16_000  # users, of some six pages each
+_STEEP = PositionBased((1.0, 0.6, 0.4, 0.27, 0.19, 0.14, 0.1, 0.075, 0.055, 0.04))
+
+
+@dataclass(frozen=True)
+class LargeLog:
+    """What was written: the files, and how many rows.
+
+    Parameters
+    ----------
+    files
+        Queries, and events.
+    queries, events, users
+        Rows of each, and users, bots among them.
+    """
+
+    files: tuple[Path, Path]
+    queries: int
+    events: int
+    users: int
+
+
+def large_plan() -> SimulationPlan:
+    """Give the plan of large logs: 20,000 topics, two arms, and seldom a look far down the page."""
+    start = SimulationPlan()
+    arms = (
+        replace(start.arms[0], probability=0.5),
+        replace(start.arms[0], name="treatment", noise=0.6, probability=0.5),
+    )
+    return replace(start, collection=Collection(topics=20_000), arms=arms, browsing=_STEEP)
+
+
+def write_large(
+    folder: str | Path, *, events: int = 10_000_000, seed: int = 0, plan: SimulationPlan | None = None
+) -> LargeLog:
+    """Write a log of at least so many events as Parquet, UBI 1.3.0.
+
+    Parameters
+    ----------
+    folder
+        Where to; it is made.
+    events
+        Rows of events to reach. The last lot of users is cut to what is missing, so that there are few more.
+    seed
+        Of the users.
+    plan
+        What to simulate; its number of users is not looked at. None: `large_plan`.
+
+    Raises
+    ------
+    InputError
+        If `events` is below 1, or the plan's users do nothing.
+    """
+    if events < 1:
+        raise InputError(f"{events} events are no log", fix="ask for 1 or more")
+    plan = plan or large_plan()
+    world = make_world(plan)
+    where = Path(folder)
+    where.mkdir(parents=True, exist_ok=True)
+    files = (where / "ubi_queries.parquet", where / "ubi_events.parquet")
+    # without Arrow's schema, so that texts are read as texts and not as dictionaries
+    first = _shaped(draw(plan, world, 1, (seed, 0)))
+    done = LargeLog(files, 0, 0, 0)
+    with (
+        pq.ParquetWriter(files[0], first[0].schema, store_schema=False) as queries,
+        pq.ParquetWriter(files[1], first[1].schema, store_schema=False) as written,
+    ):
+        for lot in range(1, 1_000_000):
+            missing = (events - done.events) * done.users / done.events if done.events else events / 100
+            drawn = draw(plan, world, max(1, min(_LOT, round(1.02 * missing))), (seed, lot))
+            shaped = _shaped(drawn)
+            queries.write_table(shaped[0])
+            written.write_table(shaped[1])
+            users = done.users + len(drawn.crowd.quota)
+            done = LargeLog(files, done.queries + shaped[0].num_rows, done.events + shaped[1].num_rows, users)
+            if done.events >= events:
+                return done
+            if not done.events:
+                raise InputError("the plan's users leave no events", fix="let them see something")
+    raise AssertionError("unreachable")
+
+
+def _shaped(drawn: Drawn) -> tuple[Table, Table]:
+    names: Names = name(drawn)
+    rows = drawn.broken()
+    return (
+        damage.query_table(query_columns(drawn, names, rows, packed=True)),
+        damage.event_table(event_columns(drawn, names, rows, packed=True)),
+    )
 
 
 def simulate(plan: SimulationPlan, seed: int) -> SimulatedLog:
@@ -63,12 +156,12 @@ class SimulatedLog:
     @cached_property
     def queries(self) -> Table:
         """The rows of queries in UBI's shape, damage included."""
-        return ubi.query_table(self._query_columns)
+        return damage.query_table(self._query_columns)
 
     @cached_property
     def events(self) -> Table:
         """The rows of events in UBI's shape, damage included."""
-        return ubi.event_table(self._event_columns)
+        return damage.event_table(self._event_columns)
 
     @cached_property
     def truth(self) -> Truth:
@@ -81,14 +174,14 @@ class SimulatedLog:
 
     def tables(self) -> tuple[Table, Table]:
         """Give the rows as a reader would: columns RAW_QUERY and RAW_EVENT, a time that cannot be read as null."""
-        from judged.online.readers.raw import RAW_EVENT, RAW_QUERY
+        from judged.online.tables import RAW_EVENT, RAW_QUERY
 
         events = dict(self._event_columns)
         unreadable = events["unreadable"].to_numpy(zero_copy_only=False)
         events["time_ms"] = pa.array(events["time_ms"].to_numpy(), mask=unreadable)
         return _raw(RAW_QUERY, self._query_columns, 0), _raw(RAW_EVENT, events, 1)
 
-    def write(self, folder: str | Path, form: ubi.Form = "parquet") -> tuple[Path, ...]:
+    def write(self, folder: str | Path, form: damage.Form = "parquet") -> tuple[Path, ...]:
         """Write it as UBI 1.3.0.
 
         Parameters
@@ -105,7 +198,7 @@ class SimulatedLog:
             The files: queries first.
         """
         truncated = self.plan.broken.truncated
-        return ubi.write(Path(folder), self.queries, self.events, form, truncated=truncated)
+        return damage.write(Path(folder), self.queries, self.events, form, truncated=truncated)
 
     def log(self, **options: Any) -> InteractionLog:
         """Write it, and read it as any other log; `options` go to `judged.online.read_log`."""
@@ -114,7 +207,7 @@ class SimulatedLog:
 
         read_log = importlib.import_module("judged.online.open_log").read_log
         with tempfile.TemporaryDirectory() as folder:
-            form: ubi.Form = "ndjson" if self.plan.broken.truncated else "parquet"
+            form: damage.Form = "ndjson" if self.plan.broken.truncated else "parquet"
             return read_log([str(path) for path in self.write(folder, form)], **options)
 
     def qrels(self) -> Qrels:

@@ -1,23 +1,93 @@
-"""Slices by a column of pages: its values, or ranges of its numbers."""
+"""Slices by a column of the log, and pages chosen by a condition on its columns."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
+from judged.data.expression import Expression
 from judged.errors import InputError
-from judged.online.engine import Relation, identifier
+from judged.online.engine import Relation, identifier, literal
 from judged.online.metrics import written
-from judged.online.slicing.cut import Cut, banded
+from judged.online.tables import SERP
 from judged.slicing.bands import Bands
 
 if TYPE_CHECKING:
     from judged._types import Floats, Ints
+    from judged.online.log import InteractionLog
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Pages and their slices, not run yet.
+
+    Parameters
+    ----------
+    sql
+        Gives ``serp`` and ``slice``; null where it is not known. Each page once.
+    order
+        Names in the order that they are shown in; empty: that of numbers or of the alphabet.
+    note
+        What a reader should know.
+    all_kept
+        There may be any number of slices: points of a series.
+    """
+
+    sql: str
+    order: tuple[str, ...] = ()
+    note: str = ""
+    all_kept: bool = False
+
+
+def banded(number: str, bands: Bands) -> str:
+    """Write the SQL of the name of the range that each number lies in; null for null."""
+    below = zip(bands.starts, bands.names[:-1], strict=True)
+    cases = [f"WHEN {number} < {start!r} THEN {literal(name)}" for start, name in below]
+    return f"CASE WHEN {number} IS NULL THEN NULL {' '.join(cases)} ELSE {literal(bands.names[-1])} END"
+
+
+_KINDS = {"VARCHAR": "O", "BOOLEAN": "b", **dict.fromkeys(("BIGINT", "INTEGER", "SMALLINT", "DOUBLE"), "f")}
+_KEYS = ("serp", "session", "user")
+
+
+def pages_where(log: InteractionLog, where: str) -> tuple[Relation, str]:
+    """Choose the pages that meet a condition; what comes of them, and what follows them, is that of the whole log.
+
+    Parameters
+    ----------
+    log
+        The log.
+    where
+        An expression (`judged.data.expression.Expression`) over columns of `serp`, attributes of the log's own too.
+
+    Returns
+    -------
+    chosen : Relation
+        ``serp`` of each.
+    said : str
+        The condition, and how many pages meet it.
+
+    Raises
+    ------
+    InputError
+        If it is no such expression, or no page meets it.
+    """
+    own = {*(column.name for column in SERP), *log.attributes}
+    types = {name: kind for name, kind in log.serp.types.items() if name in own and name not in _KEYS}
+    kinds = {name: _KINDS.get(kind, "O" if kind.startswith("ENUM") else "") for name, kind in types.items()}
+    condition = Expression(where).sql({name: kind for name, kind in kinds.items() if kind})
+    chosen = log.engine.keep(f"SELECT serp FROM {log.serp} WHERE {condition}", "chosen")
+    pages = f"SELECT (SELECT count(*) FROM {chosen}) AS chosen, (SELECT count(*) FROM {log.serp}) AS pages"
+    found = log.engine.rows(pages)[0]
+    if not found["chosen"]:
+        raise InputError(f"no page meets {where!r:.80}", fix="write another condition", path=", ".join(log.files))
+    return chosen, f"{where}: {found['chosen']:,} of {found['pages']:,} pages"
+
 
 MANY = 30
 """So many values make a slice each."""

@@ -16,7 +16,7 @@ from judged.slicing.bands import in_order
 
 if TYPE_CHECKING:
     from judged.online.log import InteractionLog
-    from judged.online.slicing.cut import Cut
+    from judged.online.slicing.columns import Cut
 
 UNKNOWN = "unknown"
 """The slice of pages for which it is not known."""

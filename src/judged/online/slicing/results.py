@@ -11,7 +11,7 @@ import pyarrow as pa
 from judged.data.documents import Documents
 from judged.errors import InputError
 from judged.online.engine import Engine, Relation, literal
-from judged.online.slicing.cut import Cut, banded
+from judged.online.slicing.columns import Cut, banded
 from judged.slicing.bands import AGE, Bands
 from judged.slicing.documents import days_by_doc
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from judged.errors import InputError
 from judged.online.engine import Relation
-from judged.online.slicing.cut import Cut
+from judged.online.slicing.columns import Cut
 from judged.slicing.bands import FREQUENCY, LENGTH, Bands, frequency_bands
 from judged.slicing.queries import kind_of, script_of, word_count
 

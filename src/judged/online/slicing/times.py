@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from judged.errors import InputError
 from judged.online.engine import Relation
-from judged.online.slicing.cut import Cut
+from judged.online.slicing.columns import Cut
 
 if TYPE_CHECKING:
     from judged._types import Ints
