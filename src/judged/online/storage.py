@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,7 +65,9 @@ def store_log(log: InteractionLog, folder: Path | str) -> tuple[Path, ...]:
         raise InputError(
             f"there are other files in this folder, such as {strange[0]}", fix="name a new folder", path=str(folder)
         )
-    about = json.dumps(_about(log), indent=2, ensure_ascii=False) + "\n"
+    kept: dict[str, Any] = {"judged_log": VERSION, **{name: getattr(log, name) for name in _ABOUT}}
+    kept |= {"has": sorted(log.has), **{name: list(map(asdict, kept[name])) for name in ("findings", "accounts")}}
+    about = json.dumps(kept, indent=2, ensure_ascii=False) + "\n"
     try:
         (folder / ABOUT).unlink(missing_ok=True)  # a folder is a log only when all of it is there
         for name in TABLES:
@@ -86,22 +89,6 @@ def _write(table: Relation, path: Path) -> None:
         raise OSError(str(error).split("\n")[0]) from None
 
 
-def _about(log: InteractionLog) -> dict[str, Any]:
-    return {
-        "judged_log": VERSION,
-        "name": log.name,
-        "layout": log.layout,
-        "files": list(log.files),
-        "has_time": log.has_time,
-        "dated": log.dated,
-        "has": sorted(log.has),
-        "attributes": list(log.attributes),
-        "policies": [list(one) for one in log.policies],
-        "findings": [asdict(one) for one in log.findings],
-        "accounts": [asdict(one) for one in log.accounts],
-    }
-
-
 def open_stored(folder: Path | str, engine: Engine) -> InteractionLog:
     """Read a log that `store_log` wrote.
 
@@ -114,40 +101,39 @@ def open_stored(folder: Path | str, engine: Engine) -> InteractionLog:
     about = _read_about(folder)
     tables = {name: _open(folder / f"{name}.parquet", engine) for name in TABLES}
     try:
-        return _log_of(about, tables)
+        return InteractionLog(**tables, **{name: _ABOUT[name](about[name]) for name in _ABOUT})
     except (KeyError, TypeError, ValueError):
         problem = "what stands in it is not what 'judged logs convert' writes"
         raise InputError(problem, fix="convert the log anew", path=str(folder / ABOUT)) from None
 
 
-def _log_of(about: dict[str, Any], tables: dict[str, Relation]) -> InteractionLog:
-    return InteractionLog(
-        **tables,
-        name=about["name"],
-        layout=about["layout"],
-        files=tuple(about["files"]),
-        has_time=about["has_time"],
-        dated=about["dated"],
-        has=frozenset(about["has"]),
-        findings=tuple(map(_finding, about["findings"])),
-        accounts=tuple(map(_account, about["accounts"])),
-        attributes=tuple(about["attributes"]),
-        policies=tuple((key, value) for key, value in about["policies"]),
-    )
+def _as_it_is(stored: Any) -> Any:
+    return stored
 
 
 def _account(stored: dict[str, Any]) -> Account:
-    account = Account(
-        stored["table"], stored["read"], stored["kept"], tuple((rule, n) for rule, n in stored["excluded"])
-    )
+    values: dict[str, Any] = stored | {"excluded": _pairs(stored["excluded"])}
+    account = Account(**values)
     if account.read != account.kept + sum(rows for _, rows in account.excluded):
         raise ValueError
     return account
 
 
 def _finding(stored: dict[str, Any]) -> LogFinding:
-    values: dict[str, Any] = {**stored, "places": tuple(stored["places"])}
+    values: dict[str, Any] = stored | {"places": tuple(stored["places"])}
     return LogFinding(**values)
+
+
+def _pairs(stored: Sequence[tuple[Any, Any]]) -> tuple[tuple[Any, Any], ...]:
+    return tuple((key, value) for key, value in stored)
+
+
+_ABOUT: dict[str, Callable[[Any], Any]] = {
+    "name": _as_it_is, "layout": _as_it_is, "files": tuple, "has_time": _as_it_is, "dated": _as_it_is,
+    "has": frozenset, "attributes": tuple, "policies": _pairs,
+    "findings": lambda stored: tuple(map(_finding, stored)), "accounts": lambda stored: tuple(map(_account, stored)),
+}  # fmt: skip
+"""What is kept beside the tables, and how each of it is made of what stands in JSON."""
 
 
 def _read_about(folder: Path) -> dict[str, Any]:
@@ -164,9 +150,8 @@ def _read_about(folder: Path) -> dict[str, Any]:
             f"this log was written by another version of judged (layout {version}, not {VERSION})",
             fix="convert the log anew", path=str(path),
         )  # fmt: skip
-    wanted = {"name", "layout", "files", "has_time", "dated", "has", "attributes", "policies", "findings", "accounts"}
-    if not wanted <= set(about):
-        raise InputError(f"there is no {min(wanted - set(about))}", fix="convert the log anew", path=str(path))
+    if missing := _ABOUT.keys() - set(about):
+        raise InputError(f"there is no {min(missing)}", fix="convert the log anew", path=str(path))
     return about
 
 

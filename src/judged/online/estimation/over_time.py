@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from judged.errors import InputError
 from judged.online.metrics import OnlineMetric
 from judged.online.numbers import OnlineEstimate
 from judged.stats.changes import Change, change_points
-from judged.stats.control import FEWEST, Control, Signal, control_limits, weekly
+from judged.stats.control import FEWEST, Control, control_limits, weekly
 
 if TYPE_CHECKING:
     from judged._types import Bools, Floats
@@ -51,9 +51,9 @@ class Point:
     high_limit: float
 
 
-@dataclass(frozen=True)
-class Series:
-    """One metric over time.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Series(Control):
+    """One metric over time, and the limits of what is usual for it.
 
     Parameters
     ----------
@@ -63,16 +63,6 @@ class Series:
         How long a period is; weeks begin where the first point does.
     points
         The periods in order. Those without rows are not among them.
-    centre
-        Mean of the complete periods that limits are made of, weighted by their denominators; NaN without limits.
-    sigma_z
-        How much more periods differ than their standard errors say (Laney 2002); about 1: nothing but chance.
-    base
-        How many periods centre and limits come from: at least 8.
-    run
-        How many periods in a row on one side of the centre are a signal: 9, or more where they resemble the one before.
-    signals
-        Points that are not usual. A point's index is its place in `points`.
     changes
         Where the level changed.
     alpha
@@ -82,11 +72,6 @@ class Series:
     metric: OnlineMetric
     every: Every
     points: tuple[Point, ...]
-    centre: float
-    sigma_z: float
-    base: int
-    run: int
-    signals: tuple[Signal, ...]
     changes: tuple[Change, ...]
     alpha: float
 
@@ -135,24 +120,14 @@ def series_of(
     changes = change_points(values - usual, sizes, alpha=alpha, seed=seed)
     base = _base(complete, warm_up, changes)
     bounds = (0.0, 1.0 if metric.unit in _BOUNDED else math.inf)
-    control: Control = control_limits(values, errors, weights=sizes, base=base, bounds=bounds, usual=usual)
+    control = control_limits(values, errors, weights=sizes, base=base, bounds=bounds, usual=usual)
     lows, highs = (np.where(complete, limits, np.nan).tolist() for limits in (control.low, control.high))
     made = [
         Point(start, estimate, bool(whole), low, high)
         for (start, estimate), whole, low, high in zip(points, complete.tolist(), lows, highs, strict=True)
     ]
-    return Series(
-        metric,
-        every,
-        tuple(made),
-        control.centre,
-        control.sigma_z,
-        control.base,
-        control.run,
-        control.signals,
-        changes,
-        alpha,
-    )
+    limits: Any = vars(control)
+    return Series(**limits, metric=metric, every=every, points=tuple(made), changes=changes, alpha=alpha)
 
 
 def _weekly(values: Floats, sizes: Floats, starts: Sequence[int]) -> Floats:

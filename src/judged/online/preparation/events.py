@@ -175,8 +175,8 @@ def _meanings(seen: Peek) -> str:
 
 def _offsets(work: Work, seen: Peek) -> str:
     """Write what is added to a position so that it starts at 1."""
-    if len(seen.bases.found) <= 1:
-        return str(1 - next(iter(seen.bases.found), 1))
+    if len(seen.bases) <= 1:
+        return str(1 - next(iter(seen.bases), 1))
     name = "coalesce('=' || application, '')"  # no application is one too
     return work.written(f"(CASE WHEN {name} IN (SELECT {name} FROM $dialect WHERE base = 0) THEN 1 ELSE 0 END)")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from judged.online.engine import listed
 from judged.online.preparation.work import SCRIPTED
@@ -44,90 +44,6 @@ FROM (SELECT application, sum(placed)::BIGINT AS placed, sum(zeros)::BIGINT AS z
 
 
 @dataclass(frozen=True)
-class Dialect:
-    """How one application counts positions.
-
-    Parameters
-    ----------
-    application
-        Its name; None: events that name none.
-    base
-        0 or 1.
-    placed, zeros, ones
-        Events with a position, with position 0, with position 1.
-    sure
-        False: there are too few positions at 0 or 1 to tell.
-    """
-
-    application: str | None
-    base: int
-    placed: int
-    zeros: int
-    ones: int
-    sure: bool
-
-    @property
-    def words(self) -> str:
-        """Say how it counts, and how sure that is."""
-        name = self.application or "events without an application"
-        sure = "" if self.sure else ", not sure"
-        return f"{name} from {self.base} ({self.zeros:,} of {self.placed:,} positions are 0, {self.ones:,} are 1{sure})"
-
-
-@dataclass(frozen=True)
-class Unknown:
-    """Actions that mean nothing here.
-
-    Parameters
-    ----------
-    rows, names
-        How many events, and how many names they have.
-    most
-        The most frequent names and how often each occurs.
-    """
-
-    rows: int
-    names: int
-    most: tuple[tuple[str, int], ...]
-
-    @property
-    def words(self) -> str:
-        """Name them."""
-        listed = ", ".join(f"{name} {count:,}" for name, count in self.most)
-        left = self.names - len(self.most)
-        return listed + (f" and {left:,} more" if left else "")
-
-
-@dataclass(frozen=True)
-class Bases:
-    """How applications count positions, each as its positions tell or all as it was said.
-
-    Parameters
-    ----------
-    found
-        The bases that occur, sorted; nothing where no event has a position.
-    placed, from_zero
-        Events with a position, and those of applications that count from 0.
-    applications
-        How many have positions.
-    most
-        Those with the most positions.
-    """
-
-    found: tuple[int, ...]
-    placed: int
-    from_zero: int
-    applications: int
-    most: tuple[Dialect, ...]
-
-    @property
-    def words(self) -> str:
-        """Say how they count."""
-        left = self.applications - len(self.most)
-        return "; ".join(one.words for one in self.most) + (f"; {left:,} more" if left else "")
-
-
-@dataclass(frozen=True)
 class Peek:
     """What the first look shows; nothing in it grows with the number of names that a log has.
 
@@ -136,11 +52,15 @@ class Peek:
     rows
         Events read.
     bases
-        How applications count positions; the table ``dialect`` has each of them.
+        The positions at which applications begin to count, sorted; nothing where no event has a position.
+    placed, from_zero
+        Events with a position, and those of applications that count from 0.
+    counting
+        How applications count, those with the most positions; the table ``dialect`` has each of them.
     meanings
         Actions by the log's names, the most frequent first, where they mean something.
-    unknown
-        The other names.
+    unknown, unknown_names
+        Events of other names, and the most frequent of these.
     programs, propensities, values
         How many events come from programs, carry a propensity, carry a value.
     dwell_everywhere
@@ -151,9 +71,13 @@ class Peek:
     """
 
     rows: int
-    bases: Bases
+    bases: tuple[int, ...]
+    placed: int
+    from_zero: int
+    counting: str
     meanings: Mapping[str, str]
-    unknown: Unknown
+    unknown: int
+    unknown_names: str
     programs: int
     propensities: int
     values: int
@@ -187,9 +111,9 @@ def peek(work: Work, actions: Mapping[str, str]) -> Peek:
     aside_dwelling = dwelling - sum(dwell for _, _, dwell in opening)
     return Peek(
         rows=rows,
-        bases=_bases(work),
+        **_bases(work),
         meanings={action: meaning for action, _, _ in known if (meaning := action_of(action, actions))},
-        unknown=_unknown(work, [action for action, _, _ in known]),
+        **_unknown(work, [action for action, _, _ in known]),
         programs=programs,
         propensities=propensities,
         values=values,
@@ -198,7 +122,7 @@ def peek(work: Work, actions: Mapping[str, str]) -> Peek:
     )
 
 
-def _unknown(work: Work, known: Iterable[str]) -> Unknown:
+def _unknown(work: Work, known: Iterable[str]) -> dict[str, Any]:
     work.run(
         """CREATE TEMP TABLE $unknown AS SELECT coalesce(nullif(action, ''), '(none)') AS name, sum(rows)::BIGINT AS n
         FROM $tally WHERE NOT coalesce(action IN $known, false) GROUP BY name""",
@@ -206,10 +130,12 @@ def _unknown(work: Work, known: Iterable[str]) -> Unknown:
     )
     rows, names = work.run("SELECT coalesce(sum(n), 0)::BIGINT, count(*) FROM $unknown")[0]
     most = work.run("SELECT name, n FROM $unknown ORDER BY n DESC, name LIMIT $limit", limit=_NAMED)
-    return Unknown(rows, names, tuple((name, count) for name, count in most))
+    said = ", ".join(f"{name} {count:,}" for name, count in most)
+    left = names - len(most)
+    return {"unknown": rows, "unknown_names": said + (f" and {left:,} more" if left else "")}
 
 
-def _bases(work: Work) -> Bases:
+def _bases(work: Work) -> dict[str, Any]:
     """Make the table ``dialect``, a row an application with positions, and sum it up."""
     given = work.choices.rank_base if work.choices.rank_base is not None else work.raw.rank_base
     work.run(_DIALECT, base="NULL" if given is None else given)
@@ -220,15 +146,18 @@ def _bases(work: Work) -> Bases:
         ORDER BY application NULLS FIRST""",
         limit=_NAMED,
     )
-    return Bases(
-        found=tuple(base for base, _, _ in sums),
-        placed=sum(placed for _, _, placed in sums),
-        from_zero=sum(placed for base, _, placed in sums if base == 0),
-        applications=sum(count for _, count, _ in sums),
-        most=tuple(_dialect(*one, given=given is not None) for one in most),
-    )
+    left = sum(count for _, count, _ in sums) - len(most)
+    said = [_counting(*one, given=given is not None) for one in most]
+    return {
+        "bases": tuple(base for base, _, _ in sums),
+        "placed": sum(placed for _, _, placed in sums),
+        "from_zero": sum(placed for base, _, placed in sums if base == 0),
+        "counting": "; ".join([*said, *([f"{left:,} more"] if left else [])]),
+    }
 
 
-def _dialect(application: str | None, base: int, placed: int, zeros: int, ones: int, *, given: bool) -> Dialect:
+def _counting(application: str | None, base: int, placed: int, zeros: int, ones: int, *, given: bool) -> str:
+    """Say how an application counts, and how sure that is."""
     sure = given or (zeros + ones >= _RARE and not (base and zeros))
-    return Dialect(application, base, placed, zeros, ones, sure)
+    name = application or "events without an application"
+    return f"{name} from {base} ({zeros:,} of {placed:,} positions are 0, {ones:,} are 1{'' if sure else ', not sure'})"

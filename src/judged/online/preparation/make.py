@@ -290,7 +290,7 @@ def _events(work: Work) -> Relation:
 def _policies(work: Work, seen: Peek) -> tuple[tuple[str, str], ...]:
     chosen = work.choices
     given = chosen.rank_base is not None or work.raw.rank_base is not None
-    base = " and ".join(map(str, seen.bases.found)) or "no positions"
+    base = " and ".join(map(str, seen.bases)) or "no positions"
     return (
         ("session_gap", f"{chosen.session_gap:g} minutes"),
         ("bots", chosen.bots),

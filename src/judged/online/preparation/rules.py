@@ -154,15 +154,12 @@ def _of_events(
 
 def _of_the_dialect(work: Work, seen: Peek) -> Iterator[LogFinding]:
     """Tell what the first look found: how positions are counted, what actions mean, what dwell is."""
-    bases = seen.bases
-    if 0 in bases.found and work.choices.rank_base is None and work.raw.rank_base is None:
-        rule = "mixed-rank-base" if len(bases.found) > 1 else "zero-based-ranks"
-        yield _finding(
-            work, "event", rule, bases.from_zero, bases.placed, "position = 0", f" ({bases.words})", raw=True
-        )
-    if seen.unknown.rows:
-        more = f" ({seen.unknown.words})"
-        yield _finding(work, "event", "unknown-action", seen.unknown.rows, seen.rows, "action = 'other'", more)
+    if 0 in seen.bases and work.choices.rank_base is None and work.raw.rank_base is None:
+        rule, more = "mixed-rank-base" if len(seen.bases) > 1 else "zero-based-ranks", f" ({seen.counting})"
+        yield _finding(work, "event", rule, seen.from_zero, seen.placed, "position = 0", more, raw=True)
+    if seen.unknown:
+        more = f" ({seen.unknown_names})"
+        yield _finding(work, "event", "unknown-action", seen.unknown, seen.rows, "action = 'other'", more)
     if seen.dwell_everywhere:
         yield _finding(work, "event", "dwell-on-every-event", seen.dwelling, seen.rows, "dwell_ms > 0", raw=True)
 
