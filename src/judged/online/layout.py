@@ -166,7 +166,9 @@ _TITLES = {
 
 
 def metric_charts(scores: OnlineScores, estimates: Table) -> tuple[Chart, ...]:
-    """Draw metrics that share an axis together, a dot and an interval each."""
+    """Draw metrics that share an axis together, a dot and an interval each; hours of a week as a line a weekday."""
+    if scores.by == "hour of week":
+        return tuple(_week(scores, estimates, at, metric) for at, metric in enumerate(scores.metrics[:MOST], 1))
     made: list[Chart] = []
     units: list[str] = []
     for group in groups(scores):
@@ -188,6 +190,31 @@ def metric_charts(scores: OnlineScores, estimates: Table) -> tuple[Chart, ...]:
             )
         )
     return tuple(made)
+
+
+def _week(scores: OnlineScores, estimates: Table, at: int, metric: OnlineMetric) -> Chart:
+    """Draw a metric over the hours of a day, a line a weekday."""
+    slices, of = estimates.column("slice").values, estimates.columns[0].values
+    rows = [row for row, name in enumerate(slices) if name is not None and of[row] == str(metric)]
+    days, hours = zip(*(slices[row].split() for row in rows), strict=True) if rows else ((), ())
+    named = (Column("weekday", list(days), TEXT), Column("hour", list(map(int, hours)), UNITS))
+    kept = replace(estimates.take(rows), only="people", groups=())
+    return Chart(
+        f"week{at}",
+        f"{metric} by hour and weekday",
+        replace(kept, columns=(*kept.columns, *named)),
+        f"{metric} of each hour (UTC), a line a weekday, with {percent(scores.level)} intervals over {scores.over}s.",
+        kind="lines",
+        x="hour",
+        x_title="hour (UTC)",
+        y_title=str(metric),
+        y="value",
+        colour="weekday",
+        spread="cutoff",
+        percent="y" if metric.unit == "share" else "",
+        height=240,
+        numbers=estimates,
+    )
 
 
 def ranks_chart(scores: OnlineScores, ranks: Table) -> Chart:

@@ -112,10 +112,9 @@ def read_log(
     from judged.online.preparation.make import make_log
     from judged.online.readers import read_raw
 
-    said = progress or _nothing
     with whole_files(given):
         raw = read_raw(given, engine, layout=layout, mapping=mapping, progress=progress)
-        return make_log(raw, engine, **made, progress=lambda step: said(step, None))
+        return make_log(raw, engine, **made, progress=progress and (lambda step: progress(step, None)))
 
 
 def _named(paths: Any) -> list[str | Path]:
@@ -128,7 +127,3 @@ def _named(paths: Any) -> list[str | Path]:
     if not given:
         raise InputError("no log was named", fix="give one file or more")
     return given
-
-
-def _nothing(step: str, share: float | None) -> None:
-    del step, share

@@ -107,3 +107,14 @@ def test_slices_that_look_alike_are_not_drawn_as_one() -> None:
     assert drawn(made, "share", "series", "value") == list(zip(expected, [0.3, 0.2, 0.4, 0.6], strict=True))
     head = next(line for line in made.text().splitlines() if line.startswith("metric"))
     assert [one.strip() for one in head.split("  ") if one.strip()][1:] == expected
+
+
+def test_hours_of_a_week_are_a_line_a_weekday() -> None:
+    hours = ("Monday 09", "Monday 17", "Sunday 09")
+    by = tuple(estimate(CTR, 10.0 * at, 100, 0.02, slice=name) for at, name in enumerate(hours, 1))
+    made = scores(
+        by="hour of week", slices=tuple((name, 100) for name in hours), estimates=(estimate(CTR, 60, 300, 0.02), *by)
+    )
+    assert drawn(made, "week1", "weekday", "hour", "value") == [
+        ("Monday", 9, 0.1), ("Monday", 17, 0.2), ("Sunday", 9, 0.3)]  # fmt: skip
+    assert axis(panels(made)[0], "x") == "hour (UTC)"

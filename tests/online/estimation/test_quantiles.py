@@ -50,3 +50,17 @@ def test_a_median_over_time_has_limits() -> None:
     spread = 2 * (25 / 45 * 0.5) * math.sqrt(math.pi) / 2
     assert found.points[0].high_limit - 13.5 == pytest.approx(3 * spread + spread**2 / 13.5 * 8 / 6)
     assert [(one.rule, one.point, one.side) for one in found.signals] == [("nelson-1", 10, "above")]
+
+
+def test_the_median_of_money_is_that_of_pages_that_led_to_a_purchase() -> None:
+    """Five of nine pages bring 10, 20, 30, 40 + 5 and 90: the half has spent 30 at most, and the mean is 32.5 each."""
+    pages = [page(at, at, 1.0) for at in range(9)]
+    bought = [(0, 10.0), (1, 20.0), (2, 30.0), (3, 40.0), (3, 5.0), (4, 90.0)]
+    keys = ("serp", "session", "user", "time_ms")
+    sales = [
+        {key: pages[at][key] for key in keys} | {"action": "purchase", "value": value, "object_id": f"{value}"}
+        for at, value in bought
+    ]
+    found = online_metrics(typed_log(pages, sales), ["OrderValue", "median order value"])
+    assert (found.value("OrderValue"), found.value("OrderValue(q=0.5)")) == (195 / 6, 30.0)
+    assert found.of("OrderValue(q=0.5)").units == 5

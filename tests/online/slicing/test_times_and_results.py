@@ -40,6 +40,7 @@ WHEN = [
         ("week", ["2024-02-26", "2024-02-26", "2024-02-26", "2024-03-04", "1969-12-29"]),
         ("weekday", ["Thursday", "Friday", "Sunday", "Monday", "Wednesday"]),
         ("hour of day", ["23", "00", "12", "00", "23"]),
+        ("hour of week", ["Thursday 23", "Friday 00", "Sunday 12", "Monday 00", "Wednesday 23"]),
     ],
 )
 def test_times_by_hand(by, slices):
@@ -48,6 +49,8 @@ def test_times_by_hand(by, slices):
     assert note == "UTC"
     if by == "weekday":
         assert values == ("Monday", "Wednesday", "Thursday", "Friday", "Sunday")
+    elif by == "hour of week":
+        assert values == ("Monday 00", "Wednesday 23", "Thursday 23", "Friday 00", "Sunday 12")
     else:
         assert values == tuple(sorted(set(slices)))
 
@@ -56,7 +59,9 @@ def test_times_by_hand(by, slices):
 def test_other_lengths_of_time_name_those_there_are(by):
     with pytest.raises(InputError) as caught:
         sliced(logs([{"time_ms": 0}]), by)
-    said = f"pages cannot be sliced by {by!r}. Fix: time is cut into hour, day, week, weekday, hour of day."
+    said = (
+        f"pages cannot be sliced by {by!r}. Fix: time is cut into hour, day, week, weekday, hour of week, hour of day."
+    )
     assert str(caught.value) == said
 
 

@@ -38,13 +38,13 @@ def tellable(
 ) -> tuple[tuple[OnlineMetric, ...], tuple[tuple[OnlineMetric, str], ...]]:
     """Part the metrics that this log can tell from those that it cannot, with the reason."""
     has = log.has | ({"clock"} if log.has_time else set()) | ({"dates"} if log.has_time and log.dated else set())
-    reasons = {one: missing(one, has) or _unfit(one, unit) for one in wanted}
+    reasons = {
+        one: missing(one, has)
+        or ("sessions are the unit here, not users" if (unit, one.row) == ("session", "user") else "")
+        for one in wanted
+    }
     told = tuple(one for one in wanted if not reasons[one])
     return told, tuple((one, why) for one, why in reasons.items() if why)
-
-
-def _unfit(metric: OnlineMetric, unit: str) -> str:
-    return "sessions are the unit here, not users" if unit == "session" and metric.row == "user" else ""
 
 
 def not_there(told: Sequence[OnlineMetric], found: _Found) -> dict[OnlineMetric, str]:
@@ -152,7 +152,7 @@ def online_metrics(
     resampling = (resamples, seed) if interval == "bootstrap" else None
     names = None if names is None else list(names)
     told, refused = tellable(usual_metrics() if names is None else online_metrics_named(names), log, unit)
-    tell = progress or _silent
+    tell = progress or (lambda *_: None)
     with log.engine.scratch():
         slices = None if by is None else slice_pages(log, by, objects=objects)
         chosen, said = (None, "") if where is None else pages_where(log, where)
@@ -204,10 +204,6 @@ def online_metrics(
         findings=log.findings,
         notes=(*unfit(log.name, doubts(log.accounts, log.findings)), *bias(told)),
     )
-
-
-def _silent(_text: str, _share: float | None) -> None:
-    pass
 
 
 def _ratios(

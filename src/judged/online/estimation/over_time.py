@@ -18,7 +18,7 @@ from judged.stats.changes import Change, change_points
 from judged.stats.control import FEWEST, Control, control_limits, weekly
 
 if TYPE_CHECKING:
-    from judged._types import Bools, Floats
+    from judged._types import Bools
 
 Every: TypeAlias = Literal["hour", "day", "week", "month"]
 
@@ -116,7 +116,8 @@ def series_of(
     sizes = np.array([one.denominator for one in estimates], dtype=np.float64)
     values = np.where(complete & (sizes > 0), [one.value for one in estimates], np.nan)
     errors = np.where(complete, [one.error for one in estimates], np.nan)
-    usual = _weekly(values, sizes, [start for start, _ in points]) if every == "day" else np.zeros(len(points))
+    weekdays = (np.array([start for start, _ in points]) // 86_400_000 + 3) % 7  # 1970 began on a Thursday
+    usual = weekly(values, sizes, weekdays) if every == "day" else np.zeros(len(points))
     changes = change_points(values - usual, sizes, alpha=alpha, seed=seed)
     base = _base(complete, warm_up, changes)
     bounds = (0.0, 1.0 if metric.unit in _BOUNDED else math.inf)
@@ -128,11 +129,6 @@ def series_of(
     ]
     limits: Any = vars(control)
     return Series(**limits, metric=metric, every=every, points=tuple(made), changes=changes, alpha=alpha)
-
-
-def _weekly(values: Floats, sizes: Floats, starts: Sequence[int]) -> Floats:
-    """Give by how much a weekday is usually above the others, from four weeks on."""
-    return weekly(values, sizes, (np.array(starts) // 86_400_000 + 3) % 7)  # 1970 began on a Thursday
 
 
 def _base(complete: Bools, warm_up: int | None, changes: Sequence[Change]) -> Bools:

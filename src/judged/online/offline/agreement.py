@@ -107,7 +107,14 @@ def preference_agreement(
     everywhere = np.ones(len(grades), dtype=np.bool_)
     parts = [(None, everywhere), *((value, joined.slices == at) for at, value in enumerate(joined.values))]
     rows = [
-        _row((name, value), found, (found.rule == name) & own[found.page], _of_pages(grades, own), joined, level)
+        _row(
+            (name, value),
+            found,
+            (found.rule == name) & own[found.page],
+            np.where(own[:, None], grades, np.nan),
+            joined,
+            level,
+        )
         for name in names
         for value, own in parts
     ]
@@ -153,10 +160,6 @@ def _fetched(log: InteractionLog, preferences: Relation, joined: Joined, qrels: 
     grades = np.full((len(joined.serp), depth), np.nan)
     grades[stood["page"].to_numpy(), stood["rank"].to_numpy() - 1] = stood["grade"].to_numpy()
     return _Preferences(unit=joined.unit[columns["page"]], **columns), grades
-
-
-def _of_pages(grades: Floats, own: Bools) -> Floats:
-    return np.where(own[:, None], grades, np.nan)
 
 
 def _row(

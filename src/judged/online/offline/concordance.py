@@ -191,7 +191,7 @@ def pairs_of(first: Floats, second: Floats, stratum: Ints | None = None) -> Pair
         upper = (code[order] >> bit & 1).astype(np.bool_)
         group = _changes(strata[order], code[order] >> (bit + 1))
         net[order] += _net(upper, group, group | _changes(rank[order]))
-        order = order[_parted(upper, group)]
+        order = order[np.argsort(2 * np.cumsum(group) + upper, kind="stable")]
     return Pairs(net, one, other, one + other - _unlike(strata, cell))
 
 
@@ -235,11 +235,6 @@ def _bounds(begins: Bools) -> tuple[Ints, Ints]:
     ends = np.append(starts[1:], len(begins))
     sizes = ends - starts
     return np.repeat(starts, sizes), np.repeat(ends, sizes)
-
-
-def _parted(upper: Bools, group: Bools) -> Ints:
-    """Order the rows of each group by half, and else as they stand."""
-    return np.argsort(2 * np.cumsum(group) + upper, kind="stable")
 
 
 def probability(pairs: Pairs) -> float:

@@ -48,7 +48,9 @@ def abilities(work: Work, counts: Mapping[str, int]) -> frozenset[str]:
     on_pages = {name: counts[f"{name}_on_pages"] for name in ("clicks", "impressions")}
     told = {name for name, has in {**pages, **counts, **on_pages}.items() if has and name in TELLS}
     if "clicks" in told:
-        told = (told | ({"unclicked"} if work.raw.left_told else set())) - _selected(work)
+        told = (told | ({"unclicked"} if work.raw.left_told else set())) - {
+            name for name, clicked_alone in work.one(_SELECTED).items() if clicked_alone
+        }
     if "impressions" in told:
         told.add("shown")
     if work.raw.has_time and "clicks" in told and (counts["dwelling"] or ("sessions" in told and _goes_on(work))):
@@ -66,11 +68,6 @@ FROM (SELECT serp, n_returned FROM $page WHERE rule_no = 0) AS p
 LEFT JOIN (SELECT serp, count(DISTINCT rank) AS opened FROM $act
     WHERE rule_no = 0 AND link = 1 AND action = 'click' GROUP BY serp) AS c ON p.serp = c.serp
 """
-
-
-def _selected(work: Work) -> set[str]:
-    """Name what the log seems to tell and cannot, since only what was clicked came into it."""
-    return {name for name, clicked_alone in work.one(_SELECTED).items() if clicked_alone}
 
 
 _LATER = """
@@ -207,7 +204,7 @@ def make_log(
     need(session_gap=session_gap, bots=bots, bot_pages=bot_pages, bot_minutes=bot_minutes, rank_base=rank_base)
     now = time.time_ns() // 1_000_000 if now_ms is None else now_ms
     work = Work(engine, raw, Choices(session_gap, bots, bot_pages, bot_minutes, rank_base, now))
-    said = progress or _nothing
+    said = progress or (lambda _: None)
     said("events")
     seen = peek(work, checked({**raw.actions, **(actions or {})}))
     said("pages")
@@ -221,10 +218,6 @@ def make_log(
     nobodies = identify_events(work)
     make_sessions(work)
     return _log(work, seen, nobodies, name)
-
-
-def _nothing(step: str) -> None:
-    del step
 
 
 def _log(work: Work, seen: Peek, nobodies: int, name: str | None) -> InteractionLog:

@@ -15,7 +15,7 @@ from judged.online.engine import identifier, literal
 from judged.online.readers.attributes import Own, attributes_of, own_of
 from judged.online.readers.checks import found_in, lacking, lost, refuse_absent
 from judged.online.readers.files import Opener, Part, first_bytes, form_of
-from judged.online.readers.mapping_file import FORMATS, RENAMED, MappingFile, Section, Value
+from judged.online.readers.mapping_file import FORMATS, RENAMED, MappingFile, Section
 from judged.online.readers.pages import ASTRAY, clicked, grouped
 from judged.online.readers.paths import Place, keys_of
 from judged.online.readers.raw import DUCKDB, RawLog, Trouble, Troubles, new_name, run, selected, trouble_of
@@ -324,8 +324,9 @@ def _queries(
     stages: Sequence[Stage], pages: Sequence[tuple[Section, str, Own]], mapping: MappingFile, engine: Engine
 ) -> tuple[str, tuple[Trouble, ...]]:
     """Make the view of queries, with the log's own attributes, and the numbers of results that events tell of."""
-    files = {name: _is_one_file(value, stages) for one in mapping.sections for name, value in one.attributes.items()}
-    named = [name for name, left_out in files.items() if not left_out]
+    alone = sum(stage.files for stage in stages) < 2  # then the name of the file tells nothing
+    of = [pair for one in mapping.sections for pair in one.attributes.items()]
+    named = list(dict.fromkeys(name for name, value in of if not (alone and value.paths == ("#file",))))
     chosen, trouble = attributes_of([(table, own) for _, table, own in pages], mapping, engine)
     counts = _counts(stages, engine)
     selects: list[str] = []
@@ -340,11 +341,6 @@ def _queries(
         joined = f" LEFT JOIN {counts} AS c ON q.query_id = c.query_id" if counts else ""
         selects.append(f"SELECT {listed} FROM {own.source(table, chosen)} AS q{joined}")
     return _view(selects, RAW_QUERY, engine), trouble
-
-
-def _is_one_file(value: Value, stages: Sequence[Stage]) -> bool:
-    """Say whether an attribute is the name of the one file that there is."""
-    return value.paths == ("#file",) and sum(stage.files for stage in stages) < 2
 
 
 def _counts(stages: Sequence[Stage], engine: Engine) -> str:

@@ -91,6 +91,7 @@ def slice_pages(log: InteractionLog, by: str, *, objects: Any = None) -> SlicedP
     ``first click``                          its rank: 1, 2-3, 4-10, 11+, none
     ``hour``, ``day``, ``week``              points of a series, in UTC; a week is named by its Monday
     ``weekday``, ``hour of day``             Monday to Sunday; 00 to 23; in UTC
+    ``hour of week``                         Monday 00 to Sunday 23, drawn as a line a weekday
     ``freshness``, ``freshness:clicked``     age in days of the newest result shown, or of what was clicked first
     =======================================  =========================================================================
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
+HOURS = tuple(f"{at:02}" for at in range(24))
 _HOUR = 3_600_000  # milliseconds
 _DAY = 24 * _HOUR
 _WEEK = 7 * _DAY
@@ -34,28 +35,22 @@ class _Clock(NamedTuple):
     order: tuple[str, ...] = ()
 
 
-def _weekdays(days: Ints) -> list[str]:
-    return [WEEKDAYS[at] for at in ((days + _TO_MONDAY) % 7).tolist()]
-
-
-def _hours_of_day(hours: Ints) -> list[str]:
-    return [f"{at:02}" for at in (hours % 24).tolist()]
-
-
 def _dates(days: Ints) -> list[str]:
     return np.datetime_as_string(days.astype("datetime64[D]")).tolist()
 
 
-def _hours(hours: Ints) -> list[str]:
-    return np.datetime_as_string(hours.astype("datetime64[h]")).tolist()
-
-
 _CLOCKS = {
-    "hour": _Clock(_HOUR, 0, _hours),
+    "hour": _Clock(_HOUR, 0, lambda hours: np.datetime_as_string(hours.astype("datetime64[h]")).tolist()),
     "day": _Clock(_DAY, 0, _dates),
     "week": _Clock(_WEEK, _TO_MONDAY * _DAY, lambda weeks: _dates(weeks * 7 - _TO_MONDAY)),
-    "weekday": _Clock(_DAY, 0, _weekdays, WEEKDAYS),
-    "hour of day": _Clock(_HOUR, 0, _hours_of_day, tuple(f"{at:02}" for at in range(24))),
+    "weekday": _Clock(_DAY, 0, lambda days: [WEEKDAYS[at] for at in ((days + _TO_MONDAY) % 7).tolist()], WEEKDAYS),
+    "hour of week": _Clock(
+        _HOUR,
+        _TO_MONDAY * _DAY,
+        lambda hours: [f"{WEEKDAYS[at // 24]} {at % 24:02}" for at in (hours % 168).tolist()],
+        tuple(f"{day} {hour}" for day in WEEKDAYS for hour in HOURS),
+    ),
+    "hour of day": _Clock(_HOUR, 0, lambda hours: [f"{at:02}" for at in (hours % 24).tolist()], HOURS),
 }
 BY_TIME = tuple(_CLOCKS)
 """Names of slices by time."""
