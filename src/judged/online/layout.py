@@ -203,7 +203,7 @@ def _week(scores: OnlineScores, estimates: Table, at: int, metric: OnlineMetric)
         f"week{at}",
         f"{metric} by hour and weekday",
         replace(kept, columns=(*kept.columns, *named)),
-        f"{metric} of each hour (UTC), a line a weekday, with {percent(scores.level)} intervals over {scores.over}s.",
+        f"{metric} of each hour (UTC), a line a weekday; the table has intervals.",
         kind="lines",
         x="hour",
         x_title="hour (UTC)",
