@@ -42,10 +42,9 @@ _HELP = (
 )
 _KINDS = {"b": "true or false", "O": "a text", "f": "a number"}
 _QUOTED = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`([^`]+)`"
-_TEXT_OR_NAME = re.compile(_QUOTED)
 _TEXT_OR_WORD = re.compile(rf"{_QUOTED}|\b[^\W\d]\w*")
-_WORDS = {"and", "or", "not", "in", "True", "False"}
-"""Words of Python that mean in an expression what they mean there."""
+_WORDS = {*"and or not in is True False None if else for lambda await yield".split()}  # noqa: SIM905
+"""Keywords that stand in Python's expressions; any other, such as class or from, is a name."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +53,8 @@ class Expression:
 
     Comparisons ``== != < <= > >=``, also chained; ``in`` and ``not in`` a tuple or list of constants; ``and``, ``or``,
     ``not``; the name of an attribute of true and false alone; ``missing(name)`` and ``contains(name, "text")``. A
-    topic without a value satisfies no comparison, whichever: ``not`` turns that round as any other answer. A name that
-    is not a word of Python, such as ``class`` or ``title (en)``, stands in backquotes.
+    topic without a value satisfies no comparison, whichever: ``not`` turns that round as any other answer. A name
+    with other characters than those of a word, such as ``title (en)``, stands in backquotes.
 
     Parameters
     ----------
@@ -91,7 +90,7 @@ class Expression:
         try:
             tree = _parsed(self.text.strip())
         except (SyntaxError, ValueError, RecursionError, MemoryError):
-            raise InputError(f"{self.text!r} is not an expression", fix=_quoted(self.text) or _HELP) from None
+            raise InputError(f"{self.text!r} is not an expression", fix=_HELP) from None
         try:
             return _condition(tree, self.text)
         except RecursionError:
@@ -161,25 +160,6 @@ def name_in(name: str) -> str:
     return name if plain else f"`{name}`"  # the parser writes a name in NFKC
 
 
-def _quoted(text: str) -> str:
-    """Say where backquotes are missing around a name that is a word of Python; empty where none are."""
-
-    def quote(found: re.Match[str]) -> str:
-        word = found[0]
-        return f"`{word}`" if keyword.iskeyword(word) and word not in _WORDS else word
-
-    written = _TEXT_OR_WORD.sub(quote, text.strip())
-    if written == text.strip():
-        return ""
-    try:
-        _parsed(written)
-    except (SyntaxError, ValueError):
-        return ""
-    inside = written.replace("'", '"')
-    shell = "" if '"' in written else f"; on the command line between single quotes, '{inside}'"
-    return f"put the name, which is a word of Python, in backquotes: {written}{shell}"
-
-
 def among(given: Any) -> str:
     """Write the expression that chooses topics by their ids, given as a text with commas, several, or one.
 
@@ -192,19 +172,20 @@ def among(given: Any) -> str:
 
 
 def _parsed(text: str) -> ast.expr:
-    """Parse an expression; names in backquotes are words of the same length until it is a tree."""
+    """Parse an expression; until it is a tree, words of the same length stand for names that Python would not take."""
     named: dict[str, str] = {}
 
-    def stand_in(found: re.Match[str]) -> str:
-        if found[1] is None:
-            return found[0]
-        size = len(found[0].encode())
+    def stand_in(match: re.Match[str]) -> str:
+        name = match[1] or (match[0] if keyword.iskeyword(match[0]) and match[0] not in _WORDS else "")
+        if not name:
+            return match[0]
+        size = len(match[0].encode())
         free = (word for at in range(size + len(text)) if (word := f"_{at}".ljust(size, "_")) not in text)
-        word = next(one for one in free if one not in named)
-        named[word] = found[1]
+        word = next(candidate for candidate in free if candidate not in named)
+        named[word] = name
         return word
 
-    tree = ast.parse(_TEXT_OR_NAME.sub(stand_in, text), mode="eval").body
+    tree = ast.parse(_TEXT_OR_WORD.sub(stand_in, text), mode="eval").body
     for node in ast.walk(tree):
         if isinstance(node, ast.Name):
             node.id = named.get(node.id, node.id)
