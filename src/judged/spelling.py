@@ -1,15 +1,20 @@
-"""Names of choices and options as people spell them: one table for Python and the command line."""
+"""Names of choices, options and parameters as people spell them: one table for Python and the command line."""
 
 from __future__ import annotations
 
+import inspect
 import re
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from judged.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Mapping
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
 
 _OTHER = {
     "t": "ttest pairedt pairedttest student students studentst studentsttest",
@@ -22,6 +27,56 @@ _OTHER = {
     "bonferroni": "bonf",
 }
 """What choices are called elsewhere, without hyphens and the like."""
+OTHER_NAMES = {
+    "digits": "decimals precision round rounding places decimal-places float-format",
+    "min-difference": "delta min-delta min-diff mindiff epsilon threshold minimum",
+    "margin": "delta fail-under min-delta tolerance equivalence equivalence-margin threshold noninferiority-margin",
+    "level": "confidence confidence-level conf-level conf ci-level",
+    "alpha": "level significance significance-level sig confidence confidence-level p-value p-threshold",
+    "rel": "level rel-level relevance-level relevance relevance-threshold min-rel min-relevance min-grade grade",
+    "measure": "metric metrics measures m eval-metric k cutoff at",
+    "measures": "metric metrics measure eval-metric eval-metrics",
+    "slicing": "by slices slice attributes groups",
+    "cutoff": "k at top top-k topk rank depth",
+    "to": "k cutoff top-k max-rank",
+    "depth": "k cutoff top-k topk max-rank max-depth",
+    "limit": "top worst best show shown max n-topics head",
+    "texts": "docs corpus titles documents passages collection doc-texts",
+    "documents": "docs corpus texts collection",
+    "queries": "query-file queries-file query topics-file topic-file texts-of-topics",
+    "where": "topics filter subset select only query-id query-ids qid qids topic topic-ids",
+    "topic": "topics query query-id query-ids qid qids id",
+    "per-topic": "per-query by-topic by-query per-topics topicwise all-topics q",
+    "pairs": "all-pairs pairwise",
+    "algorithm": "method fusion how",
+    "normalise": "norm normalize normalization normalisation scale",
+    "folds": "cv n-splits splits",
+    "weight": "weights w alpha",
+    "rrf-k": "k rank-constant",
+    "test": "method statistical-test stat-test significance-test hypothesis-test stat",
+    "correction": "adjust adjustment p-adjust padjust multiple-testing multiple-comparisons corrections method",
+    "baseline": "control reference base against baseline-run reference-run baseline-system",
+    "format": "json csv latex markdown html table output-format out-format fmt form type as-json",
+    "output": "out save outfile output-file save-to to file",
+    "seed": "random-state random-seed rng rng-seed",
+    "resamples": "n-resamples permutations n-permutations iterations draws samples samples-of-topics",
+    "attributes": "attrs metadata features topic-attributes query-attributes categories",
+    "by": "slice group-by groupby facet facets slice-by attribute",
+    "min-topics": "minimum min-size min-queries least",
+    "min-loss": "minimum min-difference delta",
+    "ties": "tie tie-breaking tie-break tiebreak ties-policy",
+    "fdr": "rate false-discovery-rate q-value",
+    "ci": "interval intervals confidence-interval",
+    "higher-is-better": "more-is-better maximize maximise",
+    "n": "num-topics n-topics topics sample-size",
+    "difference": "delta effect effect-size",
+    "sd": "std stddev standard-deviation",
+    "config": "configuration settings gate-config",
+    "weights": "weight traffic",
+    "as": "dialect tool tools compare-with",
+    "costs": "cost-file latency",
+}
+"""Of each option and parameter, what people write in its place."""
 
 
 def _key(name: str) -> str:
@@ -65,3 +120,31 @@ def one_of(what: str, given: str, known: Iterable[str]) -> str:
         fix = f"did you mean {close[0]}? One of {', '.join(names)}" if close else f"use one of {', '.join(names)}"
         raise InputError(f"no {what} {given!r}", fix=fix)
     return name
+
+
+def hint(name: str, given: Mapping[str, Any], known: Iterable[str]) -> str:
+    """Say of the first parameter that a function does not have which one is meant; empty where nobody can tell.
+
+    >>> hint("evaluate", {"metrics": ["AP"]}, ["qrels", "runs", "measures"])
+    "evaluate() got an unexpected keyword argument 'metrics': write measures"
+    """
+    names = list(known)
+    for written in given:
+        option = written.replace("_", "-")
+        ours = [name for name in names if option in OTHER_NAMES.get(name.replace("_", "-"), "").split()]
+        if written not in names and ours:
+            return f"{name}() got an unexpected keyword argument {written!r}: write {', or '.join(ours)}"
+    return ""
+
+
+def hinting(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """Let the error of a parameter that a function does not have name the one that is meant."""
+    known = inspect.signature(function).parameters
+
+    @wraps(function)
+    def call(*args: Parameters.args, **given: Parameters.kwargs) -> Result:
+        if given.keys() - known and (problem := hint(function.__name__, given, known)):
+            raise TypeError(problem)
+        return function(*args, **given)
+
+    return call

@@ -13,8 +13,8 @@ import pytest
 
 import judged
 from judged.cli.main import app
-from judged.cli.synonyms import OTHER
 from judged.evaluation.scores import FromAbove, Scores
+from judged.spelling import OTHER_NAMES
 from word_list import listed
 
 if TYPE_CHECKING:
@@ -130,6 +130,23 @@ def test_errors_of_calls_name_what_was_called() -> None:
         judged.evaluate(qrels, run, "AP").compare(by="kind")
 
 
+@pytest.mark.parametrize(
+    ("function", "given", "meant"),
+    [
+        (judged.evaluate, {"metrics": ["AP"]}, "measures"),
+        (judged.evaluate, {"relevance_level": 2}, "rel"),
+        (judged.compare, {"method": "t"}, "test, or correction"),
+        (judged.slices, {"slicing": {}, "by": "kind"}, "slicing"),
+        (judged.explain, {"measure": "AP", "query_id": "q"}, "topic"),
+    ],
+)
+def test_an_unknown_parameter_is_answered_with_the_one_that_is_meant(
+    function: Callable[..., Any], given: dict[str, Any], meant: str
+) -> None:
+    with pytest.raises(TypeError, match=f": write {meant}$"):
+        function({"q": {"d": 1}}, {"q": {"d": 1.0}}, **given)
+
+
 def test_a_command_is_called_as_its_function() -> None:
     """What is not a function: the ways to look at things, the other tools, and the lists of names."""
     apart = {"measures", "serve", "demo", "trec_eval", "online", "logs", "traces", "experiment"}
@@ -185,8 +202,11 @@ def options() -> set[str]:
 
 
 def test_every_hint_names_an_option_that_there_is() -> None:
-    assert set(OTHER) <= options()
-    for name, others in OTHER.items():
+    parameters = {
+        name.replace("_", "-") for _, function in functions() for name in inspect.signature(function).parameters
+    }
+    assert set(OTHER_NAMES) <= options() | parameters
+    for name, others in OTHER_NAMES.items():
         assert name not in others.split()
 
 
@@ -194,4 +214,4 @@ def test_words_that_are_never_used_are_answered_with_the_right_one() -> None:
     known = options()
     never = {wrong.replace("_", "-"): right.replace("_", "-") for wrong, right in listed()[1].items()}
     asked = {wrong: right for wrong, right in never.items() if right in known and wrong not in known}
-    assert {wrong: right for wrong, right in asked.items() if wrong not in OTHER.get(right, "").split()} == {}
+    assert {wrong: right for wrong, right in asked.items() if wrong not in OTHER_NAMES.get(right, "").split()} == {}

@@ -23,6 +23,7 @@ from judged.judging import judge
 from judged.judging.unjudged import withdrawn
 from judged.measures.aggregates import aggregate
 from judged.notes import Note
+from judged.spelling import hinting
 from judged.stats.agreement import ENOUGH, Agreement, cohen_kappa, confusion, fleiss_kappa, krippendorff_alpha
 from judged.stats.rankings import kendall_tau, spearman, tau_ap
 
@@ -126,6 +127,7 @@ _NO_CATEGORIES = (
 )
 
 
+@hinting
 def agree(
     *qrels: Any,
     runs: Any = (),

@@ -23,6 +23,7 @@ from judged.judging import Judged, Precision, TopicPolicy, judge
 from judged.measures.base import Measure
 from judged.measures.grammar import listed
 from judged.notes import lines
+from judged.spelling import hinting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 _WARNED = {"missing-topics", "nothing-judged"}
 
 
+@hinting
 def evaluate(
     qrels: Any,
     runs: Any,
@@ -160,7 +162,7 @@ def evaluate(
     notes = (*noted, *qrels_notes(judgments, plain, known), *level_notes(plain, rel))
     scores = where_asked(_scored(lists, plain, chosen, facts, movement, notes), wanted, attributes)
     for text in lines(note for note in scores.notes if note.rule in _WARNED):
-        warnings.warn(text, JudgedWarning, stacklevel=2)
+        warnings.warn(text, JudgedWarning, stacklevel=3)
     return scores
 
 

@@ -15,6 +15,7 @@ from judged.evaluation.conditions import narrowed
 from judged.evaluation.dialects import dialect_of
 from judged.evaluation.evaluate import evaluate
 from judged.evaluation.inputs import runs_of
+from judged.spelling import hint
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -77,7 +78,7 @@ def of_runs(
         try:
             bound = shape.bind(*args, **given)
         except TypeError as error:
-            raise TypeError(f"{name}() {error}") from None
+            raise TypeError(hint(name, given, shape.parameters) or f"{name}() {error}") from None
         bound.apply_defaults()
         asking = dict(bound.arguments)
         judgments, runs = Qrels.of(asking.pop("qrels")), runs_of(asking.pop("runs"))

@@ -17,6 +17,7 @@ from judged.judging import Judged, judge
 from judged.judging.working import Step, Working
 from judged.measures.base import Measure
 from judged.measures.grammar import parse
+from judged.spelling import hinting
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -195,6 +196,7 @@ def _cell(cell: Cell, name: str) -> str:
     return cell if isinstance(cell, str) else number(cell)
 
 
+@hinting
 def explain(
     qrels: Any, run: Any, measure: str | Measure, *, topic: str | None = None, texts: Any = None
 ) -> Explanation:

@@ -20,6 +20,7 @@ from judged.gates.reading import config_of
 from judged.gates.slices import folder, over_these, refuse_outcome, sliced
 from judged.notes import Note
 from judged.slicing.topic_slices import Slice
+from judged.spelling import hinting
 from judged.stats.inputs import topics_text
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ _SHOWN = 5
 _SAME_IDS = "check that it is a run of the same collection as the qrels: that both use the same ids ('judged check')"
 
 
+@hinting
 def gate(
     qrels: Any,
     baseline: Any,

@@ -22,6 +22,7 @@ from judged.judging import judge
 from judged.judging.align import align
 from judged.judging.variants import placed
 from judged.measures.aggregates import aggregate
+from judged.spelling import hinting
 from judged.stats.inputs import paired_differences
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 _SMALL = 1e-9
 
 
+@hinting
 def diff(
     qrels: Any,
     first: Any,

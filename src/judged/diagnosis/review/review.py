@@ -25,6 +25,7 @@ from judged.judging.ranking import Ranking
 from judged.judging.unjudged import keeping, withdrawn
 from judged.judging.variants import copies
 from judged.measures.grammar import parse
+from judged.spelling import hinting
 from judged.stats.inputs import ROUNDING
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ _COLUMNS = ["query_id", "doc_id", "relevance"]
 _DIGITS = 12  # of a change: what differs by rounding alone is equally informative
 
 
+@hinting
 def review(
     qrels: Any,
     runs: Any,

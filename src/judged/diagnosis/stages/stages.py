@@ -24,6 +24,7 @@ from judged.judging import judge
 from judged.judging.variants import copies, cut
 from judged.notes import Note
 from judged.slicing.topic_slices import slicing_given
+from judged.spelling import hinting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 _JUDGED = 0.9  # of the first 10 documents: with fewer judged, unjudged ones may make the difference
 
 
+@hinting
 def stages(
     qrels: Any,
     run: Any,
