@@ -168,7 +168,7 @@ def test_pictures(run: Callable[..., Ended], folder: Path) -> None:
         (("--by", "odd"), "no attribute 'odd'"),
         (("--by", "words"), "the attribute words is in no table, and cannot be derived. Fix: give the topics' texts"),
         (("--by", "freshness"), "cannot be derived. Fix: give documents with a date."),
-        (("--by", "kind", "--baseline", "odd"), "no run is named 'odd', the baseline. Fix: name one of bad, good"),
+        (("--by", "kind", "--baseline", "odd"), "no run 'odd' to use as the baseline. Fix: use one of bad, good"),
         (("--by", "kind", "--compare", "--baseline", "bad"), "both say what is compared"),
         (("--by", "kind", "--cross"), "--cross needs two things to cross"),
         (("--by", "kind", "--alpha", "0.1"), "--alpha has no effect without a comparison"),

@@ -62,7 +62,7 @@ def test_per_topic_and_nan() -> None:
     ("measure", "run", "message"),
     [
         ("RR", "bm25", "RR was not evaluated. Fix: evaluate it, or take one of AP, "),
-        ("AP", "other", "no run 'other' in this table. Fix: use one of bm25, <b>new</b>"),
+        ("AP", "other", "no run 'other'. Fix: use one of bm25, <b>new</b>"),
         ("AP", None, "there are several runs. Fix: name one of bm25, <b>new</b>"),
     ],
 )

@@ -160,7 +160,7 @@ def test_as_plain_values_and_as_a_table() -> None:
     [
         ({"one": RUNS["one"]}, {}, "has no others to be left out from"),
         (RUNS, {"groups": dict.fromkeys(RUNS, "us")}, "has no others to be left out from"),
-        (RUNS, {"groups": {"On": "us"}}, "no run is called 'On'"),
+        (RUNS, {"groups": {"On": "us"}}, "no run 'On'"),
         (RUNS, {"pool_depth": 0}, "pool depth 0 makes no sense"),
         ({"one": {"1": ["a"]}, "two": RUNS["two"]}, {}, ""),
         ([Run.of(RUNS["one"], name="a"), Run.of(RUNS["two"], name="a")], {}, "two runs have the same name"),

@@ -11,6 +11,7 @@ from judged.cli import inputs
 from judged.cli.formats import answer_options
 from judged.cli.options import FORMATS, POLICIES, shared
 from judged.cli.slice_options import SliceOptions, slice_options
+from judged.data.run import run_named
 from judged.errors import InputError
 
 if TYPE_CHECKING:
@@ -100,9 +101,7 @@ def _first(runs: list[Run], baseline: str | None, *, pair: bool) -> Run:
     if baseline is None:
         return runs[0]
     named = {run.name: run for run in runs}
-    if baseline not in named:
-        raise InputError(f"no run is named {baseline!r}, the baseline", fix=f"name one of {', '.join(named)}")
-    return named[baseline]
+    return named[run_named(baseline, named, "to use as the baseline")]
 
 
 def _refuse_unused(weights: tuple[str, ...], *, tested: bool) -> None:

@@ -14,6 +14,7 @@ from judged.comparison.answer import Comparison, MeasureComparison
 from judged.comparison.choices import AGAINST_BASELINE, Choices, Family
 from judged.comparison.notes import notes
 from judged.comparison.pair import Pair, TopicDifference
+from judged.data.run import run_named
 from judged.errors import InputError
 from judged.evaluation.evaluate import chosen_measures
 from judged.evaluation.of_runs import of_runs
@@ -126,8 +127,8 @@ def compared(scores: Scores, choices: Choices, ci: IntervalName = "adjusted") ->
     names = scores.run_names
     if len(names) < 2:
         raise InputError(f"there is nothing to compare {', '.join(names)} with", fix="give two runs or more")
-    if choices.baseline is not None and choices.baseline not in names:
-        raise InputError(f"no run {choices.baseline!r} to use as the baseline", fix=f"use one of {', '.join(names)}")
+    if choices.baseline is not None:
+        choices = replace(choices, baseline=run_named(choices.baseline, names, "to use as the baseline"))
     estimates = scores.estimates(ci=ci, level=choices.level, seed=choices.seed)
     measures = [
         MeasureComparison(measure, estimates[at :: len(scores.measures)], (), 0, _untested(measure, choices))

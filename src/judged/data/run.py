@@ -13,11 +13,13 @@ import pyarrow as pa
 from judged.data.compute import int_array, pc
 from judged.data.objects import rows_of_object
 from judged.data.rows import Rows, TableRows
-from judged.data.sources import Source, open_source
+from judged.data.sources import Source, open_source, source_name
 from judged.data.text import TextRows
 from judged.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from judged._types import Table
 
 RUN_COLUMNS = ("query_id", "doc_id", "score", "rank", "run_id")
@@ -129,6 +131,24 @@ def run_ids(rows: Rows) -> list[str]:
     if isinstance(rows, TableRows) and "run_id" in rows.table.column_names:
         return pc.unique(rows.table["run_id"]).to_pylist()
     return []
+
+
+def run_named(name: str, names: Iterable[str], role: str = "") -> str:
+    """Say which of these runs is meant: one goes by its name, or by the path of its file.
+
+    >>> run_named("runs/bm25.run.gz", ["bm25", "rrf"])
+    'bm25'
+
+    Raises
+    ------
+    InputError
+        If it is none of them.
+    """
+    known = list(names)
+    for called in (name, source_name(str(name))):
+        if called in known:
+            return called
+    raise InputError(f"no run {name!r} {role}".rstrip(), fix=f"use one of {', '.join(known)}")
 
 
 def split_runs(rows: Rows, name: str) -> list[Run]:

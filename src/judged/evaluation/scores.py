@@ -13,6 +13,7 @@ import pyarrow as pa
 from judged._types import ReadOnly
 from judged.answer import Answer, Column
 from judged.answer import Table as AnswerTable
+from judged.data.run import run_named
 from judged.errors import InputError
 from judged.evaluation.dialects import DIALECTS
 from judged.evaluation.facts import Estimate, Policies, QrelsFacts, Reach, RunFacts, TopicRanges
@@ -358,9 +359,7 @@ class Scores(Answer, ReadOnly):
             return 0
         if run is None:
             raise InputError("there are several runs", fix=f"name one of {', '.join(self.run_names)}")
-        if run not in self.run_names:
-            raise InputError(f"no run {run!r} in this table", fix=f"use one of {', '.join(self.run_names)}")
-        return self.run_names.index(run)
+        return self.run_names.index(run_named(run, self.run_names))
 
 
 def _estimate(run: str, measure: Measure, scores: Floats, bounds: Floats) -> Estimate:

@@ -14,9 +14,10 @@ from judged.comparison.compare import compared
 from judged.data.attributes import Attributes
 from judged.data.expression import Expression
 from judged.data.qrels import Qrels
+from judged.data.run import run_named
 from judged.data.topics import Topics
 from judged.decimals import counted
-from judged.errors import InputError, JudgedError, JudgedWarning
+from judged.errors import JudgedError, JudgedWarning
 from judged.evaluation import runs_of
 from judged.evaluation.conditions import attributes_of, narrowed
 from judged.evaluation.evaluate import chosen_measures
@@ -46,13 +47,13 @@ DEFAULT_MEASURES = ("nDCG@10", "AP", "R@100")
 def report(
     qrels: Any,
     runs: Any,
+    measures: Any = None,
     *,
     queries: Any = None,
     attributes: Any = None,
     where: str | None = None,
     texts: Any = None,
     baseline: str | None = None,
-    measures: Any = None,
     by: str | Iterable[str] | None = None,
     title: str | None = None,
     seed: int = 0,
@@ -119,8 +120,8 @@ def report(
     """
     judgments, given = Qrels.of(qrels), {run.name: run for run in runs_of(runs)}
     wanted = DEFAULT_MEASURES if measures is None and not policies.get("dialect") else measures
-    if baseline is not None and baseline not in given:
-        raise InputError(f"no run {baseline!r} to use as the baseline", fix=f"use one of {', '.join(given)}")
+    if baseline is not None:
+        baseline = run_named(baseline, given, "to use as the baseline")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", JudgedWarning)  # they are part of the report
         asked = [*attributes_of(wanted or ()), *(Expression(where).names if where else ())]

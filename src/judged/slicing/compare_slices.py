@@ -11,6 +11,7 @@ from judged.comparison import Choices
 from judged.comparison.choices import MANY
 from judged.comparison.compare import compared, pair_of
 from judged.comparison.notes import least_p_text, short_of_topics
+from judged.data.run import run_named
 from judged.errors import InputError
 from judged.evaluation.evaluate import chosen_measures
 from judged.notes import Note
@@ -114,8 +115,10 @@ def compare_slices(
     """
     if spelled(test, MANY) in MANY:
         raise InputError(f"{test} compares all systems at once, not two on a slice", fix="take randomisation, say")
-    choices = Choices(test, correction, family, alpha, resamples, seed, margin=margin, baseline=baseline)
     table = scores if measures is None else chosen_measures(scores, measures)
+    if baseline is not None:
+        baseline = run_named(baseline, table.run_names, "to use as the baseline")
+    choices = Choices(test, correction, family, alpha, resamples, seed, margin=margin, baseline=baseline)
     if baseline is None and len(table.runs) > 2:
         raise InputError(
             f"{len(table.runs)} runs make {math.comb(len(table.runs), 2)} pairs on each slice",

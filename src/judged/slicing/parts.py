@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from judged.answer import COUNT, NUMBER, TEXT, Answer, Chart, Column, Sentences, Table, columns_of
+from judged.data.run import run_named
 from judged.errors import InputError
 from judged.evaluation import Estimate
 from judged.measures.grammar import parse
@@ -92,9 +93,7 @@ class ScoresOfParts(Answer, Generic[Row]):
     def named(self, run: str | None, measure: str | None) -> tuple[str, str]:
         """Fill in the run and the measure that are not named: the first of each."""
         runs = self.scores.run_names
-        if run is not None and run not in runs:
-            raise InputError(f"no run {run!r}", fix=f"use one of {', '.join(runs)}")
-        return run or runs[0], measure_named(measure, self.scores.measure_names)
+        return runs[0] if run is None else run_named(run, runs), measure_named(measure, self.scores.measure_names)
 
     def estimates_of(self, run: str, measure: str) -> list[Row]:
         """Give the numbers of one run and measure, part by part."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from judged.answer import COUNT, NUMBER, TEXT, Answer, Table, columns_of
 from judged.data.qrels import Qrels
-from judged.data.run import Run
+from judged.data.run import Run, run_named
 from judged.decimals import percent
 from judged.errors import InputError, MeasureError
 from judged.judging import judge
@@ -20,6 +20,7 @@ from judged.measures.aggregates import aggregate
 from judged.measures.base import Measure
 from judged.measures.grammar import listed, parse_many
 from judged.notes import Note, first_few
+from judged.spelling import hinting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -101,6 +102,7 @@ class LeaveOneOut(Answer):
         return {name: getattr(self, name) for name in names}
 
 
+@hinting
 def leave_one_out(
     qrels: Any,
     runs: Mapping[str, Any] | Sequence[Any],
@@ -208,9 +210,7 @@ def _named(runs: Mapping[str, Any] | Sequence[Run]) -> dict[str, Run]:
 
 
 def _groups(lists: Mapping[str, Judged], groups: Mapping[str, str]) -> dict[str, str]:
-    for name in groups:
-        if name not in lists:
-            raise InputError(f"no run is called {name!r}", fix=f"use one of {', '.join(list(lists)[:5])}")
+    groups = {run_named(name, lists): group for name, group in groups.items()}
     for name, one in lists.items():
         if not one.ranked:
             raise InputError(f"the run {name} has no scores, so no first documents", fix="leave it out")

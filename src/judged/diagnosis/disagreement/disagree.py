@@ -11,6 +11,7 @@ import numpy as np
 
 from judged.comparison.orders import orders
 from judged.data.qrels import Qrels
+from judged.data.run import run_named
 from judged.data.topics import Topics
 from judged.diagnosis.disagreement.answer import Disagreement, MeanSide, SliceDisagreement, TopicDisagreement
 from judged.diagnosis.disagreement.reasons import Reason, reasons
@@ -154,12 +155,10 @@ def _two_measures(scores: Scores, measures: Any) -> Scores:
 def _pair(table: Scores, ways: Floats, pair: tuple[str, str] | None) -> tuple[int, int]:
     """Find the two systems; of several those that the measures pull apart most, first where they prefer different."""
     if pair is not None:
-        for name in pair:
-            if name not in table.run_names:
-                raise InputError(f"no run {name!r} in this table", fix=f"use one of {', '.join(table.run_names)}")
-        if len(pair) != 2 or pair[0] == pair[1]:
+        rows = [table.run_names.index(run_named(name, table.run_names)) for name in pair]
+        if len(rows) != 2 or rows[0] == rows[1]:
             raise InputError(f"{pair} are not two runs", fix="name two different ones")
-        return table.run_names.index(pair[0]), table.run_names.index(pair[1])
+        return rows[0], rows[1]
 
     def apart(rows: tuple[int, int]) -> tuple[float, float]:
         gaps, _ = _differences(table, rows)

@@ -12,10 +12,10 @@ from judged.answer import Answer, Chart, Column, Line, Sentences, Show, Table
 from judged.answer.drawing import drawn
 from judged.answer.table import CHANGE, COUNT, NUMBER, SHARE, TEXT, columns_of
 from judged.charts import PALETTE
+from judged.data.run import run_named
 from judged.decimals import counted, decimal, percent
 from judged.diagnosis.changes import SMALL, changes_table, lost_table, told_by_slice, who_lost
 from judged.diagnosis.matrix.points import COVERAGE, NOTHING, OPEN, QUADRANTS, RANKING, SHORT, topic_quadrants
-from judged.errors import InputError
 from judged.slicing.comparison import direction
 from judged.stats.skewness import SECOND
 
@@ -110,9 +110,8 @@ class Matrix(Answer):
         InputError
             If there is no such run.
         """
-        if run not in self.scores.run_names:
-            raise InputError(f"no run {run!r} here", fix=f"use one of {', '.join(self.scores.run_names)}")
-        at = self.scores.run_names.index(run)
+        names = self.scores.run_names
+        at = names.index(run_named(run, names))
         return self.scores.values[at][[self.scores.measure_names.index(str(axis)) for axis in (self.x, self.y)]]
 
     def topics(self, run: str) -> tuple[str, ...]:

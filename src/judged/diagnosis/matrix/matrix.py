@@ -8,6 +8,7 @@ import numpy as np
 
 from judged.comparison import Choices
 from judged.data.qrels import Qrels
+from judged.data.run import run_named
 from judged.diagnosis.changes import compared
 from judged.diagnosis.matrix.answer import Matrix
 from judged.diagnosis.matrix.points import MatrixChoices, points_of
@@ -106,9 +107,7 @@ def matrix_of_scores(
         raise InputError(f"both axes are {axes[0]}", fix="name two measures")
     choices = MatrixChoices(level, fdr, resamples, seed)
     names = scores.run_names
-    chosen = names[0] if baseline is None else baseline
-    if chosen not in names:
-        raise InputError(f"no run {chosen!r} to use as the baseline", fix=f"use one of {', '.join(names)}")
+    chosen = names[0] if baseline is None else run_named(baseline, names, "to use as the baseline")
     sliced = None if slicing is None else slicing_given(slicing).over(scores.query_ids)
     where = everywhere(len(scores.query_ids), sliced)
     values = _values(scores, axes)

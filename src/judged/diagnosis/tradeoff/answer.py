@@ -11,8 +11,8 @@ import numpy as np
 
 from judged.answer import CHANGE, NUMBER, TEXT, YES_NO, Answer, Chart, Column, Sentences, Table, listed, significant
 from judged.charts import PALETTE
+from judged.data.run import run_named
 from judged.decimals import decimal
-from judged.errors import InputError
 from judged.stats.inputs import ROUNDING
 
 if TYPE_CHECKING:
@@ -106,10 +106,8 @@ class Tradeoff(Answer):
         InputError
             If there is none.
         """
-        row = next((row for row in self.rows if row.run == run), None)
-        if row is None:
-            raise InputError(f"no run {run!r}", fix=f"use one of {', '.join(row.run for row in self.rows)}")
-        return row
+        rows = {row.run: row for row in self.rows}
+        return rows[run_named(run, rows)]
 
     def blocks(self) -> tuple[Block, ...]:
         """Give the table of runs, what may be concluded, and a chart for each cost."""

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from judged.data.ids import id_text
 from judged.data.records import records_of
+from judged.data.run import run_named
 from judged.data.topic_records import refuse_wide
 from judged.decimals import meant_as_number, read_number
 from judged.diagnosis.tradeoff.answer import Tradeoff, TradeoffRow, dominators
@@ -238,9 +239,7 @@ def _baseline(runs: Sequence[str], baseline: str | None, dearer: Floats) -> int:
     if baseline is None:
         first = next(column for column in dearer.T if not np.isnan(column).all())
         return int(np.nanargmin(first))
-    if baseline not in runs:
-        raise InputError(f"no run {baseline!r} to use as the baseline", fix=f"use one of {', '.join(runs)}")
-    return list(runs).index(baseline)
+    return list(runs).index(run_named(baseline, runs, "to use as the baseline"))
 
 
 def _differences(values: Floats, test: str, level: float, resamples: int, seed: int) -> Floats:
