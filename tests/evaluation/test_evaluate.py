@@ -173,8 +173,8 @@ def test_no_missing_topics_no_warning() -> None:
 def test_notes_say_what_the_topic_policy_does() -> None:
     both, run = notes(QRELS, RUN, "AP", topics="both"), notes(QRELS, RUN, "AP", topics="run")
     assert "run: nothing returned for 1 of 4 topics; those that the run lacks do not count: q3" in both
-    assert "run: 1 topics are not in the qrels and are left out: x" in both
-    assert "run: 1 topics are not in the qrels and score 0, as nothing in them is judged: x" in run
+    assert "run: no judgments for 1 topic of the run; left out: x" in both
+    assert "run: no judgments for 1 topic of the run; scored 0: x" in run
 
 
 TWO = {"q1": {"d1": 1, "d2": 2, "d3": 0}}
@@ -203,7 +203,7 @@ GOOD = {"q1": {"d1": 3.0, "d2": 2.0, "d3": 1.0}}
             ["AP: 2 of 3 topics have no relevant document: q2, q3", few_note(3)],
             id="topics without relevant documents"),
         pytest.param({"q1": {"d1": 1}}, {"q1": {"d1": 1.0}, "z": {"d": 1.0}}, ["AP"],
-            ["run: 1 topics are not in the qrels and are left out: z"], id="extra topics"),
+            ["run: no judgments for 1 topic of the run; left out: z"], id="extra topics"),
         pytest.param({"q1": {"d1": 1}}, {"q1": {"D1": 1.0}}, ["AP"],
             [("run: nothing was measured: none of the returned documents is judged; does the run use the document"
               " ids of the qrels? See 'judged check'")], id="nothing judged"),

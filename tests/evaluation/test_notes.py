@@ -47,7 +47,7 @@ def test_many_runs_have_one_line_for_each_kind_of_warning() -> None:
     grouped = [text for text in scores.warnings if text.startswith("59 runs, ")]
     assert len(grouped) == 3
     assert grouped[0].startswith("59 runs, worst run40, run10, run30; run40: nothing returned for 7 of 12 topics;")
-    assert grouped[1].startswith("59 runs, such as run00, run01, run02; run00: 1 topics are not in the qrels")
+    assert grouped[1].startswith("59 runs, such as run00, run01, run02; run00: no judgments for 1 topic of the run")
     assert len(scores.warnings) < 3 + 4  # and of the runs together
     assert [str(one.message) for one in caught] == grouped[:1]
 

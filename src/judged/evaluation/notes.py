@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.data.compute import distinct
-from judged.decimals import decimal, percent
+from judged.decimals import counted, decimal, percent
 from judged.measures.aggregates import aggregate
 from judged.notes import Note, first_few
 
@@ -149,8 +149,9 @@ def _run_notes(judged: Judged, topics: TopicPolicy) -> list[Note]:
         text = f"nothing returned for {len(missing)} of {len(judged)} topics; {scored}: {first_few(missing)}"
         say("missing-topics", text, len(missing))
     if extra := [topic for topic in judged.extra if topic not in judged.qrels.left_out]:
-        scored = "score 0, as nothing in them is judged" if topics == "run" else "are left out"
-        say("extra-topics", f"{len(extra)} topics are not in the qrels and {scored}: {first_few(extra)}", len(extra))
+        scored = "scored 0" if topics == "run" else "left out"
+        text = f"no judgments for {counted(len(extra), 'topic')} of the run; {scored}: {first_few(extra)}"
+        say("extra-topics", text, len(extra))
     if not len(judged.topic):
         text = (
             "nothing was measured: none of the returned documents is judged; does the run use"
