@@ -156,3 +156,20 @@ def test_scores_of_a_name_that_is_no_utf_8_are_kept(files: Path, run: Callable[.
     odd = b"caf\xe9".decode("utf-8", "surrogateescape")
     (files / f"{odd}.run").write_bytes((files / "old.run").read_bytes())
     assert run("evaluate", "qrels.txt", f"{odd}=old.run", f"{odd}.run", "-o", "scores.parquet").code == 0
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        (("explain", "a.qrels", "a.run", "t1", "-m", "AP"), "write judged explain [OPTIONS] [QRELS] [RUN]; "),
+        (("diff", "a.qrels", "a.run"), "write judged diff [OPTIONS] QRELS RUN_A RUN_B; "),
+        (("eval", "a.qrels"), "write judged evaluate."),
+        (("nothing-like-it",), "see 'judged --help'."),
+    ],
+)
+def test_a_wrong_call_is_answered_with_the_right_one(
+    run: Callable[..., Ended], written: tuple[str, ...], meant: str
+) -> None:
+    done = run(*written)
+    assert done.code == 2
+    assert f"Fix: {meant}" in done.err

@@ -86,3 +86,20 @@ def test_the_level_of_relevance_is_no_confidence(run: Callable[..., Ended]) -> N
 def test_scores_that_cannot_be_read_again_say_how_they_can(run: Callable[..., Ended]) -> None:
     assert run("evaluate", *FILES, "-o", "scores.json").code == 0
     assert ".parquet" in run("compare", "--scores", "scores.json").err
+
+
+@pytest.mark.parametrize(
+    ("written", "fix"),
+    [
+        (("--by", "classes.csv"), "write --attributes classes.csv --by NAME."),
+        (("--attributes", "classes.csv"), "give --by NAME, one of kind; "),
+    ],
+)
+def test_slices_without_a_name(run: Callable[..., Ended], written: tuple[str, str], fix: str) -> None:
+    done = run("slices", *FILES, *written)
+    assert (done.code, f"Fix: {fix}" in done.err) == (2, True)
+
+
+def test_a_baseline_goes_by_its_name_and_by_its_path(run: Callable[..., Ended]) -> None:
+    by_name, by_path = (run("compare", *FILES, "--baseline", given, "-m", "RR") for given in ("one", "./one.run"))
+    assert (by_path.code, by_path.out) == (0, by_name.out)

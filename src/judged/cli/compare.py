@@ -108,7 +108,8 @@ def command(
 
     if sum(map(bool, (qrels, scores, collections))) != 1:
         raise InputError(
-            "QRELS and RUNs, --scores and --collection are three ways to say what to compare", fix="give one of them"
+            "QRELS and RUNs, --scores and --collection are three ways to say what to compare",
+            fix="give one of them; --scores and --collection are written before each of their values",
         )
     chooses = {name: options.pop(name) for name in CHOICE}
     if not qrels and (given := [f"--{name}" for name, value in chooses.items() if value]):

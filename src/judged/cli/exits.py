@@ -113,4 +113,12 @@ def _usage(error: click.UsageError) -> str:
         problem = error.message.rstrip(".")
     if fix:
         return f"error: {problem}. Fix: {fix}."
+    takes_files = error.ctx and any(isinstance(param, click.Argument) for param in error.ctx.command.params)
+    if error.ctx and takes_files and (type(error) is click.UsageError or _lacks_argument(error)):
+        shape = " ".join([command, *error.ctx.command.collect_usage_pieces(error.ctx)])
+        return f"error: {problem}. Fix: write {shape}; see '{command} --help'."
     return f"error: {problem}{'' if problem.endswith('?') else '.'} Fix: see '{command} --help'."
+
+
+def _lacks_argument(error: click.UsageError) -> bool:
+    return isinstance(error, click.MissingParameter) and isinstance(error.param, click.Argument)

@@ -9,6 +9,7 @@ import os
 import sys
 import warnings
 from contextlib import suppress
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
@@ -63,6 +64,15 @@ class _Commands(click.Group):
             module = importlib.import_module("judged.cli." + cmd_name.replace("-", "_"))
             self.add_command(checked(module.command), cmd_name)
         return self.commands.get(cmd_name)
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """Find the command that is asked for, or say which one may be meant."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            if close := get_close_matches(args[0], self.NAMES, 1):
+                error.fix = f"write {ctx.command_path} {close[0]}"  # type: ignore[attr-defined]
+            raise
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands by what they are for."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import reduce, wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -11,7 +12,7 @@ import click
 from judged.cli import output
 from judged.cli.options import shared
 from judged.errors import InputError
-from judged.notes import Note
+from judged.notes import Note, first_few
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -74,7 +75,11 @@ class SliceOptions:
         from judged.slicing.topic_slices import Slicing, slice_topics
 
         if not (self.by or self.slices):
-            raise InputError("nothing says how to slice", fix="give --by NAME, or --slices FILE")
+            names = first_few(list(known.names))
+            raise InputError("nothing says how to slice", fix=f"give --by NAME, one of {names}; or --slices FILE")
+        for name in self.names:
+            if Path(name).is_file() and known.spelled(name) not in known.names:
+                raise InputError(f"--by takes names, and {name} is a file", fix=f"write --attributes {name} --by NAME")
         how: dict[str, Any] = {"min_topics": self.min_topics, "query_ids": query_ids}
         by = [known.spelled(name) for name in self.names]
         if not self.cross:
