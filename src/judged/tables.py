@@ -198,7 +198,9 @@ def latex_text(text: str) -> str:
 
 
 def _latex(text: str) -> str:
-    return text.latex() if isinstance(text, Cell) else latex_text(text)
+    if isinstance(text, Cell):
+        return text.latex()
+    return _MINUS.sub("$-$", latex_text(text)) if _NUMBER.fullmatch(text) else latex_text(text)
 
 
 def markdown_text(text: str) -> str:

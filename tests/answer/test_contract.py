@@ -298,3 +298,17 @@ def test_bars_are_for_terminals_alone() -> None:
     table = Table("t", (Column("name", ["a", "b"]), bars([1.0, 0.5])))
     assert table.text().splitlines()[1:] == ["a     " + "█" * 24, "b     " + "█" * 12]
     assert "█" not in table.markdown() + table.latex() + table.csv() + html([table])
+
+
+def test_names_that_other_libraries_give_to_forms_are_answered_with_ours() -> None:
+    answer = EXAMPLES["tradeoff"]()
+    for name, ours in {"to_csv": "csv()", "to_latex": "latex()", "to_df": "to_pandas(), to_polars()"}.items():
+        with pytest.raises(AttributeError, match=re.escape(f"no attribute '{name}': write {ours} or save(path)")):
+            getattr(answer, name)
+    with pytest.raises(AttributeError, match=r"no attribute 'to_cvs'$"):
+        answer.to_cvs  # noqa: B018
+
+
+def test_numbers_in_latex_have_a_minus_and_names_a_hyphen() -> None:
+    table = Table("rows", (Column("run", ["bm25-1"]), Column("dz", [-0.5], number(2))))
+    assert table.latex().splitlines()[4] == r"bm25-1 & $-$0.50 \\"

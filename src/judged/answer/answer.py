@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 _LABELS = "<style>th.label, td.label { text-align: left !important }</style>"  # notebooks know none of our classes
 
+_FORMS = dict.fromkeys(("to_df", "to_frame", "to_dataframe"), "to_pandas to_polars")
+"""Names that other libraries give to forms, where they are not ours with to_ before them."""
+
 
 class Answer:
     """What every result is: blocks for people, tables for data, notes, and what it rests on.
@@ -161,6 +164,16 @@ class Answer:
         if find_spec("polars") is None:
             raise MissingExtraError("polars", "polars")
         return import_module("polars").from_arrow(self.to_arrow(table))
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Tell who asks for a form by pandas' name for it what it is called here."""
+            forms = _FORMS.get(name, name.removeprefix("to_") if name.startswith("to_") else "").split()
+            meant = [f"{form}()" for form in forms if hasattr(Answer, form)]
+            hint = f": write {', '.join(meant)} or save(path)" if meant else ""
+            message = f"{type(self).__name__!r} object has no attribute {name!r}{hint}"
+            raise AttributeError(message, name=name, obj=self)
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything as plain Python values, ready for JSON: None for what is not known."""
