@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     category="diversity",
     cite="Clarke et al. 2008; normalised as in ndeval, TREC Web 2009 to 2014",
     use="One query has several meanings, and the page should serve all of them early and repeat none.",
-    misleads="It is relative to documents that each cover every subtopic, which seldom exist:"
+    misleads="It is relative to documents that each cover every subtopic, which rarely exist:"
     " compare topics with alpha-nDCG.",
     aliases={"alpha_DCG": {}},
     properties=Properties(every_label=True),
@@ -37,7 +37,7 @@ class AlphaDCG(RelevanceMeasure):
     division at k = 1, which it never prints.
 
     ndeval orders a run by its rank column (``ties="rank"``), with ``-traditional`` by score and then falling
-    id (``ties="docid"``); pyndeval and ir_measures break ties by rising id (``ties="docid-rising"``). ndeval
+    id (``ties="docid"``); pyndeval and ir_measures break ties by ascending id (``ties="docid-rising"``). ndeval
     averages over the topics that both files have (``topics="both"``), with ``-c`` over those of the qrels.
 
     Examples
@@ -60,7 +60,7 @@ class AlphaDCG(RelevanceMeasure):
 @measure(
     category="diversity",
     cite="Clarke et al. 2008; the ideal as in ndeval, TREC Web 2009 to 2014",
-    use="The standard for pages that should serve several meanings of a query: topics count alike.",
+    use="The standard for pages that should serve several meanings of a query: every topic counts the same.",
     misleads="The best ranking is hard to find, and the greedy one that stands in for it can be beaten: a score may"
     " pass 1. Documents that were judged for one subtopic alone count as not relevant to the others.",
     aliases={"alpha_nDCG": {}},

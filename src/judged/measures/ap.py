@@ -121,7 +121,7 @@ class GMAP(RelevanceMeasure):
 @measure(
     category="set",
     cite="trec_eval",
-    use="For results that have no order, where AP would have been taken for a ranking.",
+    use="For results that have no order, where AP would be used for a ranking.",
     misleads="It falls with the square of what is missing; SetF punishes a one-sided result less.",
     aliases={"set_map": {}},
     properties=Properties(

@@ -50,7 +50,7 @@ PATIENCE = Parameter(
 )
 TARGET = Parameter(
     "The share of attention that each group should have: its share among the topic's relevant documents, among all"
-    " documents that something is known of (collection), or as the table says.",
+    " documents with known groups (collection), or as the table says.",
     "relevant",
     _target,
     values="relevant, collection, or a table such as {a:0.5,b:0.5}",

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     tools={"trec_eval": "bpref", "ir_measures": "Bpref", "ranx": "bpref"},
 )
 class Bpref(Measure):
-    r"""Binary preference: how seldom a document judged not relevant stands above a relevant one.
+    r"""Binary preference: how rarely a document judged not relevant is ranked above a relevant one.
 
     .. math:: \mathrm{Bpref} = \frac{1}{R} \sum_{\text{relevant, returned}}
         \left(1 - \frac{\min(n, R)}{\min(N, R)}\right)

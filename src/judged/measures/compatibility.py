@@ -48,7 +48,7 @@ class Compat(Measure):
         {\mathrm{RBO}(\text{ideal}, \text{ideal})}, \quad
         \mathrm{RBO}(A, B) = \frac{\sum_{d=1}^{1000} p^{d-1}\,|A_{1..d} \cap B_{1..d}| / d}{\sum_{d=1}^{1000} p^{d-1}}
 
-    The ideal ranking holds the documents with a positive grade, grades falling. Documents of one grade are in the
+    The ideal ranking holds the documents with a positive grade, by descending grade. Documents of one grade are in the
     order in which the ranking has them, and those that were not returned come last among them. ``normalize=false``
     leaves the divisor out, as the papers of 2020 do.
 

@@ -87,7 +87,7 @@ class DCG(Measure):
 @measure(
     category="graded",
     cite="Järvelin and Kekäläinen 2002",
-    use="What nDCG divides by: to see how much there was to gain in each topic.",
+    use="The divisor of nDCG: it shows how much there was to gain in each topic.",
     misleads="It is a property of the qrels, not of the run.",
     aliases={"ideal_dcg": {}},
     properties=Properties(

@@ -25,7 +25,7 @@ PATIENCE = Parameter(
 @measure(
     category="user model",
     cite="Smucker and Clarke 2012, in the form of cwl_eval",
-    use="To set the users of time-biased gain beside other user models: give each document its time as cost.",
+    use="To compare the users of time-biased gain with other user models: give each document its time as cost.",
     misleads="It is not TBG: the weights are scaled to add up to 1, and every gain counts in full. Without costs=given"
     " it is RBP with p = 2^(-1/h).",
     aliases={"TBGCWLMetric": {}},
@@ -61,7 +61,7 @@ class CwlTBG(UserModel):
 @measure(
     category="user model",
     cite="Sakai and Dou 2013, in the form of cwl_eval",
-    use="To set the readers of U-measure beside other user models: give each document its length as cost.",
+    use="To compare the readers of U-measure with other user models: give each document its length as cost.",
     misleads="It is not U-measure: the weight is that of the place where a document begins, not where it ends, and"
     " weights are scaled to add up to 1.",
     aliases={"UMeasureCWLMetric": {}},

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from judged._types import Bools, Floats, Ints
     from judged.judging import Judged, Labels
 
-ALPHA = Parameter("How much a subtopic loses of its worth with each document that covers it.", 0.5, real(0, 1))
+ALPHA = Parameter("How much of its value a subtopic loses with each document that covers it.", 0.5, real(0, 1))
 BETA = Parameter("The patience: the probability of going on from one rank to the next.", 0.5, real(0, 1))
 MOST = math.e / (math.e - 1)
 """What a share of the greedy ideal cannot exceed: greedy reaches 1 - 1/e of the true ideal at every rank."""

@@ -1,4 +1,4 @@
-"""Amounts that are known of every returned document: lengths and costs, and how they add up down a ranking."""
+"""Amounts for every returned document, lengths and costs, and how they add up down a ranking."""
 
 from __future__ import annotations
 

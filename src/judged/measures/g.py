@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 @measure(
     category="ranked, binary",
     cite="trec_eval (Buckley 2008)",
-    use="Between AP and nDCG: a relevant document is not punished for standing below other relevant ones.",
-    misleads="Unjudged documents count as not relevant. Seldom reported, so there is little to compare with.",
+    use="Between AP and nDCG: a relevant document is not punished for being ranked below other relevant ones.",
+    misleads="Unjudged documents count as not relevant. Rarely reported, so there is little to compare with.",
     properties=Properties(perfect=1.0, against_ideal=True, better_first=True),
     tools={"trec_eval": "binG"},
 )
@@ -58,7 +58,7 @@ class BinG(RelevanceMeasure):
     category="graded",
     cite="trec_eval (Buckley 2008)",
     use="Like BinG, for graded judgments.",
-    misleads="It is not a share of an ideal: gains below 1 cannot reach 1. Seldom reported, so there is little to"
+    misleads="It is not a share of an ideal: gains below 1 cannot reach 1. Rarely reported, so there is little to"
     " compare with.",
     properties=Properties(graded=True, monotone=False),
     tools={"trec_eval": "G"},
@@ -69,7 +69,7 @@ class G(RelevanceMeasure):
     .. math:: \mathrm{G} = \frac{1}{\sum_i g^*_i} \sum_r \frac{g_r}{\log_2(2 + C_r - \mathrm{CG}@r)},
         \quad C_r = \sum_{i \le r} \max(g^*_i, 1)
 
-    :math:`g^*_i` is the gain at rank i of the ideal ranking, 0 behind its end.
+    :math:`g^*_i` is the gain at rank i of the ideal ranking, 0 beyond its end.
 
     Examples
     --------

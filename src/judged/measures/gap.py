@@ -47,7 +47,7 @@ THRESHOLDS = Parameter(
     category="graded",
     cite="Robertson, Kanoulas and Yilmaz 2010",
     use="Graded judgments, where you would use AP if they were binary: users differ in where they draw the line.",
-    misleads="Seldom reported, so there is little to compare with; and like AP it says little about the first page.",
+    misleads="Rarely reported, so there is little to compare with; and like AP it says little about the first page.",
     properties=Properties(graded=True, monotone=False, perfect=1.0, against_ideal=True, better_first=True),
     tools={"TREC Session 2011 script": "GAP (equal thresholds)", "MATTERS": "gradedAveragePrecision"},
 )

@@ -21,7 +21,7 @@ _LEAST = 0.00001  # trec_eval's smoothing: neither share can be 0/0
     category="incomplete judgments",
     cite="Yilmaz and Aslam 2006",
     use="Only a random sample of the pool was judged: it estimates the AP that full judgments would give.",
-    misleads="What was in the pool without being judged must be in the qrels with a negative grade; without such rows"
+    misleads="Documents in the pool that were not judged must be in the qrels with a negative grade; without such rows"
     " it is close to AP, and no estimate.",
     properties=Properties(judged_better_first=True, against_ideal=True),
     tools={"trec_eval": "infAP", "ir_measures": "infAP"},

@@ -30,7 +30,7 @@ PATIENCE = "((x - 1) / x)^2"
     category="user model",
     cite="Moffat, Bailey, Scholer and Thomas 2015; cwl_eval",
     use="Users come with a goal of T useful documents, and stop sooner when they get them.",
-    misleads="T is the user's goal, not a cutoff: it must come from what is known of the task, and it changes the"
+    misleads="T is the user's goal, not a cutoff: it must come from knowledge of the task, and it changes the"
     " order of systems.",
     aliases={"INSTCWLMetric": {}},
     properties=EXPECTED,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     category="diversity",
     cite="Agrawal et al. 2009; as in ndeval",
     use="Many documents are relevant to each of several intents, and all of them are wanted.",
-    misleads="Every intent counts alike, one with a single relevant document like one with a hundred. It does not"
+    misleads="Every intent counts the same, one with a single relevant document like one with a hundred. It does not"
     " punish repetition.",
     aliases={"AP_IA": {}, "MAP_IA": {}},
     properties=Properties(every_label=True),

@@ -25,7 +25,7 @@ ROUNDING = Parameter(
     "nearest",
     one_of("nearest", "up"),
 )
-POINTS = Parameter("The recalls of which the mean is taken.", tuple(tenth / 10 for tenth in range(11)), several(0, 1))
+POINTS = Parameter("The levels of recall to average over.", tuple(tenth / 10 for tenth in range(11)), several(0, 1))
 
 
 _HOW_MANY = {"nearest": "recall * R, rounded half up", "up": "the whole part of recall * R + 0.9"}
@@ -100,7 +100,7 @@ class IPrec(RelevanceMeasure):
 @measure(
     category="ranked, binary",
     cite="Salton and McGill 1983; trec_eval",
-    use="To compare with results from before 1994; AP has taken its place.",
+    use="To compare with results from before 1994; AP has replaced it.",
     misleads="It gives the first relevant document as much weight as a tenth of all of them.",
     aliases={"11pt_avg": {}},
     properties=Properties(perfect=1.0, against_ideal=True, better_first=True),

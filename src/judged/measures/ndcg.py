@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @measure(
     category="graded",
     cite="Järvelin and Kekäläinen 2002; Burges et al. 2005 (exp2)",
-    use="The standard for graded judgments and ranked pages: order matters, and topics count alike.",
+    use="The standard for graded judgments and ranked pages: order matters, and every topic counts the same.",
     misleads="One name, many numbers: gain, discount and the cutoff of the ideal differ between tools. A topic with"
     " one weak relevant document scores 1 for returning it.",
     aliases={"ndcg_cut": {}, "ndcg_burges": {"gain": "exp2"}},

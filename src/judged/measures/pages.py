@@ -26,7 +26,7 @@ FAMILIES = {
     "incomplete judgments": "Not every document has a judgment: what can be said all the same, and how much is open.",
     "diversity": "A query has several meanings, and the page should serve them all. The qrels tell subtopics apart.",
     "preferences and assessors": "Users said which document is better, or several people judged.",
-    "facts about documents": "What else is known of a document counts too: its length, or the group it belongs to.",
+    "facts about documents": "Facts about a document count too, such as its length, or the group it belongs to.",
     "count": "Plain numbers to see what the averages rest on.",
 }
 """What the measures of a family have in common, in the order of the catalogue."""

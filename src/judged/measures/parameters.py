@@ -217,7 +217,7 @@ JUDGED_ONLY = Parameter(
     "Leave documents without a judgment (or with a negative grade) out of the ranking first.", False, yes_no
 )
 UNDEFINED = Parameter(
-    "What a topic without relevant documents scores, be it inside the range or not; skip leaves it out of the mean.",
+    "The score of a topic without relevant documents, even one outside the range; skip leaves it out of the mean.",
     0.0,
     undefined_value,
     values="number or skip",

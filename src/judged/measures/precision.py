@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @measure(
     category="set at a cutoff",
     cite="Cleverdon, Mills and Keen 1966",
-    use="The share of useful results on the first page, when every place on it counts alike.",
+    use="The share of useful results on the first page, when every place on it counts the same.",
     misleads="It cannot reach 1 where fewer than k documents are relevant, and does not see order within the k.",
     aliases={"Precision": {}, "prec": {}},
     properties=Properties(missing_matter=False, additive=True, better_first=True),

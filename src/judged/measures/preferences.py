@@ -1,6 +1,6 @@
 """How far a ranking keeps to what users prefer. A preference is kept if the better document stands above the worse.
 
-Documents that were not returned stand behind all that were. `ties="docid-rising"` breaks ties as trec_eval does in
+Documents that were not returned rank below all that were. `ties="docid-rising"` breaks ties as trec_eval does in
 these measures, and only in these.
 """
 
@@ -119,7 +119,7 @@ class PrefShare(Measure):
     ``user subgroup``, and with what follows from several subgroups (a before b, b before c: a before c). Only the
     order of grades counts. A qrels without iterations is one user.
 
-    A document that was not returned stands behind all that were; a preference between two such documents is not
+    A document that was not returned ranks below all that were; a preference between two such documents is not
     kept. With ``mean=users`` a user without preferences counts as 0.
 
     Examples

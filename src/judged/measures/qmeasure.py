@@ -28,7 +28,7 @@ BETA = Parameter(
 @measure(
     category="graded",
     cite="Sakai 2004; Sakai and Song 2011 for the cutoff",
-    use="Graded judgments, and all of the relevant documents are wanted: the standard beside nDCG at NTCIR.",
+    use="Graded judgments, and all of the relevant documents are wanted: with nDCG, the standard at NTCIR.",
     misleads="With a cutoff it divides by min(R, k), where AP@k divides by R: Q(beta=0)@k is AP(norm=cutoff)@k."
     " It depends on how the gains are scaled against beta.",
     aliases={"QMeasure": {}, "Q-measure": {}},

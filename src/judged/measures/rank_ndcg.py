@@ -32,7 +32,7 @@ def _dcg_so_far(judged: Judged, gain: Gain) -> tuple[Floats, Floats]:
     category="graded",
     cite="trec_eval (Buckley 2008)",
     use="An nDCG without a cutoff to choose, and with less weight on where the ranking happens to end.",
-    misleads="Seldom reported, and not nDCG of anything: each topic has as many points as relevant documents.",
+    misleads="Rarely reported, and not nDCG of anything: each topic has as many points as relevant documents.",
     aliases={"ndcg_rel": {}},
     properties=Properties(graded=True, monotone=False, perfect=1.0),
     tools={"trec_eval": "ndcg_rel"},
@@ -87,7 +87,7 @@ class nDCGrel(RelevanceMeasure):
     category="graded",
     cite="trec_eval (Buckley 2008)",
     use="An nDCG at cutoffs that suit each topic: the sizes of its grades.",
-    misleads="Seldom reported. A topic with one grade has one or two points, one with four grades up to five.",
+    misleads="Rarely reported. A topic with one grade has one or two points, one with four grades up to five.",
     properties=Properties(graded=True, monotone=False, ignores_unjudged_tail=False, additive=True, better_first=True),
     tools={"trec_eval": "Rndcg"},
 )

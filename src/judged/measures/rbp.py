@@ -87,8 +87,8 @@ def _chances(p: float, ranks: int) -> Floats:
 @measure(
     category="user model",
     cite="Moffat and Zobel 2008",
-    use="A user who may leave after every document. How much the judgments leave open is known: see RBPResidual.",
-    misleads="Tools differ in their default persistence: .8, .85, .9; so it must be given here."
+    use="A user who may leave after every document. RBPResidual shows how much the judgments leave open.",
+    misleads="Tools differ in their default persistence (.8, .85, .9), so it must be given here."
     " Graded gains are scaled in four ways.",
     properties=Properties(missing_matter=False, against_ideal=True, additive=True, better_first=True),
     tools={

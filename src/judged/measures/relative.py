@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     tools={"trec_eval": "relative_P_10", "BEIR": "R_cap@10"},
 )
 class RelP(RelevanceMeasure):
-    r"""Precision at k as a share of the highest that is possible.
+    r"""Precision at k as a share of the highest possible.
 
     .. math:: \mathrm{RelP}@k = \frac{|\{\text{relevant documents at rank} \le k\}|}{\min(k, R)}
 
@@ -67,7 +67,7 @@ class RelP(RelevanceMeasure):
     tools={"trec_eval": "set_relative_P"},
 )
 class SetRelP(RelevanceMeasure):
-    r"""Precision of everything that was returned as a share of the highest that is possible.
+    r"""Precision of everything returned as a share of the highest possible.
 
     .. math:: \mathrm{SetRelP} = \frac{|\{\text{relevant and returned}\}|}{\min(|\{\text{returned}\}|, R)}
 

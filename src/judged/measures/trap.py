@@ -65,9 +65,9 @@ class _Weighted(Expected):
 @measure(
     category="user model",
     cite="Harman 1992; cwl_eval",
-    use="To set AP beside other user models, with grades as gains and costs of documents.",
+    use="To compare AP with other user models, with grades as gains and costs of documents.",
     misleads="It is not a user model: the weights depend on what comes next, do not add up to 1, and can grow with the"
-    " rank, so ETU and ETC may be negative. For AP itself take AP.",
+    " rank, so ETU and ETC may be negative. For AP itself, use AP.",
     aliases={"TrAPCWLMetric": {}},
     properties=replace(ADAPTIVE, missing_matter=True),
     tools={"cwl_eval": "TrAP"},
