@@ -1,4 +1,4 @@
-"""The forms in which every answer can be had, for those who name them: the command line needs no more at its start."""
+"""The forms in which every answer comes, for those who name them: the command line needs no more at its start."""
 
 PICTURES = ("png", "svg", "pdf")
 FORMS = ("table", "markdown", "latex", "csv", "json", "html", *PICTURES, "parquet")

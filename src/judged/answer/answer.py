@@ -1,4 +1,4 @@
-"""An answer: what every result of judged is, and the forms in which it can be had."""
+"""An answer: what every result of judged is, and the forms in which it comes."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def picture(chart: Any, form: str, title: str = "") -> bytes:
 
 
 def save_chart(chart: Any, path: str | Path, form: str | None = None, title: str = "") -> None:
-    """Write a chart to a file, whole or not at all; what it becomes is told by the end of its name."""
+    """Write a chart to a file, whole or not at all; the end of its name decides the format."""
     chosen = form or Path(path).suffix.lower().removeprefix(".")
     if chosen not in PICTURES:
         known = ", ".join(f".{name}" for name in PICTURES)

@@ -110,7 +110,7 @@ def command(
 
 
 def _asks_for_documents(measure: Measure, judged: Judged) -> bool:
-    """Whether a measure cannot be computed without what is known of documents."""
+    """Whether a measure cannot be computed without facts about documents."""
     try:
         measure(replace(judged, documents=None))
     except JudgedError:

@@ -50,7 +50,7 @@ _CONVERT = "convert it: judged logs convert FILE --layout NAME (or --mapping FIL
     "--traces",
     multiple=True,
     metavar="FILE",
-    help="Traces, for a section on stages, as for 'judged traces'. Repeatable.",
+    help="Traces, for a section on stages, as for 'judged traces'. Repeat for more.",
 )
 @click.option("--title", metavar="TEXT", help="Title of the report.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed for everything random.")

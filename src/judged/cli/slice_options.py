@@ -48,14 +48,14 @@ class SliceOptions:
         return tuple(path for path in (self.attributes, self.queries, self.slices) if path)
 
     def known(self, qrels: Qrels, run: Run, *, names: Iterable[str] = (), documents: str | None = None) -> Attributes:
-        """Give what is known of the topics: from the files, and derived where no file has it."""
+        """Give the attributes of the topics: from the files, or else derived."""
         from judged.slicing.derived import known_topics
 
         given = {"attributes": self.attributes, "queries": self.queries, "documents": documents}
         return known_topics(qrels, needed=[*self._needed(), *names], run=run, **given)
 
     def notes(self, run: Run) -> tuple[Note, ...]:
-        """Say what should be known of topics that are chosen or cut by an outcome of this run."""
+        """Give the note on topics that are chosen or cut by an outcome of this run."""
         from judged.slicing.derived import OUTCOME
 
         if OUTCOME not in self._needed():
@@ -71,7 +71,7 @@ class SliceOptions:
         return qrels, self.cut(self.known(qrels, run, documents=documents), qrels.topics)
 
     def cut(self, known: Attributes, query_ids: Sequence[str]) -> Slicing:
-        """Cut topics into slices by what is known of them."""
+        """Cut topics into slices by their attributes."""
         from judged.slicing.topic_slices import Slicing, slice_topics
 
         if not (self.by or self.slices):

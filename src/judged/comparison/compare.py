@@ -300,7 +300,7 @@ def pair_of(
     family: int,  # how many comparisons share alpha
     critical: float = math.nan,
 ) -> Pair:
-    """Put together all that is known of two systems."""
+    """Put together everything about two systems."""
     from judged.stats.effect import effect_sizes, wins
     from judged.stats.equivalence_test import equivalence
 

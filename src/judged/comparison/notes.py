@@ -25,7 +25,7 @@ _FEW = 4  # topics, of which no arrangement of signs is rare
 
 
 def notes(scores: Scores, measures: Sequence[MeasureComparison], choices: Choices) -> Iterator[Note]:
-    """Give what should be known of a comparison, beside the notes of its scores."""
+    """Give the notes on a comparison, beside the notes of its scores."""
     if not (scores.counted == scores.counted[0]).all():
         counts = zip(scores.run_names, scores.counted.sum(axis=1).tolist(), strict=True)
         some = first_few([f"{run} {n}" for run, n in counts])

@@ -304,7 +304,7 @@ class Pair:
 
 
 def pair_columns(pairs: Sequence[Pair]) -> tuple[Column, ...]:
-    """Give all that is known of pairs as columns, each number once; a geometric mean's difference is a ratio."""
+    """Give everything about pairs as columns, each number once; a geometric mean's difference is a ratio."""
     logs = [pair.found if pair.is_ratio else None for pair in pairs]
     columns = [
         *columns_of(pairs, "measure", "first", "second"),

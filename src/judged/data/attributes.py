@@ -1,4 +1,4 @@
-"""What is known of topics besides their text: typed columns, by which results are sliced."""
+"""Facts about topics besides their text: typed columns, by which results are sliced."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of documents besides their ids: lengths, costs, groups. A few measures ask for it."""
+"""Facts about documents besides their ids: lengths, costs, groups. A few measures need them."""
 
 from __future__ import annotations
 

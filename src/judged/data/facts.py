@@ -1,4 +1,4 @@
-"""What is known of topics, or of documents, by id: one row each, in columns of three types."""
+"""Facts about topics, or about documents, by id: one row each, in columns of three types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The texts of topics, and what else is known of them: their attributes, by which results are sliced."""
+"""The texts of topics, and their attributes, by which results are sliced."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Topics:
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """The names of what is known of topics besides their text."""
+        """The names of the attributes of topics, besides their text."""
         return tuple(name for name in self.table.column_names if name not in {"query_id", "text"})
 
     @cached_property

@@ -94,7 +94,7 @@ class Change:
 
     def told(self, of: str = "") -> str:
         """Say how much something changed, and whether that is more than luck."""
-        return f"{self.size}{of} ({self.p}{'' if self.significant else ', not told apart from 0'})"
+        return f"{self.size}{of} ({self.p}{'' if self.significant else ', not distinguishable from 0'})"
 
 
 def _with_interval(value: float, limits: tuple[float, float] | None, digits: int = 4, sign: str = "") -> str:

@@ -60,7 +60,7 @@ def narrowed(qrels: Qrels, where: str | None, attributes: Any = None) -> tuple[Q
 
 
 def _known(query_ids: Sequence[str], attributes: Any) -> Attributes:
-    """Give what is known of these topics: at least their ids."""
+    """Give the attributes of these topics: at least their ids."""
     from judged.data.attributes import Attributes  # few calls need them
 
     return Attributes.of({query: {} for query in query_ids} if attributes is None else attributes).over(query_ids)

@@ -85,12 +85,12 @@ def evaluate(
         Whether the least and the greatest score that the returned documents without a judgment leave open stand
         beside each score: each of them may have any grade up to the highest.
     documents
-        What is known of the documents, for the few measures that ask for it: a `Documents`, a path, a data
+        Facts about the documents, for the few measures that need them: a `Documents`, a path, a data
         frame or ``{doc_id: {"length": 120}}``.
     rel
         The lowest grade that is relevant, for every measure that has such a level and whose name says none.
     attributes
-        What is known of the topics, for `where` and for measures over some of them (``P@5 where kind == 'law'``):
+        Attributes of the topics, for `where` and for measures over some of them (``P@5 where kind == 'law'``):
         `Attributes`, a path, a data frame or ``{query_id: {"kind": "law"}}``.
     where
         Use these topics of the qrels only, such as ``kind == 'law' and words < 5`` or ``query_id in ('q1', 'q2')``.

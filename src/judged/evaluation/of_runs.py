@@ -60,9 +60,9 @@ def of_runs(
 ) -> Callable[..., Answered]:
     """Make the function `name` of qrels and runs out of one of scores: it evaluates, and asks that function.
 
-    It takes what `evaluate` and the function take. What the function wants to know besides the scores (``qrels``,
-    ``runs``, ``documents``) it is told. ``measures`` are the default, or tell them from the options: then none are
-    asked for. ``prepare`` may change the judgments first, and say so.
+    It takes what `evaluate` and the function take. Whatever else the function has parameters for
+    (``qrels``, ``runs``, ``documents``) it is given. ``measures`` are the default, or a function of the options that
+    names them: then the new function has no such parameter. ``prepare`` may change the judgments first, and say so.
     """
     own = inspect.signature(function).parameters
     known = inspect.signature(evaluate).parameters

@@ -182,11 +182,11 @@ class GateConfig:
     checks
         What must not be lost.
     guardrails
-        What must hold besides.
+        What must hold as well.
     slices
         The slices that checks name: expressions over attributes of the topics.
     attributes, queries
-        Files with what is known of the topics, and with their texts. Relative paths count from the folder of the
+        Files with facts about the topics, and with their texts. Relative paths count from the folder of the
         configuration. What neither has may be derived: see `judged.slicing.derived.known_topics`.
     alpha
         The chance of failing a change that loses no more than the margins, over all checks together; and, for each

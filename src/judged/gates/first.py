@@ -69,7 +69,7 @@ def first_config(
     # `others`: other runs of the same topics, the more like the baseline the better: how much they differ from it,
     # topic by topic, says what can be told. Without any, scores of two versions are taken to correlate at 0.9.
     # `measures`: None: nDCG@10, or RR@10 where topics have one relevant document; and R@100, or less for shorter lists.
-    # `attributes`, `queries`, `by`: files with what is known of the topics and their texts, and the attributes to slice
+    # `attributes`, `queries`, `by`: files with facts about the topics and their texts, and the attributes to slice
     # by, which may be derived. None: the only one there is, or no slices. `out`: where it will be written, from which
     # files are named. `margin_relative`: take this share of the baseline's mean as every margin. None: 0.02, or what
     # the topics can tell if `strict`. Returns TOML, which `parse_config` accepts.

@@ -65,7 +65,7 @@ def gate(
         In place of a configuration: the largest loss of each measure that nobody would care about, in its unit or as
         a share of the baseline's mean.
     attributes
-        What is known of the topics, for the slices, in place of the configuration's file: `Attributes`, a dict of
+        Attributes of the topics, for the slices, in place of the configuration's file: `Attributes`, a dict of
         dicts, a data frame or a path.
     progress
         As for `evaluate`.

@@ -1,4 +1,4 @@
-"""The slices that a configuration names: what is known of the topics, and which slices a gate refuses."""
+"""The slices that a configuration names: the attributes of the topics, and which slices a gate refuses."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def sliced(config: GateConfig, attributes: Any = None, qrels: Qrels | None = Non
             known = Attributes.of(given)
         else:
             fix = 'give attributes = "topics.csv", a table with a column query_id'
-            raise InputError("slices are named, and nothing is known of the topics", fix=fix)
+            raise InputError("slices are named, and no topic has attributes", fix=fix)
     config.places.each("slice", config.slices, lambda one: Expression(one.expression).mask(known))
     return slice_topics(known, slices=config.slices)
 
@@ -58,7 +58,7 @@ def over_these(slicing: Slicing, query_ids: tuple[str, ...], config: GateConfig)
     if slicing.slices and not set(slicing.query_ids) & set(query_ids):
         ours, theirs = next(iter(query_ids), "none"), next(iter(slicing.query_ids), "none")
         raise InputError(
-            f"nothing is known of any topic: the first one is {ours!r}, that of the attributes {theirs!r}",
+            f"no topic has attributes: the first topic is {ours!r}, and the first of the attributes {theirs!r}",
             fix="check that both use the same query ids",
             path=config.path,
         )

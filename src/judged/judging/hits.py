@@ -69,7 +69,7 @@ class JudgedHits(ReadOnly):
     qrels: Qrels = field(repr=False)  # where all this comes from
     run: Run = field(repr=False)  # where all this comes from
     run_sha256: str | None = field(default=None, repr=False)
-    # what is known of documents, for the measures that ask for it
+    # facts about documents, for the measures that need them
     documents: Documents | None = field(default=None, repr=False)
     # whether this is another ranking than the run's own: an ideal one, or one without unjudged documents
     reordered: bool = field(default=False, repr=False)
@@ -185,12 +185,12 @@ class JudgedHits(ReadOnly):
         return all_returned(self.run, self.query_ids, self.ranking)
 
     def fact(self, name: str, measure: object) -> Any:
-        """Look up what is known of every returned document, in the order of `everything`: (D,) Arrow array.
+        """Look up a fact about every returned document, in the order of `everything`: (D,) Arrow array.
 
         Raises
         ------
         MeasureError
-            If nothing is known of documents.
+            If there are no facts about documents.
         InputError
             If a returned document lacks this fact.
         """

@@ -71,7 +71,7 @@ def judge(
     precision
         What of the scores is compared: ``double``, or ``single`` as trec_eval did before version 10.
     documents
-        What is known of the documents (`Documents`, or what `Documents.of` takes), for the few measures that
+        Facts about the documents (`Documents`, or what `Documents.of` takes), for the few measures that
         ask for it: lengths, groups, costs.
     progress
         Called while a file is read, with the number of bytes read since the last call.
@@ -169,7 +169,7 @@ def judge_list(
     missing
         The grades of judged documents that were not returned.
     facts
-        What is known of the returned documents, such as ``{"length": [120, 80]}``: a value for each.
+        Facts about the returned documents, such as ``{"length": [120, 80]}``: a value for each.
 
     Raises
     ------

@@ -51,7 +51,7 @@ class Material:
     scores: Scores
     comparison: Comparison | None  # None for one run
     topics: Topics | None  # the texts of the queries
-    attributes: Attributes | None  # what is known of the topics
+    attributes: Attributes | None  # the attributes of the topics
     texts: Any = field(repr=False)  # the texts of documents, in whatever form they were given
     by: tuple[str, ...]  # the attributes to slice by
     # seed, resamples: of the tests
@@ -167,7 +167,7 @@ class Material:
 
     @cached_property
     def slicing(self) -> Slicing | None:
-        """The slices that were asked for, or those by what is known of the topics; None if that is nothing."""
+        """The slices that were asked for, or those by the attributes of the topics; None if there are none."""
         given: dict[str, Any] = {"attributes": self.attributes, "queries": self.topics}
         more = {"run": self.runs[self.two[0]], "documents": self.policies.get("documents")}
         known = known_topics(self.qrels, needed=self.by, **more, **given)

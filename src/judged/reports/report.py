@@ -71,8 +71,8 @@ def report(
     queries
         Topics with their text: a `Topics`, a path, or ``{query_id: text}``.
     attributes
-        What is known of topics, for slices: an `Attributes`, a path, or ``{query_id: {name: value}}``. Attributes
-        of the topics' own file are used besides.
+        Attributes of topics, for slices: an `Attributes`, a path, or ``{query_id: {name: value}}``. Attributes
+        of the topics' own file are used as well.
     where
         Use these topics only, by their attributes, given or derived: ``kind == 'law' and words < 5``.
     texts

@@ -54,7 +54,7 @@ def _value(one: Estimate) -> str:
 
 
 def _told_apart(material: Material) -> str:
-    """Say which runs the baseline, or the best run, is told apart from."""
+    """Say which runs are distinguishable from the baseline, or from the best run."""
     tested = material.tested
     if material.comparison is None:
         return ""
@@ -74,7 +74,7 @@ def _told_apart(material: Material) -> str:
         "significantly better": better,
         "significantly worse": worse,
         "the same on every topic": same,
-        "not told apart, as the differences may be luck": [
+        "not distinguishable, as the differences may be chance": [
             name for name in others if name not in {*better, *worse, *same}
         ],
     }

@@ -91,7 +91,7 @@ class ScoresByDocument(ScoresOfParts[GroupEstimate]):
     @property
     def sentences(self) -> tuple[str, ...]:
         """What the rows are, what is lost most, and what may not be concluded."""
-        said = [f"In each row only documents of one {self.column} are relevant; only topics that have such ones count."]
+        said = [f"In each row only documents of one {self.column} are relevant; topics without any do not count."]
         for run in self.scores.run_names:
             rows = self.estimates_of(run, self.scores.measure_names[0])
             rows = [row for row in rows if row.part != ALL and not row.small and not math.isnan(row.value)]

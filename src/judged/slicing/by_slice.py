@@ -56,7 +56,7 @@ def by_slice(
         Slices of topics, as `slice_topics` makes them, or a table with one attribute of topics, such as a path; topics
         that have no scores do not count.
     weights
-        By which topics are averaged besides: the name of an attribute that is a number, such as ``traffic`` or
+        By which topics are also averaged: the name of an attribute that is a number, such as ``traffic`` or
         ``relevant``; several names; ``{name: (T,) numbers}``, in the order of ``scores.query_ids``; or such numbers.
         A recall that is weighted by relevant documents is that of all of them pooled, if both count from the same
         grade.

@@ -258,12 +258,12 @@ def known_topics(
     run: Any = None,
     documents: Any = None,
 ) -> Attributes:
-    """Give what is known of the topics of the qrels.
+    """Give the attributes of the topics of the qrels.
 
     Parameters
     ----------
     qrels
-        The topics, and what can be told from their judgments.
+        The topics, and what follows from their judgments.
     attributes
         What `Attributes.of` takes.
     queries
@@ -271,7 +271,7 @@ def known_topics(
     needed
         The attributes that are asked for. Nothing is derived where the tables have them all.
     run
-        The baseline, by which ``first_relevant`` is told: slices by an outcome are cut by one run for all.
+        The baseline, from which ``first_relevant`` is taken: slices by an outcome are cut by one run for all.
     documents
         A table of documents, for ``freshness`` and the like.
 

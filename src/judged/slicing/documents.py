@@ -1,4 +1,4 @@
-"""What is known of relevant documents: judgments by group of documents, and attributes of topics by theirs."""
+"""Facts about relevant documents: judgments by group of documents, and the attributes that topics get from them."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def _groups(documents: Documents, by: str, today: Any, date: str) -> dict[str, s
 def document_columns(
     query_ids: Sequence[str], qrels: Qrels, documents: Documents, *, today: Any, date: str, rel: float
 ) -> Columns:
-    """Give the attributes that a topic has from its relevant documents; None where nothing is known of these."""
+    """Give the attributes that a topic has from its relevant documents; None where nothing is known about these."""
     # `freshness` and `freshness_band`: the age in days of the newest one, where the documents have dates. For each
     # column of text with at most 50 values, `relevant_` and its name: the value that most of them have, or `mixed`
     # where no value is alone the most frequent.

@@ -1,4 +1,4 @@
-"""Tests of two systems over the same topics: whether a difference is more than luck of the topics."""
+"""Tests of two systems over the same topics: whether a difference is more than chance in the choice of topics."""
 
 from __future__ import annotations
 

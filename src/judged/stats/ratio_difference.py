@@ -48,7 +48,7 @@ class RatioSums:
 
 @dataclass(frozen=True)
 class RatioDifference:
-    """What is known of the second ratio less the first."""
+    """The second ratio minus the first, with its uncertainty."""
 
     value: float
     low: float  # low, high: its interval; NaN where one of the two ratios has none

@@ -113,7 +113,7 @@ def randomised_tukey(values: ArrayLike, *, level: float = 0.95, resamples: int =
     -----
     Of the distribution of scores nothing is assumed but that it is the same for all systems. The error rate of the
     family is exact where all systems are alike. Where some differ, their differences are in the permuted scores too and
-    widen what luck can do: the test is then stricter than Tukey's HSD, the more so the more systems differ.
+    widen what luck can do: the test is then stricter than Tukey's HSD, and the stricter the more systems differ.
 
     Examples
     --------

@@ -84,13 +84,13 @@ OF_ALL_TOPICS = "what is said below of judgments and runs is said of all topics,
 
 @dataclass(frozen=True, eq=False)
 class Workspace:
-    """Judgments, runs and what is known of topics and documents. Immutable but for what it remembers."""
+    """Judgments, runs and facts about topics and documents. Immutable but for its caches."""
 
     title: str  # what pages call it
     qrels: Qrels
     lists: dict[str, Judged] = field(repr=False)  # in the order in which the runs were given
     topics: Topics | None = None  # the texts of the queries
-    attributes: Attributes | None = None  # what is known of the topics beside their texts
+    attributes: Attributes | None = None  # facts about the topics, beside their texts
     texts: Texts | None = None  # the texts of the documents that were returned or judged
     traces: Traces | None = None  # what the stages of a system did for each query
     trials: Trials | None = None  # the engines of a plan
@@ -163,7 +163,7 @@ class Workspace:
         return qrels, [self.rows(name).run(query_id) for name in names]
 
     def known(self, needed: Iterable[str] = (), run: str | None = None) -> Attributes:
-        """Give what is known of the topics: as given, and derived where it was not."""
+        """Give the attributes of the topics: as given, or else derived."""
         names = tuple(dict.fromkeys(needed))
         given = self.remember(
             ("known",), lambda: known_topics(self.qrels, attributes=self.attributes, queries=self.topics)

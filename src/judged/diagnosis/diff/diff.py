@@ -72,7 +72,7 @@ def diff(
     queries
         Texts of topics: `Topics`, a path, or ``{query_id: text}``.
     attributes, where
-        Which topics of the qrels are looked at, and what is known of them: as for `evaluate`.
+        Which topics of the qrels are looked at, and their attributes: as for `evaluate`.
     ties, precision
         As for `judge`.
 
@@ -227,7 +227,7 @@ def shares(one: Judged, measure: Measure) -> dict[str, float] | None:
     ({'d1': 0.5, 'd3': 0.0}, None)
     """
     # The measure scores lists with one of the documents each, at its rank, and one without any: what a document adds is
-    # the difference. Nothing is known of the measure but that it declares itself additive, and that the shares and the
+    # the difference. The measure is only known to declare itself additive; the shares and the
     # score of nothing add up to the score. Returns by document id, 0 for those that add nothing; None where documents
     # do not add shares by themselves, or only by being judged.
     if not measure.properties.additive or not measure.properties.sees_relevance:

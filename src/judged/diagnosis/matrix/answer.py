@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _FEW_RUNS = 4  # of more, a summary is shown
 _JUDGED = 0.95  # of the first 10 documents: with more, low recall has other reasons
 _SIGN = {"below": "-", "above": "+"}
-_SIGNS = "- wholly below the cut, + wholly above it, ? not told apart from it"
+_SIGNS = "- wholly below the cut, + wholly above it, ? not distinguishable from it"
 _PROBLEM = Show(lambda quadrant: SHORT.get(quadrant, "-"), "string")
 _MEANING = {
     RANKING: "what is relevant is found, and ranked badly",
@@ -213,7 +213,7 @@ class Matrix(Answer):
             Column(name, [told[point.run, name] for point in wholes], COUNT, SHORT[name])
             for name in (QUADRANTS if slicing is not None else ())
         ]
-        last = "" if slicing is None else "; the last columns count the slices that are told apart from the cuts"
+        last = "" if slicing is None else "; the last columns count the slices that lie clearly above or below the cuts"
         note = (
             f"{len(wholes)} runs in short, without intervals (in full: --per-run; in Python, unfold); {self._cuts};"
             f" {_SIGNS}; changes: {self._tested}{last}"
@@ -354,8 +354,8 @@ class Matrix(Answer):
         if self.slicing is not None:
             told = {point.run for point in self.points if not point.every and point.quadrant not in {"", OPEN}}
             yield (
-                f"On {len(told)} of {runs} runs some slice is told apart from the cuts: the last columns count such"
-                " slices."
+                f"On {len(told)} of {runs} runs some slice lies clearly above or below the cuts: the last"
+                " columns count such slices."
             )
             if small := dict.fromkeys(point.slice for point in self.points if point.small):
                 yield f"Too few topics to be classed: {', '.join(small)}."
@@ -369,7 +369,7 @@ class Matrix(Answer):
             if point.quadrant not in {"", OPEN}:
                 yield prefix + self._of_point(point)
         if undecided := ", ".join(point.slice for point in slices if point.quadrant == OPEN):
-            yield f"{prefix}not told apart from the cuts: {undecided}."
+            yield f"{prefix}not distinguishable from the cuts: {undecided}."
         if small := [point.slice for point in slices if point.small]:
             yield f"{prefix}too few topics to be classed: {', '.join(small)}."
         if len(self.scores.runs) <= _FEW_RUNS:

@@ -89,7 +89,7 @@ def review(
     queries, texts
         Texts of topics and of documents: `Topics` and `Texts`, paths, or dicts ``{id: text}``.
     attributes, where
-        Which topics of the qrels are looked at, and what is known of them: as for `evaluate`.
+        Which topics of the qrels are looked at, and their attributes: as for `evaluate`.
     ties, depth, precision, documents
         As for `judge`.
 

@@ -84,7 +84,7 @@ def stages(
     slicing
         Slices of topics, by which everything is shown as well.
     attributes, where
-        Which topics of the qrels are looked at, and what is known of them: as for `evaluate`.
+        Which topics of the qrels are looked at, and their attributes: as for `evaluate`.
     topics
         ``qrels``: all topics of the qrels; ``both``: those that every run given has too.
     ties, precision, documents
@@ -168,7 +168,7 @@ def _run(given: Any) -> Run:
 
 
 def _notes(trace: Trace, lists: Sequence[Judged], measure: Measure, cutoff: int) -> Iterator[Note]:
-    """Say what should be known of one system, of which these are the rankings: the candidates, and the final one."""
+    """Give the notes on one system, from its rankings: the candidates, and the final one."""
     if len(lists) == 1 and not np.array_equal(measure(lists[0]), trace.score, equal_nan=True):
         text = f"{measure} looks below rank {cutoff}: what is scored here are the first {cutoff} documents"
         yield Note("below-cutoff", f"{text}. Take in more: --cutoff N, in Python cutoff=", trace.name)

@@ -54,10 +54,10 @@ class Tradeoff(Answer):
     costs : tuple of str
         What the front is made of, beside the measure.
     benefits : tuple of str
-        Those of them of which more is better.
+        The costs of which more is better.
     baseline : str
     level : float
-        Of the intervals; each stands for itself, nothing is corrected for their number.
+        Of the intervals; each on its own, with no correction for their number.
     rows : tuple of TradeoffRow
         Cheapest first.
     provenance : Provenance
@@ -209,7 +209,7 @@ class Tradeoff(Answer):
             *self._not_placed(),
             *(self._paid(row) for row in front if row.run != self.baseline),
             (
-                f"Gains are mean differences over topics with their {self.level:.0%} intervals, each for itself; costs"
+                f"Gains are mean differences over topics with their {self.level:.0%} intervals, each on its own; costs"
                 " are taken as they were given, without an interval. To stand on the front is not to be worth the"
                 " cost: how much a gain may cost is for whoever pays to say."
             ),

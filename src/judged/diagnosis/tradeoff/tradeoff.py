@@ -46,7 +46,7 @@ class Costs:
     """
 
     names: tuple[str, ...]  # the costs, in the order in which they were given
-    # `{run: {cost: number}}`; a cost that is not known of a run is not in it
+    # `{run: {cost: number}}`; an unknown cost of a run is not in it
     by_run: Mapping[str, Mapping[str, float]] = field(repr=False)
     left_out: tuple[str, ...] = ()  # columns without a number, which are not costs
     where: str = "<costs>"
@@ -141,7 +141,7 @@ def tradeoff_of_scores(
     cost
         Which costs count; None: all.
     higher_is_better
-        Those of them of which more is better, such as requests a second.
+        The costs of which more is better, such as requests a second.
     level
         Of intervals.
     test

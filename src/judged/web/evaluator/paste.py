@@ -1,4 +1,4 @@
-"""Lists that people paste: grades, documents with grades, TREC lines, JSON. What is meant is told by its form."""
+"""Lists that people paste: grades, documents with grades, TREC lines, JSON. Its form tells which is meant."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _GRADE_KEYS = ("grade", "relevance", "rating", "label", "rel", "judgment")
 _HEADS = frozenset({*_DOC_KEYS, *_GRADE_KEYS, "grades", "documents", "rank"})
 _LIST_KEYS = ("list", "results", "documents", "items")
 _MOST_LINES = 20_000
-_LOOKED_AT = 50  # lines from which the form is told
+_LOOKED_AT = 50  # lines that are looked at to find the form
 _FORMS = "grades such as 3 0 2, lines such as 'doc grade', TREC lines, or a JSON list"
 _PASTED = "the pasted text"
 _LAYOUTS = {

@@ -1,4 +1,4 @@
-"""The routes of the evaluator: a page, its data, and what can be had beside it."""
+"""The routes of the evaluator: a page, its data, and its other forms."""
 
 from __future__ import annotations
 

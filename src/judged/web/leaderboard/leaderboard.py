@@ -144,7 +144,7 @@ def _sort(given: str, measures: tuple[Measure, ...]) -> str:
 
 
 def _notes(workspace: Workspace, topics: int, result: Answer) -> tuple[Note, ...]:
-    """Say of few topics that they are few, and of many how they are tested, before what is known of runs."""
+    """Say of few topics that they are few, and of many how they are tested, before the notes on runs."""
     notes: list[Note] = []
     if topics < MINIMUM < len(workspace.query_ids):
         few = f"{topics_text(topics)} are few: a mean of fewer than {MINIMUM} is not a finding"

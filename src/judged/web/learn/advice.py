@@ -109,7 +109,7 @@ def advice_on(workspace: Workspace, asked: AskedAdvice) -> Advice:
 def on_described(asked: AskedAdvice) -> Advice:
     """Give the advice on described judgments, without what rests on facts that nobody asked for.
 
-    No numbers are known of them, but which conditions of a rule hold.
+    They have no numbers, only the conditions of rules that hold.
     """
     qrels, run = described(asked)
     advice = advise(qrels, run, asked.task or None)

@@ -50,7 +50,7 @@ class Example:
 
     explanation: Explanation
     # one a returned document: `rank`, `doc`; `grade` as it is shown, a dash without a judgment, several where subtopics
-    # or assessors differ; `facts` that are known of it; whether it is `relevant`, None without a judgment
+    # or assessors differ; `facts` about it; whether it is `relevant`, None without a judgment
     rows: list[dict[str, Any]]
     # typed, missing: as the evaluator takes them; empty where the example cannot be typed
     typed: str = ""

@@ -40,13 +40,13 @@ _ENGLISH = {"Accuracy", "Fallout", "Generality", "Hole", "Judged", "Success", "U
 
 
 class MeasurePage(ExamplePage):
-    """All that is known of one measure, as a little Markdown: code between backticks, formulas between dollars."""
+    """All about one measure, as a little Markdown: code between backticks, formulas between dollars."""
 
     kind: ClassVar[str] = "measure"
 
 
 def measure_page(entry: Entry) -> MeasurePage:
-    """Collect what is known of a measure.
+    """Collect everything about a measure.
 
     >>> page = measure_page(REGISTRY["AP"])
     >>> page.about["title"], round(page.example.score, 3), page.table("other_names").column("name").values

@@ -122,7 +122,7 @@ def both(where: str, expression: str) -> str:
 
 
 def notes_of(workspace: Workspace, asked: Sliced, kept: int, known: tuple[Note, ...]) -> tuple[Note, ...]:
-    """Say what should be known of the topics that are kept and of how they are cut, before what is known of runs."""
+    """Give the notes on the topics that are kept and on how they are cut, before the notes on runs."""
     notes: list[Note] = []
     if OUTCOME in (*asked.names, *Expression(asked.where).names):
         first = workspace.run_names[0] if workspace.lists else "the first run"

@@ -18,7 +18,7 @@ const boxOf = (query) => {
   return { x: ends.slice(0, 2), y: ends.slice(2) };
 };
 
-/** The dots of a chart that a page brought along, by the name of the chart. */
+/** The dots of a chart that a page came with, by the name of the chart. */
 const rowsOf = (page) =>
   new Map(
     [...page.querySelectorAll("script[data-spec]")].map((one) => [
@@ -81,7 +81,7 @@ const addressOf = (box) => {
 
 const rising = (pair) => [...pair].sort((one, two) => one - two);
 
-/** Listen to the rectangle while it is drawn, and ask when the pointer is let go. */
+/** Listen to the rectangle while it is drawn, and ask when the pointer is released. */
 const listen = (view, place) => {
   let drawn = null;
   let held = false;

@@ -1,4 +1,4 @@
-"""The page of one topic as an answer: everything that is known of it."""
+"""The page of one topic as an answer: everything about it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class TopicPage(PageAnswer):
 
 
 def topic(workspace: Workspace, asked: AskedTopic) -> TopicPage:
-    """Give everything that is known of one topic."""
+    """Give everything about one topic."""
     check_topic(workspace, asked.topic)
     key = ("topic", *((name, str(value)) for name, value in asked.model_dump().items()))
     return workspace.remember(key, lambda: _topic(workspace, asked))

@@ -66,7 +66,7 @@ def _sent(
     qrels: Annotated[UploadFile, File(description="The judgments.")],
     runs: Annotated[list[UploadFile] | None, File(description="Runs; each is called like its file.")] = None,
     queries: Annotated[UploadFile | None, File(description="The texts of the queries.")] = None,
-    attributes: Annotated[UploadFile | None, File(description="What else is known of the topics.")] = None,
+    attributes: Annotated[UploadFile | None, File(description="A table of facts about the topics.")] = None,
     documents: Annotated[UploadFile | None, File(description="Titles or texts of documents.")] = None,
 ) -> dict[str, list[UploadFile]]:
     """Give the files that were chosen: a browser sends an empty one without a name where none was."""
