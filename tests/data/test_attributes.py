@@ -145,7 +145,7 @@ def test_typed_arrays_keep_their_meaning() -> None:
         ("a.csv", "qid,x\n1,2\n3\n", "a.csv:3: 1 fields where the header has 2 (qid, x). Fix: correct the line."),
         ("a.csv", 'qid,x\n1,"a\nb"\n2,3,4\n', "a.csv:4: 3 fields where the header has 2"),
         ("a.tsv", "qid\tx\n\n1\t2\t3\n", "a.tsv:3: 3 fields where the header has 2"),
-        ("a.csv", "qid,x\n1,2\n\n1,3\n", "a.csv:4: topic 1 appears in it twice. Fix: keep one row a topic."),
+        ("a.csv", "qid,x\n1,2\n\n1,3\n", "a.csv:4: topic 1 appears in it twice. Fix: keep one row per topic."),
         ("a.csv", 'qid,x\n1,"a\nb"\n1,3\n', "a.csv:4: topic 1 appears in it twice"),
         ("a.csv", 'qid,x\n1,a\n1,"a\nb"\n', "a.csv:3: topic 1 appears in it twice"),
         ("a.tsv", "qid\tx\n\t3\n", "a.tsv:2: the query_id is empty. Fix: fill it in."),
@@ -232,7 +232,7 @@ def test_documents_are_read_from_the_same_formats(tmp_path: Path) -> None:
         assert found.column("length", pa.array(docs)).to_pylist() == [rows[doc]["length"] for doc in docs]
     (tmp_path / "twice.tsv").write_text("docno\tlength\nd1\t3\nd2\t4\nd1\t5\n")
     with pytest.raises(
-        InputError, match=r"twice\.tsv:4: document d1 appears in it twice\. Fix: keep one row a document"
+        InputError, match=r"twice\.tsv:4: document d1 appears in it twice\. Fix: keep one row per document"
     ):
         Documents.read(tmp_path / "twice.tsv")
 

@@ -200,7 +200,7 @@ def test_too_many_topics_are_not_left_out_one_by_one() -> None:
     assert found["deciding"] == []
     assert found["sentences"][1] == (
         "301 topics are too many to leave each of them out: that is done for up to 300. Choose fewer with an"
-        " expression. Topics most for new: q000 0.500, q001 0.500, q002 0.500."
+        " expression. Largest differences in favour of new: q000 0.500, q001 0.500, q002 0.500."
     )
 
 

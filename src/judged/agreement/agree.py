@@ -123,7 +123,7 @@ def _union(several: Sequence[Qrels]) -> Qrels:
 
 
 _NO_CATEGORIES = (
-    "grades that are not whole numbers are measurements, which are next to never equal; see alpha, or use rel"
+    "grades that are not whole numbers are measurements, which are almost never equal; see alpha, or use rel"
 )
 
 

@@ -190,7 +190,7 @@ class JudgeAgreement(Answer):
         return Table("pairs", tuple(columns), labels=2)
 
     def _topics(self) -> Table:
-        """Give a row a topic, the least agreement of each two judges first."""
+        """Give a row per topic, the least agreement of each two judges first."""
         rows = [
             (pair, topic)
             for pair in self.pairs

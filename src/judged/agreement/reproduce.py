@@ -90,7 +90,7 @@ class Reproduction(Answer, ReadOnly):
         return {**names, "means": {name: _mean(getattr(self, name)) for name in ("tau", "overlap", "rbo")}}
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give a row a measure, and what may be concluded; and for data a row a topic."""
+        """Give a row per measure, and what may be concluded; and for data a row per topic."""
         numbers = [Column(name, getattr(self, name).tolist(), NUMBER) for name in ("tau", "overlap", "rbo")]
         scores = columns_of(
             self.scores,

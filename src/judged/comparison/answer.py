@@ -324,7 +324,7 @@ class Comparison(Answer):
 def board(
     name: str, title: str, order: Sequence[str], baseline: str | None, columns: Iterable[Column], note: str
 ) -> Table:
-    """Lay out a row a system, in this order: with a letter each where every pair is tested."""
+    """Lay out a row per system, in this order: with a letter each where every pair is tested."""
     runs = [f"{run} (baseline)" if run == baseline else run for run in order]
     named = [Column("letter", letters(len(order)), TEXT, "")] if baseline is None else []
     named.append(Column("run", runs, TEXT, title))

@@ -59,7 +59,7 @@ class Collections(Answer):
         return next(iter(self.comparisons.values())).measure(measure or self.measures[0])
 
     def leaderboard(self, measure: str | None = None) -> Table:
-        """Give a row a system, a column a collection, and the macro mean; marks are of each collection's tests."""
+        """Give a row per system, a column a collection, and the macro mean; marks are of each collection's tests."""
         name = measure or self.measures[0]
         if name not in self.measures:
             raise InputError(f"{name} was not compared everywhere", fix=f"use one of {', '.join(self.measures)}")

@@ -246,12 +246,11 @@ class Pair:
     def topics_sentence(self) -> str:
         """The topics with the largest differences each way."""
         parts = [
-            f"most for {name}: "
-            + ", ".join(f"{topic.query_id} {decimal(abs(topic.difference), 3)}" for topic in topics)
+            f"of {name}: " + ", ".join(f"{topic.query_id} {decimal(abs(topic.difference), 3)}" for topic in topics)
             for name, topics in ((self.second, self.gains), (self.first, self.losses))
             if topics
         ]
-        return f"Topics {'; '.join(parts)}." if parts else ""
+        return f"Largest differences in favour {'; '.join(parts)}." if parts else ""
 
     def _of_means(self) -> str:
         what = f"{self._size()} over {self.found.n} topics, {self._p()}"

@@ -43,7 +43,7 @@ class Plans(Answer):
         return {"run_names": self.runs}
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give a row a measure, every two runs where they are asked for, and what may be concluded."""
+        """Give a row per measure, every two runs where they are asked for, and what may be concluded."""
         plans = [*self.plans.values()]
         names = [Column("measure", [*self.plans], TEXT)]
         rows: list[tuple[str, str, str, Any]] = []

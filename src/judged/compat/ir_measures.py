@@ -11,8 +11,8 @@
 Nothing else changes, for those who call ir_measures through PyTerrier neither. The provider stands first in the
 default pipeline and can be called by itself: ``ir_measures.providers.registry["judged_evaluation"]``.
 
-All measures of a call see one ranking: that of pytrec_eval, by falling score (compared as 32-bit numbers), then by
-falling document id. In ir_measures each provider ranks ties in its own way. Topics are treated as there: all of the
+All measures of a call see one ranking: that of pytrec_eval, by descending score (compared as 32-bit numbers), then by
+descending document id. In ir_measures each provider ranks ties in its own way. Topics are treated as there: all of the
 qrels count, and one that the run lacks scores 0.
 
 Numbers are those of ir_measures 0.4.3, with these exceptions:

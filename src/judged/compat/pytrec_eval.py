@@ -5,7 +5,7 @@
 >>> evaluator.evaluate({"q1": {"d2": 0.9, "d1": 0.8}})
 {'q1': {'map': 0.5, 'P_5': 0.2, 'P_10': 0.1, 'ndcg_cut_3': 0.6309297535714575}}
 
-The rules are those of trec_eval 9: scores are compared as 32-bit numbers, ties are ordered by falling document id,
+The rules are those of trec_eval 9: scores are compared as 32-bit numbers, ties are ordered by descending document id,
 and only topics that run and qrels have in common are scored, in the order of the run.
 
 What differs, all on purpose (checked against pytrec_eval-terrier 0.5.11):

@@ -139,7 +139,7 @@ def evaluate(
     metrics
         ranx's names: ``ndcg@10``, ``map@100``, ``mrr``, ``hits@5``, ``rbp.95``, ``precision-l2``.
     return_mean
-        Give the mean over topics; if not, an array with one score a topic, in the order of the qrels.
+        Give the mean over topics; if not, an array with one score per topic, in the order of the qrels.
     return_std
         Give ``{"mean": ..., "std": ...}``.
     threads

@@ -34,9 +34,9 @@ _ROWS = 12  # points of a table for people
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Curves(ReadOnly, Answer):
-    """One line a run, of R runs and K points.
+    """One line per run, of R runs and K points.
 
-    Its main table has one row a run and point; ``table("topics")`` every topic's.
+    Its main table has one row per run and point; ``table("topics")`` every topic's.
 
     Attributes
     ----------
@@ -200,7 +200,7 @@ class Curves(ReadOnly, Answer):
         return f"{plot(self, width, height, ascii_only=ascii_only, colour=colour)}\n\n{self.caption}{over}"
 
     def by_run(self) -> Table:
-        """Lay out one row a point, one column a run; of many points the round ones: 1, 2, 5, 10, 20 ..."""
+        """Lay out one row per point, one column per run; of many points the round ones: 1, 2, 5, 10, 20 ..."""
         shown = np.flatnonzero(~np.isnan(self.mean).all(axis=0))
         shown = shown[round_of(self.points[shown], _ROWS)]
         columns = [self._place(shown)]
@@ -224,7 +224,7 @@ class Curves(ReadOnly, Answer):
         return Column("cutoff", self.points[points].astype(int).tolist(), COUNT, "k")
 
     def _points(self) -> Table:
-        """Lay out one row a run and point."""
+        """Lay out one row per run and point."""
         where = run, at = np.nonzero(~np.isnan(self.mean))
         columns = [Column("run", [self.run_names[row] for row in run.tolist()], TEXT), self._place(at)]
         if self.how == "raw":
@@ -233,7 +233,7 @@ class Curves(ReadOnly, Answer):
         return Table("points", tuple(columns), labels=2, only="data")
 
     def _by_topic(self) -> Table:
-        """Lay out one row a run, point and topic."""
+        """Lay out one row per run, point and topic."""
         where = run, at, topic = np.nonzero(~np.isnan(self.per_topic))
         columns = [
             Column("run", [self.run_names[row] for row in run.tolist()], TEXT),

@@ -42,7 +42,7 @@ def duplicate_pairs(rows: Rows, by: str) -> list[Finding]:
             "error",
             "duplicate-pair",
             f"{pair} stands here again; {counted(count, 'row')} in all repeat an earlier pair",
-            "keep one row a pair",
+            "keep one row per pair",
             count=count,
             row=row,
         )

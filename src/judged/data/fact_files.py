@@ -348,7 +348,7 @@ def _rows(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
 
 def _refuse_bad_ids(ids: Any, found: _Facts, id_name: str) -> None:
     """Refuse an id that is empty or stands twice, and say where."""
-    fix = f"keep one row a {OF[id_name]}"
+    fix = f"keep one row per {OF[id_name]}"
     empty = pc.index(pc.equal(ids, ""), value=True).as_py()
     if empty >= 0:
         where = found.where, found.line(empty)

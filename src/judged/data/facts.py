@@ -109,7 +109,7 @@ def refuse_twice(table: Table, id_name: str, where: str) -> None:
         counts = pc.value_counts(table[id_name]).to_pylist()
         twice = next(entry["values"] for entry in counts if entry["counts"] > 1)
         of = OF[id_name]
-        raise InputError(f"{of} {twice} appears in it twice", fix=f"keep one row a {of}", path=where)
+        raise InputError(f"{of} {twice} appears in it twice", fix=f"keep one row per {of}", path=where)
 
 
 def _array(values: list[Any], where: str) -> Any:

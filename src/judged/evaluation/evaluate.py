@@ -73,7 +73,7 @@ def evaluate(
         ``qrels``: all topics of the qrels count, a missing one scores as an empty ranking; this is our own rule.
         ``both``: those that the run has too. ``run``: those of the run, judged or not.
     ties
-        ``docid``: equal scores are ordered by falling document id, as trec_eval does; this is our own rule.
+        ``docid``: equal scores are ordered by descending document id, as trec_eval does; this is our own rule.
         ``docid-rising``; ``stable``: as the run lists them; ``rank``: the rank column orders all documents.
         ``expected``: each score is the mean over all orders of the tied documents; ``bounds``: as ``docid``, and the
         least and the greatest score over all these orders stand beside it.

@@ -37,7 +37,7 @@ class Sampled(NamedTuple):
 
 @dataclass(frozen=True)
 class Movement:
-    """What is wanted beyond one number a topic."""
+    """What is wanted beyond one number per topic."""
 
     ties: TieTreatment  # how ties are treated; `expected` changes the scores, `bounds` adds ranges to them
     unjudged: bool  # whether the returned documents without a judgment are given every grade that they could have

@@ -162,7 +162,7 @@ class Scores(Answer, ReadOnly):
         chosen = np.asarray(mask, dtype=np.bool_)
         if chosen.shape != (len(self.query_ids),):
             raise InputError(
-                f"a mask of shape {chosen.shape} for {len(self.query_ids)} topics", fix="one value a topic"
+                f"a mask of shape {chosen.shape} for {len(self.query_ids)} topics", fix="one value per topic"
             )
         if not chosen.any():
             raise InputError("no topic is left", fix="choose some that are in the qrels")
@@ -204,7 +204,7 @@ class Scores(Answer, ReadOnly):
         return joined(self, *others)
 
     def aggregate(self) -> dict[str, dict[str, float]]:
-        """Give one number a run and measure, each by the measure's own aggregate."""
+        """Give one number per run and measure, each by the measure's own aggregate."""
         table: dict[str, dict[str, float]] = {}
         for one in self.estimates(ci="none"):
             table.setdefault(one.run, {})[one.measure] = one.value

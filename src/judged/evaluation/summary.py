@@ -66,7 +66,7 @@ class Summary(Answer):
         return self.scores.table("topics") if name == "topics" else super().table(name)
 
     def runs(self) -> Table:
-        """Lay out one row a run, one column a measure."""
+        """Lay out one row per run, one column per measure."""
         columns = [Column("run", self.scores.run_names, TEXT)]
         for row, measure in enumerate(self.scores.measures):
             estimates = self.estimates[row :: len(self.scores.measures)]
@@ -81,7 +81,7 @@ class Summary(Answer):
         return Table("summary", tuple(columns), note=basis(self.scores, self.provenance.interval), only="people")
 
     def topics(self) -> Table:
-        """Lay out one row a topic and run, one column a measure."""
+        """Lay out one row per topic and run, one column per measure."""
         scores, texts, names = self.scores, self.queries, self.scores.run_names
         topics, runs = np.nonzero(scores.counted.T)
         shown = [scores.query_ids[topic] for topic in topics.tolist()]

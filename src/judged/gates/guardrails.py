@@ -144,7 +144,7 @@ def _of_run(guardrail: Guardrail, known: dict[str, list[float]], name: str, role
         return numbers[max(math.ceil(guardrail.quantile * len(numbers) * (1 - _ROUNDING)), 1) - 1]
     if len(numbers) > 1:
         problem = f"column {guardrail.column} has {len(numbers)} rows for {key!r}"
-        raise InputError(problem, fix="give quantile = 0.95 in the [[guardrail]], or one row a run", path=path)
+        raise InputError(problem, fix="give quantile = 0.95 in the [[guardrail]], or one row per run", path=path)
     return numbers[0]
 
 

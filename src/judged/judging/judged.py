@@ -73,7 +73,7 @@ class Judged(JudgedHits):
         return total
 
     def step(self, name: object, values: Values, how: str = "", **parts: Part) -> Values:
-        """Show how one number a topic comes about, and give it back: (T,).
+        """Show how one number per topic comes about, and give it back: (T,).
 
         Parameters
         ----------
@@ -91,7 +91,7 @@ class Judged(JudgedHits):
         return values
 
     def summed(self, name: object, values: Values, column: str) -> Values:
-        """Show one number a topic that is the sum of a column, and give it back: (T,)."""
+        """Show one number per topic that is the sum of a column, and give it back: (T,)."""
         if self.working is not None:
             self.working.summed(self, str(name), np.asarray(values, dtype=np.float64), column)
         return values

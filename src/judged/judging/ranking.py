@@ -86,7 +86,7 @@ class DuplicateDocumentError(InputError):
         self.query_id, self.doc_id = query_id, doc_id
         super().__init__(
             f"document {doc_id} is returned twice for topic {query_id}",
-            fix="keep one row a document; a file that holds several runs must be split by its run tag",
+            fix="keep one row per document; a file that holds several runs must be split by its run tag",
             path=where,
             line=line,
         )

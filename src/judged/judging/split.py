@@ -29,7 +29,7 @@ class ByAspect:
     count: int  # the number of topics, T
 
     def mean(self, scores: Floats, counted: Bools | None = None) -> Floats:
-        """Average one score a topic and aspect over the aspects that count; 0 for a topic without: (S,) to (T,)."""
+        """Average one score per topic and aspect over the aspects that count; 0 for a topic without: (S,) to (T,)."""
         total, count = self._summed(scores, counted)
         return total / np.maximum(count, 1.0)
 

@@ -21,7 +21,7 @@ Part: TypeAlias = "Floats | Ints | Bools | float | str"
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One number a topic, and how it came about."""
+    """One number per topic, and how it came about."""
 
     name: str  # what the number is called
     values: Floats  # (T,): one a topic of `on`
@@ -33,7 +33,7 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """One number a rank of a list, and how it came about."""
+    """One number per rank of a list, and how it came about."""
 
     # name, how, parts, on: as in `Step`; the parts are (N,) or a number
     name: str

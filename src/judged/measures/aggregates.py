@@ -17,7 +17,7 @@ FLOOR = 1e-5
 
 
 def aggregate(kind: Aggregate, scores: Floats) -> float:
-    """Give the aggregate of one score a topic, added up one after the other, as the C tools do; NaN for none.
+    """Give the aggregate of one score per topic, added up one after the other, as the C tools do; NaN for none.
 
     >>> aggregate("mean", np.array([0.5, 1.0])), aggregate("sum", np.array([2.0, 3.0]))
     (0.75, 5.0)

@@ -237,7 +237,7 @@ class Measure(metaclass=MeasureType):
         return replace(known, better_first=False) if getattr(self, "rel", None) == 0 else known
 
     def score(self, judged: Judged) -> Floats:
-        """Compute one score a topic: (T,)."""
+        """Compute one score per topic: (T,)."""
         raise MeasureError(f"{type(self).__name__} has no formula for the {len(judged)} topics")
 
     def __call__(self, judged: Judged) -> Floats:

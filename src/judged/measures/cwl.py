@@ -5,7 +5,7 @@ W(i), the share of attention that rank i gets, L(i), the probability that rank i
 five expectations. Moffat, Bailey, Scholer and Thomas 2017; Azzopardi, Thomas and Moffat 2019 (cwl_eval).
 
 A user's patience may depend on what was read, judged or not, so this family works on dense matrices: one row
-a topic, one column a rank, a block of topics at a time.
+a topic, one column per rank, a block of topics at a time.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ class Note(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """What users read on some topics: one row a topic, one column a rank; one row for all where they are alike."""
+    """What users read on some topics: one row per topic, one column per rank; one row for all where they are alike."""
 
     # gain, cost: (B, n) float64, (B, n): what each document gives, from 0 to 1, and what it takes
     gain: Floats
@@ -41,7 +41,7 @@ class Reading:
     notes: list[Note] | None = None
 
     def note(self, name: str, values: Floats, how: str, **parts: Part) -> Floats:
-        """Write down one number a rank, and give it back: (B, n). Parts that the formula does not name are left."""
+        """Write down one number per rank, and give it back: (B, n). Parts that the formula does not name are left."""
         if self.notes is not None:
             named = set(re.findall(r"\w+", how))
             self.notes.append(Note(name, values, how, {key: part for key, part in parts.items() if key in named}))

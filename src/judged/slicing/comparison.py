@@ -1,4 +1,4 @@
-"""Systems compared slice by slice, as an answer: a row a slice, and whether the difference varies between slices."""
+"""Systems compared slice by slice, as an answer: a row per slice, and whether the difference varies between slices."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ class SliceComparison(Answer):
         return (SlicePair(ALL, name, first, second, n, 1.0, difference, 1, False, pair, None), *rows)
 
     def overview(self, measure: str | None = None, *, second: str | None = None) -> Table:
-        """Lay out one row a slice, of one measure and pair: difference, interval, p, topics won, what would be seen.
+        """Lay out one row per slice, of one measure and pair: difference, interval, p, topics won, what would be seen.
 
         Raises
         ------
@@ -394,7 +394,7 @@ class SliceComparison(Answer):
             which = "difference" if len(rest) == len(tests) else "other difference"
             mixed = any({row.better is None for row in rows if row.pair} == {True, False} for rows in parts)
             yield (
-                f"That any {which} varies between slices in {measure} is not shown (least p"
+                f"It is not shown that any {which} in {measure} varies between slices (least p"
                 f" {p_text(min(rest), self.choices.alpha)}, {len(tests[0].slices)} slices)"
                 f"{': a finding on one slice and none on another may be luck' if mixed else ''}."
             )

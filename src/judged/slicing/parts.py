@@ -108,7 +108,7 @@ class ScoresOfParts(Answer, Generic[Row]):
         return columns_of(rows, ("size", COUNT, "topics"))
 
     def overview(self, measure: str | None = None, *, run: str | None = None) -> Table:
-        """Lay out one row a part. With one run, or one that is named: a column a measure; else a column a run.
+        """Lay out one row per part. With one run, or one that is named: a column per measure; else a column per run.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Scores by slice as an answer: a row a slice, ways to average all topics, and which slices differ from the others."""
+"""Scores by slice as an answer: a row per slice, means over all topics, and which slices differ from the others."""
 
 from __future__ import annotations
 

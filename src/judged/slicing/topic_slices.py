@@ -173,7 +173,7 @@ class Slicing(ReadOnly):
         return replace(self, slices=tuple(self.slices[at] for at in rows), members=self.members[rows])
 
     def table(self) -> Table:
-        """Lay out one row a slice: its expression, the least number of topics, and how many it has."""
+        """Lay out one row per slice: its expression, the least number of topics, and how many it has."""
         counts = Column("n", self.n.tolist(), COUNT, "topics"), Column("small", self.small.tolist(), YES_NO)
         rules = columns_of(self.slices, "name", "expression", "min_topics", "owner")
         return Table("slices", (*rules, *counts), only="data")

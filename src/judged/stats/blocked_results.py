@@ -53,7 +53,7 @@ class Simultaneous(ReadOnly):
             least = "no difference could be significant with so few arrangements"
         return (
             f"{name} over {topics_text(self.n)}: {found} with p <= {significance(self.level):g} for all {family}"
-            f" together ({least}). Of the others nothing is shown: neither a difference nor its absence."
+            f" together ({least}). For the others, neither a difference nor its absence is shown."
             f"{_end(self.note)}"
         )
 

@@ -78,9 +78,9 @@ class Complete:
         if self.unevenness <= UNEVEN:
             return ""
         return (
-            f"the differences of one system vary {self.unevenness:.1f} times as much as those of all, which the test"
-            " takes to vary alike: then it finds differences where there are none in 10 to 25 % of families, not in"
-            " 5 %, which the randomisation test corrected by Holm does not"
+            f"the differences of one system vary {self.unevenness:.1f} times as much as those of all; the test"
+            " assumes that they vary equally, and where they do not it finds differences that are not there in 10 to"
+            " 25 % of families, not in 5 %; the randomisation test corrected by Holm does not"
         )
 
 

@@ -31,7 +31,7 @@ def paired_differences(first: ArrayLike, second: ArrayLike) -> tuple[Floats, int
     a, b = _numbers(first), _numbers(second)
     if a.ndim != 1 or a.shape != b.shape:
         raise InputError(
-            f"scores of shapes {a.shape} and {b.shape} cannot be paired", fix="give one score a topic for each"
+            f"scores of shapes {a.shape} and {b.shape} cannot be paired", fix="give one score per topic for each"
         )
     counted = ~(np.isnan(a) | np.isnan(b))
     a, b = a[counted], b[counted]
@@ -45,7 +45,7 @@ def score_matrix(values: ArrayLike, *, least: int = 2) -> Floats:
     scores = _numbers(values)
     if scores.ndim != 2:
         raise InputError(
-            f"scores of shape {scores.shape} are not a table", fix="give one row a system, one column a topic"
+            f"scores of shape {scores.shape} are not a table", fix="give one row per system, one column per topic"
         )
     if len(scores) < least:
         raise InputError(f"{len(scores)} systems are too few", fix=f"give at least {least}")

@@ -1,4 +1,4 @@
-"""Confidence intervals for means over topics. Sees only numbers: one row a quantity, one column a topic."""
+"""Confidence intervals for means over topics. Sees only numbers: one row per quantity, one column per topic."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ def paired_tests(
     Parameters
     ----------
     values
-        (S, T): one row a system, one column a topic. NaN: no score.
+        (S, T): one row per system, one column per topic. NaN: no score.
     pairs
         Rows ``(first, second)``.
     test, alternative, level, resamples, seed, rope, floor
@@ -269,7 +269,9 @@ def _difference(name: str, found: PairedResult, options: Options, **seen: Any) -
 def _checked(values: ArrayLike, name: str) -> Floats:
     scores = np.asarray(values, dtype=np.float64)
     if scores.ndim != 2:
-        raise InputError(f"the scores have {scores.ndim} dimensions", fix="give one row a system, one column a topic")
+        raise InputError(
+            f"the scores have {scores.ndim} dimensions", fix="give one row per system, one column per topic"
+        )
     known = scores[~np.isnan(scores)]
     if np.any(np.abs(known) > _MOST):
         raise InputError("a score is infinite, or as good as", fix="give finite scores, or NaN for no score")

@@ -97,7 +97,7 @@ def null_distribution(
     # `scores`: (S, n), complete. `statistic`: from sums over topics (B, S) to one value each (B,).
     moving = scores.max(axis=0) > scores.min(axis=0)
     fixed = scores[:, ~moving].sum(axis=1)
-    table = np.ascontiguousarray(scores[:, moving].T)  # a row a topic
+    table = np.ascontiguousarray(scores[:, moving].T)  # a row per topic
     free = len(table) - int(relabelling and len(table) > 0)
     fixed = fixed + table[free:].sum(axis=0)
     systems = len(scores)

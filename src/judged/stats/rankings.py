@@ -47,9 +47,8 @@ class Correlation:
         pairs = self.concordant + self.discordant + self.tied
         ties = f", {self.tied} are tied in one ranking or both" if self.tied else ""
         return (
-            f"{self.name} is {decimal(self.value, 3)} over {self.n} ranked things: of {pairs} pairs"
-            f" {self.discordant} stand"
-            f" the other way round{ties}."
+            f"{self.name} is {decimal(self.value, 3)} over {self.n} ranked items: {self.discordant} of {pairs} pairs"
+            f" {'is' if self.discordant == 1 else 'are'} ordered the other way round{ties}."
         )
 
 
@@ -78,7 +77,7 @@ def kendall_tau(first: Floats, second: Floats, ties: Ties = "b") -> Correlation:
     Examples
     --------
     >>> kendall_tau(np.array([0.4, 0.3, 0.2, 0.1]), np.array([0.4, 0.2, 0.3, 0.1])).sentence
-    'tau_b is 0.667 over 4 ranked things: of 6 pairs 1 stand the other way round.'
+    'tau_b is 0.667 over 4 ranked items: 1 of 6 pairs is ordered the other way round.'
     """
     _known_ties(ties)
     kept_first, kept_second, left_out = _both(first, second)

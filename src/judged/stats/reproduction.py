@@ -90,7 +90,7 @@ def t_test_p(original: Floats, again: Floats, *, same_topics: bool = True) -> fl
 def _paired(first: Floats, second: Floats) -> tuple[Floats, Floats]:
     one, other = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     if one.ndim != 1 or one.shape != other.shape:
-        raise InputError(f"scores of shapes {one.shape} and {other.shape}", fix="give one score a topic in both")
+        raise InputError(f"scores of shapes {one.shape} and {other.shape}", fix="give one score per topic in both")
     known = ~(np.isnan(one) | np.isnan(other))
     return one[known], other[known]
 

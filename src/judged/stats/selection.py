@@ -67,7 +67,7 @@ def select(values: ArrayLike, *, folds: int = 10, seed: int = 0) -> Selection:
     Parameters
     ----------
     values
-        (S, T): one row a system, one column a topic, without NaN; higher is better.
+        (S, T): one row per system, one column per topic, without NaN; higher is better.
     folds
         From 2; as many as there are topics at most.
     seed

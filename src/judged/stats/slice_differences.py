@@ -75,7 +75,7 @@ def heterogeneity(
     Parameters
     ----------
     differences
-        (T,): one number a topic. NaN: the topic has none, and is left out.
+        (T,): one number per topic. NaN: the topic has none, and is left out.
     groups
         (T,) whole numbers; a negative one: the topic is in no group, and is left out. Groups do not overlap.
     resamples, seed
@@ -144,13 +144,13 @@ def against_rest(
     >>> round(found.difference, 3), [round(limit, 3) for limit in found.interval]
     (0.8, [0.659, 0.941])
     """
-    # `values`: (T,): one number a topic. NaN: the topic is left out. `members`: (G, T) bool: which topics are in which
+    # `values`: (T,): one number per topic. NaN: the topic is left out. `members`: (G, T) bool: the topics of each
     # group. `resamples`, `seed`: of the permutations, which all groups share, and of which p is (b + 1) / (B + 1). For
     # groups that have more than 200 topics and leave as many, p is that of Welch's t.
     masks = np.asarray(members, dtype=np.bool_)
     if masks.ndim != 2:
         raise InputError(
-            f"groups of shape {masks.shape} are not a table", fix="give one row a group, one column a topic"
+            f"groups of shape {masks.shape} are not a table", fix="give one row per group, one column per topic"
         )
     numbers, _ = _numbers(values, np.zeros(masks.shape[1]), resamples, seed)
     kept = ~np.isnan(numbers)

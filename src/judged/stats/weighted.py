@@ -1,6 +1,6 @@
 """Means in which topics count differently: by traffic, by relevant documents, or each group of topics the same.
 
-The plain mean of n topics is one of these. Sees only numbers: one row a quantity, one column a topic.
+The plain mean of n topics is one of these. Sees only numbers: one row per quantity, one column per topic.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def _checked(values: ArrayLike, weights: ArrayLike) -> tuple[Floats, Floats]:
     if scores.ndim != 2 or shares.shape != scores.shape[1:]:
         raise InputError(
             f"scores of shape {scores.shape} and weights of shape {shares.shape} do not fit",
-            fix="give one row a quantity, and one weight a topic",
+            fix="give one row per quantity, and one weight a topic",
         )
     if np.isinf(scores).any():
         raise InputError("a score is infinite", fix="give finite scores, NaN where a topic has none")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def additive_means(tied: TiedList) -> Floats:
-    """Give the mean score of each open topic over all orders: one value a topic of ``open_topics``."""
+    """Give the mean score of each open topic over all orders: one value per topic of ``open_topics``."""
     # On average each document of a group of n has 1/n of what it would add at all of its places together. So one
     # variant has a kind of document, of which the group has c, at every place of its group, and its score counts c/n
     # times. Groups with the same share c/n fit into one variant.

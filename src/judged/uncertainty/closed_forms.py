@@ -5,7 +5,7 @@ tied scores", and in their words: a group of n tied documents, of which some are
 every order of the group is as likely as every other. Only the first m places of the group count, m below n where a
 cutoff falls into it. That is the last group then.
 
-Each form gives one number a topic, NaN where it does not know it.
+Each form gives one number per topic, NaN where it does not know it.
 """
 
 from __future__ import annotations

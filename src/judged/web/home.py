@@ -133,5 +133,5 @@ def icon() -> RedirectResponse:
 
 @router.get("/api/v1/open", tags=["What is open"], summary="What is open")
 def home_data(workspace: Opened) -> dict[str, Any]:
-    """Judgments, runs and what else is known, with one number a run and what to know before it is used."""
+    """Judgments, runs and what else is known, with one number per run and what to know before it is used."""
     return what_is_open(workspace).to_dict()

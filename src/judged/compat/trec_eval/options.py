@@ -197,7 +197,7 @@ _FORMS = {
 }
 _RUNS = """\
 Lines of RUN: topic, a word that is ignored, document, rank (ignored), score, tag; more is ignored. Documents are
-ordered by falling score, and those of equal score by falling document id, in bytes. Lines with # are comments."""
+ordered by descending score, and those of equal score by descending document id, in bytes. Lines with # are comments."""
 
 _TEXTS = {
     "runid": "The tag in the last line of RUN.",

@@ -256,7 +256,7 @@ class Diff(Answer):
         return Lists(name, title, (topic.sentence,), rankings, only="people")
 
     def _topics(self) -> Table:
-        """Lay out a row a topic: both scores by the first measure, and what moved."""
+        """Lay out a row per topic: both scores by the first measure, and what moved."""
         queries = any(topic.query for topic in self.topics)
         leads = [topic.scores[0] for topic in self.topics]
         first, second = self.runs
@@ -272,7 +272,7 @@ class Diff(Answer):
         return Table("topics", columns, labels=1 + queries, only="" if len(self.topics) > 1 else "data")
 
     def _scores(self) -> Table:
-        """Lay out a row a topic and measure."""
+        """Lay out a row per topic and measure."""
         rows = [(topic, at, pair) for topic in self.topics for at, pair in enumerate(topic.scores)]
         columns = (
             Column("query_id", [topic.query_id for topic, _, _ in rows], TEXT),
@@ -282,7 +282,7 @@ class Diff(Answer):
         return Table("scores", columns, only="data")
 
     def _documents(self) -> Table:
-        """Lay out a row a topic and document."""
+        """Lay out a row per topic and document."""
         rows = [row for topic in self.topics for row in topic.rows]
         columns = [Column("query_id", [topic.query_id for topic in self.topics for _ in topic.rows], TEXT)]
         columns += columns_of(rows, ("doc_id", TEXT), ("first_rank", COUNT), ("second_rank", COUNT), "moved", "places")
@@ -302,7 +302,7 @@ class Diff(Answer):
             f" ({decimal(mean.second - mean.first, 4, '+')})."
             for mean in self.means
         ]
-        said[-1] += " Whether that could be luck, 'judged compare' tells."
+        said[-1] += " 'judged compare' tells whether that could be luck."
         won, lost = (sum(topic.outcome == side for topic in self.topics) for side in ("won", "lost"))
         if not self.topics:
             said.append(f"No topic differs by {self.measures[0]}: there is nothing to show.")

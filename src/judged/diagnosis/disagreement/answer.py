@@ -213,7 +213,7 @@ class Disagreement(Answer):
         return Table("agreement", tuple(columns), title)
 
     def _slices(self) -> Table:
-        """Lay out a row a slice: differences by both measures, and on how many topics they part."""
+        """Lay out a row per slice: differences by both measures, and on how many topics they part."""
         columns = [*columns_of(self.slices, ("name", TEXT, "slice"), ("n", COUNT, "topics"), "small")]
         for at, measure in enumerate(self.measures):
             means = [part.means and part.means[at] for part in self.slices]
@@ -235,7 +235,7 @@ class Disagreement(Answer):
         return "neither" if side == 0 else self.systems[side > 0]
 
     def _topics(self) -> Table:
-        """Lay out a row a topic: scores and differences by both measures, the pull, and reasons."""
+        """Lay out a row per topic: scores and differences by both measures, the pull, and reasons."""
         queries = any(topic.query for topic in self.causes)
         columns = [*columns_of(self.topics, ("query_id", TEXT), ("query", beginning(40)) if queries else "query")]
         for at, measure in enumerate(self.measures):

@@ -155,7 +155,7 @@ class Matrix(Answer):
         )
 
     def _points(self) -> Table:
-        """Lay out one row a run and slice: both measures with intervals, and the quadrant."""
+        """Lay out one row per run and slice: both measures with intervals, and the quadrant."""
         points, several = self.points, len(self.scores.runs) > 1
         columns = [
             *columns_of(points, ("run", TEXT) if several else "run", ("slice", TEXT)),
@@ -198,7 +198,7 @@ class Matrix(Answer):
         return f"{whose}, {self.x} {decimal(self.cuts[0])} and {self.y} {decimal(self.cuts[1])}"
 
     def _summary(self) -> Table:
-        """Lay out one row a run, without intervals: both measures, how they changed, how many slices are what."""
+        """Lay out one row per run, without intervals: both measures, how they changed, how many slices are what."""
         wholes, slicing = [point for point in self.points if point.every], self.slicing
         pairs = {x.system: (x, y) for x, y in self._pairs() if x.every}
         columns = list(columns_of(wholes, ("run", TEXT), ("quadrant", _PROBLEM, "problem"), ("n", COUNT, "topics")))
@@ -235,13 +235,13 @@ class Matrix(Answer):
         )
 
     def _changes(self) -> Iterator[Table]:
-        """Lay out one row a run, slice and axis: how much it changed against the baseline."""
+        """Lay out one row per run, slice and axis: how much it changed against the baseline."""
         if self.changes:
             changes = [change for pair in self._pairs() for change in pair]
             yield changes_table(changes, direction("run", self.baseline), self._tested, runs=True)
 
     def topics_table(self, run: str | None = None) -> Table:
-        """Lay out one row a topic (and run), worst y first: both measures, the quadrant, and how it changed."""
+        """Lay out one row per topic (and run), worst y first: both measures, the quadrant, and how it changed."""
         runs = self.scores.run_names if run is None else (run,)
         before, labels = self.values(self.baseline), list[tuple[str, str, str]]()
         numbers: list[Any] = []

@@ -153,7 +153,7 @@ class Needs(ReadOnly, Answer):
         )
 
     def _results(self) -> list[Table]:
-        """Lay out a row a run: for people a table for each measure."""
+        """Lay out a row per run: for people a table for each measure."""
         rows, shares = self.summaries, [row.consistency for row in self.summaries]
         columns = (
             *columns_of(rows, ("run", TEXT), "measure"),
@@ -178,7 +178,7 @@ class Needs(ReadOnly, Answer):
         return [*tables[:-1], replace(tables[-1], note=legend)]
 
     def _by_need(self) -> Table:
-        """Lay out a row a run, measure and need."""
+        """Lay out a row per run, measure and need."""
         runs, measures, n = self.scores.run_names, self.scores.measure_names, len(self.needs)
         overlap, rbo = (np.repeat(part, len(measures), axis=0).ravel().tolist() for part in (self.overlap, self.rbo))
         columns = (

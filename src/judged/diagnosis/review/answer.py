@@ -270,7 +270,7 @@ class ReviewList(Answer):
 
 
 def _rates_table(rates: Sequence[ReviewRates], cutoff: int) -> Table:
-    """Lay out counts and rates, one row a run and slice."""
+    """Lay out counts and rates, one row per run and slice."""
     named = Show(lambda name: name or "all", "string")
     few = ["(few topics)" if row.small else "" for row in rates]
     sliced = any(row.slice for row in rates)

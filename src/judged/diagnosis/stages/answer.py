@@ -201,7 +201,7 @@ class Stages(Answer):
         )
 
     def _slices(self) -> tuple[Table, Table]:
-        """Lay out one row a slice and system: means, and how many topics have which verdict."""
+        """Lay out one row per slice and system: means, and how many topics have which verdict."""
         rows, labels = self.rows, len(self.traces)
         few = [SMALL if row.small else "" for row in rows]
         names = columns_of(rows, ("slice", TEXT), ("system", TEXT) if self.baseline else "system")
@@ -235,7 +235,7 @@ class Stages(Answer):
         return f"{self.recall} of candidates" if str(self.recall) == str(self.measure) else str(self.recall)
 
     def _changes(self) -> Iterator[Table]:
-        """Lay out one row a slice and part: the change of the score, and of each part; and the topics that lost."""
+        """Lay out one row per slice and part: the change of the score, and of each part; and the topics that lost."""
         if self.baseline is None:
             return
         first, second, choices = self.trace.name, self.baseline.name, self.choices
@@ -250,7 +250,7 @@ class Stages(Answer):
         yield lost_table(((first, name, lost) for name, lost in self.lost.items()), self.query_ids)
 
     def topics_table(self) -> Table:
-        """Lay out one row a topic, the largest loss first; with another system the largest loss against it."""
+        """Lay out one row per topic, the largest loss first; with another system the largest loss against it."""
         trace, change = self.trace, np.zeros(len(self.query_ids))
         columns = [Column("query_id", self.query_ids, TEXT, "topic"), *self._of_topics(trace)]
         if self.baseline is not None:
@@ -310,7 +310,7 @@ class Stages(Answer):
         return Table("documents", columns, labels=1 + len(self.traces), only="data")
 
     def _chart_of_slices(self) -> Chart:
-        """Draw a bar a slice and system."""
+        """Draw a bar per slice and system."""
         bars: list[tuple[str, str, list[float]]] = []
         for row in self.rows:
             label = f"{row.slice} (n {row.n}{', few' if row.small else ''})"
@@ -320,7 +320,7 @@ class Stages(Answer):
         return self._chart("slices", self.title, f"mean {self.measure}", bars)
 
     def _chart_of_topics(self) -> Chart:
-        """Draw a bar a topic, the largest loss first."""
+        """Draw a bar per topic, the largest loss first."""
         trace = self.trace
         sizes = np.stack([trace.score, *trace.parts[::-1]]).T.tolist()
         bars = list(zip(self.query_ids, self.verdicts, sizes, strict=True))

@@ -1,4 +1,4 @@
-"""Gain against cost as an answer: a row a run, cheapest first, and the front."""
+"""Gain against cost as an answer: a row per run, cheapest first, and the front."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ class Tradeoff(Answer):
         )
 
     def _results(self) -> Table:
-        """Lay out one row a run: measure, gain, and of each cost its amount with its change, and the gain a unit."""
+        """Lay out one row per run: measure, gain, and of each cost its amount with its change, and the gain a unit."""
         rows = self.rows
         columns = [
             Column("run", [row.run for row in rows], TEXT),
@@ -210,8 +210,8 @@ class Tradeoff(Answer):
             *(self._paid(row) for row in front if row.run != self.baseline),
             (
                 f"Gains are mean differences over topics with their {self.level:.0%} intervals, each on its own; costs"
-                " are taken as they were given, without an interval. To stand on the front is not to be worth the"
-                " cost: how much a gain may cost is for whoever pays to say."
+                " are taken as they were given, without an interval. Being on the front does not make a run worth"
+                " its cost: how much a gain may cost is for whoever pays to decide."
             ),
         )
 

@@ -70,7 +70,7 @@ class Costs:
                     raise InputError(f"no column run among {', '.join(map(str, row))[:80]}", fix=_FIX, path=where)
                 run = id_text(costs.pop(column), "run", path=where).strip()
                 if given.setdefault(run, costs) is not costs:
-                    raise InputError(f"run {run} appears in it twice", fix="keep one row a run", path=where)
+                    raise InputError(f"run {run} appears in it twice", fix="keep one row per run", path=where)
         except pa.ArrowException as error:
             raise InputError(f"costs cannot be read from it ({error})", fix=_FIX, path=where) from None
         return cls._of(given, where)

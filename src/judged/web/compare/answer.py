@@ -150,7 +150,7 @@ class AskedComparison(Parameters):
         "all", description="Which topics are listed: where the second run is better, worse, or equal."
     )
     q: str = Field("", max_length=500, description="Only list topics with this in their id or query.")
-    sort: Sort = Field("", description="The column by which topics are sorted; falling with - before it.")
+    sort: Sort = Field("", description="The column by which topics are sorted; descending with - before it.")
     page: int = Field(1, ge=1, le=1_000_000, description="Which page of the topics.")
     by: Trimmed = Field(
         "", max_length=300, description="An attribute of the topics: compare the two on each slice of it."

@@ -59,7 +59,7 @@ GROUPS = (
 """In the order in which they are shown."""
 
 _NEEDS_FAMILY = {
-    "diversity": "needs judgments by subtopic: a typed list has one grade a document",
+    "diversity": "needs judgments by subtopic: a typed list has one grade per document",
     "preferences and assessors": "needs the judgments of several assessors or users: a typed list has one grade a"
     " document",
     "facts about documents": "needs facts about documents, such as their lengths: a typed list has none",

@@ -28,7 +28,7 @@ _LOOKED_AT = 50  # lines that are looked at to find the form
 _FORMS = "grades such as 3 0 2, lines such as 'doc grade', TREC lines, or a JSON list"
 _PASTED = "the pasted text"
 _LAYOUTS = {
-    "topic Q0 document rank score name": "a TREC run, by falling score",
+    "topic Q0 document rank score name": "a TREC run, by descending score",
     "topic 0 document grade": "TREC qrels, in the order of their lines",
     "rank document grade": "lines of rank, document and grade",
     "document grade": "lines of document and grade, in rank order",

@@ -128,7 +128,7 @@ class Source:
 
 @dataclass(frozen=True)
 class State:
-    """The lists, with one grade a document, and the options."""
+    """The lists, with one grade per document, and the options."""
 
     items: tuple[Item, ...]  # the list
     other: tuple[Item, ...] | None

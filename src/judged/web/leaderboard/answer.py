@@ -1,4 +1,4 @@
-"""The leaderboard as the answer of a page: one row a run, in order, beside all that was found by its measures."""
+"""The leaderboard as the answer of a page: one row per run, in order, beside all that was found by its measures."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class AskedLeaderboard(Parameters):
     sort: Trimmed = Field(
         "",
         max_length=300,
-        description="run, judged, or a measure; with - before it, falling. The best by the first measure come first"
+        description="run, judged, or a measure; with - before it, descending. The best by the first measure come first"
         " without it.",
     )
     where: Trimmed = Field("", max_length=2000, description="An expression over attributes, such as kind == 'law'.")
@@ -155,7 +155,7 @@ class LeaderboardPage(Answer):
         }
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give one row a run, charts, and all that was found."""
+        """Give one row per run, charts, and all that was found."""
         if self.result is None:
             return ()
         entries = [
@@ -178,7 +178,7 @@ class LeaderboardPage(Answer):
         return [row for row in self.result.estimates if row.measure == str(measure)] if self.result else []
 
     def board(self) -> Table:
-        """Lay out one row a run, in the order that was asked for."""
+        """Lay out one row per run, in the order that was asked for."""
         runs, result = self.workspace.run_names, self.result
         if result is None:
             return Table("board", ())

@@ -37,7 +37,7 @@ class AskedCatalogue(Parameters):
         "", description="Whether unjudged documents at the end leave the score as it is, or change it."
     )
     needs: Literal["", "grades", "more"] = Field(
-        "", description="Whether one grade a document is enough, or more must be known."
+        "", description="Whether one grade per document is enough, or more must be known."
     )
 
 

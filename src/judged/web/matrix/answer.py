@@ -55,7 +55,7 @@ class AskedMatrix(Sliced):
     y0: Number = Field(None, description="whose y is at least this,")
     y1: Number = Field(None, description="and at most this.")
     quadrant: Quadrant = Field("", description="Topics of this quadrant alone are selected.")
-    sort: Order = Field("y", description="The order of the topics; with - before it, falling.")
+    sort: Order = Field("y", description="The order of the topics; with - before it, descending.")
     page: Annotated[int, Field(ge=1, le=1_000_000), BeforeValidator(_first_page)] = Field(
         1, description="Which page of the topics."
     )

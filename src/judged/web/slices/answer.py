@@ -146,7 +146,7 @@ class SlicePage(Answer):
         return replace(table, columns=(*table.columns, where_column(self.asked, self.slicing)))
 
     def shown(self) -> Iterator[Table]:
-        """Give the tables of the page: of one run a column a measure, else a table a measure with a column a run."""
+        """Give the tables of the page: for one run a column per measure, else a table per measure, a column per run."""
         scores, topics = self.scores, len(self.slicing.query_ids)
         every: dict[str, Any] = {
             "name": ALL,

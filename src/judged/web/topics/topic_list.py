@@ -35,7 +35,7 @@ class Order(Parameters):
     sort: str = Field(
         "query_id",
         max_length=1000,
-        description="query_id, query, relevant, judged, mean, spread, or run:NAME; with - before it, falling.",
+        description="query_id, query, relevant, judged, mean, spread, or run:NAME; with - before it, descending.",
     )
     q: str = Field("", max_length=500, description="Words that id or query text must hold.")
     where: str = Field("", max_length=2000, description="An expression over attributes, such as kind == 'law'.")
