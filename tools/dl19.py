@@ -122,7 +122,7 @@ together: an order of systems, how certain it is, and how much of it depends on 
 
 TAIL = """## Reading it
 
-Neighbours in such a table can hardly ever be told apart: with as many topics, differences below the detectable one
+Neighbours in such a table can hardly ever be told apart: with this many topics, differences below the detectable one
 are mostly chance, and an order of 37 systems is really an order of groups. Assessors disagree far more about
 documents than about systems: an agreement that looks poor leaves most of the order in place. What changes is the
 order among the best, as tau_AP, which weighs the top, shows beside tau."""

@@ -56,7 +56,7 @@ def robust(folder: Path) -> str:
     said = (
         "TREC's Robust track of 2003 took 50 topics on which earlier systems had failed, and 50 new ones"
         f" ({len(scores.runs)} runs, their first 100 documents). One mean over both hides two collections: on the old,"
-        f" hard topics average precision is {means[names[1]].mean():.3f} in the mean of the runs, on the new ones"
+        f" hard topics average precision is {means[names[1]].mean():.3f} on average over the runs, on the new ones"
         f" {means[names[0]].mean():.3f}. {worse} of {2 * len(scores.runs)} tests (two measures, {len(scores.runs)}"
         " runs) find the old topics worse than the new ones after Holm's correction. How alike the two halves order the"
         f" runs: {tau.sentence}"
@@ -117,9 +117,9 @@ def dl19(folder: Path) -> str:
     head = ("judged by", "topics", "bm25base_p", "idst_bert_p1", "difference [95 % interval]", "p after Holm")
     convinced = int((adjusted <= ALPHA).sum())
     said = (
-        "Eight people judged shares of TREC Deep Learning 2019 anew, two of them each share. Is a neural run better"
+        "Eight people judged parts of TREC Deep Learning 2019 again, two people each part. Is a neural run better"
         f" than BM25 whoever judges? nDCG@10 by each one's own grades, on their own topics: {convinced} of {len(tests)}"
-        " see the difference beyond luck. How far the eight agree about documents, and about all 37 systems, is told on"
+        " see the difference beyond luck. How far the eight agree about documents, and about all 37 systems, is on"
         " [another page](dl19.md)."
     )
     return "\n\n".join(["## Eight assessors", wrapped(said), Table(head, shown).markdown()])
@@ -174,21 +174,22 @@ the documents or the stage that it hides. How to do the same with your own files
 [slices and diagnosis](diagnosis.md)."""
 
 MATRIX = (
-    "Is the best run's trouble with the old topics that relevant documents are not found, or that they stand too low?"
-    " Recall@100 against nDCG@10, with the run's own means as cuts:"
+    "Is the best run's trouble with the old topics that relevant documents are not found, or that they are ranked too"
+    " low? Recall@100 against nDCG@10, with the run's own means as cuts:"
 )
 
-WEB = """Over category A the filtered runs score higher, over category B no difference is shown. All of the gain stands
-under candidates, but that the two parts differ is not shown: they move against each other, as where more relevant
-documents are among the candidates, more of them can be ranked badly. And the filter changes what is known: of the
-unfiltered first 10 less than half is judged, and what is not judged counts as not relevant. Part of the gain may be
-owed to that."""
+WEB = """Over category A the filtered runs score higher, over category B no difference is shown. All of the gain is
+attributed to the candidates, but it is not shown that the two parts differ: they move against each other, since the
+more relevant documents are among the candidates, the more of them can be ranked badly. And the filter changes what is
+judged: of the unfiltered first 10 less than half is, and what is not judged counts as not relevant. Part of the gain
+may be due to that."""
 
 TAIL = """## Reading it
 
 A slice that looks different is not a finding: with 14 topics a slice can only show differences that are large, and the
 more slices one looks at, the more of them look odd. What is called significant here was corrected for the number of
-slices that were looked at; what is not, is not thereby equal: the tables say which difference would have been seen."""
+slices that were looked at; what is not significant is not therefore equal: the tables say which difference would have
+been seen."""
 
 
 if __name__ == "__main__":

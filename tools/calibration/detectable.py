@@ -1,4 +1,4 @@
-"""How often a test finds a true difference as large as the one that is called detectable: 80 % is meant.
+"""How often a test finds a true difference as large as the one that is called detectable: 80 % is the aim.
 
 Each trial draws topics, states the detectable difference from them, and draws other topics whose true difference is
 that large: in the direction in which it is found less often, and (`easier`) in the other. `formula` is what the formula

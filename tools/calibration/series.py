@@ -1,8 +1,9 @@
 """Share of n days, or of series of n days, in which something is found though nothing but chance moves them.
 
-*Days outside*: of the limits, 0.27 % is what three sigmas leave out; *series with one*: any day outside or run, of the
-days that limits are made of, and of as many *later* ones. *Change*: series with a change point at 1 %; with a shift of
-so many sigmas at the middle it is the power. Days have about 1,000 pages; `autocorrelated` is that of normal values.
+*Days outside*: days beyond the limits; three sigmas leave out 0.27 %. *Series with one*: series with a day outside or a
+run, of the days that limits are made of, and of as many *later* ones. *Change*: series with a change point at 1 %; with
+a shift of that many sigmas in the middle it is the power. Days have about 1,000 pages; `autocorrelated` is that of
+normal values.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""How often something is found between slices of topics where no slice differs from another, or from 0: 5 %, if right.
+"""How often something is found between slices of topics where no slice differs from another, or from 0: 5 % is right.
 
 *heterogeneity* asks whether groups of n, 4n and 8n topics have the same mean. The others look at five slices of n
 topics, each of which has a true mean of 0, and claim a difference on some slice, after Holm: by *the randomisation
 test alone*, and as *compare_slices* does, with the agreement of Hall's test. Differences that are
-exponential lie far to one side; of rare losses few topics have any. The last rows are power: a mean of 0.8 standard
+exponential are strongly skewed; rare losses hit few topics. The last rows are power: a mean of 0.8 standard
 deviations on one of the slices, found there.
 """
 
