@@ -202,7 +202,7 @@ class Column:
 
     def rounded(self, digits: int) -> Column:
         """Write values with so many decimals, where they have no rule of their own."""
-        show, *each = (one.digits(digits) if one.digits else one for one in (self.show, *self.each))
+        show, *each = (shown.digits(digits) if shown.digits else shown for shown in (self.show, *self.each))
         return replace(self, show=show, each=each)
 
     def data(self) -> Iterator[tuple[str, Sequence[Any], Type]]:
@@ -361,7 +361,9 @@ class Table:
     def text(self, width: int | None = None, *, colour: bool = False) -> str:
         """Draw for a terminal."""
         if any(column.only == "terminal" for column in self.columns):
-            columns = (replace(one, only="people" if one.only == "terminal" else one.only) for one in self.columns)
+            columns = (
+                replace(column, only="people" if column.only == "terminal" else column.only) for column in self.columns
+            )
             return replace(self, columns=tuple(columns)).text(width, colour=colour)
         if any(column.below for column in self.shown):
             return self._with_texts_below(width, colour=colour)

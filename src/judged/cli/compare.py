@@ -132,13 +132,13 @@ def command(
         give(tables[0][1].compare(**options), unfold=unfold)
     else:
         paths = options["documents"], chooses["queries"], chooses["attributes"]
-        judgments, found = give.inputs(qrels or "", runs, formats, *paths)
-        if not found:
+        judgments, given_runs = give.inputs(qrels or "", runs, formats, *paths)
+        if not given_runs:
             raise InputError("no run is given", fix="name two or more runs after QRELS")
         how: dict[str, Any] = {"baseline": options["baseline"], "measures": measure}
-        judgments, options["attributes"] = narrowed(judgments, found, **chooses, **how)
-        with inputs.progress_bar(found) as progress:
-            answer = compare(judgments, found, progress=progress, **options)
+        judgments, options["attributes"] = narrowed(judgments, given_runs, **chooses, **how)
+        with inputs.progress_bar(given_runs) as progress:
+            answer = compare(judgments, given_runs, progress=progress, **options)
         give(answer, unfold=unfold)
 
 

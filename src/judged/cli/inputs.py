@@ -104,10 +104,10 @@ def refuse_measures(*paths: str) -> None:
         if path == "-" or exists(named(path)[1]):
             continue
         try:
-            found = parse_many(path)
+            measures = parse_many(path)
         except JudgedError:
             continue
-        fix = f"repeat -m: -m {found[0]}; or separate measures with commas: -m nDCG@10,{path}"
+        fix = f"repeat -m: -m {measures[0]}; or separate measures with commas: -m nDCG@10,{path}"
         raise InputError(f"{path} is a measure where a file is expected", fix=fix)
 
 

@@ -148,8 +148,8 @@ def compared(scores: Scores, choices: Choices, ci: IntervalName = "adjusted") ->
     corrected, sizes = _corrected([tested.found for tested in tests], pairs, choices, test, len(names))
     for at, shown in enumerate(measures):
         done = tuple(
-            pair_of(scores, at, which, found, choices, sizes[at], tests[at].critical)
-            for which, found in zip(pairs[at], corrected[at], strict=True)
+            pair_of(scores, at, which, difference, choices, sizes[at], tests[at].critical)
+            for which, difference in zip(pairs[at], corrected[at], strict=True)
         )
         measures[at] = replace(shown, pairs=done, family=sizes[at], overall=tests[at].overall)
     noted = (*scores.notes, *notes(scores, measures, choices))
@@ -179,36 +179,38 @@ def _untested(measure: Measure, choices: Choices) -> str:
 
 
 def _corrected(
-    found: list[tuple[Difference, ...]],
+    tested: list[tuple[Difference, ...]],
     pairs: Sequence[Sequence[tuple[int, int]]],
     choices: Choices,
     test: Callable[[int, Sequence[tuple[int, int]], float], Tested],
     systems: int,
 ) -> tuple[list[list[Difference]], list[int]]:
     """Correct each family, p-values and intervals, and give the size of the family that each measure belongs to."""
-    sizes = [sum(not np.isnan(one.p) for one in part) for part in found]
+    sizes = [sum(not np.isnan(difference.p) for difference in part) for part in tested]
     if choices.many:  # what compares every pair allows for every pair, also where those of a baseline are shown
         whole = 0 if choices.test in AGAINST_BASELINE else comb(systems, 2)
-        return [list(part) for part in found], [max(size, whole) if size else 0 for size in sizes]
+        return [list(part) for part in tested], [max(size, whole) if size else 0 for size in sizes]
     from judged.stats.correction import corrected_family
 
-    every = range(len(found))
+    every = range(len(tested))
     made: list[list[Difference]] = [[] for _ in every]
     for part in [every] if choices.family == "all" else [[at] for at in every]:
-        keys = [(at, place) for at in part for place in range(len(found[at]))]
+        keys = [(at, place) for at in part for place in range(len(tested[at]))]
 
         def again(places: list[int], level: float, keys: list[tuple[int, int]] = keys) -> list[Difference]:
             chosen = [keys[place] for place in places]
             return [
-                one
+                difference
                 for at in dict.fromkeys(at for at, _ in chosen)
-                for one in test(at, [pairs[at][place] for of, place in chosen if of == at], level).found
+                for difference in test(at, [pairs[at][place] for of, place in chosen if of == at], level).found
             ]
 
-        family = [found[at][place] for at, place in keys]
-        for (at, _), one in zip(keys, corrected_family(family, choices.correction, choices.alpha, again), strict=True):
-            made[at].append(one)
-    return made, [sum(sizes)] * len(found) if choices.family == "all" else sizes
+        family = [tested[at][place] for at, place in keys]
+        for (at, _), difference in zip(
+            keys, corrected_family(family, choices.correction, choices.alpha, again), strict=True
+        ):
+            made[at].append(difference)
+    return made, [sum(sizes)] * len(tested) if choices.family == "all" else sizes
 
 
 class Tested(NamedTuple):
@@ -264,30 +266,30 @@ def _of_many(values: Floats, pairs: Sequence[tuple[int, int]], choices: Choices)
 
 
 def _from_tables(
-    found: Any, values: Floats, pair: tuple[int, int], place: tuple[int, ...], choices: Choices
+    tables: Any, values: Floats, pair: tuple[int, int], place: tuple[int, ...], choices: Choices
 ) -> Difference:
     """Take one pair out of the result of a test of all systems."""
-    low, high = (math.nan if part is None else float(part[place]) for part in (found.low, found.high))
+    low, high = (math.nan if part is None else float(part[place]) for part in (tables.low, tables.high))
     complete, _ = complete_topics(values)
     gaps, _ = paired_differences(complete[pair[0]], complete[pair[1]])
     deviation = spread(gaps)
-    difference = float(found.differences[place])
-    ranks = getattr(found, "ranks", None)  # Nemenyi's: 1 is the highest score
+    difference = float(tables.differences[place])
+    ranks = getattr(tables, "ranks", None)  # Nemenyi's: 1 is the highest score
     side = 1.0 if ranks is None else float(np.sign(ranks[pair[0]] - ranks[pair[1]]))
     return Difference(
         test=choices.test,
         difference=difference,
-        statistic=float(found.statistic[place]) * side,
-        p=float(found.p[place]),
+        statistic=float(tables.statistic[place]) * side,
+        p=float(tables.p[place]),
         interval=None if math.isnan(low) or math.isnan(high) else (low, high),
         level=choices.level,
         alpha=choices.alpha,
         effect=difference / deviation if deviation > 0 else math.nan,
         differing=int(np.count_nonzero(gaps)),
         alternative="two-sided",
-        adjusted=float(found.p[place]),
+        adjusted=float(tables.p[place]),
         correction=choices.test,
-        **{name: getattr(found, name) for name in _SHARED},
+        **{name: getattr(tables, name) for name in _SHARED},
     )
 
 
@@ -295,7 +297,7 @@ def pair_of(
     scores: Scores,
     at: int,
     which: tuple[int, int],
-    found: Difference,
+    difference: Difference,
     choices: Choices,
     family: int,  # how many comparisons share alpha
     critical: float = math.nan,
@@ -305,23 +307,23 @@ def pair_of(
     from judged.stats.equivalence_test import equivalence
 
     measure, values = scores.measures[at], _counted(scores.values[:, at], choices)
-    geometric = found.test == "ratio"
+    geometric = difference.test == "ratio"
     scale = np.stack([logarithms(row) for row in values]) if geometric else values
     first, second = (values[row] for row in which)
     pair = [scale[row] for row in which]
-    tost = choices.margin is not None and not geometric and found.posterior is None
+    tost = choices.margin is not None and not geometric and difference.posterior is None
     return Pair(
         measure=str(measure),
         first=scores.run_names[which[0]],
         second=scores.run_names[which[1]],
-        found=found,
+        found=difference,
         effects=effect_sizes(*pair, reference=scale if len(scale) > 2 else None),
         wins=wins(first, second, choices.min_difference),
-        detectable=_detectable(first, second, found, choices, family, critical),
+        detectable=_detectable(first, second, difference, choices, family, critical),
         equivalence=equivalence(first, second, choices.margin or 0.0, level=choices.level) if tost else None,
         gains=_extremes(scores.query_ids, first, second, 1),
         losses=_extremes(scores.query_ids, first, second, -1),
-        side=int(np.sign(found.statistic)) if found.test == "nemenyi" else found.side,
+        side=int(np.sign(difference.statistic)) if difference.test == "nemenyi" else difference.side,
         alpha=choices.alpha,
         lower_is_better=measure.properties.higher_is_better is False,
         sharing=round(choices.alpha / choices.alpha_of_one(family)),
@@ -334,23 +336,23 @@ def _counted(values: Floats, choices: Choices) -> Floats:
 
 
 def _detectable(
-    first: Floats, second: Floats, found: Difference, choices: Choices, family: int, critical: float
+    first: Floats, second: Floats, tested: Difference, choices: Choices, family: int, critical: float
 ) -> float:
     """Give the mean difference that would be found four times out of five."""
     # NaN where the test does not speak of means, no topics vary, or there are so few that none could be found.
     gaps, _ = paired_differences(first, second)
     alpha = choices.alpha_of_one(family)
-    if found.test in _NOT_OF_MEANS or out_of_reach(alpha, len(gaps), found.test, resamples=choices.resamples):
+    if tested.test in _NOT_OF_MEANS or out_of_reach(alpha, len(gaps), tested.test, resamples=choices.resamples):
         return math.nan
-    return detectable(gaps, alpha, flips=found.test == "randomisation", critical=critical, seed=choices.seed)
+    return detectable(gaps, alpha, flips=tested.test == "randomisation", critical=critical, seed=choices.seed)
 
 
 def _extremes(query_ids: Sequence[str], first: Floats, second: Floats, side: int) -> tuple[TopicDifference, ...]:
     """Give the topics with the largest differences to one side, largest first; equal ones by id."""
     both = np.flatnonzero(~(np.isnan(first) | np.isnan(second)))
     gaps, _ = paired_differences(first, second)
-    found = np.flatnonzero(side * gaps > 0)
-    order = found[np.argsort(-np.abs(gaps[found]), kind="stable")][:_SHOWN_TOPICS]  # topics are in the order of ids
+    ahead = np.flatnonzero(side * gaps > 0)
+    order = ahead[np.argsort(-np.abs(gaps[ahead]), kind="stable")][:_SHOWN_TOPICS]  # topics are in the order of ids
     return tuple(
         TopicDifference(query_ids[int(at)], gap, float(first[at]), float(second[at]))
         for at, gap in zip(both[order].tolist(), gaps[order].tolist(), strict=True)

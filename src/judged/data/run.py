@@ -165,8 +165,8 @@ def split_runs(rows: Rows, name: str) -> list[Run]:
         ends = np.flatnonzero(np.diff(codes, append=len(names))) + 1
         parts = [table.slice(start, end - start) for start, end in pairwise((0, *ends.tolist()))]
     else:
-        parts = [table.filter(pc.equal(table["run_id"], one)) for one in names]
-    return [Run(TableRows(part, rows.where), str(one)) for one, part in zip(names, parts, strict=True)]
+        parts = [table.filter(pc.equal(table["run_id"], run_id)) for run_id in names]
+    return [Run(TableRows(part, rows.where), str(run_id)) for run_id, part in zip(names, parts, strict=True)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -156,8 +156,8 @@ def evaluate(
         )
         refuse_foreign(judged)
         lists.append(judged)
-    plain = tuple(dict.fromkeys(one.everywhere for one in wanted))
-    known = {one.everywhere for one in chosen_levels(measures, read)} if rel is None else plain
+    plain = tuple(dict.fromkeys(measure.everywhere for measure in wanted))
+    known = {measure.everywhere for measure in chosen_levels(measures, read)} if rel is None else plain
     noted = (*lacking, *dialect_notes(rules, given, judgments))
     notes = (*noted, *qrels_notes(judgments, plain, known), *level_notes(plain, rel))
     scores = where_asked(_scored(lists, plain, chosen, facts, movement, notes), wanted, attributes)
@@ -201,7 +201,7 @@ def score_lists(lists: Sequence[Judged], measures: Any = DEFAULT_MEASURES, *, to
     if not lists:
         raise InputError("no judged list is given", fix="give what judge returns for each run")
     judgments, ranking = lists[0].qrels, lists[0].ranking
-    if any(one.qrels is not judgments or one.ranking != ranking for one in lists):
+    if any(judged.qrels is not judgments or judged.ranking != ranking for judged in lists):
         raise InputError(
             "the lists were judged by other qrels, or ranked by other rules", fix="judge all runs in one way"
         )
@@ -254,6 +254,6 @@ def _scored(
 def chosen_measures(scores: Scores, measures: Any) -> Scores:
     """Give the same scores with some of their measures."""
     wanted = measures_of(measures)
-    rows = [place_of(one, scores.measures) for one in wanted]
-    found = tuple(scores.measures[row] for row in rows)
-    return replace(scores, measures=found, values=scores.values[:, rows], ranges=())
+    rows = [place_of(measure, scores.measures) for measure in wanted]
+    chosen = tuple(scores.measures[row] for row in rows)
+    return replace(scores, measures=chosen, values=scores.values[:, rows], ranges=())

@@ -175,7 +175,9 @@ def _decided(scores: Scores, at: list[int], config: GateConfig, slicing: Slicing
     pairs = places.each("check", config.checks, lambda check: _paired(scores, at, check, cut))
     _refuse_unmeasured(pairs, scores, at, places)
     checks = decide(pairs, config)
-    guardrails = places.each("guardrail", config.guardrails, lambda one: guarded(one, scores, at, folder(config)))
+    guardrails = places.each(
+        "guardrail", config.guardrails, lambda guardrail: guarded(guardrail, scores, at, folder(config))
+    )
     baseline, candidate = (scores.run_names[run] for run in at)
     notes = _notes(scores, at, config, checks)
     return GateResult(config, baseline, candidate, checks, tuple(guardrails), scores, notes)
@@ -223,7 +225,9 @@ def _position(scores: Scores, name: str, role: str) -> int:
 
 def _refuse_lost(scores: Scores, at: list[int], config: GateConfig) -> None:
     """Refuse a candidate whose missing topics would go unseen: left out of the comparison, and not guarded."""
-    if scores.policies.topics == "qrels" or any(one.missing_topics is not None for one in config.guardrails):
+    if scores.policies.topics == "qrels" or any(
+        guardrail.missing_topics is not None for guardrail in config.guardrails
+    ):
         return
     if lost := lost_topics(scores, at):
         raise InputError(
@@ -286,8 +290,8 @@ def _notes(scores: Scores, at: list[int], config: GateConfig, checks: Sequence[C
     ]
     used = {check.slice for check in config.checks}
     notes += [
-        Note("slice-unused", f"no check looks at the slice {one.name!r}")
-        for one in config.slices
-        if one.name not in used
+        Note("slice-unused", f"no check looks at the slice {named.name!r}")
+        for named in config.slices
+        if named.name not in used
     ]
     return tuple(dict.fromkeys(notes))

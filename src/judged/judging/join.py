@@ -97,15 +97,15 @@ def judge(
     digest = None if isinstance(run.rows, (MappingRows, TableRows)) else _Meter(progress)
     try:
         if isinstance(run.rows, MappingRows):
-            found = scan_mapping(qrels.index, run.rows.mapping, ranking)
+            hits = scan_mapping(qrels.index, run.rows.mapping, ranking)
         else:
-            found = scan(qrels.index, run.rows, ranking, digest)
+            hits = scan(qrels.index, run.rows, ranking, digest)
     except DuplicateDocumentError as error:
         line = run.rows.line(error.query_id, error.doc_id, 2)
         raise DuplicateDocumentError(error.query_id, error.doc_id, run.where, line) from None
     except InputError as error:
         raise error if error.path else InputError(error.problem, fix=error.fix, path=run.where) from None
-    judged = _judged(qrels, run, ranking, found, digest.hexdigest() if digest else None)
+    judged = _judged(qrels, run, ranking, hits, digest.hexdigest() if digest else None)
     if documents is None:
         return judged
     from judged.data.documents import Documents  # few calls need it
@@ -113,32 +113,32 @@ def judge(
     return replace(judged, documents=Documents.of(documents))
 
 
-def _judged(qrels: Qrels, run: Run, ranking: Ranking, found: RunHits, sha256: str | None) -> Judged:
+def _judged(qrels: Qrels, run: Run, ranking: Ranking, hits: RunHits, sha256: str | None) -> Judged:
     index = qrels.index
     returned = np.zeros(len(index.topics), dtype=np.int64)
     present = np.zeros(len(index.topics), dtype=np.bool_)
     extra: dict[str, int] = {}
-    for name, count in zip(found.names, found.returned.tolist(), strict=True):
+    for name, count in zip(hits.names, hits.returned.tolist(), strict=True):
         if (at := index.codes.get(name)) is None:
             extra[name] = count
         else:
             returned[at], present[at] = count, True
-    row = index.rows_of(found.topic, found.doc) if found.row is None else found.row
-    hit = np.flatnonzero((row >= 0) & (found.rank <= (ranking.depth or np.iinfo(np.int64).max)))
-    hit = hit[np.lexsort((found.rank[hit], found.topic[hit]))]
+    row = index.rows_of(hits.topic, hits.doc) if hits.row is None else hits.row
+    hit = np.flatnonzero((row >= 0) & (hits.rank <= (ranking.depth or np.iinfo(np.int64).max)))
+    hit = hit[np.lexsort((hits.rank[hit], hits.topic[hit]))]
     names = tuple(sorted(extra))
     most = ranking.depth or np.iinfo(np.int64).max
     return Judged(
         query_ids=index.topics,
         returned=np.minimum(returned, most),
         present=present,
-        topic=found.topic[hit],
-        rank=found.rank[hit],
+        topic=hits.topic[hit],
+        rank=hits.rank[hit],
         grade=index.grade[row[hit]],
         row=row[hit],
-        score=found.score[hit],
-        tie_first=found.tie_first[hit],
-        tie_last=found.tie_last[hit],
+        score=hits.score[hit],
+        tie_first=hits.tie_first[hit],
+        tie_last=hits.tie_last[hit],
         label_topic=index.topic,
         label_grade=index.grade,
         label_row=np.arange(len(index.topic)),

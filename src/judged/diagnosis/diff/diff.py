@@ -146,10 +146,10 @@ def _two(first: Any, second: Any) -> tuple[Run, Run]:
     for run in given:
         if not run.has_scores:
             raise InputError("a run without scores is not a ranking", fix="give the scores", path=run.where)
-    one, two = runs_of(given) if given[0].where != given[1].where else given
-    if one.name == two.name or {one.name, two.name} == {"run", "run#2"}:
-        one, two = Run(one.rows, "first"), Run(two.rows, "second")
-    return one, two
+    before, after = runs_of(given) if given[0].where != given[1].where else given
+    if before.name == after.name or {before.name, after.name} == {"run", "run#2"}:
+        before, after = Run(before.rows, "first"), Run(after.rows, "second")
+    return before, after
 
 
 def _gaps(values: Floats, measure: Measure) -> Floats:
@@ -218,7 +218,7 @@ def _below(pair: ScorePair, changes: Sequence[float | None]) -> float | None:
     return 0.0 if abs(rest) < _SMALL else rest
 
 
-def shares(one: Judged, measure: Measure) -> dict[str, float] | None:
+def shares(judged: Judged, measure: Measure) -> dict[str, float] | None:
     """Ask a measure what each judged document that was returned adds to the score of the only topic.
 
     >>> from judged.judging import judge_list
@@ -227,20 +227,20 @@ def shares(one: Judged, measure: Measure) -> dict[str, float] | None:
     ({'d1': 0.5, 'd3': 0.0}, None)
     """
     # The measure scores lists with one of the documents each, at its rank, and one without any: what a document adds is
-    # the difference. The measure is only known to declare itself additive; the shares and the
-    # score of nothing add up to the score. Returns by document id, 0 for those that add nothing; None where documents
+    # the difference. The measure is only known to declare itself additive; the shares and the score of nothing add up
+    # to the score. Returns by document id, 0 for those that add nothing; None where documents
     # do not add shares by themselves, or only by being judged.
     if not measure.properties.additive or not measure.properties.sees_relevance:
         return None
     cutoff = getattr(measure, "cutoff", None)
-    seen = np.flatnonzero(one.within(cutoff if isinstance(cutoff, int) else None))
-    rank = one.rank[seen]
-    asked = placed(one, np.zeros(len(seen) + 1, dtype=np.int64), np.arange(len(seen)), seen, rank)
+    seen = np.flatnonzero(judged.within(cutoff if isinstance(cutoff, int) else None))
+    rank = judged.rank[seen]
+    asked = placed(judged, np.zeros(len(seen) + 1, dtype=np.int64), np.arange(len(seen)), seen, rank)
     scores = measure(asked)
     added, nothing = scores[:-1] - scores[-1], float(scores[-1])
-    if not math.isclose(float(added.sum()) + nothing, float(measure(one)[0]), rel_tol=_SMALL, abs_tol=_SMALL):
+    if not math.isclose(float(added.sum()) + nothing, float(measure(judged)[0]), rel_tol=_SMALL, abs_tol=_SMALL):
         return None
-    made = dict.fromkeys(one.doc, 0.0)
-    docs = one.doc
+    made = dict.fromkeys(judged.doc, 0.0)
+    docs = judged.doc
     made.update((docs[at], share) for at, share in zip(seen.tolist(), added.tolist(), strict=True))
     return made

@@ -203,11 +203,11 @@ class Disagreement(Answer):
 
     def _agreement(self) -> Table:
         """Count the topics that are up, same or down by both measures."""
-        (one, two), (first, second) = self.measures, self.systems
+        (measure, other_measure), (first, second) = self.measures, self.systems
         counts = np.vstack([self.agreement, np.sum(self.agreement, axis=0)])
-        columns = [Column("topics", [*(f"{one} {sign}" for sign in SIGNS.values()), "all"], TEXT)]
+        columns = [Column("topics", [*(f"{measure} {sign}" for sign in SIGNS.values()), "all"], TEXT)]
         for at, sign in enumerate(SIGNS.values()):
-            columns.append(Column(sign, counts[:, at].tolist(), COUNT, f"{two} {sign}"))
+            columns.append(Column(sign, counts[:, at].tolist(), COUNT, f"{other_measure} {sign}"))
         columns.append(Column("all", counts.sum(axis=1).tolist(), COUNT))
         title = f"Topics on which {second} is better than {first} (up), the same, or worse (down)"
         return Table("agreement", tuple(columns), title)
@@ -293,19 +293,19 @@ class Disagreement(Answer):
     @property
     def sentences(self) -> tuple[str, ...]:
         """What the measures disagree on, what it rests on, and how often topics do."""
-        (one, two), (first, second), n = self.measures, self.systems, len(self.topics)
+        (measure, other_measure), (first, second), n = self.measures, self.systems, len(self.topics)
         said: list[str] = []
         if self.orders is not None:
             tau = self.orders.tau
             said.append(
-                f"{one} and {two} order {tau.n} systems with tau {decimal(tau.value, 3)} and tau_AP"
+                f"{measure} and {other_measure} order {tau.n} systems with tau {decimal(tau.value, 3)} and tau_AP"
                 f" {decimal(self.orders.tau_ap.value, 3)}: {tau.discordant} of"
                 f" {tau.concordant + tau.discordant + tau.tied} pairs change places."
             )
         if self.chosen:
             said.append(
-                f"{first} and {second} are the two systems that {one} and {two} pull apart most; they were picked for"
-                " that, so that no test of their difference holds."
+                f"{first} and {second} are the two systems that {measure} and {other_measure} pull apart most; they"
+                " were picked for that, so that no test of their difference holds."
             )
         said.append(f"Over {counted(n, 'topic')} {'; '.join(map(self._mean, self.means))}. {self._verdict()}")
         both = Counter(topic.sides[0] * topic.sides[1] for topic in self.topics)

@@ -162,8 +162,10 @@ def _pair(table: Scores, ways: Floats, pair: tuple[str, str] | None) -> tuple[in
 
     def apart(rows: tuple[int, int]) -> tuple[float, float]:
         gaps, _ = _differences(table, rows)
-        one, two = (_in_errors(gap) * way for gap, way in zip(gaps, ways.tolist(), strict=True))
-        return (min(abs(one), abs(two)) if one * two < 0 else -1.0), abs(one - two)
+        first_gap, second_gap = (_in_errors(gap) * way for gap, way in zip(gaps, ways.tolist(), strict=True))
+        return (min(abs(first_gap), abs(second_gap)) if first_gap * second_gap < 0 else -1.0), abs(
+            first_gap - second_gap
+        )
 
     pairs = list(combinations(range(len(table.runs)), 2))
     return pairs[0] if len(pairs) == 1 else max(pairs, key=apart)
@@ -200,7 +202,7 @@ def _pulls(gaps: Floats) -> tuple[Floats, int]:
 
 def _means(table: Scores, gaps: Floats, ways: Floats) -> tuple[MeanSide, MeanSide]:
     n = gaps.shape[1]
-    one, two = (
+    first, second = (
         MeanSide(
             name,
             n,
@@ -211,7 +213,7 @@ def _means(table: Scores, gaps: Floats, ways: Floats) -> tuple[MeanSide, MeanSid
         )
         for name, gap, way in zip(table.measure_names, gaps, ways.tolist(), strict=True)
     )
-    return one, two
+    return first, second
 
 
 def _slices(

@@ -203,12 +203,12 @@ def reasons(lists: tuple[Judged, Judged], measures: tuple[Measure, Measure]) -> 
     names = [judged.run.name for judged in lists]
     names = names if names[0] != names[1] else ["the first", "the second"]
     condensed = all(eye.judged_only for eye in eyes)
-    one, two = (
+    first, second = (
         JudgedList(judged.condensed if condensed else judged, name, rel)
         for judged, name in zip(lists, names, strict=True)
     )
     rules = _below, _across, _first_relevant, _grades, _lowest_relevant, _number_against_place, _order, _unjudged
-    return tuple(chain.from_iterable(rule(Case((one, two), eyes)) for rule in rules))
+    return tuple(chain.from_iterable(rule(Case((first, second), eyes)) for rule in rules))
 
 
 def _below(case: Case) -> Iterator[Reason]:
@@ -275,10 +275,10 @@ def _first_relevant(case: Case) -> Iterator[Reason]:
 
 def _grades(case: Case) -> Iterator[Reason]:
     """One list has more documents, the other better ones: a measure of grades against one that counts."""
-    one, two = case.eyes
+    eye, other = case.eyes
     graded = [eye.measure.properties.graded for eye in case.eyes]
-    weighs, counts = (one, two) if graded[0] else (two, one)
-    alike = graded[0] == graded[1] and getattr(one.measure, "gain", 0) == getattr(two.measure, "gain", 0)
+    weighs, counts = (eye, other) if graded[0] else (other, eye)
+    alike = graded[0] == graded[1] and getattr(eye.measure, "gain", 0) == getattr(other.measure, "gain", 0)
     if alike or weighs.side in {0, counts.side} or case.only_first(counts):
         return
     inside = [judged.within(case.depth) for judged in case.lists]
@@ -332,16 +332,19 @@ def _number_against_place(case: Case) -> Iterator[Reason]:
 
 def _order(case: Case) -> Iterator[Reason]:
     """Ask both measures what the documents that both lists have are worth at the ranks of each."""
-    one, two = (judged.within(case.depth) for judged in case.lists)
-    both = [doc for doc in one if doc in two]
-    moved = [doc for doc in both if one[doc] != two[doc]]
+    ranks_in_first, ranks_in_second = (judged.within(case.depth) for judged in case.lists)
+    both = [doc for doc in ranks_in_first if doc in ranks_in_second]
+    moved = [doc for doc in both if ranks_in_first[doc] != ranks_in_second[doc]]
     if not moved:
         return
     worth: dict[Eye, float] = {}
     for eye in case.eyes:
         before, after = (
             case.lists[0].asked(eye.measure, docs, [ranks[doc] for doc in docs])
-            for docs, ranks in ((both, one), (sorted(both, key=two.__getitem__), two))
+            for docs, ranks in (
+                (both, ranks_in_first),
+                (sorted(both, key=ranks_in_second.__getitem__), ranks_in_second),
+            )
         )
         worth[eye] = after - before
     for eye, other in case.both_ways:

@@ -44,7 +44,7 @@ def needs_of(mapping: Any, column: str | None = None) -> dict[str, str]:
     # there is, or the only one there is.
     if isinstance(mapping, Mapping):
         given = cast("Mapping[Any, Any]", mapping)
-        if not any(isinstance(one, Mapping) for one in given.values()):
+        if not any(isinstance(docs, Mapping) for docs in given.values()):
             return {id_text(query, "query id"): id_text(need, "need") for query, need in given.items()}
     if isinstance(mapping, Topics):
         name = _column(mapping.attributes, column, mapping.where)
@@ -163,15 +163,15 @@ def alike(
         first, second = np.triu_indices(len(there), 1)
         if len(first):
             some = np.linspace(0, len(first) - 1, min(len(first), _MOST_PAIRS)).round().astype(np.int64)
-            found = [_two(there[first[at]], there[second[at]], cutoff, rbo_p) for at in np.unique(some).tolist()]
-            likeness[:, need] = [np.mean(column) for column in zip(*found, strict=True)]
+            pairs = [_two(there[first[at]], there[second[at]], cutoff, rbo_p) for at in np.unique(some).tolist()]
+            likeness[:, need] = [np.mean(column) for column in zip(*pairs, strict=True)]
     return likeness[0], likeness[1]
 
 
-def _two(one: Ints, other: Ints, cutoff: int, rbo_p: float) -> tuple[float, float]:
-    union = np.unique(np.concatenate((one, other)))
+def _two(first: Ints, second: Ints, cutoff: int, rbo_p: float) -> tuple[float, float]:
+    union = np.unique(np.concatenate((first, second)))
     ranks = np.zeros((2, len(union)), dtype=np.int64)
-    for row, docs in enumerate((one, other)):
+    for row, docs in enumerate((first, second)):
         ranks[row, np.searchsorted(union, docs)] = np.arange(1, len(docs) + 1)
     return overlap_at(ranks[0], ranks[1], cutoff), rbo(ranks[0], ranks[1], rbo_p).value
 

@@ -85,8 +85,8 @@ class Trace:
 
     def verdicts(self, choices: Cut) -> tuple[str, ...]:
         """Say of each topic which parts of its loss count: a large enough share of the best, and of what was lost."""
-        found, ranked = (self.parts >= choices.least * self.best * _SLACK) & large_parts(self.parts, choices)
-        kinds = np.array([[HEALTHY, BADLY_RANKED], [NOT_FOUND, BOTH]])[found.astype(int), ranked.astype(int)]
+        unfound, ranked = (self.parts >= choices.least * self.best * _SLACK) & large_parts(self.parts, choices)
+        kinds = np.array([[HEALTHY, BADLY_RANKED], [NOT_FOUND, BOTH]])[unfound.astype(int), ranked.astype(int)]
         nothing = (self.relevant == 0) | np.isnan(self.score) | (self.best == 0)
         return tuple(np.where(nothing, NOTHING, kinds).tolist())
 

@@ -245,14 +245,14 @@ def _baseline(runs: Sequence[str], baseline: str | None, dearer: Floats) -> int:
 def _differences(values: Floats, test: str, level: float, resamples: int, seed: int) -> Floats:
     """Compare every two runs: mean and ends of the interval of the second minus the first; (3, R, R)."""
     pairs = list(combinations(range(len(values)), 2))
-    found = paired_tests(values, pairs, test, level=level, resamples=resamples, seed=seed)
-    if pairs and all(test.interval is None for test in found) and found[0].n > 1:
+    tests = paired_tests(values, pairs, test, level=level, resamples=resamples, seed=seed)
+    if pairs and all(test.interval is None for test in tests) and tests[0].n > 1:
         raise InputError(f"the test {test!r} gives no interval", fix="take randomisation, t or bootstrap")
     gaps = np.zeros((3, len(values), len(values)))
-    for (one, two), difference in zip(pairs, found, strict=True):
+    for (first, second), difference in zip(pairs, tests, strict=True):
         low, high = difference.interval or (math.nan, math.nan)
-        gaps[:, one, two] = difference.difference, low, high
-        gaps[:, two, one] = 0.0 - difference.difference, 0.0 - high, 0.0 - low
+        gaps[:, first, second] = difference.difference, low, high
+        gaps[:, second, first] = 0.0 - difference.difference, 0.0 - high, 0.0 - low
     return gaps
 
 
