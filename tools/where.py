@@ -136,7 +136,7 @@ def web(folder: Path) -> str:
             for end in ("", "-filtered")
         )
         found = judged.stages(qrels, filtered, baseline=plain)
-        changes = [f"{one.found.difference:+.4f} (p {shown_p(one.found.decisive_p)})" for one in found.changes]
+        changes = [f"{one.result.difference:+.4f} (p {shown_p(one.result.decisive_p)})" for one in found.changes]
         shares = judged.evaluate(qrels, [plain, filtered], "Judged@10").aggregate()
         known = " to ".join(f"{share['Judged@10']:.0%}" for share in shares.values())
         rows.append((stem, *changes, known))

@@ -34,7 +34,7 @@ def test_signs_and_ranks_do_not_call_a_system_better(test: str) -> None:
 def test_signs_that_point_against_the_mean_say_so() -> None:
     pair = scores(old=SMALL, new=LARGE).compare(test="sign", alpha=0.1).pairs[0]
     assert (pair.favoured, pair.better) == ("new", None)
-    assert pair.found.difference < 0
+    assert pair.result.difference < 0
     assert "points the other way" in pair.sentence
 
 
@@ -58,7 +58,7 @@ def test_no_interval_contradicts_the_verdict_beside_it(correction: str, family: 
     found = scores(["RR", "AP", "P@2"], **RANKS).compare(correction=correction, family=family, resamples=5000)
     assert {pair.significant for pair in found.pairs} == {True, False}
     assert all(pair.agrees for pair in found.pairs)
-    assert all(level_text(pair.found.level) in pair.sentence for pair in found.pairs)
+    assert all(level_text(pair.result.level) in pair.sentence for pair in found.pairs)
 
 
 def test_the_table_says_what_its_intervals_hold_together() -> None:
@@ -72,7 +72,7 @@ def test_the_table_says_what_its_intervals_hold_together() -> None:
 def test_an_interval_that_disagrees_says_that_p_decides() -> None:
     pair = scores(**RANKS).compare(test="t").pair("a", "d")
     assert pair.significant
-    apart = replace(pair, found=replace(pair.found, interval=(-0.1, 0.3)))
+    apart = replace(pair, result=replace(pair.result, interval=(-0.1, 0.3)))
     assert "p, which decides" in apart.sentence
     assert "p, which decides" not in pair.sentence
 
@@ -98,4 +98,4 @@ def test_a_test_in_place_of_another_is_named_in_the_rules() -> None:
     assert "randomisation test for 1 of 3 pairs" in " ".join(some.caption.split())
     every = scores(a=[1, 2, 3, 4, 5], b=[2, 3, 3, 5, 6]).compare(test="studentised", ci="none")
     assert "randomisation test in place of the paired studentised bootstrap test" in every.caption
-    assert every.pairs[0].found.test == "randomisation"
+    assert every.pairs[0].result.test == "randomisation"

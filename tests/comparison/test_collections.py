@@ -37,8 +37,8 @@ def test_numbers_and_marks_are_those_of_each_collection(found) -> None:
         alone = {frozenset((one.first, one.second)): one for one in given.compare(measures=["RR", "P@2"]).pairs[:3]}
         for pair in found.comparisons[name].measure("RR").pairs:
             same = alone[frozenset((pair.first, pair.second))]
-            assert (same.found.difference, same.found.p, same.found.adjusted, same.better, same.wins) == (
-                pair.found.difference, pair.found.p, pair.found.adjusted, pair.better, pair.wins,
+            assert (same.result.difference, same.result.p, same.result.adjusted, same.better, same.wins) == (
+                pair.result.difference, pair.result.p, pair.result.adjusted, pair.better, pair.wins,
             )  # fmt: skip
 
 

@@ -49,11 +49,11 @@ def test_pairs_are_those_of_the_paired_tests(test: str) -> None:
             alone = paired_test(
                 row(pair.first, measure), row(pair.second, measure), test, level=level, resamples=2000, seed=3
             )
-            assert pair.found.difference == pytest.approx(alone.difference, abs=1e-15)
-            assert pair.found.p == pytest.approx(alone.p, rel=1e-9)
-            assert pair.found.adjusted == pytest.approx(min(1.0, 6 * alone.p), rel=1e-9)
-            assert pair.significant == (pair.found.adjusted <= 0.1)
-            assert pair.found.interval == pytest.approx(alone.interval, abs=1e-12) or alone.interval is None
+            assert pair.result.difference == pytest.approx(alone.difference, abs=1e-15)
+            assert pair.result.p == pytest.approx(alone.p, rel=1e-9)
+            assert pair.result.adjusted == pytest.approx(min(1.0, 6 * alone.p), rel=1e-9)
+            assert pair.significant == (pair.result.adjusted <= 0.1)
+            assert pair.result.interval == pytest.approx(alone.interval, abs=1e-12) or alone.interval is None
 
 
 def test_estimates_are_those_of_evaluate() -> None:
@@ -94,11 +94,11 @@ def test_all_pairs_at_once(test: str, call: Callable[..., Any]) -> None:
     assert len(found.pairs) == 6
     for pair in found.pairs:
         at = SCORES.run_names.index(pair.first), SCORES.run_names.index(pair.second)
-        assert pair.found.difference == alone.differences[at]
-        assert pair.found.p == pair.found.adjusted == alone.p[at]
+        assert pair.result.difference == alone.differences[at]
+        assert pair.result.p == pair.result.adjusted == alone.p[at]
         assert pair.significant == alone.significant[at]
-        assert pair.found.interval == (None if alone.low is None else (alone.low[at], alone.high[at]))
-        assert pair.found.n == 15
+        assert pair.result.interval == (None if alone.low is None else (alone.low[at], alone.high[at]))
+        assert pair.result.n == 15
 
 
 @pytest.mark.parametrize(("test", "call"), [("dunnett", dunnett), ("randomised-dunnett", randomised_dunnett)])
@@ -107,8 +107,8 @@ def test_all_against_one_at_once(test: str, call: Callable[..., Any]) -> None:
     found = SCORES.compare(test=test, baseline="dense", **drawn).measure("RR")
     alone = call(SCORES.values[:, 0], 1, **(drawn if test.startswith("randomised") else {}))
     assert [(pair.first, pair.second) for pair in found.pairs] == [("dense", one) for one in ("bm25", "rrf", "random")]
-    assert [pair.found.p for pair in found.pairs] == alone.p[[0, 2, 3]].tolist()
-    assert [pair.found.difference for pair in found.pairs] == alone.differences[[0, 2, 3]].tolist()
+    assert [pair.result.p for pair in found.pairs] == alone.p[[0, 2, 3]].tolist()
+    assert [pair.result.difference for pair in found.pairs] == alone.differences[[0, 2, 3]].tolist()
 
 
 def test_what_compares_every_pair_allows_for_every_pair_also_with_a_baseline() -> None:
@@ -117,7 +117,7 @@ def test_what_compares_every_pair_allows_for_every_pair_also_with_a_baseline() -
         assert [one.family for one in found.measures] == [family] * 2
         assert f"it allows for the {family} comparisons of each measure by itself; alpha" in found.caption
         pair = found.pairs[0]
-        margin = (pair.found.interval[1] - pair.found.interval[0]) / 2
+        margin = (pair.result.interval[1] - pair.result.interval[0]) / 2
         assert pair.detectable == pytest.approx(detectable(row(pair.second) - row("rrf"), 0.05, critical=margin))
 
 
@@ -133,12 +133,12 @@ def test_the_sample_against_scipy(measure: str, tmp_path) -> None:
     for pair in found.pairs:
         first, second = (list(scored[name][measure].values()) for name in (pair.first, pair.second))
         theirs = stats.ttest_rel(second, first)
-        assert (pair.found.statistic, pair.found.p) == pytest.approx((theirs.statistic, theirs.pvalue), rel=1e-9)
-        assert pair.found.interval == pytest.approx(tuple(theirs.confidence_interval(pair.found.level)), rel=1e-9)
+        assert (pair.result.statistic, pair.result.p) == pytest.approx((theirs.statistic, theirs.pvalue), rel=1e-9)
+        assert pair.result.interval == pytest.approx(tuple(theirs.confidence_interval(pair.result.level)), rel=1e-9)
         p.append(theirs.pvalue)
     found_false = 0.05 * max(1, sum(pair.significant for pair in found.pairs)) / 28
-    assert [pair.found.level for pair in found.pairs] == pytest.approx([1 - found_false] * 28)
-    assert [pair.found.adjusted for pair in found.pairs] == pytest.approx(stats.false_discovery_control(p), rel=1e-9)
+    assert [pair.result.level for pair in found.pairs] == pytest.approx([1 - found_false] * 28)
+    assert [pair.result.adjusted for pair in found.pairs] == pytest.approx(stats.false_discovery_control(p), rel=1e-9)
 
 
 def test_every_test_that_is_offered_answers() -> None:
@@ -168,12 +168,14 @@ def test_families(correction: str, baseline: str | None) -> None:
     size = 6 if baseline is None else 3
     for one in each.measures:
         assert one.family == size
-        assert [pair.found.adjusted for pair in one.pairs] == adjust(
-            [p.found.p for p in one.pairs], correction
+        assert [pair.result.adjusted for pair in one.pairs] == adjust(
+            [p.result.p for p in one.pairs], correction
         ).tolist()
     every = SCORES.compare(test="t", correction=correction, baseline=baseline, family="all")
-    assert [pair.found.p for pair in every.pairs] == [pair.found.p for pair in each.pairs]
-    assert [pair.found.adjusted for pair in every.pairs] == adjust([p.found.p for p in each.pairs], correction).tolist()
+    assert [pair.result.p for pair in every.pairs] == [pair.result.p for pair in each.pairs]
+    assert [pair.result.adjusted for pair in every.pairs] == adjust(
+        [p.result.p for p in each.pairs], correction
+    ).tolist()
     assert {one.family for one in every.measures} == {2 * size}
     assert "of each measure by itself" in each.caption
     assert "of all measures together" in every.caption
@@ -184,7 +186,7 @@ def test_pairs_stand_in_an_order_that_can_be_read() -> None:
     assert [(pair.first, pair.second) for pair in two.pairs] == [("old", "new")]  # as they were given
     many = SCORES.compare(test="t")
     for pair in many.pairs:
-        assert pair.found.difference >= 0  # the better one second
+        assert pair.result.difference >= 0  # the better one second
     against = SCORES.compare(test="t", baseline="rrf")
     assert {pair.first for pair in against.pairs} == {"rrf"}
     assert against.pair("bm25", "rrf") is against.pair("rrf", "bm25")
@@ -197,13 +199,13 @@ def test_geometric_means_are_compared_by_their_ratio() -> None:
     table = scores(["GMAP", "AP"], first=[1, 2, 3, 4, 2, 1], second=[2, 4, 6, 4, 4, 1])
     found = table.compare(test="t")
     pair = found.pair("first", "second", "GMAP")
-    assert pair.found == paired_test(*table.values[:, 0], "ratio").corrected(pair.found.p, "none")
+    assert pair.result == paired_test(*table.values[:, 0], "ratio").corrected(pair.result.p, "none")
     values = found.measure("GMAP").estimates
     assert pair.shown_difference == pytest.approx(values[1].value / values[0].value)
     assert pair.effects == effect_sizes(*(logarithms(scored) for scored in table.values[:, 0]))
     assert np.isnan(pair.detectable)
     assert "second / first 0.63" in pair.sentence
-    assert found.pair("first", "second", "AP").found.test == "randomisation"  # 4 of 6 topics differ: not t
+    assert found.pair("first", "second", "AP").result.test == "randomisation"  # 4 of 6 topics differ: not t
     assert "(geometric means: of ratios)" in found.caption
     tukey = table.compare(test="tukey")
     assert not tukey.measure("GMAP").pairs
@@ -227,7 +229,7 @@ def test_where_lower_is_better() -> None:
     runs = {name: dict.fromkeys(qrels, docs) for name, docs in {"clean": ["rel"], "dirty": ["rel", "bad"]}.items()}
     found = compare(qrels, runs, "Fallout(n=100)@2")
     pair = found.pair("clean", "dirty")
-    assert pair.found.difference > 0
+    assert pair.result.difference > 0
     assert pair.better == "clean"
     assert [found.scores.run_names[at] for at in found.order] == ["clean", "dirty"]
     assert found.leaderboard().grid().rows[0][2].best
@@ -240,7 +242,7 @@ def test_a_test_of_signs_that_disagrees_with_the_mean_does_not_speak_of_the_mean
         pair = scores(first=many_small, second=one_large).compare(test=test, alpha=0.1).pair("first", "second")
         if test == "sign":
             assert pair.significant  # 10 wins, 1 loss
-            assert pair.found.difference < 0
+            assert pair.result.difference < 0
             assert pair.better is None
             assert pair.favoured == "second"
             assert "points the other way" in pair.sentence
@@ -277,8 +279,8 @@ def test_runs_with_different_topics_are_compared_over_those_they_share() -> None
         table = scores(topics="both", first=[1, 2, 3, None], second=[2, 2, 1, 1])
     found = table.compare(test="t")
     pair = found.pair("first", "second")
-    assert (pair.found.n, pair.found.left_out) == (3, 1)
-    assert pair.found.difference == pytest.approx((-1 / 2 + 0 + 2 / 3) / 3)
+    assert (pair.result.n, pair.result.left_out) == (3, 1)
+    assert pair.result.difference == pytest.approx((-1 / 2 + 0 + 2 / 3) / 3)
     assert [one.n for one in found.measures[0].estimates] == [3, 4]
     assert any(text.startswith("the runs have different topics (first 3, second 4)") for text in found.warnings)
     assert "topics left out of pairs, as they lack a score for one of the systems, at most: RR 1" in found.warnings
@@ -289,15 +291,15 @@ def test_a_test_of_all_systems_uses_the_topics_that_all_have() -> None:
         table = scores(topics="both", a=[1, 2, 3, None, 1], b=[2, 2, 1, 1, 4], c=[5, None, 1, 2, 2])
     found = table.compare(test="tukey")
     for pair in found.pairs:
-        assert (pair.found.n, pair.found.left_out) == (3, 2)
+        assert (pair.result.n, pair.result.left_out) == (3, 2)
         assert pair.wins.wins + pair.wins.ties + pair.wins.losses == 3
-        assert pair.effects.difference == pytest.approx(pair.found.difference)
+        assert pair.effects.difference == pytest.approx(pair.result.difference)
 
 
 def test_identical_runs() -> None:
     found = scores(old=[1, 2, 3, 4], new=[1, 2, 3, 4]).compare()
     pair = found.pair("old", "new")
-    assert (pair.found.p, pair.significant, pair.better) == (1.0, False, None)
+    assert (pair.result.p, pair.significant, pair.better) == (1.0, False, None)
     assert pair.sentence == "new and old have the same RR on all 4 topics."
     assert "the same scores on every topic: old = new" in found.warnings
     assert [cell.best for *_, cell in found.leaderboard().grid().rows] == [True, True]
@@ -312,7 +314,7 @@ def test_one_topic_allows_no_conclusion() -> None:
 
 def test_too_few_topics_or_resamples_to_find_anything() -> None:
     few = scores(old=[1, 2, 3, 4], new=[2, 3, 4, 5]).compare()
-    assert few.pairs[0].found.p == 2 / 2**4
+    assert few.pairs[0].result.p == 2 / 2**4
     assert "with 4 topics p cannot be below 0.12: no difference can be significant at 0.05" in few.warnings
     least = SCORES.compare(resamples=100, alpha=0.01)
     assert any(
@@ -405,7 +407,7 @@ def test_the_correction_may_ask_for_more_than_few_topics_can_give() -> None:
     """With 6 topics p is at least 2^-5 = 0.031; of three pairs the least by Holm asks for 0.05 / 3."""
     runs = {"a": [1, 2, 3, 4, 5, 6], "b": [2, 3, 4, 5, 6, 7], "c": [3, 4, 5, 6, 7, 9]}
     three = scores(**runs).compare()
-    assert {pair.found.p for pair in three.pairs} == {2**-5}
+    assert {pair.result.p for pair in three.pairs} == {2**-5}
     assert not any(pair.significant for pair in three.pairs)
     assert all(np.isnan(pair.detectable) for pair in three.pairs)
     assert "would often be missed" not in three.pairs[0].sentence

@@ -132,9 +132,9 @@ def test_csv_in_full_precision(found) -> None:
     rows = list(csv.DictReader(io.StringIO(found.csv())))
     assert [(row["first"], row["second"]) for row in rows] == [(pair.first, pair.second) for pair in found.pairs]
     for row, pair in zip(rows, found.pairs, strict=True):
-        assert float(row["difference"]) == pair.found.difference
-        assert (float(row["difference_low"]), float(row["difference_high"])) == pair.found.interval
-        assert (float(row["p"]), float(row["adjusted"])) == (pair.found.p, pair.found.adjusted)
+        assert float(row["difference"]) == pair.result.difference
+        assert (float(row["difference_low"]), float(row["difference_high"])) == pair.result.interval
+        assert (float(row["p"]), float(row["adjusted"])) == (pair.result.p, pair.result.adjusted)
         assert (row["significant"], row["better"]) == ("true", pair.second)
         assert float(row["dz"]) == pair.effects.dz
         assert [int(row[name]) for name in ("wins", "ties", "losses", "n")] == [
@@ -189,7 +189,7 @@ def test_the_matrix_is_the_same_seen_from_both_sides(measure: str) -> None:
             pair = many.pair(row, column, one.name)
             assert (mark == "*") == pair.significant
             if at > other:
-                assert cell == ("<0.001" if pair.found.p < 0.001 else f"{pair.found.p:.3f}")
+                assert cell == ("<0.001" if pair.result.p < 0.001 else f"{pair.result.p:.3f}")
             elif measure == "GMAP":
                 assert float(cell.removeprefix("\N{MULTIPLICATION SIGN}")) == pytest.approx(
                     means[at] / means[other], abs=5.1e-4
@@ -273,4 +273,4 @@ def test_cells_in_every_form() -> None:
 def test_a_p_in_a_table_stands_on_its_side_of_alpha(p: float, shown: str) -> None:
     comparison = scores(old=[2] * 9, new=[1, 2, 3] * 3).compare()
     (pair,) = comparison.pairs
-    assert replace(pair, found=pair.found.corrected(p, "holm")).p_shown() == shown
+    assert replace(pair, result=pair.result.corrected(p, "holm")).p_shown() == shown

@@ -129,7 +129,7 @@ def test_topics_by_the_cuts_alone() -> None:
 def test_changes_and_lost_topics() -> None:
     found = made()
     told = {(one.slice, one.part): one for one in found.changes}
-    assert told["kind=low", "R@20"].found.difference == 0
+    assert told["kind=low", "R@20"].result.difference == 0
     assert told["kind=low", "nDCG@10"].significant
     assert told["kind=gone", "R@20"].significant
     assert not told["kind=good", "nDCG@10"].significant

@@ -63,8 +63,8 @@ def test_systems_are_compared_over_needs() -> None:
     assert found.comparison is not None
     (pair,) = found.comparison.pairs
     expected = paired_test(found.mean[0, 0], found.mean[1, 0])
-    assert pair.found.n == 3
-    assert (pair.found.difference, pair.found.p) == (expected.difference, expected.p)
+    assert pair.result.n == 3
+    assert (pair.result.difference, pair.result.p) == (expected.difference, expected.p)
     assert "over 3 needs" in found.sentences[-1]
 
 

@@ -54,7 +54,7 @@ def test_sizes_are_recovered_exactly(kind: Kind, severity: float) -> None:
     lost = found.trace.parts - found.baseline.parts
     np.testing.assert_allclose(lost[0], planted_candidates, atol=1e-12)
     np.testing.assert_allclose(lost[1], planted_ranking, atol=1e-12)
-    whole = {one.part: one.found.difference for one in found.changes if one.every}
+    whole = {one.part: one.result.difference for one in found.changes if one.every}
     assert whole["candidates"] == pytest.approx(-planted_candidates.mean(), abs=1e-12)
     assert whole["ranking"] == pytest.approx(-planted_ranking.mean(), abs=1e-12)
     undamaged = np.array([topic not in hit for topic in made.topics])
@@ -114,7 +114,7 @@ def test_the_slice_and_the_part_are_recovered(kind: Kind) -> None:
     for severity in SEVERITIES:
         bad = damaged(made, made.run(1), law, kind, severity)
         found = stages(made.qrels, bad, baseline=made.run(0), cutoff=DEPTH, slicing=cut, resamples=2000)
-        lost = {(one.slice, one.part) for one in found.changes if one.significant and one.found.difference < 0}
+        lost = {(one.slice, one.part) for one in found.changes if one.significant and one.result.difference < 0}
         parts = {part for name, part in lost if name == "domain=law"}
         tables.append(f"{kind:12} {severity:8} law: {', '.join(sorted(parts - {'score'})) or 'nothing'}")
         if severity >= 0.3:

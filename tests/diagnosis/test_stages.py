@@ -138,7 +138,7 @@ def test_parts_add_up_and_are_never_negative(
     assert found.baseline is not None
     change = found.trace.score - found.baseline.score
     np.testing.assert_allclose((found.baseline.parts - found.trace.parts).sum(axis=0), change, atol=1e-12)
-    whole = {one.part: one.found.difference for one in found.changes if one.every}
+    whole = {one.part: one.result.difference for one in found.changes if one.every}
     assert whole["candidates"] + whole["ranking"] == pytest.approx(whole["score"], abs=1e-12)
 
 
@@ -317,14 +317,16 @@ def test_two_systems_and_slices() -> None:
     cut = slice_topics(known, ["side", "few"], min_topics=10)
     found = stages(qrels, bad, baseline=good, slicing=cut, resamples=999)
     told = {(one.slice, one.part): one for one in found.changes}
-    assert told["all topics", "candidates"].found.difference == -0.5
-    assert told["side=even", "candidates"].found.difference == told["side=odd", "ranking"].found.difference == -1
-    assert told["side=even", "ranking"].found.difference == told["side=odd", "candidates"].found.difference == 0
+    assert told["all topics", "candidates"].result.difference == -0.5
+    assert told["side=even", "candidates"].result.difference == told["side=odd", "ranking"].result.difference == -1
+    assert told["side=even", "ranking"].result.difference == told["side=odd", "candidates"].result.difference == 0
     small = told[next(name for name, part in told if "few" in name and told[name, part].small), "score"]
-    assert math.isnan(small.found.p)
+    assert math.isnan(small.result.p)
     assert not small.significant
     # four slices, one of them too small: Holm over 3 x 2 parts; p of 20 equal signs is 1 / 1000 at 999 resamples
-    assert told["side=even", "candidates"].found.adjusted == pytest.approx(6 * told["side=even", "candidates"].found.p)
+    assert told["side=even", "candidates"].result.adjusted == pytest.approx(
+        6 * told["side=even", "candidates"].result.p
+    )
     lost = found.lost
     assert lost["candidates"].mask.tolist() == [at % 2 == 0 for at in range(40)]
     assert lost["ranking"].mask.tolist() == [at % 2 == 1 for at in range(40)]
@@ -343,7 +345,7 @@ def test_a_pair_of_candidates_and_final_ranking_is_a_system_too() -> None:
     qrels, good, bad = big()
     found = stages(qrels, good, bad, baseline=(good, good), resamples=100)
     assert found.baseline is not None
-    whole = {one.part: one.found.difference for one in found.changes if one.every}
+    whole = {one.part: one.result.difference for one in found.changes if one.every}
     assert whole == {"score": -1.0, "candidates": 0.0, "ranking": -1.0}
     same = stages(qrels, good, baseline=good)
     assert "score the same in nDCG@10, and lose it in the same parts" in same.sentences[0]
@@ -413,7 +415,7 @@ def test_slices_that_cannot_be_tested() -> None:
     wanted = {"empty": "at > 99", "single": "at == 1", "small": "at < 4", "large": "at >= 4"}
     cut = slice_topics(known, slices=[Slice(name, text, 10 if name == "small" else 1) for name, text in wanted.items()])
     found = stages(qrels, bad, baseline=good, slicing=cut, resamples=999)
-    told = {(one.slice, one.part): one.found for one in found.changes}
+    told = {(one.slice, one.part): one.result for one in found.changes}
     assert [one.n for one in found.parts[1:]] == [0, 1, 4, 36]
     for name in ("empty", "single", "small"):
         assert math.isnan(told[name, "ranking"].p)

@@ -46,10 +46,10 @@ def test_a_comparison_counts_the_topics_of_the_condition() -> None:
     measures = ["RR(rel=2)", "RR(rel=2) where kind == 'law'"]
     runs = {"one": {**ONE, "q1": OTHER["q1"]}, "other": OTHER}
     found = next(
-        one.found for one in compare(QRELS, runs, measures, attributes=KINDS).pairs if one.measure == measures[1]
+        one.result for one in compare(QRELS, runs, measures, attributes=KINDS).pairs if one.measure == measures[1]
     )
     law = {query: QRELS[query] for query in ("q0", "q1", "q2")}
-    alone = compare(law, runs, measures[0]).pairs[0].found
+    alone = compare(law, runs, measures[0]).pairs[0].result
     assert (found.n, found.difference, found.interval) == (3, alone.difference, alone.interval)
 
 

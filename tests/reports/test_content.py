@@ -245,8 +245,8 @@ def test_many_runs_are_tested_by_the_first_measure(make: Callable[..., Report], 
     assert report.comparison is not None
     tested = report.comparison.measures[0].by_runs
     expected = found.measures[0].by_runs
-    assert {two: one.found.decisive_p for two, one in tested.items()} == {
-        two: one.found.decisive_p for two, one in expected.items()
+    assert {two: one.result.decisive_p for two, one in tested.items()} == {
+        two: one.result.decisive_p for two, one in expected.items()
     }
     assert [len(one.pairs) for one in report.comparison.measures] == [120, 0, 0]
     board = report.table("board").grid()

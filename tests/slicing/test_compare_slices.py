@@ -42,17 +42,17 @@ def test_each_slice_has_the_test_of_its_topics() -> None:
     for row in found.rows[:3]:
         mask = found.slicing.mask(row.slice)
         assert row.pair is not None
-        alone = paired_test(runs["old"][mask], runs["new"][mask], resamples=100_000, level=row.pair.found.level)
+        alone = paired_test(runs["old"][mask], runs["new"][mask], resamples=100_000, level=row.pair.result.level)
         gaps = (runs["new"] - runs["old"])[mask]
         (alone,) = allowing_for_skew(gaps[None, :], [alone])
         assert row.pair.agrees
-        assert (row.pair.found.p, row.pair.found.interval) == (alone.p, alone.interval)
+        assert (row.pair.result.p, row.pair.result.interval) == (alone.p, alone.interval)
         assert (row.n, row.difference, row.pair.wins.wins) == (mask.sum(), alone.difference, row.pair.wins.wins)
         rest = against_rest(runs["new"] - runs["old"], [mask])[0]
         assert row.rest is not None
         assert (row.rest.p, row.rest.interval, row.rest.n_rest) == (rest.p, rest.interval, 51 - row.n)
         tests.append(alone.p)
-    adjusted = [row.pair.found.adjusted for row in found.rows[:3]]
+    adjusted = [row.pair.result.adjusted for row in found.rows[:3]]
     assert adjusted == adjust(tests, "holm").tolist()
     assert found.families == {"nDCG@10": 3}
     assert found.row("group=law").better == "new"
@@ -88,7 +88,7 @@ def test_families(family: Any, sizes: list[int]) -> None:
     assert list(found.families.values()) == sizes
     assert found.pairs == (("b", "a"), ("b", "c"))
     parts = [found.rows] if family == "all" else [found.of("nDCG@10", "a") + found.of("nDCG@10", "c"), None]
-    tested = [row.pair.found for row in parts[0] if row.pair is not None]
+    tested = [row.pair.result for row in parts[0] if row.pair is not None]
     assert len(tested) == sizes[0]
     assert [one.adjusted for one in tested] == adjust([one.p for one in tested]).tolist()
     assert f"Holm for {sizes[0]} comparisons" in found.caption
@@ -100,7 +100,7 @@ def test_the_difference_varies_between_slices() -> None:
     between = found.heterogeneity()
     assert between is not None
     codes = [{"chat": 0, "law": 1, "news": 2, "rare": -1}[name] for name in GROUPS]
-    assert between.found == heterogeneity(runs["new"] - runs["old"], codes)
+    assert between.result == heterogeneity(runs["new"] - runs["old"], codes)
     assert between.slices == ("group=chat", "group=law", "group=news")
     assert between.significant
     (varies,) = [text for text in found.sentences if "varies" in text]
@@ -112,7 +112,7 @@ def test_between_slices_is_corrected_for_pairs_and_measures() -> None:
     rng = np.random.default_rng(4)
     runs = {name: rng.random((2, len(GROUPS))) for name in ("a", "b", "c")}
     found = scores_of(runs, "nDCG@10", "AP").compare_slices(slicing_of(GROUPS), "a", resamples=999)
-    assert [one.adjusted for one in found.between] == adjust([one.found.p for one in found.between]).tolist()
+    assert [one.adjusted for one in found.between] == adjust([one.result.p for one in found.between]).tolist()
     assert len(found.between) == 4
 
 
@@ -140,8 +140,8 @@ def test_the_caption_tells_of_every_row_how_it_was_tested() -> None:
     """Slices of 12 topics have 4096 arrangements, all 24 topics have too many."""
     groups = ["x"] * 12 + ["y"] * 12
     found = scores_of(made(groups=groups)).compare_slices(slicing_of(groups))
-    assert all(row.pair.found.exact for row in found.rows if row.pair)
-    assert not found.overall.pairs[0].found.exact
+    assert all(row.pair.result.exact for row in found.rows if row.pair)
+    assert not found.overall.pairs[0].result.exact
     test = "paired randomisation test, 100000 resamples, seed 0, or all arrangements where there are fewer; "
     assert found.caption.startswith(test)
     small = scores_of(made(groups=groups[6:18])).compare_slices(slicing_of(groups[6:18], min_topics=5))
@@ -158,7 +158,7 @@ def test_one_comparison_is_not_headed_as_corrected() -> None:
 def test_where_nothing_can_be_tested_nothing_is_said_of_the_difference() -> None:
     groups = ["x"] * 12 + ["y"]
     found = scores_of(made({"x": 0.3}, groups=groups)).compare_slices(slicing_of(groups, min_topics=1), test="t")
-    assert math.isnan(found.row("group=y").pair.found.p)
+    assert math.isnan(found.row("group=y").pair.result.p)
     said = " ".join(found.sentences)
     assert "On `group=y` nothing in nDCG@10 can be tested: too few topics" in said
     assert "is shown on `group=y`" not in said
@@ -227,7 +227,7 @@ def test_other_tests() -> None:
     assert "probability 0.999999" in bayes.sentences[0]
     assert "beliefs are not corrected" in bayes.caption
     plain = scores.compare_slices(slicing, correction="none", test="t")
-    assert all(row.pair.found.decisive_p == row.pair.found.p for row in plain.rows if row.pair)
+    assert all(row.pair.result.decisive_p == row.pair.result.p for row in plain.rows if row.pair)
     assert "after" not in plain.sentences[0]
     close = scores.compare_slices(slicing, margin=0.2)
     assert any("they are surely closer than 0.2" in text for text in close.sentences)
@@ -239,9 +239,9 @@ def test_sentences_of_two_runs() -> None:
     assert law is not None
     assert news is not None
     assert found.sentences[0] == (
-        f"new is better than old in nDCG@10 on `group=law` (+{law.found.difference:.3f}, 15 topics, p ="
-        f" {law.found.adjusted:.2g}) and `group=news` (+{news.found.difference:.3f}, 20 topics, p ="
-        f" {news.found.adjusted:.2g}), after Holm over 3 comparisons."
+        f"new is better than old in nDCG@10 on `group=law` (+{law.result.difference:.3f}, 15 topics, p ="
+        f" {law.result.adjusted:.2g}) and `group=news` (+{news.result.difference:.3f}, 20 topics, p ="
+        f" {news.result.adjusted:.2g}), after Holm over 3 comparisons."
     )
     assert found.sentences[1].startswith("No difference in nDCG@10 between new and old is shown on `group=chat`.")
 
@@ -283,19 +283,19 @@ def test_forms() -> None:
     found = scores_of(made({"law": 0.1})).compare_slices(slicing_of(GROUPS))
     document = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert [one["slice"] for one in document["results"]] == ["all topics", *(row.slice for row in found.rows)]
-    assert document["results"][2]["adjusted"] == found.rows[1].pair.found.adjusted
+    assert document["results"][2]["adjusted"] == found.rows[1].pair.result.adjusted
     assert document["results"][4]["p"] is None
-    assert document["between"][0]["p"] == found.between[0].found.p
-    assert document["results"][0]["difference"] == found.overall.pairs[0].found.difference
+    assert document["between"][0]["p"] == found.between[0].result.p
+    assert document["results"][0]["difference"] == found.overall.pairs[0].result.difference
     rows = list(csv.DictReader(io.StringIO(found.csv())))
     whole = found.overall.pairs[0]
     assert (rows[0]["slice"], float(rows[0]["p"]), int(rows[0]["wins"])) == (
         "all topics",
-        whole.found.p,
+        whole.result.p,
         whole.wins.wins,
     )
     assert [float(row["difference"]) for row in rows] == [
-        whole.found.difference,
+        whole.result.difference,
         *(row.difference for row in found.rows),
     ]
     assert (rows[2]["better"], rows[4]["adjusted"]) == ("new", "")
@@ -354,8 +354,8 @@ def test_compare_slices_claims_what_the_simulation_does() -> None:
         part = gaps[found.slicing.mask(row.slice)]
         alone = paired_test(np.zeros(12), part, resamples=1999)
         assert row.pair is not None
-        assert row.pair.found.p == pytest.approx(allowing_for_skew(part[None], [alone])[0].p)
-        assert row.pair.found.p >= alone.p
+        assert row.pair.result.p == pytest.approx(allowing_for_skew(part[None], [alone])[0].p)
+        assert row.pair.result.p >= alone.p
 
 
 def test_a_planted_effect_is_found_where_it_is() -> None:
@@ -394,7 +394,7 @@ def test_slices_too_small_for_their_test_are_named_and_nothing_is_called_detecta
         large, small = found.row("group=many"), found.row("group=few")
         assert large.pair.detectable > 0
         assert np.isnan(small.pair.detectable)
-        assert small.pair.found.p == 2.0 ** (1 - few)
+        assert small.pair.result.p == 2.0 ** (1 - few)
         (told,) = [text for text in found.warnings if "cannot be below" in text]
         assert told.startswith(f"group=few: with {few} topics ")
         assert words in told

@@ -160,9 +160,9 @@ def test_only_some_topics(sample: Workspace) -> None:
     scores = sample.scores(("AP",), ("bm25", "rrf")).over_topics(sample.mask(where))
     pair = scores.compare(baseline="bm25", ci="none", resamples=RESAMPLES).pair("bm25", "rrf")
     found = asked(sample, first="bm25", second="rrf", measure="AP", measures="AP", where=where)
-    assert 0 < pair.found.n < 48
-    assert verdict(found)["n"] == pair.found.n == found["counts"]["all"]
-    assert (verdict(found)["difference"], verdict(found)["p"]) == (pair.found.difference, pair.found.p)
+    assert 0 < pair.result.n < 48
+    assert verdict(found)["n"] == pair.result.n == found["counts"]["all"]
+    assert (verdict(found)["difference"], verdict(found)["p"]) == (pair.result.difference, pair.result.p)
     assert f"Only topics where {where}" in re.sub(r"\s+", " ", shown(sample, where=where))
 
 

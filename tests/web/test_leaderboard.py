@@ -217,8 +217,8 @@ def test_belief_in_place_of_p(client: TestClient) -> None:
     expected = judged.compare(shipped.qrels(), shipped.runs(), "AP", baseline="bm25", test="bayes")
     assert found["p_name"] == "P(higher)"
     pair = expected.pair("bm25", "tfidf")
-    assert pair.found.posterior is not None
-    assert against(found, "tfidf", "AP")["posterior_higher"] == pair.found.posterior.higher
+    assert pair.result.posterior is not None
+    assert against(found, "tfidf", "AP")["posterior_higher"] == pair.result.posterior.higher
 
 
 # --- what is chosen ---------------------------------------------------------------------------------
@@ -431,7 +431,7 @@ def test_over_many_topics_it_takes_the_t_test() -> None:
     assert (found["test"], found["sentences"][1]) == ("t", f"1 test against one by RR: {expected.caption}.")
     assert "paired t-test" in found["sentences"][1]
     assert "[95% interval: adjusted t]" in found["sentences"][1]
-    assert against(found, "two", "RR")["p"] == expected.pair("one", "two").found.p
+    assert against(found, "two", "RR")["p"] == expected.pair("one", "two").result.p
     assert noted(found, "many-topics")
     chosen = asked(client, measures="RR", test="randomisation")
     assert "paired randomisation test, 2000 resamples, seed 0" in chosen["sentences"][1]

@@ -44,7 +44,7 @@ def test_choose_a_baseline_from_the_list(serve: Any, tab: Any, sample: Any) -> N
     assert pair.better == "bm25"
     row = page.locator(".board tbody tr", has=page.get_by_text("bm25", exact=True))
     said = row.locator("td").first
-    assert said.locator(".rest").inner_text().endswith(f"] better p {pair.found.decisive_p:.4f}")
+    assert said.locator(".rest").inner_text().endswith(f"] better p {pair.result.decisive_p:.4f}")
     assert said.locator("sup").inner_text() == "†"
     assert (
         f"7 tests against tfidf, by each of 2 measures: {expected.caption}." in page.locator("p.how").first.inner_text()

@@ -254,8 +254,8 @@ class Comparison(Answer):
         """Give the pairs of the best system first: difference, interval, p, effect, topics won, what is detectable."""
         found = self.measure(measure)
         pairs = self._by_rank(found)
-        bayes = any(pair.found.posterior is not None for pair in pairs)
-        adjusts = self.choices.test not in MANY and any(pair.found.correction not in {"", "none"} for pair in pairs)
+        bayes = any(pair.result.posterior is not None for pair in pairs)
+        adjusts = self.choices.test not in MANY and any(pair.result.correction not in {"", "none"} for pair in pairs)
         p_name = "P(higher)" if bayes else "adjusted p" if adjusts else "p"
         difference, p, *rest = verdict_columns(pairs, [pair.shown_difference for pair in pairs], "difference", p_name)
         columns = (
@@ -310,7 +310,7 @@ class Comparison(Answer):
         """Over how many topics, by which test, with which correction and alpha."""
         sizes = numbers([found.family for found in self.measures if found.family] or [0])
         several = sum(bool(found.pairs) for found in self.measures) > 1
-        count = numbers(pair.found.n for pair in self.pairs)
+        count = numbers(pair.result.n for pair in self.pairs)
         return "; ".join(
             [
                 f"n = {count} topic{'' if count == '1' else 's'}",
@@ -347,7 +347,7 @@ def _matrix_cell(found: MeasureComparison, row: str, column: str, side: int) -> 
         return "", ""
     straight = found.by_runs.get((column, row))
     pair = straight or found.by_runs[row, column]
-    difference = pair.found.difference * (1 if straight else -1)
+    difference = pair.result.difference * (1 if straight else -1)
     mark = SIGNIFICANT if pair.significant else ""
     if side > 0:
         return "<0.001" if pair.decisive < 0.001 <= pair.alpha else pair.p_shown(0), mark

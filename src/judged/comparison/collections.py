@@ -112,7 +112,7 @@ class Collections(Answer):
         """By which test, with which correction and alpha, over how many topics of each collection."""
         pairs = [pair for comparison in self.comparisons.values() for pair in comparison.pairs]
         topics = ", ".join(
-            f"{name} {numbers(pair.found.n for pair in comparison.pairs)}"
+            f"{name} {numbers(pair.result.n for pair in comparison.pairs)}"
             for name, comparison in self.comparisons.items()
             if comparison.pairs
         )

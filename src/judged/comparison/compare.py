@@ -116,7 +116,7 @@ compare = of_runs(
     >>> good, bad = ({topic: docs for topic in qrels} for docs in (["d"], ["x", "d"]))
     >>> found = compare(qrels, {"bad": bad, "good": good}, "RR")
     >>> pair = found.pair("bad", "good")
-    >>> pair.found.difference, pair.found.p, pair.better  # 2 of the 2^8 ways to flip signs are as extreme
+    >>> pair.result.difference, pair.result.p, pair.better  # 2 of the 2^8 ways to flip signs are as extreme
     (0.5, 0.0078125, 'good')
     """,
 )
@@ -145,7 +145,7 @@ def compared(scores: Scores, choices: Choices, ci: IntervalName = "adjusted") ->
     tests = [
         test(at, which, 1 - choices.alpha_of_one(expected[at])) if which else Tested() for at, which in enumerate(pairs)
     ]
-    corrected, sizes = _corrected([tested.found for tested in tests], pairs, choices, test, len(names))
+    corrected, sizes = _corrected([tested.differences for tested in tests], pairs, choices, test, len(names))
     for at, shown in enumerate(measures):
         done = tuple(
             pair_of(scores, at, which, difference, choices, sizes[at], tests[at].critical)
@@ -202,7 +202,7 @@ def _corrected(
             return [
                 difference
                 for at in dict.fromkeys(at for at, _ in chosen)
-                for difference in test(at, [pairs[at][place] for of, place in chosen if of == at], level).found
+                for difference in test(at, [pairs[at][place] for of, place in chosen if of == at], level).differences
             ]
 
         family = [tested[at][place] for at, place in keys]
@@ -216,7 +216,7 @@ def _corrected(
 class Tested(NamedTuple):
     """Pairs of systems, tested and not yet corrected."""
 
-    found: tuple[Difference, ...] = ()  # in the order of the pairs
+    differences: tuple[Difference, ...] = ()  # in the order of the pairs
     overall: str = ""  # what a test of all systems at once says first
     # the mean difference from which such a test finds any pair; NaN where it does not go by one
     critical: float = math.nan
@@ -316,7 +316,7 @@ def pair_of(
         measure=str(measure),
         first=scores.run_names[which[0]],
         second=scores.run_names[which[1]],
-        found=difference,
+        result=difference,
         effects=effect_sizes(*pair, reference=scale if len(scale) > 2 else None),
         wins=wins(first, second, choices.min_difference),
         detectable=_detectable(first, second, difference, choices, family, critical),

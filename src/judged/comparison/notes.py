@@ -37,14 +37,14 @@ def notes(scores: Scores, measures: Sequence[MeasureComparison], choices: Choice
         yield from _identical(tested)
         yield from list(_too_few_topics(tested, choices)) or _few_topics(tested)
         yield from _too_few_resamples(tested, choices)
-        remarks = {pair.found.note for found in tested for pair in found.pairs}
+        remarks = {pair.result.note for found in tested for pair in found.pairs}
         if len(remarks) == 1:  # what is remarked on some pairs alone stands in their sentences
             yield from (Note("every-test", remark) for remark in remarks if remark)
 
 
 def _left_out(tested: Sequence[MeasureComparison]) -> Iterator[Note]:
     everywhere = [found for found in tested if not condition_of(found.name)[1]]
-    most = [(max(pair.found.left_out for pair in found.pairs), found.name) for found in everywhere]
+    most = [(max(pair.result.left_out for pair in found.pairs), found.name) for found in everywhere]
     if some := first_few([f"{name} {count}" for count, name in most if count]):
         text = "topics left out of pairs, as they lack a score for one of the systems, at most"
         yield Note("left-out", f"{text}: {some}")
@@ -62,13 +62,13 @@ def _identical(tested: Sequence[MeasureComparison]) -> Iterator[Note]:
 
 
 def _same(pair: Pair) -> bool:
-    return pair.found.n > 0 and not pair.gains and not pair.losses
+    return pair.result.n > 0 and not pair.gains and not pair.losses
 
 
 def _too_few_topics(tested: Sequence[MeasureComparison], choices: Choices) -> Iterator[Note]:
     """Say where so few topics are compared that no difference could be significant."""
     pairs = [(pair, found.family) for found in tested for pair in found.pairs]
-    short = [(pair.found, family) for pair, family in pairs if short_of_topics(pair, family, choices)]
+    short = [(pair.result, family) for pair, family in pairs if short_of_topics(pair, family, choices)]
     if short:
         some = "" if len(short) == len(pairs) else f"{len(short)} of {len(pairs)} pairs: "
         found, family = max(short, key=lambda row: (row[0].differing, row[0].n, row[1]))
@@ -77,7 +77,7 @@ def _too_few_topics(tested: Sequence[MeasureComparison], choices: Choices) -> It
 
 def _few_topics(tested: Sequence[MeasureComparison]) -> Iterator[Note]:
     """Say what a p-value of very few topics rests on, where it is not bounded by their number."""
-    few = [pair.found.n for found in tested for pair in found.pairs if 1 < pair.found.n <= _FEW]
+    few = [pair.result.n for found in tested for pair in found.pairs if 1 < pair.result.n <= _FEW]
     if few:
         text = (
             f"with {counted(max(few), 'topic')} chance alone gives all of them the same sign with p ="
@@ -89,7 +89,7 @@ def _few_topics(tested: Sequence[MeasureComparison]) -> Iterator[Note]:
 
 def short_of_topics(pair: Pair, family: int, choices: Choices) -> bool:
     """Tell whether a pair has so few topics that its difference cannot pass the strictest step of its family."""
-    found = pair.found
+    found = pair.result
     moved = found.n > 0 and not (found.n > 1 and found.differing == 0)  # that no topic differs is said of the pair
     return moved and out_of_reach(
         choices.alpha_of_one(family), found.n, found.test, resamples=_ENDLESS, differing=found.differing
@@ -114,7 +114,7 @@ def least_p_text(found: Difference, family: int, choices: Choices, *, together: 
 def _too_few_resamples(tested: Sequence[MeasureComparison], choices: Choices) -> Iterator[Note]:
     """Say where the least p that the resamples allow is not significant after correction."""
     family = max(found.family for found in tested)
-    drawn = any(pair.found.resamples and not pair.found.exact for found in tested for pair in found.pairs)
+    drawn = any(pair.result.resamples and not pair.result.exact for found in tested for pair in found.pairs)
     least, shared = family / (choices.resamples + 1), choices.alpha_of_one(2) != choices.alpha
     if drawn and shared and not choices.many and least > choices.alpha:
         text = (

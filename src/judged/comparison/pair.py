@@ -138,7 +138,7 @@ class Pair:
     measure: str
     first: str
     second: str
-    found: Difference  # the difference, its test and its interval; its `adjusted` p-value is the one that decides
+    result: Difference  # the difference, its test and its interval; its `adjusted` p-value is the one that decides
     effects: Effects  # against the spread of the topics; those of a geometric mean are of the logarithms
     wins: Wins  # on how many topics which one is ahead
     detectable: float  # the mean difference found four times out of five; NaN: not known, or no test of means
@@ -153,44 +153,44 @@ class Pair:
     @property
     def adjusted(self) -> float:
         """The p-value that decides: the corrected one where there was a correction."""
-        return self.found.decisive_p
+        return self.result.decisive_p
 
     @property
     def decisive(self) -> float:
         """The same; for ``bayes`` the probability that the second system is higher."""
-        return self.adjusted if self.found.posterior is None else self.found.posterior.higher
+        return self.adjusted if self.result.posterior is None else self.result.posterior.higher
 
     @property
     def significant(self) -> bool:
         """Whether the deciding p-value is at most alpha; for ``bayes``, whether the belief is as strong."""
-        if self.found.posterior is not None:
-            return max(self.found.posterior.higher, self.found.posterior.lower) >= 1 - self.alpha / 2
+        if self.result.posterior is not None:
+            return max(self.result.posterior.higher, self.result.posterior.lower) >= 1 - self.alpha / 2
         return self.adjusted <= self.alpha * (1 + _ROUNDING)
 
     @property
     def is_ratio(self) -> bool:
         """Whether the two are compared by the ratio of their geometric means."""
-        return self.found.test == "ratio"
+        return self.result.test == "ratio"
 
     @property
     def shown_difference(self) -> float:
         """The difference as people read it: of means, or the ratio of geometric means."""
-        return math.exp(self.found.difference) if self.is_ratio else self.found.difference
+        return math.exp(self.result.difference) if self.is_ratio else self.result.difference
 
     @property
     def shown_interval(self) -> tuple[float, float] | None:
         """The interval of the same."""
-        if self.found.interval is None or not all(map(math.isfinite, self.found.interval)):
+        if self.result.interval is None or not all(map(math.isfinite, self.result.interval)):
             return None
-        low, high = self.found.interval
+        low, high = self.result.interval
         return (math.exp(low), math.exp(high)) if self.is_ratio else (low, high)
 
     @property
     def agrees(self) -> bool:
         """Whether the interval, if there is one, leaves out 0 just where the difference is significant."""
-        if self.shown_interval is None or self.found.interval is None:
+        if self.shown_interval is None or self.result.interval is None:
             return True
-        low, high = self.found.interval
+        low, high = self.result.interval
         return self.significant == (low > 0 or high < 0)
 
     @property
@@ -203,7 +203,7 @@ class Pair:
     @property
     def better(self) -> str | None:
         """The system that is favoured, where the mean points to it too; else None."""
-        return self.favoured if self.side * self.found.difference > 0 else None
+        return self.favoured if self.side * self.result.difference > 0 else None
 
     @property
     def won_tied_lost(self) -> tuple[int, int, int]:
@@ -220,26 +220,26 @@ class Pair:
         p, alpha = self.decisive, self.alpha
         if p < least:
             return p_text(p, alpha).removeprefix("= ").replace(" ", "")
-        limits = (0.0, alpha) if self.found.posterior is None else (alpha / 2, 1 - alpha / 2)
+        limits = (0.0, alpha) if self.result.posterior is None else (alpha / 2, 1 - alpha / 2)
         return "-" if math.isnan(p) else beside(p, limits, "f", 3)
 
     @property
     def sentence(self) -> str:
         """What may be concluded, and what not."""
-        found = self.found
-        if found.n < 2:
-            some = "one topic" if found.n else "no topic"
+        result = self.result
+        if result.n < 2:
+            some = "one topic" if result.n else "no topic"
             return f"{self.second} and {self.first} have {some} in common for {self.measure}: nothing can be concluded."
         if not self.gains and not self.losses:
-            return f"{self.second} and {self.first} have the same {self.measure} on all {found.n} topics."
-        if found.posterior is not None:
-            verdict = self._belief(found.posterior)
+            return f"{self.second} and {self.first} have the same {self.measure} on all {result.n} topics."
+        if result.posterior is not None:
+            verdict = self._belief(result.posterior)
         else:
-            verdict = self._of_means() if of_means(found.test) else self._of_topics()
+            verdict = self._of_means() if of_means(result.test) else self._of_topics()
         effect = "" if math.isnan(self.effects.dz) else f"Effect dz {self.effects.dz:+.2f}; "
         topics = f"higher on {counted(self.wins.wins, 'topic')}, equal on {self.wins.ties}, lower on {self.wins.losses}"
         close = "" if self.equivalence is None else self.equivalence.sentence
-        note = f"Note: {found.note}." if found.note else ""
+        note = f"Note: {result.note}." if result.note else ""
         return " ".join(part for part in (verdict, f"{effect}{self.second} is {topics}.", close, note) if part)
 
     @property
@@ -253,9 +253,9 @@ class Pair:
         return f"Largest differences in favour {'; '.join(parts)}." if parts else ""
 
     def _of_means(self) -> str:
-        what = f"{self._size()} over {self.found.n} topics, {self._p()}"
+        what = f"{self._size()} over {self.result.n} topics, {self._p()}"
         if self.better is not None:
-            return f"{shown(self.found.test, self.better, self.other(self.better), self.measure)}: {what}."
+            return f"{shown(self.result.test, self.better, self.other(self.better), self.measure)}: {what}."
         missed = ""
         if not math.isnan(self.detectable):
             many = f" with {self.sharing} comparisons to allow for" if self.sharing > 1 else ""
@@ -264,24 +264,24 @@ class Pair:
 
     def _of_topics(self) -> str:
         """Say what a test of signs or ranks shows, and that this is not the mean."""
-        method = self.found.test
-        test = self._p() if self.found.correction == method else f"{self._p()} ({TEST_NAMES.get(method, method)})"
-        mean = f"The test does not speak of the mean: {self._size()} over {self.found.n} topics"
+        method = self.result.test
+        test = self._p() if self.result.correction == method else f"{self._p()} ({TEST_NAMES.get(method, method)})"
+        mean = f"The test does not speak of the mean: {self._size()} over {self.result.n} topics"
         if self.favoured is None:
             return f"{self._open()}: {test}. {mean}."
-        turned = ", which points the other way" if self.better is None and self.found.difference else ""
+        turned = ", which points the other way" if self.better is None and self.result.difference else ""
         return f"{shown(method, self.favoured, self.other(self.favoured), self.measure)}: {test}. {mean}{turned}."
 
     def _belief(self, posterior: Posterior) -> str:
         return (
             f"The probability that {self.second} is higher than {self.first} in {self.measure} is"
-            f" {posterior.higher:.1%}: {self._size()} over {self.found.n} topics. It is higher by more than"
+            f" {posterior.higher:.1%}: {self._size()} over {self.result.n} topics. It is higher by more than"
             f" {posterior.rope:g} with probability {posterior.practically_higher:.1%}, lower by more with"
             f" {posterior.practically_lower:.1%}."
         )
 
     def _open(self) -> str:
-        return claim_of(self.found.test).open.format(winner=self.second, loser=self.first, measure=self.measure)
+        return claim_of(self.result.test).open.format(winner=self.second, loser=self.first, measure=self.measure)
 
     def _size(self) -> str:
         sign, digits, style = ("/", 3, "") if self.is_ratio else ("-", 4, "+")
@@ -290,21 +290,21 @@ class Pair:
             return size
         low, high = (decimal(end, 3) for end in self.shown_interval)
         apart = "" if self.agrees else ", made in another way than p, which decides"
-        return f"{size} ({level_text(self.found.level)} interval {low} to {high}{apart})"
+        return f"{size} ({level_text(self.result.level)} interval {low} to {high}{apart})"
 
     def _p(self) -> str:
-        found = self.found
-        if found.adjusted is None or found.correction == "none":
-            return f"p {p_text(found.p, self.alpha)}"
-        p = f"p {p_text(found.adjusted, self.alpha)}"
-        if found.correction == found.test:  # the test of many systems allows for them itself
-            return f"{p} ({TEST_NAMES.get(found.test, found.test)})"
-        return f"{p} after {name_of_correction(found.correction)}"
+        result = self.result
+        if result.adjusted is None or result.correction == "none":
+            return f"p {p_text(result.p, self.alpha)}"
+        p = f"p {p_text(result.adjusted, self.alpha)}"
+        if result.correction == result.test:  # the test of many systems allows for them itself
+            return f"{p} ({TEST_NAMES.get(result.test, result.test)})"
+        return f"{p} after {name_of_correction(result.correction)}"
 
 
 def pair_columns(pairs: Sequence[Pair]) -> tuple[Column, ...]:
     """Give everything about pairs as columns, each number once; a geometric mean's difference is a ratio."""
-    logs = [pair.found if pair.is_ratio else None for pair in pairs]
+    logs = [pair.result if pair.is_ratio else None for pair in pairs]
     columns = [
         *columns_of(pairs, "measure", "first", "second"),
         Column("difference", [pair.shown_difference for pair in pairs], ci=[pair.shown_interval for pair in pairs]),
@@ -314,10 +314,10 @@ def pair_columns(pairs: Sequence[Pair]) -> tuple[Column, ...]:
         *columns_of(pairs, "is_ratio", "significant", "better", "adjusted", "detectable", "sentence"),
     ]
     known = {column.name for column in columns} | {"interval", "posterior"}
-    for name in ("found", "effects", "wins", "found.posterior", "equivalence"):
+    for name in ("result", "effects", "wins", "result.posterior", "equivalence"):
         parts = [*map(attrgetter(name), pairs)]
         some = next((part for part in parts if part is not None), None)
-        prefix = {"found.posterior": "posterior_", "equivalence": "equivalence_"}.get(name, "")
+        prefix = {"result.posterior": "posterior_", "equivalence": "equivalence_"}.get(name, "")
         for part in () if some is None else [prefix + field.name for field in fields(some)]:
             if part not in known:
                 columns.append(Column(part, [getattr(row, part.removeprefix(prefix), None) for row in parts]))
@@ -354,9 +354,9 @@ BETTER, WORSE = "\N{DAGGER}", "\N{DOUBLE DAGGER}"
 
 def tested(choices: Choices, pairs: Sequence[Pair]) -> str:
     """Name the test, and how many resamples were drawn."""
-    drawn = {(pair.found.resamples, pair.found.exact) for pair in pairs if pair.found.resamples}
+    drawn = {(pair.result.resamples, pair.result.exact) for pair in pairs if pair.result.resamples}
     name = MANY.get(choices.test) or f"paired {TEST_NAMES[choices.test]}"
-    replaced = sum(pair.found.test not in {choices.test, "ratio"} for pair in pairs)
+    replaced = sum(pair.result.test not in {choices.test, "ratio"} for pair in pairs)
     if replaced and replaced == len(pairs):
         name = f"paired randomisation test in place of the {name}"
     elif replaced:
@@ -396,7 +396,7 @@ def marked(choices: Choices, baseline: str, names: tuple[str, ...]) -> str:
 
 def intervals(pairs: Sequence[Pair], choices: Choices, family: int) -> str:
     """Say which level the intervals of the differences have, and what they hold together."""
-    levels = sorted({pair.found.level for pair in pairs if pair.shown_interval is not None}, reverse=True)
+    levels = sorted({pair.result.level for pair in pairs if pair.shown_interval is not None}, reverse=True)
     if not levels or family < 2 or choices.test == "bayes":
         return ""
     whole, text = level_text(1 - choices.alpha), " and ".join(level_text(level) for level in levels)
@@ -418,7 +418,7 @@ def detectable(pairs: Sequence[Pair]) -> str:
         return ""
     sharing = max(pair.sharing for pair in known)
     at = f" at alpha = {known[0].alpha:g} / {sharing}, as the correction has it" if sharing > 1 else ""
-    return f"detectable: a true difference of this size is found at least four times out of five{at}"
+    return f"detectable: a true difference of this size is result at least four times out of five{at}"
 
 
 def numbers(values: Iterable[int]) -> str:

@@ -68,29 +68,29 @@ class Change:
     system: str  # the system that changed
     slice: str  # the name of the slice, or `all topics`
     part: str  # the quantity
-    found: Difference  # the difference with its test, corrected by Holm within its family
+    result: Difference  # the difference with its test, corrected by Holm within its family
     small: bool = False  # whether the slice is too small to be tested: then p is NaN
     every: bool = False  # whether these are all topics
 
     @property
     def significant(self) -> bool:
         """Whether the corrected p-value is at most alpha."""
-        return self.found.significant
+        return self.result.significant
 
     @property
     def by_slice(self) -> bool:
         """Whether it was tested on a slice."""
-        return not self.every and not math.isnan(self.found.p)
+        return not self.every and not math.isnan(self.result.p)
 
     @property
     def size(self) -> str:
         """The change with its interval."""
-        return _with_interval(self.found.difference, self.found.interval, sign="+")
+        return _with_interval(self.result.difference, self.result.interval, sign="+")
 
     @property
     def p(self) -> str:
         """The corrected p-value."""
-        return f"p {p_text(self.found.decisive_p, self.found.alpha)}"
+        return f"p {p_text(self.result.decisive_p, self.result.alpha)}"
 
     def told(self, of: str = "") -> str:
         """Say how much something changed, and whether that is more than luck."""
@@ -128,7 +128,7 @@ def compared(
 
 def changes_table(changes: Sequence[Change], title: str, note: str, part: Show = TEXT, *, runs: bool) -> Table:
     """Lay out one row a change, with its test; the title is that of the differences, and `part` names quantities."""
-    tests = [change.found for change in changes]
+    tests = [change.result for change in changes]
     few = [SMALL if change.small else "" for change in changes]
     stars = ["*" if change.significant else "" for change in changes]
     alpha = tests[0].alpha
@@ -170,7 +170,7 @@ def who_lost(lost: Discoveries, query_ids: Sequence[str]) -> str:
 
 def told_by_slice(changes: Iterable[Change], tests: int) -> Iterator[str]:
     """Say on which slices something changed by more than luck, of so many tests; without a capital."""
-    tested = sorted((change for change in changes if change.by_slice), key=lambda change: change.found.difference)
+    tested = sorted((change for change in changes if change.by_slice), key=lambda change: change.result.difference)
     seen = [f"{change.slice} by {change.part} {change.told()}" for change in tested if change.significant]
     more = [f"{len(seen) - _SLICES} more in the table"] if len(seen) > _SLICES else []
     if seen:

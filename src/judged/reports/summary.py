@@ -61,7 +61,7 @@ def _told_apart(material: Material) -> str:
     if tested is None:
         reason = material.comparison.measures[0].untested
         return f"{reason[0].upper()}{reason[1:]}." if reason else ""
-    if all(pair.found.n < _LEAST for pair in tested.pairs):
+    if all(pair.result.n < _LEAST for pair in tested.pairs):
         return "With fewer than two topics to compare on, nothing was tested: what holds on others is not known."
     against = material.given_baseline or material.ranked[0]
     others = [name for name in material.ranked if name != against]
@@ -90,7 +90,7 @@ def _detectable(material: Material) -> str:
         return ""
     of = f", with {tested.family} comparisons allowed for" if tested.family > 1 else ""
     return (
-        f"What {counted(pair.found.n, 'topic')} can show: a true difference in {pair.measure} of"
+        f"What {counted(pair.result.n, 'topic')} can show: a true difference in {pair.measure} of"
         f" {decimal(pair.detectable, 3)} between {pair.second} and {pair.first} would be found four times out of"
         f" five{of}; a smaller one would often be missed."
     )

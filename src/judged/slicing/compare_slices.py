@@ -230,7 +230,7 @@ def _short(rows: Sequence[SlicePair], families: dict[str, int], choices: Choices
         family = families.get(row.measure, 1)
         if row.pair is not None and row.slice not in said and short_of_topics(row.pair, family, choices):
             said.add(row.slice)
-            yield Note("few-topics", least_p_text(row.pair.found, family, choices), row.slice, -row.n, of="slices")
+            yield Note("few-topics", least_p_text(row.pair.result, family, choices), row.slice, -row.n, of="slices")
 
 
 def _reversals(

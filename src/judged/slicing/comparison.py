@@ -80,7 +80,7 @@ class BetweenSlices:
     first: str
     second: str
     slices: tuple[str, ...]  # those that were tested, in the order of `found.groups`
-    found: Heterogeneity
+    result: Heterogeneity
     adjusted: float  # its p-value, corrected for the pairs and measures of the call (Holm)
     alpha: float
 
@@ -120,7 +120,7 @@ class SliceComparison(Answer):
     >>> found = compare_slices(scores, slice_topics(kinds, "kind"))
     >>> found.row("kind=law").better, found.row("kind=news").better
     ('new', None)
-    >>> found.row("kind=law").pair.found.p, found.row("kind=law").pair.found.adjusted
+    >>> found.row("kind=law").pair.result.p, found.row("kind=law").pair.result.adjusted
     (0.001953125, 0.00390625)
     """
 
@@ -199,7 +199,7 @@ class SliceComparison(Answer):
         rows = self.of(measure, second)
         name, first, second = rows[0].measure, rows[0].first, rows[0].second
         pair = self.overall.pair(first, second, name)
-        difference, n = pair.shown_difference, pair.found.n
+        difference, n = pair.shown_difference, pair.result.n
         return (SlicePair(ALL, name, first, second, n, 1.0, difference, 1, False, pair, None), *rows)
 
     def overview(self, measure: str | None = None, *, second: str | None = None) -> Table:
@@ -241,8 +241,8 @@ class SliceComparison(Answer):
                 Column("n", [row.n for row in rows], COUNT),
                 *columns_of(rows, "share", "min_topics", "small"),
                 Column("difference", [row.difference for row in rows], DIFFERENCE, ci=[row.interval for row in rows]),
-                Column("p", [pair and pair.found.p for pair in pairs], P_VALUE),
-                Column("adjusted", [pair and pair.found.decisive_p for pair in pairs], P_VALUE),
+                Column("p", [pair and pair.result.p for pair in pairs], P_VALUE),
+                Column("adjusted", [pair and pair.result.decisive_p for pair in pairs], P_VALUE),
                 Column("significant", [pair and pair.significant for pair in pairs], YES_NO),
                 *columns_of(rows, "better"),
                 *(
@@ -258,9 +258,9 @@ class SliceComparison(Answer):
             "between",
             (
                 *columns_of(between, "measure", "first", "second", "slices"),
-                *columns_of([test.found for test in between], "n", "means", "statistic", "p"),
+                *columns_of([test.result for test in between], "n", "means", "statistic", "p"),
                 *columns_of(between, "adjusted", "significant"),
-                *columns_of([test.found for test in between], "between", "resamples", "note"),
+                *columns_of([test.result for test in between], "between", "resamples", "note"),
             ),
             only="data",
         )
@@ -334,13 +334,13 @@ class SliceComparison(Answer):
             if len(self.measures) > 1:
                 corrected += f", of {'all measures together' if choices.family == 'all' else 'each measure'}"
         every = (*pairs, *self.overall.pairs)
-        drawn = [pair for pair in every if pair.found.resamples and not pair.found.exact]
-        exact = drawn and any(pair.found.exact for pair in every)  # of some, all arrangements were taken instead
+        drawn = [pair for pair in every if pair.result.resamples and not pair.result.exact]
+        exact = drawn and any(pair.result.exact for pair in every)  # of some, all arrangements were taken instead
         few = f"{FEW}: fewer topics than the slice is judged by, not tested"
         parts = (
             tested(choices, drawn or every)
             + ", or all arrangements where there are fewer" * bool(exact)
-            + SECOND * any(pair.found.test in {"randomisation", "t", "ratio"} for pair in pairs),
+            + SECOND * any(pair.result.test in {"randomisation", "t", "ratio"} for pair in pairs),
             corrected,
             f"{ALL}: the comparison without slices, corrected by itself",
             f"alpha = {choices.alpha:g}",
@@ -383,7 +383,7 @@ class SliceComparison(Answer):
         tests = [test for test in self.between if test.measure == measure]
         for test in tests:
             if test.significant:
-                means = dict(zip(test.found.means, test.slices, strict=True))
+                means = dict(zip(test.result.means, test.slices, strict=True))
                 low, high = (f"{decimal(end, 3, '+')} on `{means[end]}`" for end in (min(means), max(means)))
                 yield (
                     f"The difference between {test.second} and {test.first} in {measure} varies between slices"
@@ -421,19 +421,19 @@ def _nowhere(parts: Sequence[Sequence[SlicePair]]) -> Iterator[str]:
 
 
 def _won(name: str, pair: Pair) -> str:
-    side = f"{TIMES}{decimal(pair.shown_difference, 3)}" if pair.is_ratio else decimal(pair.found.difference, 3, "+")
-    belief = pair.found.posterior
-    sure = f"p {p_text(pair.found.decisive_p, pair.alpha)}"
+    side = f"{TIMES}{decimal(pair.shown_difference, 3)}" if pair.is_ratio else decimal(pair.result.difference, 3, "+")
+    belief = pair.result.posterior
+    sure = f"p {p_text(pair.result.decisive_p, pair.alpha)}"
     if belief is not None:
         sure = f"probability {decimal(max(belief.higher, belief.lower), 3)}"
-    return f"`{name}` ({side}, {counted(pair.found.n, 'topic')}, {sure})"
+    return f"`{name}` ({side}, {counted(pair.result.n, 'topic')}, {sure})"
 
 
 def _unshown(rows: Sequence[SlicePair]) -> Iterator[str]:
     """Name the slices without a finding, and what could have been missed there."""
     measure = rows[0].measure
     rest = {f"`{row.slice}`": row.pair for row in rows if row.pair and not row.pair.significant}
-    unknown = [name for name, pair in rest.items() if pair.found.posterior is None and math.isnan(pair.found.p)]
+    unknown = [name for name, pair in rest.items() if pair.result.posterior is None and math.isnan(pair.result.p)]
     if unknown:
         said = f"On {_some(unknown)} nothing in {measure} can be tested"
         yield f"{said}: too few topics, or differences that do not vary."

@@ -75,7 +75,7 @@ def tests_of(
             rows, mask = [quantities[place] for _, place in alike], where[at].mask
             table = np.stack([*(row.first[mask] for row in rows), *(row.second[mask] for row in rows)])
             pairs = [(row, len(rows) + row) for row in range(len(rows))]
-            found = differences(table, pairs, choices, geometric=geometric, level=level).found
+            found = differences(table, pairs, choices, geometric=geometric, level=level).differences
             if not where[at].every:
                 found = allowing_for_skew([row.gaps[mask] for row in rows], found)
             tests |= zip(alike, found, strict=True)

@@ -204,7 +204,7 @@ class Matrix(Answer):
         columns = list(columns_of(wholes, ("run", TEXT), ("quadrant", _PROBLEM, "problem"), ("n", COUNT, "topics")))
         for at, name in enumerate("xy"):
             changes = [pairs[point.run][at] if point.run in pairs else None for point in wholes]
-            sizes = [change and change.found.difference for change in changes]
+            sizes = [change and change.result.difference for change in changes]
             stars = ["*" if change and change.significant else "" for change in changes]
             columns.append(self._axis(name, [getattr(point, name) for point in wholes]))
             columns.append(Column(f"{name}_change", sizes, CHANGE, "change", mark=stars))
@@ -345,7 +345,7 @@ class Matrix(Answer):
         runs = len(self.scores.runs)
         wholes = [pair for pair in self._pairs() if pair[0].every]
         for at, axis in enumerate((self.x, self.y)):
-            seen = [pair[at].found.difference for pair in wholes if pair[at].significant]
+            seen = [pair[at].result.difference for pair in wholes if pair[at].significant]
             down = sum(difference < 0 for difference in seen)
             yield (
                 f"{axis}: {down} of the other {runs - 1} runs are lower than {self.baseline}, and {len(seen) - down}"
@@ -396,7 +396,7 @@ class Matrix(Answer):
     def _of_change(self, x: Change, y: Change) -> Iterator[str]:
         """Say how a run changed against the baseline, over all topics, by slice and topic."""
         run = x.system
-        if x.found.n < 2:
+        if x.result.n < 2:
             yield f"{run}: too few topics to test what changed against {self.baseline}."
             return
         yield f"{run} against {self.baseline}: {x.part} {x.told()}, {y.part} {y.told()}."

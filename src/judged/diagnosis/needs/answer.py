@@ -293,7 +293,7 @@ class Needs(ReadOnly, Answer):
 
 
 def _of_pair(pair: Pair) -> str:
-    test, verdict = pair.found, f"No difference between {pair.second} and {pair.first} is shown in {pair.measure}"
+    test, verdict = pair.result, f"No difference between {pair.second} and {pair.first} is shown in {pair.measure}"
     if pair.better is not None:
         verdict = shown(test.test, pair.better, pair.other(pair.better), pair.measure)
     gap = _with_ci(pair.shown_difference, pair.shown_interval, 4, "+")

@@ -413,7 +413,7 @@ class Stages(Answer):
             return
         score, *whole = (change for change in self.changes if change.every)
         yield self._whole_change(score, whole)
-        if any(change.significant for change in whole) and whole[0].found.difference * whole[-1].found.difference < 0:
+        if any(change.significant for change in whole) and whole[0].result.difference * whole[-1].result.difference < 0:
             yield (
                 "The parts move against each other: where less is found, less is left to be ranked badly, so such a"
                 " gain by ranking need not be a better ranker (nor such a loss a worse one)."
@@ -431,11 +431,11 @@ class Stages(Answer):
 
     def _whole_change(self, score: Change, parts: list[Change]) -> str:
         first, second = (trace.name for trace in self.traces)
-        if score.found.n < 2:
+        if score.result.n < 2:
             return "There are too few topics to test what changed."
-        if not any(change.found.difference for change in (score, *parts)):
+        if not any(change.result.difference for change in (score, *parts)):
             return f"{first} and {second} score the same in {self.measure}, and lose it in the same parts."
-        way = "lower" if score.found.difference < 0 else "higher"
+        way = "lower" if score.result.difference < 0 else "higher"
         told = " and ".join(change.told(f" by {change.part}") for change in parts)
-        size = decimal(abs(score.found.difference))
+        size = decimal(abs(score.result.difference))
         return f"{first} scores {size} {way} than {second} in {self.measure} ({score.p}): {told}."

@@ -296,7 +296,7 @@ class ComparePage(Answer):
     @cached_property
     def left_out(self) -> LeaveOneTopicOut | None:
         """What leaving out single topics changes; None where it makes no sense, or there are too many."""
-        if self.pair is None or self.pair.is_ratio or self.pair.found.n > MOST_LEFT_OUT:
+        if self.pair is None or self.pair.is_ratio or self.pair.result.n > MOST_LEFT_OUT:
             return None
         # by t, as the same numbers give the same answer, whoever is left out
         how: dict[str, Any] = {"test": "t", "alpha": self.pair.alpha}
@@ -333,7 +333,7 @@ class ComparePage(Answer):
             return self.left_out.sentence
         if self.pair is None or self.pair.is_ratio:
             return f"{self.measure} is not an arithmetic mean: how much of it a topic carries is not asked here."
-        many = f"{self.pair.found.n:,} topics are too many to leave each of them out"
+        many = f"{self.pair.result.n:,} topics are too many to leave each of them out"
         fix = f"that is done for up to {MOST_LEFT_OUT}. Choose fewer with an expression."
         return f"{many}: {fix} {self.pair.topics_sentence}"
 

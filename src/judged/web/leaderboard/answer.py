@@ -239,9 +239,9 @@ class LeaderboardPage(Answer):
     def p_name(self) -> str:
         """What the p of the tests is."""
         pairs = self.comparison.pairs if self.comparison else ()
-        if any(pair.found.posterior is not None for pair in pairs):
+        if any(pair.result.posterior is not None for pair in pairs):
             return "P(higher)"
-        return "adjusted p" if any(pair.found.correction not in {"", "none"} for pair in pairs) else "p"
+        return "adjusted p" if any(pair.result.correction not in {"", "none"} for pair in pairs) else "p"
 
     def _which_topics(self) -> str:
         total = counted(len(self.workspace.query_ids), "topic")
@@ -300,11 +300,11 @@ def _verdict(found: MeasureComparison, pair: Pair) -> str:
     if not pair.significant or pair.better is None:
         return "unlike" if pair.significant else ""
     if found.higher_is_better is None:
-        return "higher" if pair.found.difference > 0 else "lower"
-    words = ("better", "worse") if of_means(pair.found.test) else ("ahead", "behind")
+        return "higher" if pair.result.difference > 0 else "lower"
+    words = ("better", "worse") if of_means(pair.result.test) else ("ahead", "behind")
     return words[pair.better != pair.second]
 
 
 def _against(pair: Pair, verdict: str) -> str:
-    p = f"{'p' if pair.found.posterior is None else 'P'} {probability(pair.decisive)}"
+    p = f"{'p' if pair.result.posterior is None else 'P'} {probability(pair.decisive)}"
     return f"{verdict} {p}".lstrip()
