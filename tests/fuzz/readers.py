@@ -13,8 +13,8 @@ from judged.data import check_qrels, check_run
 from judged.data.attributes import Attributes
 from judged.data.documents import Documents
 from judged.diagnosis.tradeoff.tradeoff import Costs
+from judged.gates.config_reader import read_config
 from judged.gates.guardrails import numbers_by_run
-from judged.gates.reading import read_config
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -22,7 +22,7 @@ import judged
 from judged import InputError, Judged, judge
 from judged.data.layout import Layout
 from judged.data.rows import MappingRows, TableRows
-from judged.data.text import TextRows
+from judged.data.text_rows import TextRows
 from judged.judging import judge_list
 from judged.judging import scan as scanning
 from strategies import Qrels, Run, collections, ranked, rows_of, with_integers

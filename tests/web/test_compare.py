@@ -13,7 +13,7 @@ from fastapi.testclient import TestClient
 from judged import compare
 from judged import sample as shipped
 from judged.answer import Table, plain
-from judged.answer.drawing import drawn as draw
+from judged.answer.chart_drawings import drawn as draw
 from judged.answer.html import minus
 from judged.charts import specification
 from judged.comparison.pair import pair_columns

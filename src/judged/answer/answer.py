@@ -215,7 +215,7 @@ class Answer:
         if chosen not in charts:
             problem = f"no chart {chosen!r} in this answer" if charts else "there is no chart of this"
             raise InputError(problem, fix=f"use one of {', '.join(charts)}" if charts else "take another form")
-        from judged.answer.drawing import drawn
+        from judged.answer.chart_drawings import drawn
 
         shown = charts.values() if name is None and self.stacked else [charts[chosen]]
         return drawn(*(replace(chart, **changes) for chart in shown))

@@ -9,7 +9,7 @@ from importlib.resources import files
 from string import Template
 from typing import TYPE_CHECKING, Any
 
-from judged.answer import drawing
+from judged.answer import chart_drawings
 from judged.answer.blocks import Chart, Code, Lists, Section, Sentences, flat
 from judged.answer.markdown import full_stop
 from judged.answer.table import Table
@@ -74,7 +74,7 @@ def specifications(blocks: Iterable[Block]) -> dict[str, dict[str, Any]]:
         If altair or vl-convert is not installed.
     """
     charts = [block for block in flat(blocks) if isinstance(block, Chart)]
-    drawn = {chart.name: specification(drawing.drawn(chart)) for chart in charts}
+    drawn = {chart.name: specification(chart_drawings.drawn(chart)) for chart in charts}
     return {name: {key: value for key, value in made.items() if key != "title"} for name, made in drawn.items()}
 
 

@@ -144,7 +144,7 @@ def command(
 
 def _by_judgments(named: list[tuple[str, Scores]]) -> list[tuple[str, Scores]]:
     """Put scores by the same judgments together, under the first name."""
-    from judged.evaluation.joining import same_judgments
+    from judged.evaluation.joined_scores import same_judgments
 
     parts: list[list[tuple[str, Scores]]] = []
     for name, scores in named:

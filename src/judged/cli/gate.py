@@ -98,7 +98,7 @@ def command(
 
     from judged.data.qrels import Qrels
     from judged.gates import gate
-    from judged.gates.reading import config_of
+    from judged.gates.config_reader import config_of
 
     plain = bool(measure) or margin is not None or margin_relative is not None
     file = config or (None if plain else Path("gate.toml"))
@@ -177,7 +177,7 @@ def init(
     """
     from judged.data.files import exists
     from judged.data.qrels import Qrels
-    from judged.gates.first import first_config
+    from judged.gates.first_config import first_config
 
     if exists(out) and str(out) != "-" and not force:
         raise InputError("this file exists already", fix="give another name, or --force to overwrite it", path=str(out))

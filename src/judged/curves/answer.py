@@ -9,7 +9,7 @@ import numpy as np
 
 from judged._types import ReadOnly
 from judged.answer import COUNT, NUMBER, TEXT, Answer, Chart, Column, Table, significant
-from judged.answer.drawing import AREAS
+from judged.answer.chart_drawings import AREAS
 from judged.charts import picture, round_of
 from judged.decimals import decimal
 from judged.errors import InputError, MissingExtraError

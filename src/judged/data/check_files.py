@@ -13,7 +13,7 @@ from judged.data.qrels import QRELS_COLUMNS, Qrels
 from judged.data.rows import TableRows
 from judged.data.run import RUN_COLUMNS, Run
 from judged.data.sources import Source, open_source
-from judged.data.text import TextRows
+from judged.data.text_rows import TextRows
 from judged.errors import InputError
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from judged.data import files
 from judged.data.findings import Finding, of_error
 from judged.data.json_rows import TYPES
 from judged.data.layout import LineError, is_data, split_line, value
-from judged.data.text import TextRows
+from judged.data.text_rows import TextRows
 from judged.errors import InputError
 
 if TYPE_CHECKING:

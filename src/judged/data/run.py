@@ -14,7 +14,7 @@ from judged.data.compute import int_array, pc
 from judged.data.objects import rows_of_object
 from judged.data.rows import Rows, TableRows
 from judged.data.sources import Source, open_source, source_name
-from judged.data.text import TextRows
+from judged.data.text_rows import TextRows
 from judged.errors import InputError
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from judged.data.looks import looks_like_qrels
 from judged.data.objects import named_table
 from judged.data.rows import Rows, TableRows
 from judged.data.sniff import sniff
-from judged.data.text import TextRows
+from judged.data.text_rows import TextRows
 from judged.errors import NO_CONTENT, InputError
 
 if TYPE_CHECKING:

@@ -199,7 +199,7 @@ class Scores(Answer, ReadOnly):
         >>> old.join(new).aggregate()
         {'old': {'RR': 0.75}, 'new': {'RR': 1.0}}
         """
-        from judged.evaluation.joining import joined  # most calls hold all runs
+        from judged.evaluation.joined_scores import joined  # most calls hold all runs
 
         return joined(self, *others)
 

@@ -3,9 +3,9 @@
 from judged.gates.answer import GateResult
 from judged.gates.check_result import CheckResult
 from judged.gates.config import Check, GateConfig, Guardrail
+from judged.gates.config_reader import config_of, parse_config, read_config
 from judged.gates.gate import gate, gate_of_scores
 from judged.gates.guardrails import GuardrailResult
-from judged.gates.reading import config_of, parse_config, read_config
 
 __all__ = [
     "Check",

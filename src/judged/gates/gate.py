@@ -14,9 +14,9 @@ from judged.evaluation.of_runs import scored
 from judged.gates.answer import GateResult
 from judged.gates.check_result import digits
 from judged.gates.config import ALL, nearest
+from judged.gates.config_reader import config_of
 from judged.gates.decision import Paired, decide
 from judged.gates.guardrails import guarded, lost_topics, row_of
-from judged.gates.reading import config_of
 from judged.gates.slices import folder, over_these, refuse_outcome, sliced
 from judged.notes import Note
 from judged.slicing.topic_slices import Slice

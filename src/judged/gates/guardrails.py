@@ -14,7 +14,7 @@ from judged.errors import InputError
 from judged.evaluation import DIALECTS
 from judged.gates.check_result import number
 from judged.gates.config import nearest
-from judged.gates.reading import measure_of
+from judged.gates.config_reader import measure_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

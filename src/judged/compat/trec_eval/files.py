@@ -17,7 +17,7 @@ from judged.data.layout import Layout, is_data
 from judged.data.qrels import Qrels, by_user
 from judged.data.run import Run
 from judged.data.sources import Source, open_source
-from judged.data.text import TextRows
+from judged.data.text_rows import TextRows
 from judged.errors import InputError
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from judged.answer import Answer, Chart, Column, Line, Sentences, Show, Table
-from judged.answer.drawing import drawn
+from judged.answer.chart_drawings import drawn
 from judged.answer.table import CHANGE, COUNT, NUMBER, SHARE, TEXT, columns_of
 from judged.charts import PALETTE
 from judged.data.run import run_named

@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import BeforeValidator, Field
 
 from judged.answer import TEXT, Answer, Column, Table
-from judged.answer.drawing import drawn
+from judged.answer.chart_drawings import drawn
 from judged.charts import PALETTE, specification
 from judged.diagnosis.matrix.points import NOTHING, QUADRANTS
 from judged.errors import InputError, MissingExtraError

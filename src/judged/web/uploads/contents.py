@@ -12,7 +12,7 @@ from judged.data.qrels import Qrels
 from judged.data.rows import TableRows
 from judged.data.run import Run, run_ids, split_runs
 from judged.data.sources import source_name
-from judged.data.text import TextRows
+from judged.data.text_rows import TextRows
 from judged.data.topics import Topics
 from judged.errors import InputError, JudgedError, MissingExtraError
 from judged.web.workspace import open_workspace

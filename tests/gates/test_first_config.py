@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gates.made import decided, pair
-from judged.gates.first import chance as chance_of
+from judged.gates.first_config import chance as chance_of
 
 SD, TOPICS = 0.133, 48
 

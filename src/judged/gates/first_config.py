@@ -21,7 +21,7 @@ from judged.evaluation import runs_of
 from judged.evaluation.of_runs import scored
 from judged.gates.check_result import digits, often
 from judged.gates.config import ALL
-from judged.gates.reading import parse_config
+from judged.gates.config_reader import parse_config
 from judged.gates.slices import refuse_outcomes
 from judged.judging import judge
 from judged.measures.aggregates import aggregate
@@ -97,7 +97,7 @@ def first_config(
     ]
     text = (
         files("judged.gates")
-        .joinpath("first.toml")
+        .joinpath("first_config.toml")
         .read_text("utf-8")
         .format(
             baseline=" ".join(first[0].name.split()),

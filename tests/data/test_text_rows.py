@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from judged import Qrels
 from judged.data.layout import Layout, split_fields, value
 from judged.data.sources import open_source
-from judged.data.text import TextRows
+from judged.data.text_rows import TextRows
 from judged.errors import InputError
 
 if TYPE_CHECKING:
