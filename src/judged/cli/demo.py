@@ -60,5 +60,5 @@ def command(to: Path | None) -> None:
         scores = evaluate(sample.qrels(), sample.runs(), MEASURES)
     click.echo(_WHAT)
     click.echo(scores.text(output.width()))
-    output.remarks(scores.warnings)
+    output.notes(scores.warnings)
     click.echo(_READ)

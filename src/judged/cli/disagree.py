@@ -53,4 +53,4 @@ def command(
     with inputs.progress_bar(given) as progress:
         how = {"slicing": slicing, "queries": asked.queries, "progress": progress}
         answer = disagree(judgments, given, measure or ("nDCG@10", "R@100"), **how, **options)
-    give(answer, remarks=map(str, asked.notes(first)))
+    give(answer, notes=map(str, asked.notes(first)))

@@ -105,8 +105,8 @@ def command(
     if texts:
         parts = tuple(part.titled(texts) for part in parts if isinstance(part, Explanation))
     unused = documents and not any(_asks_for_documents(one, judged.only(chosen)) for one in wanted)
-    remark = "no measure here asks for --documents; titles and texts are shown with --texts FILE"
-    give(parts[0] if len(parts) == 1 else Several(parts), remarks=[remark] if unused else [])
+    note = "no measure here asks for --documents; titles and texts are shown with --texts FILE"
+    give(parts[0] if len(parts) == 1 else Several(parts), notes=[note] if unused else [])
 
 
 def _asks_for_documents(measure: Measure, judged: Judged) -> bool:

@@ -59,7 +59,7 @@ class Give:
         unfold: Iterable[str] = (),
         table: str | None = None,
         chart: str | None = None,
-        remarks: Iterable[str] = (),
+        notes: Iterable[str] = (),
         ascii_only: bool = False,
         own: Mapping[str, Any] | None = None,
     ) -> None:
@@ -81,7 +81,7 @@ class Give:
             made = answer.written(self.form, unfold=unfold, table=table, chart=chart, digits=self.digits)
         output.write(made, self.out)
         if self.form != "json":
-            output.remarks((*(map(str, answer.notes) if self.verbose else answer.warnings), *remarks))
+            output.notes((*(map(str, answer.notes) if self.verbose else answer.warnings), *notes))
 
 
 def answer_options(*unless: str, usual: str = "table", **more: str) -> Callable[[Command], Command]:

@@ -197,7 +197,7 @@ def init(
             **options,
         )
     output.write(text, out)
-    output.remarks(str(one.message) for one in said if issubclass(one.category, JudgedWarning))
+    output.notes(str(one.message) for one in said if issubclass(one.category, JudgedWarning))
     if str(out) != "-":
         click.echo(f"wrote {out}; next: judged gate {qrels} {baseline} CANDIDATE --config {out}")
 

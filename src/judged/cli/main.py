@@ -97,7 +97,7 @@ def app() -> None:
 
     def show(message: Any, category: Any, *place: Any) -> None:
         if issubclass(category, JudgedWarning):
-            output.remarks([str(message)])
+            output.notes([str(message)])
         else:
             other(message, category, *place)
 

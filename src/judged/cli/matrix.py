@@ -66,7 +66,7 @@ def command(
         answer = matrix(judgments, given, **how, **options)
     unfold = [*(["topics"] if per_topic else []), *(["points", "changes", "sentences"] if per_run else [])]
     table = "topics" if per_topic or answer.slicing is None else "points"
-    give(answer, unfold=unfold, table=table, remarks=map(str, asked.notes(first)))
+    give(answer, unfold=unfold, table=table, notes=map(str, asked.notes(first)))
 
 
 def _cuts(text: str | None) -> tuple[float, float] | None:

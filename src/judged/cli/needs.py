@@ -70,6 +70,6 @@ def command(
         by_query, _ = by_variant(judgments, needs_of(mapping or texts, options["column"]))
         first = next((run for run in given if run.name == options["baseline"]), given[0])
         options["attributes"] = asked.known(by_query, first)
-        output.remarks(map(str, asked.notes(first)))
+        output.notes(map(str, asked.notes(first)))
     with inputs.progress_bar(given) as progress:
         give(needs(judgments, given, mapping or texts, measure or None, progress=progress, **options))

@@ -1,4 +1,4 @@
-"""Where results and remarks go: standard output or a file, and standard error."""
+"""Where results and notes go: standard output or a file, and standard error."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def write(made: str | bytes, output: Path | None) -> None:
             temporary.write_text(made + "\n", encoding="utf-8", errors="backslashreplace")
 
 
-def remarks(texts: Iterable[str]) -> None:
+def notes(texts: Iterable[str]) -> None:
     """Print warnings to standard error."""
     label = click.style("warning:", fg="yellow") if coloured(sys.stderr.isatty()) else "warning:"
     for text in texts:

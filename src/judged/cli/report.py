@@ -94,7 +94,7 @@ def command(
     give.keep(qrels, *read, *(run.where for run in given))
     cut_by = next((run for run in given if run.name == options["baseline"]), given[0])
     asked = SliceOptions(attributes=options["attributes"], queries=options["queries"], where=where)
-    output.remarks(map(str, asked.notes(cut_by)))
+    output.notes(map(str, asked.notes(cut_by)))
     names = [name.strip() for text in by for name in text.split(",") if name.strip()]
     of_log = logs.known_layout(_CONVERT) if options["log"] is not None else nullcontext()
     with of_log, inputs.progress_bar(given) as progress:
@@ -108,7 +108,7 @@ def command(
             progress=progress,
             **{name: value for name, value in options.items() if value is not None},
         )
-    give(made, remarks=undrawn() if give.form == "html" else ())
+    give(made, notes=undrawn() if give.form == "html" else ())
     if give.out is not None and str(give.out) != "-":
         click.echo(f"wrote {give.out}", err=True)
     if charts is not None:

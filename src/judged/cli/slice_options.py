@@ -96,7 +96,7 @@ class SliceOptions:
 
         known = self.known(qrels, run) if self.where else None
         qrels, lacking = narrowed(qrels, self.where, known)
-        output.remarks(map(str, lacking))
+        output.notes(map(str, lacking))
         return qrels
 
     def _needed(self) -> list[str]:
@@ -129,7 +129,7 @@ def narrowed(
             return qrels, None
     cut_by = next((run for run in runs if run.name == baseline), runs[0])
     asked = SliceOptions(attributes=attributes, queries=queries, where=where)
-    output.remarks(map(str, asked.notes(cut_by)))
+    output.notes(map(str, asked.notes(cut_by)))
     return asked.narrowed(qrels, cut_by), asked.known(qrels, cut_by, names=needed) if needed else None
 
 

@@ -112,11 +112,11 @@ def command(
     other: Any = baseline and runs[baseline]
     other = (other, runs[baseline_final]) if baseline_final else other
     answer = stages(judgments, runs[run], final and runs[final], baseline=other, slicing=slicing, **options)
-    remarks = [str(note) for note in asked.notes(cut_by)]
+    notes = [str(note) for note in asked.notes(cut_by)]
     if topic is not None:
         query = Topics.of(asked.queries).text(topic) if asked.queries else ""
-        give(answer.topic(topic, query), remarks=remarks)
+        give(answer.topic(topic, query), notes=notes)
         return
     shown = "topics" if per_topic else None
     table = "topics" if answer.slicing is None else shown
-    give(answer, unfold=(shown or "",), table=table, chart=shown, remarks=remarks)
+    give(answer, unfold=(shown or "",), table=table, chart=shown, notes=notes)

@@ -37,9 +37,9 @@ def notes(scores: Scores, measures: Sequence[MeasureComparison], choices: Choice
         yield from _identical(tested)
         yield from list(_too_few_topics(tested, choices)) or _few_topics(tested)
         yield from _too_few_resamples(tested, choices)
-        remarks = {pair.result.note for found in tested for pair in found.pairs}
-        if len(remarks) == 1:  # what is remarked on some pairs alone stands in their sentences
-            yield from (Note("every-test", remark) for remark in remarks if remark)
+        texts = {pair.result.note for found in tested for pair in found.pairs}
+        if len(texts) == 1:  # what is noted of some pairs alone stands in their sentences
+            yield from (Note("every-test", text) for text in texts if text)
 
 
 def _left_out(tested: Sequence[MeasureComparison]) -> Iterator[Note]:

@@ -1,4 +1,4 @@
-"""Read a gate's configuration from TOML; every complaint names the line and the key."""
+"""Read a gate's configuration from TOML; every problem names the line and the key."""
 
 from __future__ import annotations
 
