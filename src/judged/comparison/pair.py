@@ -418,7 +418,7 @@ def detectable(pairs: Sequence[Pair]) -> str:
         return ""
     sharing = max(pair.sharing for pair in known)
     at = f" at alpha = {known[0].alpha:g} / {sharing}, as the correction has it" if sharing > 1 else ""
-    return f"detectable: a true difference of this size is result at least four times out of five{at}"
+    return f"detectable: a true difference of this size is found at least four times out of five{at}"
 
 
 def numbers(values: Iterable[int]) -> str:

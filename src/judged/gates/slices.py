@@ -58,7 +58,7 @@ def over_these(slicing: Slicing, query_ids: tuple[str, ...], config: GateConfig)
     if slicing.slices and not set(slicing.query_ids) & set(query_ids):
         ours, theirs = next(iter(query_ids), "none"), next(iter(slicing.query_ids), "none")
         raise InputError(
-            f"no topic has attributes: the first topic is {ours!r}, and the first of the attributes {theirs!r}",
+            f"no topic has attributes: the first one is {ours!r}, that of the attributes {theirs!r}",
             fix="check that both use the same query ids",
             path=config.path,
         )
