@@ -338,5 +338,5 @@ class Disagreement(Answer):
         luck = f" The difference in {' and in '.join(mean.measure for mean in weak)} is not twice its standard error"
         return (
             f"The means disagree. It rests on {counted(count, 'topic')}{fewer}: without {which} the means no longer"
-            f" disagree.{f'{luck}: it may be due to chance in the choice of topics.' if weak else ''}"
+            f" disagree.{f'{luck}: it may be luck in the choice of topics.' if weak else ''}"
         )
