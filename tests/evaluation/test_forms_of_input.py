@@ -95,3 +95,10 @@ def test_judgments_without_anything_relevant_are_said_in_plain_numbers() -> None
         "nDCG@10: 0 for every topic: no grade is high enough, the highest is 0",
         "AP: 0 for every topic: no grade reaches 1, the highest is 0",
     )
+
+
+def test_a_topic_that_is_a_whole_number_is_its_text_wherever_one_is_named() -> None:
+    qrels, run = {1: {"a": 1}, 2: {"a": 1}}, {1: ["x", "a"], 2: ["a"]}
+    assert judged.explain(qrels, run, "RR", topic=1).to_dict() == judged.explain(qrels, run, "RR", topic="1").to_dict()
+    assert judged.curve(qrels, run, "P@2").topic(2).query_ids == ("2",)
+    assert judged.stages(qrels, run, measure="nDCG@2").topic(1).query_id == "1"

@@ -296,10 +296,10 @@ def test_slices_of_very_few_topics_come_with_what_their_means_are_worth() -> Non
 def test_a_table_of_one_attribute_is_sliced_by_it(tmp_path: Path) -> None:
     qrels, run = {"q1": {"d": 1}, "q2": {"d": 1}}, {"q1": ["d"], "q2": ["x", "d"]}
     (tmp_path / "one.csv").write_text("query_id,kind\nq1,law\nq2,news\n")
-    (tmp_path / "two.csv").write_text("query_id,kind,hard\nq1,law,yes\nq2,news,no\n")
+    (tmp_path / "two.csv").write_text("query_id,text,kind\nq1,a question,law\nq2,another,law\n")
     for table in (str(tmp_path / "one.csv"), tmp_path / "one.csv", {"q1": {"kind": "law"}, "q2": {"kind": "news"}}):
         assert judged.slices(qrels, run, table, "RR").value("kind=news") == 0.5
-    with pytest.raises(InputError, match=r"choose one of kind, hard: slice_topics\('.*two\.csv', 'kind'\)"):
+    with pytest.raises(InputError, match=r"choose one of text, kind: slice_topics\('.*two\.csv', 'kind'\)"):
         judged.slices(qrels, run, str(tmp_path / "two.csv"), "RR")
     with pytest.raises(InputError, match="there is no such file"):
         judged.slices(qrels, run, "three.csv", "RR")

@@ -155,6 +155,7 @@ class Curves(ReadOnly, Answer):
         InputError
             If the topic is not among those that count.
         """
+        query_id = str(query_id)
         if query_id not in self.query_ids:
             problem = f"there is no topic {query_id!r} among those that count"
             raise InputError(problem, fix=f"use one of {first_few(self.query_ids)}")

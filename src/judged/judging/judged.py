@@ -157,6 +157,7 @@ class Judged(JudgedHits):
         InputError
             If the qrels do not have it.
         """
+        query_id = str(query_id)  # a whole number is its decimal text, as in qrels of Python
         if query_id not in self.query_ids:
             some = ", ".join(self.query_ids[:5]) + (", ..." if len(self.query_ids) > 5 else "")
             fix = f"use one of {some}" if query_id not in self.extra else "choose a topic that has judgments"

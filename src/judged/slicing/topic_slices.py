@@ -256,9 +256,10 @@ def slicing_given(given: Any) -> Slicing:
     known = Attributes.of(given)
     if len(known.names) != 1:
         table = repr(str(given)) if isinstance(given, (str, Path)) else "attributes"
+        fewest = min(known.names, key=lambda name: len(known.column(name).unique()), default="kind")
         raise InputError(
             f"a table of {len(known.names)} attributes does not say by which to slice",
-            fix=f"choose one of {', '.join(known.names)}: slice_topics({table}, {next(iter(known.names), 'kind')!r})",
+            fix=f"choose one of {', '.join(known.names)}: slice_topics({table}, {fewest!r})",
             path=known.where,
         )
     return slice_topics(known, known.names)

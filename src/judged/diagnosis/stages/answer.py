@@ -174,6 +174,7 @@ class Stages(Answer):
         InputError
             If there is no such topic.
         """
+        query_id = str(query_id)
         if query_id not in self.query_ids:
             raise InputError(f"no topic {query_id!r} here", fix=f"use one of {', '.join(self.query_ids[:5])}, ...")
         return TopicLoss(self, query_id, query, self.provenance, self.notes)
