@@ -26,7 +26,7 @@ experts disagree, the rule says so under *disputed*.
 |:--|:--|
 | 10 | what people see: the first page |
 | 100 | what a reranker is given |
-| 1000 | what a first stage hands on, or the pool from which a language model is fed |
+| 1000 | what a first stage passes on, or the pool from which a language model is fed |
 
 Report a measure of the first page together with one of what lies beyond it and, beside the means, the share of
 documents that were judged at all. Binary measures count grade 1 and above as relevant here; `judged advise` fills in

@@ -59,6 +59,7 @@ __all__, __getattr__, __dir__ = lazily(
         "judged.stats.topic_reliability": ("reliability",),
         "judged.stats.robustness": ("leave_one_topic_out",),
         "judged.stats.rank_stability": ("stability",),
+        "judged.stats.selection": ("select",),
         "judged.stats.agreement": (
             "cohen_kappa",
             "fleiss_kappa",

@@ -35,6 +35,7 @@ from judged.stats.results import Difference as Difference
 from judged.stats.robustness import leave_one_topic_out as leave_one_topic_out
 from judged.stats.sample_size import minimum_detectable as minimum_detectable
 from judged.stats.sample_size import power as power
+from judged.stats.selection import select as select
 from judged.stats.slice_differences import heterogeneity as heterogeneity
 from judged.stats.topic_reliability import reliability as reliability
 from judged.stats.tukey import randomised_tukey as randomised_tukey
