@@ -104,10 +104,10 @@ def command(
     file = config or (None if plain else Path("gate.toml"))
     asked = config_of(file, measure or None, margin, margin_relative)
     if strict is not None:
-        asked = replace(asked, strict=strict, checks=tuple(replace(one, strict=None) for one in asked.checks))
+        asked = replace(asked, strict=strict, checks=tuple(replace(check, strict=None) for check in asked.checks))
     judgments = Qrels.read(qrels, format=qrels_format)
     first, second = (inputs.runs_at([path], run_format) for path in (baseline, candidate))
-    named = [asked.attributes, asked.queries, *(one.table for one in asked.guardrails)]
+    named = [asked.attributes, asked.queries, *(guardrail.table for guardrail in asked.guardrails)]
     read = [qrels, str(file or ""), *(run.where for run in (*first, *second))]
     read += [str((file or Path()).parent / name) for name in named if name]
     targets = [path for path in (give.out, *others.values()) if path is not None]
@@ -197,7 +197,7 @@ def init(
             **options,
         )
     output.write(text, out)
-    output.notes(str(one.message) for one in said if issubclass(one.category, JudgedWarning))
+    output.notes(str(warning.message) for warning in said if issubclass(warning.category, JudgedWarning))
     if str(out) != "-":
         click.echo(f"wrote {out}; next: judged gate {qrels} {baseline} CANDIDATE --config {out}")
 

@@ -174,7 +174,7 @@ class Comparison(Answer):
     @property
     def pairs(self) -> tuple[Pair, ...]:
         """All pairs of all measures."""
-        return tuple(pair for found in self.measures for pair in found.pairs)
+        return tuple(pair for compared in self.measures for pair in compared.pairs)
 
     def measure(self, name: str | None = None) -> MeasureComparison:
         """Give what was found by one measure; the first, if none is named.
@@ -186,7 +186,7 @@ class Comparison(Answer):
         """
         from judged.measures.grammar import parse
 
-        known = {found.name: found for found in self.measures}
+        known = {compared.name: compared for compared in self.measures}
         if name is None or name in known:
             return self.measures[0] if name is None else known[name]
         if (canonical := str(parse(name))) not in known:
@@ -201,12 +201,12 @@ class Comparison(Answer):
         InputError
             If the two were not compared by this measure.
         """
-        found = self.measure(measure)
-        pair = found.by_runs.get((first, second)) or found.by_runs.get((second, first))
+        compared = self.measure(measure)
+        pair = compared.by_runs.get((first, second)) or compared.by_runs.get((second, first))
         if pair is None:
             raise InputError(
-                f"{first!r} and {second!r} were not compared by {found.name}",
-                fix=found.untested or f"name two of {', '.join(self.ranked)}; with a baseline, one is it",
+                f"{first!r} and {second!r} were not compared by {compared.name}",
+                fix=compared.untested or f"name two of {', '.join(self.ranked)}; with a baseline, one is it",
             )
         return pair
 
@@ -215,7 +215,7 @@ class Comparison(Answer):
         board, measure = self.leaderboard(), self.measures[0].name
         said = f"{measure} of {counted(len(self.order), 'system')}, best first."
         chart = Chart("leaderboard", f"{measure} of every system", board, said, x=measure, y="run")
-        sections = (self._section(found) for found in self.measures if found.pairs)
+        sections = (self._section(compared) for compared in self.measures if compared.pairs)
         return (board, chart, *sections, Sentences((self.rules,)), *data_tables(self.measures))
 
     def facts(self) -> dict[str, Any]:
@@ -225,7 +225,7 @@ class Comparison(Answer):
     def leaderboard(self) -> Table:
         """Give the systems, best first, with intervals and marks of significance."""
         order, baseline = self.ranked, self.choices.baseline
-        columns = (found.column(found.name, order, baseline) for found in self.measures)
+        columns = (compared.column(compared.name, order, baseline) for compared in self.measures)
         return board("leaderboard", "run", order, baseline, columns, self.caption)
 
     def matrix(self, measure: str | None = None) -> Table:
@@ -236,24 +236,24 @@ class Comparison(Answer):
         InputError
             If not every pair was tested.
         """
-        found = self.measure(measure)
-        if self.choices.baseline is not None or not found.pairs:
-            fix = found.untested or "compare without a baseline"
-            raise InputError(f"not every pair was tested by {found.name}", fix=fix)
+        compared = self.measure(measure)
+        if self.choices.baseline is not None or not compared.pairs:
+            fix = compared.untested or "compare without a baseline"
+            raise InputError(f"not every pair was tested by {compared.name}", fix=fix)
         names = letters(len(self.ranked))
         columns = [Column("letter", names, TEXT, ""), Column("run", self.ranked, TEXT)]
         for at, other in enumerate(self.ranked):
-            cells = [_matrix_cell(found, run, other, row - at) for row, run in enumerate(self.ranked)]
+            cells = [_matrix_cell(compared, run, other, row - at) for row, run in enumerate(self.ranked)]
             marks = [mark for _, mark in cells]
             columns.append(Column(names[at], [text for text, _ in cells], TEXT, mark=marks))
         below = "P(higher) of the system above" if self.choices.test == "bayes" else "p"
-        note = f"{found.name}: above the diagonal row minus column, below it {below}; significant ones are marked *"
+        note = f"{compared.name}: above the diagonal row minus column, below it {below}; significant ones are marked *"
         return Table("matrix", tuple(columns), note=note, labels=2, only="people")
 
     def pair_table(self, measure: str | None = None) -> Table:
         """Give the pairs of the best system first: difference, interval, p, effect, topics won, what is detectable."""
-        found = self.measure(measure)
-        pairs = self._by_rank(found)
+        compared = self.measure(measure)
+        pairs = self._by_rank(compared)
         bayes = any(pair.result.posterior is not None for pair in pairs)
         adjusts = self.choices.test not in MANY and any(pair.result.correction not in {"", "none"} for pair in pairs)
         p_name = "P(higher)" if bayes else "adjusted p" if adjusts else "p"
@@ -264,28 +264,28 @@ class Comparison(Answer):
             *(difference, p, Column("dz", [pair.effects.dz for pair in pairs], _DZ), *rest),
         )
         notes = (
-            f"{found.name}: significant differences are marked *",
-            intervals(found.pairs, self.choices, found.family),
-            detectable(found.pairs),
+            f"{compared.name}: significant differences are marked *",
+            intervals(compared.pairs, self.choices, compared.family),
+            detectable(compared.pairs),
         )
         return Table("pairs", columns, note="; ".join(filter(None, notes)), labels=2, only="people")
 
-    def _by_rank(self, found: MeasureComparison) -> list[Pair]:
+    def _by_rank(self, compared: MeasureComparison) -> list[Pair]:
         """Give pairs of the best system first, best against next best; of a baseline in the order of the systems."""
-        place = {found.estimates[at].run: rank for rank, at in enumerate(found.order())}
+        place = {compared.estimates[at].run: rank for rank, at in enumerate(compared.order())}
         if self.choices.baseline is not None:
-            return sorted(found.pairs, key=lambda pair: place[pair.second])
-        return sorted(found.pairs, key=lambda pair: sorted((place[pair.first], place[pair.second])))
+            return sorted(compared.pairs, key=lambda pair: place[pair.second])
+        return sorted(compared.pairs, key=lambda pair: sorted((place[pair.first], place[pair.second])))
 
-    def _section(self, found: MeasureComparison) -> Section:
+    def _section(self, compared: MeasureComparison) -> Section:
         """Give what was found by a measure; what is more than can be taken in is folded."""
-        blocks: list[Block] = [Sentences((found.overall,))] if found.overall else []
-        systems, pairs = len(found.estimates), self._by_rank(found)
+        blocks: list[Block] = [Sentences((compared.overall,))] if compared.overall else []
+        systems, pairs = len(compared.estimates), self._by_rank(compared)
         if self.choices.baseline is None and systems > 2:
-            blocks.append(replace(self.matrix(found.name), name="pairs", folded=systems > _MOST_SYSTEMS))
+            blocks.append(replace(self.matrix(compared.name), name="pairs", folded=systems > _MOST_SYSTEMS))
         if systems > 2:
             count = len(pairs) if len(pairs) <= _MOST_PAIRS else min(_MOST_PAIRS, systems - 1)
-            table, rest = self.pair_table(found.name), range(count, len(pairs))
+            table, rest = self.pair_table(compared.name), range(count, len(pairs))
             more = f"; {counted(len(rest), 'more pair')} (--pairs)" if rest else ""
             blocks.append(replace(table.take(range(count)), note=table.note + more))
             blocks += [replace(table.take(rest), folded=True)] if rest else []
@@ -293,7 +293,7 @@ class Comparison(Answer):
         few = len(said) if len(said) <= _MOST_SENTENCES else 1
         blocks.append(Sentences(said[:few]))
         blocks += [Sentences(said[few:], "pairs", folded=True)] if said[few:] else []
-        return Section(found.name, found.name, tuple(blocks))
+        return Section(compared.name, compared.name, tuple(blocks))
 
     @property
     def caption(self) -> str:
@@ -308,8 +308,8 @@ class Comparison(Answer):
     @property
     def pair_caption(self) -> str:
         """Over how many topics, by which test, with which correction and alpha."""
-        sizes = numbers([found.family for found in self.measures if found.family] or [0])
-        several = sum(bool(found.pairs) for found in self.measures) > 1
+        sizes = numbers([compared.family for compared in self.measures if compared.family] or [0])
+        several = sum(bool(compared.pairs) for compared in self.measures) > 1
         count = numbers(pair.result.n for pair in self.pairs)
         return "; ".join(
             [
@@ -333,20 +333,20 @@ def board(
 
 def data_tables(measures: Sequence[MeasureComparison]) -> Iterator[Table]:
     """Give everything that was found by measures, for data: aggregates, pairs, topics of pairs, and families."""
-    pairs = [pair for found in measures for pair in found.pairs]
-    estimates = [estimate for found in measures for estimate in found.estimates]
+    pairs = [pair for compared in measures for pair in compared.pairs]
+    estimates = [estimate for compared in measures for estimate in compared.estimates]
     yield Table("results", columns_of(estimates, *ESTIMATE), only="data")
     yield Table("pairs", pair_columns(pairs), only="data")
     yield topics_table(pairs)
     yield Table("measures", columns_of(measures, "name", "family", "untested", "overall"), only="data")
 
 
-def _matrix_cell(found: MeasureComparison, row: str, column: str, side: int) -> tuple[str, str]:
+def _matrix_cell(compared: MeasureComparison, row: str, column: str, side: int) -> tuple[str, str]:
     """Write a cell of a matrix, and its mark; the diagonal is empty."""
     if side == 0:
         return "", ""
-    straight = found.by_runs.get((column, row))
-    pair = straight or found.by_runs[row, column]
+    straight = compared.by_runs.get((column, row))
+    pair = straight or compared.by_runs[row, column]
     difference = pair.result.difference * (1 if straight else -1)
     mark = SIGNIFICANT if pair.significant else ""
     if side > 0:

@@ -79,7 +79,7 @@ class Collections(Answer):
 
     def facts(self) -> dict[str, Any]:
         """Give the options, the rules in words, and what the numbers of each collection rest on."""
-        collections = {name: found.provenance.to_dict() for name, found in self.comparisons.items()}
+        collections = {name: comparison.provenance.to_dict() for name, comparison in self.comparisons.items()}
         return {"choices": asdict(self.choices), "caption": self.caption, "collections": collections}
 
     def _data(self) -> Iterator[Table]:
@@ -90,12 +90,12 @@ class Collections(Answer):
             for measure in self.measures
         ]
         names = {
-            "results": [name for name, found in rows for _ in found.estimates],
-            "pairs": [name for name, found in rows for _ in found.pairs],
-            "topics": [name for name, found in rows for pair in found.pairs for _ in (*pair.gains, *pair.losses)],
+            "results": [name for name, measured in rows for _ in measured.estimates],
+            "pairs": [name for name, measured in rows for _ in measured.pairs],
+            "topics": [name for name, measured in rows for pair in measured.pairs for _ in (*pair.gains, *pair.losses)],
             "measures": [name for name, _ in rows],
         }
-        for table in data_tables([found for _, found in rows]):
+        for table in data_tables([measured for _, measured in rows]):
             yield replace(table, columns=(Column("collection", names[table.name], TEXT), *table.columns))
 
     def _means(self) -> Table:
@@ -119,7 +119,7 @@ class Collections(Answer):
         mean = "mean: every collection counts the same, and it is not tested"
         if not pairs:
             return f"nothing is tested; {mean}"
-        families = [found.family for comparison in self.comparisons.values() for found in comparison.measures]
+        families = [measured.family for comparison in self.comparisons.values() for measured in comparison.measures]
         sizes = numbers(filter(None, families))
         return "; ".join(
             [

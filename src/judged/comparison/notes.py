@@ -31,20 +31,20 @@ def notes(scores: Scores, measures: Sequence[MeasureComparison], choices: Choice
         some = first_few([f"{run} {n}" for run, n in counts])
         text = "each mean is over the run's own topics, each difference over those of both; --topics qrels takes all"
         yield Note("different-topics", f"the runs have different topics ({some}): {text} the same")
-    yield from (Note("not-tested", found.untested) for found in measures if found.untested)
-    if tested := [found for found in measures if found.pairs]:
+    yield from (Note("not-tested", compared.untested) for compared in measures if compared.untested)
+    if tested := [compared for compared in measures if compared.pairs]:
         yield from _left_out(tested)
         yield from _identical(tested)
         yield from list(_too_few_topics(tested, choices)) or _few_topics(tested)
         yield from _too_few_resamples(tested, choices)
-        texts = {pair.result.note for found in tested for pair in found.pairs}
+        texts = {pair.result.note for compared in tested for pair in compared.pairs}
         if len(texts) == 1:  # what is noted of some pairs alone stands in their sentences
             yield from (Note("every-test", text) for text in texts if text)
 
 
 def _left_out(tested: Sequence[MeasureComparison]) -> Iterator[Note]:
-    everywhere = [found for found in tested if not condition_of(found.name)[1]]
-    most = [(max(pair.result.left_out for pair in found.pairs), found.name) for found in everywhere]
+    everywhere = [compared for compared in tested if not condition_of(compared.name)[1]]
+    most = [(max(pair.result.left_out for pair in compared.pairs), compared.name) for compared in everywhere]
     if some := first_few([f"{name} {count}" for count, name in most if count]):
         text = "topics left out of pairs, as they lack a score for one of the systems, at most"
         yield Note("left-out", f"{text}: {some}")
@@ -55,7 +55,7 @@ def _identical(tested: Sequence[MeasureComparison]) -> Iterator[Note]:
     same = [
         f"{pair.first} = {pair.second}"
         for pair in tested[0].pairs
-        if all(_same(found.by_runs[pair.first, pair.second]) for found in tested)
+        if all(_same(compared.by_runs[pair.first, pair.second]) for compared in tested)
     ]
     if same:
         yield Note("same-scores", f"the same scores on every topic: {first_few(same)}")
@@ -67,17 +67,17 @@ def _same(pair: Pair) -> bool:
 
 def _too_few_topics(tested: Sequence[MeasureComparison], choices: Choices) -> Iterator[Note]:
     """Say where so few topics are compared that no difference could be significant."""
-    pairs = [(pair, found.family) for found in tested for pair in found.pairs]
+    pairs = [(pair, compared.family) for compared in tested for pair in compared.pairs]
     short = [(pair.result, family) for pair, family in pairs if short_of_topics(pair, family, choices)]
     if short:
         some = "" if len(short) == len(pairs) else f"{len(short)} of {len(pairs)} pairs: "
-        found, family = max(short, key=lambda row: (row[0].differing, row[0].n, row[1]))
-        yield Note("too-few-topics", some + least_p_text(found, family, choices, together=not some))
+        difference, family = max(short, key=lambda row: (row[0].differing, row[0].n, row[1]))
+        yield Note("too-few-topics", some + least_p_text(difference, family, choices, together=not some))
 
 
 def _few_topics(tested: Sequence[MeasureComparison]) -> Iterator[Note]:
     """Say what a p-value of very few topics rests on, where it is not bounded by their number."""
-    few = [pair.result.n for found in tested for pair in found.pairs if 1 < pair.result.n <= _FEW]
+    few = [pair.result.n for compared in tested for pair in compared.pairs if 1 < pair.result.n <= _FEW]
     if few:
         text = (
             f"with {counted(max(few), 'topic')} chance alone gives all of them the same sign with p ="
@@ -89,32 +89,33 @@ def _few_topics(tested: Sequence[MeasureComparison]) -> Iterator[Note]:
 
 def short_of_topics(pair: Pair, family: int, choices: Choices) -> bool:
     """Tell whether a pair has so few topics that its difference cannot pass the strictest step of its family."""
-    found = pair.result
-    moved = found.n > 0 and not (found.n > 1 and found.differing == 0)  # that no topic differs is said of the pair
+    difference = pair.result
+    # that no topic differs is said of the pair
+    moved = difference.n > 0 and not (difference.n > 1 and difference.differing == 0)
     return moved and out_of_reach(
-        choices.alpha_of_one(family), found.n, found.test, resamples=_ENDLESS, differing=found.differing
+        choices.alpha_of_one(family), difference.n, difference.test, resamples=_ENDLESS, differing=difference.differing
     )
 
 
-def least_p_text(found: Difference, family: int, choices: Choices, *, together: bool = False) -> str:
+def least_p_text(difference: Difference, family: int, choices: Choices, *, together: bool = False) -> str:
     """Say how small p can be of a pair that is short of topics, where so many share alpha, and what follows."""
-    least = least_p(found.n, found.test, resamples=_ENDLESS, differing=found.differing)
+    least = least_p(difference.n, difference.test, resamples=_ENDLESS, differing=difference.differing)
     after = unless = ""
     if least <= choices.alpha * (1 + _ROUNDING):  # it is the correction that asks for more
         after = f", nor below {min(least * family, 1.0):.2g} after {choices.correction} for {family} comparisons"
         never = choices.correction == "bonferroni" or (together and choices.correction == "holm")
         unless = "" if never else ", unless others are"
-    some = f"a difference on {found.differing} of " if found.differing < found.n else ""
+    some = f"a difference on {difference.differing} of " if difference.differing < difference.n else ""
     return (
-        f"with {some}{counted(found.n, 'topic')} p cannot be below {least:.2g}{after}: no difference can be significant"
-        f" at {choices.alpha:g}{unless}"
+        f"with {some}{counted(difference.n, 'topic')} p cannot be below {least:.2g}{after}: no difference can be"
+        f" significant at {choices.alpha:g}{unless}"
     )
 
 
 def _too_few_resamples(tested: Sequence[MeasureComparison], choices: Choices) -> Iterator[Note]:
     """Say where the least p that the resamples allow is not significant after correction."""
-    family = max(found.family for found in tested)
-    drawn = any(pair.result.resamples and not pair.result.exact for found in tested for pair in found.pairs)
+    family = max(compared.family for compared in tested)
+    drawn = any(pair.result.resamples and not pair.result.exact for compared in tested for pair in compared.pairs)
     least, shared = family / (choices.resamples + 1), choices.alpha_of_one(2) != choices.alpha
     if drawn and shared and not choices.many and least > choices.alpha:
         text = (

@@ -104,27 +104,29 @@ def orders(scores: Scores, other: Scores | None = None) -> Orders:
     columns = _columns(scores, names)
     others = columns if other is None else _columns(other, names)
     pairs = itertools.combinations(columns, 2) if other is None else itertools.product(columns, others)
-    found = tuple(_agreement(one, two, columns[one], others[two], names) for one, two in pairs)
-    if not found:
+    agreements = tuple(_agreement(one, two, columns[one], others[two], names) for one, two in pairs)
+    if not agreements:
         raise InputError("there is only one measure", fix="evaluate with several, or give another result")
-    return Orders(tuple(names), found)
+    return Orders(tuple(names), agreements)
 
 
 def _columns(scores: Scores, names: list[str]) -> dict[str, Floats]:
     """Give the aggregates of these runs by measure; where less is better, with the sign turned."""
     # Means of the same scores in another order differ in the last bits: 12 digits tell systems apart.
     table = scores.aggregate()
-    turned = {str(one): -1.0 if one.properties.higher_is_better is False else 1.0 for one in scores.measures}
+    turned = {
+        str(measure): -1.0 if measure.properties.higher_is_better is False else 1.0 for measure in scores.measures
+    }
     return {
         name: np.array([turned[name] * float(f"{table[run][name]:.12g}") for run in names])
         for name in scores.measure_names
     }
 
 
-def _agreement(one: str, two: str, first: Floats, second: Floats, names: list[str]) -> OrderAgreement:
+def _agreement(measure: str, other: str, first: Floats, second: Floats, names: list[str]) -> OrderAgreement:
     swapped = tuple(
         (names[a], names[b]) if first[a] > first[b] else (names[b], names[a])
         for a, b in itertools.combinations(range(len(names)), 2)
         if (first[a] - first[b]) * (second[a] - second[b]) < 0
     )
-    return OrderAgreement(one, two, kendall_tau(first, second), tau_ap(first, second, "b"), swapped)
+    return OrderAgreement(measure, other, kendall_tau(first, second), tau_ap(first, second, "b"), swapped)

@@ -27,7 +27,9 @@ def attributes_of(measures: Any) -> tuple[str, ...]:
     >>> attributes_of(["AP", "P@5 where kind == 'law' and words < 5"])
     ('kind', 'words')
     """
-    conditions = [one.where if isinstance(one, Measure) else condition_of(str(one))[1] for one in listed(measures)]
+    conditions = [
+        measure.where if isinstance(measure, Measure) else condition_of(str(measure))[1] for measure in listed(measures)
+    ]
     if not any(conditions):
         return ()
     from judged.data.expression import Expression
@@ -78,8 +80,10 @@ def where_asked(scores: Scores, measures: tuple[Measure, ...], attributes: Any) 
         return np.where(left_out, np.nan, values[:, rows])
 
     ranges = (
-        replace(one, low=chosen(one.low), high=chosen(one.high), kind=one.kind[:, rows], judged=one.judged[:, rows])
-        for one in scores.ranges
+        replace(
+            span, low=chosen(span.low), high=chosen(span.high), kind=span.kind[:, rows], judged=span.judged[:, rows]
+        )
+        for span in scores.ranges
     )
     notes = (*scores.notes, *_lacking([measure.where for measure in measures], known))
     return replace(scores, measures=measures, values=chosen(scores.values), ranges=tuple(ranges), notes=notes)

@@ -159,6 +159,6 @@ def dialect_of(given: str | Dialect | None) -> Dialect:
     """Find a dialect by its name; None is our own."""
     if isinstance(given, Dialect):
         return given
-    if (found := DIALECTS.get(given or "judged")) is None:
+    if (dialect := DIALECTS.get(given or "judged")) is None:
         raise InputError(f"no dialect {given!r}", fix=f"use one of {', '.join(DIALECTS)}")
-    return found
+    return dialect

@@ -35,9 +35,11 @@ def runs_of(data: Any) -> list[Run]:
         If there is no run in it, or one cannot be read.
     """
     if isinstance(data, Mapping) and _is_named(data):
-        runs = [run for name, one in data.items() for run in _named(one, str(name))]
-    elif isinstance(data, (list, tuple)) and data and all(_is_run(one) for one in data):
-        runs = [run for at, one in enumerate(data, 1) for run in _one(one, f"run{at}" if len(data) > 1 else "run")]
+        runs = [run for name, run_data in data.items() for run in _named(run_data, str(name))]
+    elif isinstance(data, (list, tuple)) and data and all(_is_run(run_data) for run_data in data):
+        runs = [
+            run for at, run_data in enumerate(data, 1) for run in _one(run_data, f"run{at}" if len(data) > 1 else "run")
+        ]
     else:
         runs = _one(data, "run")
     if not runs:
@@ -55,10 +57,10 @@ def measures_of(
     >>> measures_of(["AP,P@5", "RR(rel=1)", "nDCG"], rel=2)
     (AP(rel=2), P(rel=2)@5, RR, nDCG)
     """
-    found = [with_rel(measure, rel, written=name) for name in listed(data) for measure in read(name)]
-    if not found:
+    chosen = [with_rel(measure, rel, written=name) for name in listed(data) for measure in read(name)]
+    if not chosen:
         raise InputError("no measure is given", fix=f"give names such as {', '.join(DEFAULT_MEASURES[:3])}")
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(chosen))
 
 
 def with_rel(measure: Measure, rel: float | None, written: Any = None) -> Measure:
@@ -100,7 +102,7 @@ def _is_named(data: Mapping[Any, Any]) -> bool:
     """Whether a dict is ``{name: run}`` and not ``{query_id: {doc_id: score}}``."""
     first = next(iter(data.values()), None)
     if isinstance(first, Mapping):
-        full = next((one for one in data.values() if isinstance(one, Mapping) and one), {})
+        full = next((rows for rows in data.values() if isinstance(rows, Mapping) and rows), {})
         return isinstance(next(iter(full.values()), 0), (Mapping, list, tuple))
     return first is not None and not is_ids(first)
 
@@ -148,4 +150,4 @@ def chosen_levels(data: Any, read: Callable[[Any], Iterable[Measure]] = measures
     >>> chosen_levels(["AP(rel=1)", "P@5", "mrr@5-l2"]) == {AP(), RR(rel=2) @ 5}
     True
     """
-    return frozenset(found for one in listed(data) if _LEVEL.search(str(one)) for found in read(one))
+    return frozenset(measure for name in listed(data) if _LEVEL.search(str(name)) for measure in read(name))

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 _AGAIN = "evaluate all runs in one way"
 
 
-def same_judgments(one: QrelsFacts, other: QrelsFacts) -> bool:
+def same_judgments(first: QrelsFacts, other: QrelsFacts) -> bool:
     """Whether judgments are the same, wherever they were read from."""
-    return replace(one, name="", path="") == replace(other, name="", path="")
+    return replace(first, name="", path="") == replace(other, name="", path="")
 
 
 def joined(first: Several, *others: Several) -> Several:

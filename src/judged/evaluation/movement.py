@@ -77,22 +77,22 @@ class Movement:
             return measure(self.cut(whole)), Sampled()
         from judged.uncertainty.ties import tie_expected
 
-        found = tie_expected(whole, measure, depth=self.depth, seed=self.seed)
-        sampled = found.kind == "sampled"
-        return found.values, Sampled(int(sampled.sum()), float(found.standard_error[sampled].max(initial=0.0)))
+        expected = tie_expected(whole, measure, depth=self.depth, seed=self.seed)
+        sampled = expected.kind == "sampled"
+        return expected.values, Sampled(int(sampled.sum()), float(expected.standard_error[sampled].max(initial=0.0)))
 
     def ranges(self) -> list[tuple[str, Callable[[Judged, Measure], Range]]]:
         """Give the reasons why scores could move that were asked about, each with what computes the range."""
-        found: list[tuple[str, Callable[[Judged, Measure], Range]]] = []
+        ranges: list[tuple[str, Callable[[Judged, Measure], Range]]] = []
         if self.ties == "bounds":
             from judged.uncertainty.ties import tie_range
 
-            found.append(("ties", lambda whole, measure: tie_range(whole, measure, depth=self.depth, seed=self.seed)))
+            ranges.append(("ties", lambda whole, measure: tie_range(whole, measure, depth=self.depth, seed=self.seed)))
         if self.unjudged:
             from judged.uncertainty.unjudged import unjudged_range
 
-            found.append(("unjudged", lambda whole, measure: unjudged_range(self.cut(whole), measure)))
-        return found
+            ranges.append(("unjudged", lambda whole, measure: unjudged_range(self.cut(whole), measure)))
+        return ranges
 
 
 def all_ranges(
@@ -110,8 +110,8 @@ def all_ranges(
             for row, measure in enumerate(measures):
                 if reason == "unjudged" and _about_judging(measure):
                     continue
-                found, place = of(judged, measure), (at, row, columns)
-                low[place], high[place], kind[place] = found.low, found.high, found.kind
+                span, place = of(judged, measure), (at, row, columns)
+                low[place], high[place], kind[place] = span.low, span.high, span.kind
                 if reason == "unjudged" and judged.ranked:
                     share = find("Judged")[0].cls(cutoff=getattr(measure, "cutoff", None))
                     shares[at, row] = np.mean(share(movement.cut(judged)))

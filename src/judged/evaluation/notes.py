@@ -54,7 +54,7 @@ def qrels_notes(qrels: Qrels, measures: Sequence[Measure], chosen: Collection[Me
     """Say what about the judgments changes how these measures are to be read; of some the level was chosen."""
     grades = distinct(qrels.index.grade)
     positive = grades[grades > 0]
-    said = {"levels-alike": _level_note(positive, [one for one in measures if one not in chosen])}
+    said = {"levels-alike": _level_note(positive, [measure for measure in measures if measure not in chosen])}
     if len(positive) == 1 and (graded := [m for m in measures if m.properties.graded]):
         said["one-grade"] = (
             f"{named(graded)}: all relevant documents have grade {positive[0]:g}, so grades make no difference"
@@ -190,7 +190,7 @@ def list_notes(lists: Sequence[Judged], chosen: Policies, measures: Sequence[Mea
     return _notes(
         {
             "different-topics": _topic_note(lists, chosen.topics),
-            "few-topics": few_note(min(len(one.over(chosen.topics)) for one in lists)),
+            "few-topics": few_note(min(len(judged.over(chosen.topics)) for judged in lists)),
             "ties": _tie_note(lists, chosen, measures),
             "judged-unequally": _share_note(lists),
         }
@@ -223,22 +223,24 @@ def sample_notes(sampled: Mapping[str, Sequence[tuple[Measure, Sampled]]], seed:
 
 def _topic_note(lists: Sequence[Judged], topics: TopicPolicy) -> str:
     """Warn where the runs' means are over different topics."""
-    if topics == "qrels" or len({(one.present.tobytes(), one.extra) for one in lists}) == 1:
+    if topics == "qrels" or len({(judged.present.tobytes(), judged.extra) for judged in lists}) == 1:
         return ""
-    counts = first_few([f"{one.run.name} {len(one.over(topics))}" for one in lists])
+    counts = first_few([f"{judged.run.name} {len(judged.over(topics))}" for judged in lists])
     return f"the means are over different topics and cannot be compared: {counts}"
 
 
 def _tie_note(lists: Sequence[Judged], chosen: Policies, measures: Sequence[Measure]) -> str:
     """Say how much of each run is tied, and how far that could move a number: there the document ids decide."""
     shares = {
-        one.run.name: float(np.mean(one.tie_last > one.tie_first)) for one in lists if one.ranked and len(one.topic)
+        judged.run.name: float(np.mean(judged.tie_last > judged.tie_first))
+        for judged in lists
+        if judged.ranked and len(judged.topic)
     }
     tied = sorted((name for name in shares if shares[name] > 0), key=lambda name: -shares[name])
     if not tied:
         return ""
     named = first_few([f"{name} {percent(shares[name])}" for name in tied])
-    most = [one.over(chosen.topics) for one in lists if one.run.name in tied[:_LOOKED_AT]]
+    most = [judged.over(chosen.topics) for judged in lists if judged.run.name in tied[:_LOOKED_AT]]
     effect = "" if chosen.ties in {"expected", "bounds"} else _tie_effect(most, measures)
     return f"ties among the judged documents{_ORDERED[chosen.ties]}: {named}{effect}"
 
@@ -246,17 +248,19 @@ def _tie_note(lists: Sequence[Judged], chosen: Policies, measures: Sequence[Meas
 def _tie_effect(lists: Sequence[Judged], measures: Sequence[Measure]) -> str:
     """Say which number the order of ties could move most, among those that are quickly found."""
     quick = [m for m in measures if m.properties.better_first and not getattr(m, "judged_only", False)][:_LOOKED_AT]
-    if not quick or any(one.ranking.depth is not None for one in lists):
+    if not quick or any(judged.ranking.depth is not None for judged in lists):
         return ""
     from judged.uncertainty.ties import tie_range
 
-    found: list[tuple[float, str]] = []
-    for one in lists:
+    widths: list[tuple[float, str]] = []
+    for judged in lists:
         for measure in quick:
-            ends = tie_range(one, measure)
+            ends = tie_range(judged, measure)
             low, high = (aggregate(measure.entry.aggregate, part[~np.isnan(part)]) for part in (ends.low, ends.high))
-            found.append((high - low, f"{measure} of {one.run.name} between {decimal(low, 3)} and {decimal(high, 3)}"))
-    width, most = max(found)
+            widths.append(
+                (high - low, f"{measure} of {judged.run.name} between {decimal(low, 3)} and {decimal(high, 3)}")
+            )
+    width, most = max(widths)
     if width < _SEEN:
         return "; their order moves no number by as much as 0.001"
     return f"; another order could put {most} (--ties bounds)"
@@ -276,7 +280,7 @@ def _share_note(lists: Sequence[Judged]) -> str:
 
 def unjudged_notes(lists: Sequence[Judged]) -> tuple[Note, ...]:
     """Name the runs of which much of the first page is not judged, for results that do not show how much is."""
-    shares = {one.run.name: 1 - _judged_share(one) for one in lists if one.ranked and one.returned.any()}
+    shares = {judged.run.name: 1 - _judged_share(judged) for judged in lists if judged.ranked and judged.returned.any()}
     many = sorted((name for name in shares if shares[name] >= _UNJUDGED), key=lambda name: -shares[name])
     if not many:
         return ()

@@ -172,8 +172,8 @@ class Scores(Answer, ReadOnly):
             values=self.values[:, :, chosen],
             counted=self.counted[:, chosen],
             ranges=tuple(
-                replace(one, low=one.low[:, :, chosen], high=one.high[:, :, chosen], kind=one.kind[:, :, chosen])
-                for one in self.ranges
+                replace(span, low=span.low[:, :, chosen], high=span.high[:, :, chosen], kind=span.kind[:, :, chosen])
+                for span in self.ranges
             ),
         )
 
@@ -206,8 +206,8 @@ class Scores(Answer, ReadOnly):
     def aggregate(self) -> dict[str, dict[str, float]]:
         """Give one number per run and measure, each by the measure's own aggregate."""
         table: dict[str, dict[str, float]] = {}
-        for one in self.estimates(ci="none"):
-            table.setdefault(one.run, {})[one.measure] = one.value
+        for estimate in self.estimates(ci="none"):
+            table.setdefault(estimate.run, {})[estimate.measure] = estimate.value
         return table
 
     def estimates(
@@ -232,7 +232,7 @@ class Scores(Answer, ReadOnly):
             for (run, m), scores, bounds in zip(rows, flat, limits, strict=True)
         )
         return (
-            tuple(replace(one, reaches=self._reaches(at)) for at, one in enumerate(made))
+            tuple(replace(estimate, reaches=self._reaches(at)) for at, estimate in enumerate(made))
             if self.ranges
             else tuple(made)
         )
@@ -245,7 +245,7 @@ class Scores(Answer, ReadOnly):
         kind = self.measures[row].entry.aggregate
         scores = self.values[run, row]
         return tuple(
-            reach(one, (run, row), scores, kind) for one in self.ranges if not np.isnan(one.low[run, row]).all()
+            reach(span, (run, row), scores, kind) for span in self.ranges if not np.isnan(span.low[run, row]).all()
         )
 
     def _limits(self, flat: Floats, method: IntervalMethod) -> Floats:

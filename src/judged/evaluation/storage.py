@@ -37,7 +37,7 @@ def parquet_of(scores: Scores) -> bytes:
         "qrels": dataclasses.asdict(scores.qrels),
         "notes": list(map(dataclasses.asdict, scores.notes)),
         "versions": scores.versions,
-        "ranges": {one.reason: one.judged.tolist() for one in scores.ranges},
+        "ranges": {span.reason: span.judged.tolist() for span in scores.ranges},
     }
     from pyarrow import parquet  # it takes a while, and most calls save nothing
 

@@ -71,13 +71,15 @@ class Summary(Answer):
         for row, measure in enumerate(self.scores.measures):
             estimates = self.estimates[row :: len(self.scores.measures)]
             show = _WHOLE if measure.entry.aggregate in {"sum", "count"} else NUMBER
-            reaches = [one.reaches for one in estimates] if self.scores.ranges else []
+            reaches = [estimate.reaches for estimate in estimates] if self.scores.ranges else []
             beside = [
-                " ".join(_reach(one.reason, one.kind, one.low, one.high, one.judged) for one in several)
+                " ".join(_reach(reach.reason, reach.kind, reach.low, reach.high, reach.judged) for reach in several)
                 for several in reaches
             ]
-            limits = [one.ci for one in estimates]
-            columns.append(Column(str(measure), [one.value for one in estimates], show, ci=limits, beside=beside))
+            limits = [estimate.ci for estimate in estimates]
+            columns.append(
+                Column(str(measure), [estimate.value for estimate in estimates], show, ci=limits, beside=beside)
+            )
         return Table("summary", tuple(columns), note=basis(self.scores, self.provenance.interval), only="people")
 
     def topics(self) -> Table:
@@ -110,7 +112,8 @@ class Summary(Answer):
         columns = [*columns_of(self.estimates, *ESTIMATE)]
         for span in self.scores.ranges:
             reaches = [
-                next((reach for reach in one.reaches if reach.reason == span.reason), None) for one in self.estimates
+                next((reach for reach in estimate.reaches if reach.reason == span.reason), None)
+                for estimate in self.estimates
             ]
             for part, show in (("low", number()), ("high", number()), ("kind", TEXT), ("judged", number())):
                 values = [reach and getattr(reach, part) for reach in reaches]
@@ -118,23 +121,25 @@ class Summary(Answer):
                     columns.append(Column(f"{span.reason}_{part}", values, show))
         if self.per_topic:
             by_topic = self.scores.per_topic()
-            values = [by_topic[one.run][one.measure] for one in self.estimates]
+            values = [by_topic[estimate.run][estimate.measure] for estimate in self.estimates]
             columns.append(Column("per_topic", values, only="json"))
         return Table("results", tuple(columns), labels=3, only="data")
 
 
 def best_first(lead: Measure, estimates: Sequence[Estimate], emphasised: Sequence[str] = ()) -> Chart:
     """Draw one measure of every run, best first, with intervals; those that are emphasised in colour."""
-    order = order_of([one.value for one in estimates], lower_is_better=lead.properties.higher_is_better is False)
+    order = order_of(
+        [estimate.value for estimate in estimates], lower_is_better=lead.properties.higher_is_better is False
+    )
     known = [estimates[run] for run in order if not math.isnan(estimates[run].value)]
-    shown = known[:_DRAWN] + [one for one in known[_DRAWN:] if one.run in emphasised]
+    shown = known[:_DRAWN] + [estimate for estimate in known[_DRAWN:] if estimate.run in emphasised]
     show = _WHOLE if lead.entry.aggregate in {"sum", "count"} else number()
-    intervals = ", each with its interval over topics" if any(one.ci for one in shown) else ""
-    topics = {one.n for one in shown}
+    intervals = ", each with its interval over topics" if any(estimate.ci for estimate in shown) else ""
+    topics = {estimate.n for estimate in shown}
     over = f" over {counted(topics.pop(), 'topic')}" if len(topics) == 1 else ""
     sentence = f"{lead} of {counted(len(shown), 'run')}{over}{intervals}."
     if len(known) > 1:
-        first, last = (show.write(one.value) for one in (known[0], known[-1]))
+        first, last = (show.write(estimate.value) for estimate in (known[0], known[-1]))
         sentence += f" {known[0].run} stands first with {first}, {known[-1].run} last with {last}."
     sentence += f" The best {_DRAWN} of {len(known)} are drawn." if len(known) > _DRAWN else ""
     columns = [*columns_of(shown, ("run", TEXT), ("value", show, str(lead)), ("n", COUNT, "topics"))]
@@ -142,7 +147,7 @@ def best_first(lead: Measure, estimates: Sequence[Estimate], emphasised: Sequenc
     if emphasised:
         from judged.charts import PALETTE
 
-        kinds = ["looked at closely" if one.run in emphasised else "others" for one in shown]
+        kinds = ["looked at closely" if estimate.run in emphasised else "others" for estimate in shown]
         columns.append(Column("kind", kinds, TEXT, only="data"))
         more = {"colour": "kind", "colours": {"looked at closely": PALETTE[0], "others": PALETTE[-1]}, "legend": False}
         sentence += f" In colour: {listed(emphasised)}."

@@ -129,8 +129,8 @@ def align(
     runs = (Run.of(first), Run.of(second))
     for run in runs:
         ranking.refuse(run)
-    found = [_topics(run) for run in runs]
-    query_ids = tuple(sorted({name for names in found for name in names}))
+    topics = [_topics(run) for run in runs]
+    query_ids = tuple(sorted({name for names in topics for name in names}))
     sides = [_side(run, query_ids, ranking) for run in runs]
     return _joined(query_ids, sides[0], sides[1], (runs[0].name, runs[1].name), ranking)
 

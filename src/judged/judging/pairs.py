@@ -203,7 +203,7 @@ class Preferences:
         """Give the rank of each document, None where it was not returned."""
         rank = np.zeros(len(self.row), dtype=np.int64)
         rank[self.judged.row] = self.judged.rank
-        return [one or None for one in rank[self.row[docs]].tolist()]
+        return [place or None for place in rank[self.row[docs]].tolist()]
 
     @cached_property
     def users(self) -> list[str]:

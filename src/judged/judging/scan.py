@@ -67,7 +67,7 @@ def scan(index: QrelsIndex, rows: Rows, ranking: Ranking, digest: Restartable | 
 
 
 def _scan_grouped(index: QrelsIndex, rows: Rows, ranking: Ranking, digest: Digest | None) -> RunHits:
-    found: list[RunHits] = []
+    pieces: list[RunHits] = []
     seen: set[str] = set()
     edges: list[Batch] = []  # complete topics that crossed a part's end, not ranked yet
     open_topic: list[Batch] = []
@@ -77,7 +77,7 @@ def _scan_grouped(index: QrelsIndex, rows: Rows, ranking: Ranking, digest: Diges
         seen.update(piece.names)
         if len(seen) - before < len(piece.names):
             raise ScatteredError
-        found.append(piece)
+        pieces.append(piece)
 
     def close(*, flush: bool = False) -> None:
         edges.extend(open_topic)
@@ -96,7 +96,7 @@ def _scan_grouped(index: QrelsIndex, rows: Rows, ranking: Ranking, digest: Diges
         if cut.middle is not None:
             take(cut.middle)
     close(flush=True)
-    return together(found)
+    return together(pieces)
 
 
 def _scan_scattered(index: QrelsIndex, rows: Rows, ranking: Ranking, digest: Digest | None) -> RunHits:
@@ -104,14 +104,14 @@ def _scan_scattered(index: QrelsIndex, rows: Rows, ranking: Ranking, digest: Dig
     for lengths in in_order(rows.parts(("query_id",), digest), _topic_lengths):
         for name, length in lengths.items():
             counts[name] = counts.get(name, 0) + length
-    found: list[RunHits] = []
+    hits: list[RunHits] = []
     for share in _shares(counts):
         wanted = pa.array(share, pa.string())
         pieces = list(in_order(rows.parts(columns_of(ranking)), partial(_only, wanted=wanted)))
         batch = _joined([piece for piece in pieces if piece.num_rows])
         codes = pc.index_in(batch.column("query_id"), value_set=wanted).to_numpy()
-        found.append(rank_topics(index, batch.take(int_array(np.argsort(codes, kind="stable"))), ranking))
-    return together(found)
+        hits.append(rank_topics(index, batch.take(int_array(np.argsort(codes, kind="stable"))), ranking))
+    return together(hits)
 
 
 def _cut(index: QrelsIndex, ranking: Ranking, batch: Batch) -> _Cut:

@@ -85,7 +85,7 @@ class Working:
         self.entries.append(Column(name, np.asarray(values)[kept], how, cut, on, topic, at))
 
     def _has(self, on: JudgedHits, name: str) -> bool:
-        return any(isinstance(one, Column) and one.on is on and one.name == name for one in self.entries)
+        return any(isinstance(entry, Column) and entry.on is on and entry.name == name for entry in self.entries)
 
     def total(
         self,
