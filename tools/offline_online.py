@@ -88,11 +88,11 @@ def session_2014(folder: Path) -> list[str]:
     found = against_qrels(log, qrels, measures=measures, unit="session")
     agreed = preference_agreement(log, qrels, rules=["above", "previous", "next"], unit="session")
     said = (
-        "Of the 2014 track a set of pages is at hand with a label from -2 to 4 for each of the ten results, and no"
+        "Of the 2014 track a set of pages is available with a label from -2 to 4 for each of the ten results, and no"
         f" times: {found.joined} pages of {found.units} sessions, {found.of('P@10', 'clicked').mean:.0%} of them with a"
-        " click. Nothing is known of results that were not shown. The ideal of nDCG is then made of what was shown for"
-        " the query: a page with one fair result has nDCG 1 if that stands first. It tells the order of a page, not"
-        " how good it is, and stands here as a warning; P, DCG and ERR need no ideal. What is judged is a query: pages"
+        " click. Nothing is known about results that were not shown. The ideal of nDCG is then made of what was shown"
+        " for the query: a page with one fair result has nDCG 1 if that comes first. It tells the order of a page, not"
+        " how good it is, and is here as a warning; P, DCG and ERR need no ideal. What is judged is a query: pages"
         " within topics are of one query, and their lists hardly differ, so that this column can show nothing here."
     )
     parts = ["## TREC 2014 Session: labels of what was shown", wrapped(said), relations(found).markdown()]
@@ -217,8 +217,8 @@ PREFERENCES = (
     "A click says that a result is better than others that were passed over (Joachims et al. 2005). Of the preferences"
     " between two judged results of different grades, how many agree with the grades? Under `above` and `last-above`"
     " the preferred one always stands lower, under `next` always right above: where the click is right, the order on"
-    " the page is always wrong, or always right. Whether clicks say more than ranks is therefore told by the last two"
-    " columns: what pairs at the same ranks agree in whatever was clicked, and the gain of the clicks over that."
+    " the page is always wrong, or always right. The last two columns therefore tell whether clicks say more"
+    " than ranks: what pairs at the same ranks agree in whatever was clicked, and the gain of the clicks over that."
 )
 
 TAIL = """## Reading it
@@ -227,9 +227,9 @@ TAIL = """## Reading it
   better system makes users happier: the pages were made by one engine, and the searchers were given their topics.
 - A page without a click may have answered already, and people who were told to find all there is click more than
   others.
-- Clicks lean towards the top whatever stands there. A measure that looks at the top more than others follows clicks
+- Clicks lean towards the top whatever is there. A measure that looks at the top more than others follows clicks
   more easily; the rank of the first click most of all.
-- Pages are scored only where most of their first ten results are judged; the rest is counted, not taken for bad."""
+- Pages are scored only where most of their first ten results are judged; the rest is counted, not scored as bad."""
 
 
 if __name__ == "__main__":
