@@ -168,7 +168,7 @@ _TITLES = {
 def metric_charts(scores: OnlineScores, estimates: Table) -> tuple[Chart, ...]:
     """Draw metrics that share an axis together, a dot and an interval each; hours of a week as a line a weekday."""
     if scores.by == "hour of week":
-        return tuple(_week(scores, estimates, at, metric) for at, metric in enumerate(scores.metrics[:MOST], 1))
+        return tuple(_week(estimates, at, metric) for at, metric in enumerate(scores.metrics[:MOST], 1))
     made: list[Chart] = []
     units: list[str] = []
     for group in groups(scores):
@@ -192,7 +192,7 @@ def metric_charts(scores: OnlineScores, estimates: Table) -> tuple[Chart, ...]:
     return tuple(made)
 
 
-def _week(scores: OnlineScores, estimates: Table, at: int, metric: OnlineMetric) -> Chart:
+def _week(estimates: Table, at: int, metric: OnlineMetric) -> Chart:
     """Draw a metric over the hours of a day, a line a weekday."""
     slices, of = estimates.column("slice").values, estimates.columns[0].values
     rows = [row for row, name in enumerate(slices) if name is not None and of[row] == str(metric)]
