@@ -11,3 +11,5 @@ from judged.experiments.results import Refused as Refused
 from judged.experiments.results import Results as Results
 from judged.experiments.results import load as load
 from judged.experiments.runner import run as run
+from judged.experiments.trial import Trial as Trial
+from judged.experiments.trial import Trials as Trials
