@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 import tempfile
 import threading
@@ -234,10 +235,9 @@ def test_postgresql_ranks_and_leaves_nothing_behind(server: str, tmp_path: Path)
         built("postgresql", tmp_path, dsn="host=/nowhere")
 
 
-def cranfield() -> tuple[dict[str, Text], Topics, Qrels]:
-    folder = SHARED / "cranfield"
-    texts = dict(Texts.read(folder / "docs.jsonl.gz").documents)
-    return texts, Topics.read(folder / "queries.tsv"), Qrels.read(folder / "qrels" / "cranfield.graded.qrels")
+def read(collection: str) -> tuple[dict[str, Text], Topics]:
+    folder = SHARED / collection
+    return dict(Texts.read(folder / "docs.jsonl.gz").documents), Topics.read(folder / "queries.tsv")
 
 
 def run_of(engine: Any, topics: Topics, k: int = 100) -> dict[str, dict[str, float]]:
@@ -247,9 +247,10 @@ def run_of(engine: Any, topics: Topics, k: int = 100) -> dict[str, dict[str, flo
 
 @needs_shared
 @pytest.mark.oracle
-def test_rankings_are_those_of_the_engine_asked_directly(tmp_path: Path) -> None:
+@pytest.mark.parametrize("collection", ["cranfield", "cisi", "cacm"])
+def test_rankings_are_those_of_the_engine_asked_directly(collection: str, tmp_path: Path) -> None:
     """The same index made with each library's own calls, asked for the first 50 queries."""
-    documents, topics, _ = cranfield()
+    documents, topics = read(collection)
     queries = topics.table["text"].to_pylist()[:50]
     whole = [
         text.text if text.text.startswith(text.title) else f"{text.title} {text.text}" for text in documents.values()
@@ -292,6 +293,30 @@ def test_rankings_are_those_of_the_engine_asked_directly(tmp_path: Path) -> None
 
 
 @needs_shared
+@needs_server
+@pytest.mark.oracle
+@pytest.mark.parametrize("collection", ["cranfield", "cisi", "cacm"])
+def test_rankings_are_those_of_postgresql_asked_directly(collection: str, server: str, tmp_path: Path) -> None:
+    """The texts as they are in a table of our own; lexemes of the query by the server's own parser."""
+    documents, topics = read(collection)
+    ours = built("postgresql", tmp_path, documents, dsn=server)
+    ask = """
+        SELECT id, ts_rank(words, asked, 2) FROM direct, (
+            SELECT string_agg(quote_literal(word), ' | ')::tsquery AS asked
+            FROM unnest(tsvector_to_array(to_tsvector('english', %s))) word
+        ) query WHERE words @@ asked ORDER BY 2 DESC, id LIMIT 20"""
+    with psycopg.connect(server) as direct, direct.cursor() as cursor:
+        cursor.execute("CREATE TEMPORARY TABLE direct (id text, words tsvector)")
+        made = "to_tsvector('english', %s) || to_tsvector('english', %s)"
+        rows = [(doc, title, text) for doc, (title, text) in documents.items()]
+        cursor.executemany(f"INSERT INTO direct VALUES (%s, {made})", rows)
+        for query in topics.table["text"].to_pylist()[:50]:
+            expected = cursor.execute(ask, [" ".join(re.findall(r"\w+", query))]).fetchall()
+            assert ours.search(query, 20) == expected
+    ours.close()
+
+
+@needs_shared
 @pytest.mark.oracle
 @pytest.mark.parametrize(
     ("name", "configuration", "ndcg", "recall"),
@@ -310,7 +335,8 @@ def test_rows_that_were_measured_before(
     name: str, configuration: dict[str, Any], ndcg: float, recall: float, tmp_path: Path
 ) -> None:
     """Measured elsewhere over text as one field, with titles twice; here titles are a field or stand once."""
-    documents, topics, qrels = cranfield()
+    documents, topics = read("cranfield")
+    qrels = Qrels.read(SHARED / "cranfield" / "qrels" / "cranfield.graded.qrels")
     engine = built(name, tmp_path, documents, **configuration)
     scores = judged.evaluate(qrels, run_of(engine, topics), ["nDCG@10", "R@100"])
     found = np.nanmean(scores.values[0], axis=1)
