@@ -164,7 +164,7 @@ def test_pictures(run: Callable[..., Ended], folder: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ((), "nothing says how to slice. Fix: give --by NAME, or --slices FILE"),
+        ((), "nothing says how to slice. Fix: give --by NAME, one of kind, traffic; or --slices FILE"),
         (("--by", "odd"), "no attribute 'odd'"),
         (("--by", "words"), "the attribute words is in no table, and cannot be derived. Fix: give the topics' texts"),
         (("--by", "freshness"), "cannot be derived. Fix: give documents with a date."),

@@ -11,7 +11,6 @@ from judged.cli import inputs
 from judged.cli.formats import answer_options
 from judged.cli.options import FORMATS, POLICIES, shared
 from judged.cli.slice_options import SliceOptions, slice_options
-from judged.data.run import run_named
 from judged.errors import InputError
 
 if TYPE_CHECKING:
@@ -100,6 +99,8 @@ def _first(runs: list[Run], baseline: str | None, *, pair: bool) -> Run:
         raise InputError(f"--compare takes two runs, and there are {len(runs)}", fix="name one with --baseline")
     if baseline is None:
         return runs[0]
+    from judged.data.run import run_named
+
     named = {run.name: run for run in runs}
     return named[run_named(baseline, named, "to use as the baseline")]
 
