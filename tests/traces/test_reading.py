@@ -15,8 +15,11 @@ from hypothesis import strategies as st
 
 import spans_made as made
 from command_line import process
+from judged.data.run import Run
 from judged.errors import InputError
-from judged.traces import Span, Traces, funnel, read_traces, traces_of_runs, write_traces
+from judged.fusion import fuse
+from judged.judging.align import align
+from judged.traces import Document, Span, Traces, funnel, read_traces, traces_of_runs, write_traces
 from shared_data import SHARED, needs_shared
 
 Row = dict[str, Any]
@@ -402,3 +405,46 @@ def test_files_that_are_something_else_are_refused_with_their_line(tmp_path: Pat
     assert process("traces", "runs", traces, "--to", qrels).code == 2
     assert process("traces", "runs", traces, "--to", str(tmp_path / "runs")).code == 0
     assert [one.name for one in (tmp_path / "runs").iterdir()] == [".._a.run"]
+
+
+@pytest.mark.parametrize(
+    ("documents", "kept"),
+    [
+        ((("b", 7.5), ("a", 5.0)), True),
+        ((("b", 5.0), ("a", 5.0)), True),  # equal scores stand by falling id, as every run is read
+        ((("a", 5.0), ("b", 5.0)), False),
+        ((("a", 5.0 + 1e-12), ("b", 5.0)), False),  # equal in single precision
+        ((("a", 5.0), ("b", None)), False),
+        ((("a", 5.0), ("b", 7.0)), False),
+        ((("a", float("inf")), ("b", 7.0)), False),
+    ],
+)
+def test_a_run_has_the_recorded_scores_where_they_give_the_recorded_order(
+    documents: tuple[tuple[str, float | None], ...], kept: bool
+) -> None:
+    """One query that says otherwise decides for the whole stage, whose scores are then ranks."""
+    listed = tuple(Document(doc, rank, score) for rank, (doc, score) in enumerate(documents, 1))
+    usual = (Document("y", 1, 1.5), Document("x", 2, 0.5))
+    spans = (Span("t1", "p", "s", "candidates", (), usual), Span("t2", "q", "s", "candidates", (), listed))
+    traces = Traces(spans)
+    run = traces.run("s")
+    assert traces.has_scores("s") == kept
+    expected = [1.5, 0.5, *(score for _, score in documents)] if kept else [-1.0, -2.0, -1.0, -2.0]
+    assert run.table["score"].to_pylist() == expected
+    for precision in ("double", "single"):
+        both = align(run, run, precision=precision)
+        assert both.doc.take([2, 3]).to_pylist() == [doc for doc, _ in documents]
+
+
+def test_runs_that_were_traced_are_written_as_they_were_and_fuse_as_they_did(tmp_path: Path) -> None:
+    runs = {"one": {"q": {"a": 9.0, "b": 2.0, "c": 1.0}}, "two": {"q": {"c": 9.5, "b": 2.0}}}
+    bare = Span("q", "q", "bare", "rerank", ("two",), (Document("b", 1), Document("a", 2)))
+    write_traces(Traces((*traces_of_runs(runs).spans, bare)), tmp_path / "traces.jsonl")
+    result = process("traces", "runs", str(tmp_path / "traces.jsonl"), "--to", str(tmp_path / "runs"))
+    said = [line.rpartition(": ")[2] for line in result.out.splitlines()]
+    assert said == ["recorded scores", "recorded scores", "ranks as scores, negative"]
+    fused = [
+        fuse([Run.of(one) for one in sources], algorithm="sum").table.to_pylist()
+        for sources in ([runs["one"], runs["two"]], [tmp_path / "runs" / "one.run", tmp_path / "runs" / "two.run"])
+    ]
+    assert fused[0] == fused[1]

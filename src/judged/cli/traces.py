@@ -243,14 +243,19 @@ def why(source: _Source, topic: str, documents: tuple[str, ...], qrels: str | No
     help="Where to write them.",
 )
 def runs(source: _Source, folder: Path) -> None:
-    """Write what each stage of TRACES passed on into FOLDER, as ordinary runs for every other command."""
+    """Write what each stage of TRACES passed on into FOLDER, as ordinary runs for every other command.
+
+    Scores are the recorded ones where each document of the stage has one and they give the recorded order, else ranks,
+    negative: behind each file stands which.
+    """
     from judged.data.write import write_run
 
     folder.mkdir(parents=True, exist_ok=True)
-    for run in _read(source).runs():
+    traces = _read(source)
+    for run in traces.runs():
         path = folder / f"{run.name.replace('/', '_')}.run"
         write_run(run, path)
-        click.echo(path)
+        click.echo(f"{path}: {'recorded scores' if traces.has_scores(run.name) else 'ranks as scores, negative'}")
 
 
 def _give(give: Give, answer: Any, **asked: bool) -> None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
+
+import numpy as np
 
 from judged.answer import counted
 from judged.data.run import Run, TopicRows
@@ -119,7 +123,7 @@ class Traces:
     >>> spans += [Span("t1", "q", "rerank", "rerank", ("bm25",), (Document("b", 1, 0.9),))]
     >>> traces = Traces(tuple(spans))
     >>> [(stage.name, stage.step) for stage in traces.stages], traces.run("rerank").table.to_pylist()
-    ([('bm25', 1), ('rerank', 2)], [{'query_id': 'q', 'doc_id': 'b', 'score': -1.0}])
+    ([('bm25', 1), ('rerank', 2)], [{'query_id': 'q', 'doc_id': 'b', 'score': 0.9}])
     """
 
     spans: tuple[Span, ...]
@@ -208,9 +212,28 @@ class Traces:
         return found
 
     def run(self, stage: str) -> Run:
-        """Give what a stage passed on as a run; its ranks are facts, so the scores are these, negative."""
+        """Give what a stage passed on as a run, in the recorded order: `has_scores` says what its scores are."""
+        return _run(self._passed_on(stage), stage, by_score=self.has_scores(stage))
+
+    def has_scores(self, stage: str) -> bool:
+        """Whether the scores that a stage recorded are those of its run; if not, they are ranks, negative.
+
+        They are if each document has one and they give the recorded order, equal ones by falling id, as everywhere.
+
+        Examples
+        --------
+        >>> scored, bare = (Document("a", 1, 7.5), Document("b", 2, 5.0)), (Document("b", 1), Document("a", 2))
+        >>> spans = [Span("t", "q", "bm25", "candidates", (), scored), Span("t", "q", "rerank", "rerank", (), bare)]
+        >>> Traces(tuple(spans)).has_scores("bm25"), Traces(tuple(spans)).has_scores("rerank")
+        (True, False)
+        """
+        return all(map(_ordered_by_score, self._passed_on(stage).values()))
+
+    def _passed_on(self, stage: str) -> dict[str, list[Document]]:
+        """Give the documents of a stage by query, and by rank."""
         self.stage(stage)
-        return _run({span.query_id: span.documents or () for span in self.spans if span.stage == stage}, stage)
+        spans = (span for span in self.spans if span.stage == stage)
+        return {span.query_id: sorted(span.documents or (), key=lambda one: one.rank) for span in spans}
 
     def runs(self) -> tuple[Run, ...]:
         """Give every stage as a run, in order."""
@@ -223,7 +246,7 @@ class Traces:
             if span.stage in stages and span.documents:
                 found.setdefault(span.query_id, {}).update((one.doc_id, one) for one in span.documents)
         listed = {query: [Document(one, at) for at, one in enumerate(sorted(found[query]), 1)] for query in found}
-        return _run(listed, " + ".join(stages))
+        return _run(listed, " + ".join(stages), by_score=False)
 
     def unified(self, mapping: Mapping[str, str] | str | PathLike[str]) -> Traces:
         """Name documents alike in all stages: those of a chunk become its document, at its first rank.
@@ -292,7 +315,17 @@ class Traces:
         return pa.table([pa.array(one, kind) for one, kind in zip(columns, types.values(), strict=True)], list(types))
 
 
-def _run(documents: Mapping[str, Iterable[Document]], name: str) -> Run:
+def _ordered_by_score(documents: Sequence[Document]) -> bool:
+    """Whether each has a score, and they put documents in this order: also in single precision, as trec_eval does."""
+    scores = [one.score for one in documents if one.score is not None and math.isfinite(one.score)]
+    if len(scores) < len(documents):
+        return False
+    kept = [(score, one.doc_id) for score, one in zip(scores, documents, strict=True)]
+    single = zip(np.array(scores, dtype=np.float32).tolist(), (one.doc_id for one in documents), strict=True)
+    return all(earlier > later for keys in (kept, single) for earlier, later in pairwise(keys))
+
+
+def _run(documents: Mapping[str, Iterable[Document]], name: str, *, by_score: bool) -> Run:
     import pyarrow as pa
 
     queries, ids, scores = list[str](), list[str](), list[float]()
@@ -300,7 +333,7 @@ def _run(documents: Mapping[str, Iterable[Document]], name: str) -> Run:
         for one in listed:
             queries.append(query)
             ids.append(one.doc_id)
-            scores.append(-float(one.rank))
+            scores.append(one.score if by_score and one.score is not None else -float(one.rank))
     if not ids:
         raise InputError(
             f"stage {name} passed on no document for any query", fix="leave it out, or record what it passed on"
