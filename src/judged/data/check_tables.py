@@ -242,13 +242,14 @@ def _near(rows: Rows, name: str, ours: Strings, judged: Strings) -> list[Finding
 
 
 def normal_form(ids: Strings) -> Strings:
-    """Write ids without what often changes by accident: leading zeros, case, Unicode form.
+    """Write ids without what often changes by accident: leading zeros of numbers, case, Unicode form.
 
     >>> import pyarrow as pa
-    >>> normal_form(pa.array(["007", "Doc-1", "0"])).to_pylist()
-    ['7', 'doc-1', '0']
+    >>> normal_form(pa.array(["007", "Doc-1", "0", "CACM-0046", "v1.05"])).to_pylist()
+    ['7', 'doc-1', '0', 'cacm-46', 'v1.05']
     """
-    return pc.replace_substring_regex(pc.utf8_lower(pc.utf8_normalize(ids, form="NFC")), r"^0+(.)", r"\1")
+    bare = pc.replace_substring_regex(pc.utf8_lower(pc.utf8_normalize(ids, form="NFC")), r"^0+(.)", r"\1")
+    return pc.replace_substring_regex(bare, r"([^0-9.])0+([0-9])", r"\1\2")
 
 
 def _compact(keys: Ints) -> Ints:

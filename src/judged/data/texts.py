@@ -90,15 +90,12 @@ class Texts:
             If the file cannot be read so, or has no column of ids or of texts; if a folder has no file, files that
             are not text, or two of one id.
         """
-        where = str(path)
-        file = files.local(path)
         kept = None if wanted is None else frozenset(wanted)
         found: dict[str, Text] = {}
-        rows = _in_folder(file, kept) if files.exists(file) and file.is_dir() else _read(file, where, kept)
-        for doc, text in rows:
+        for doc, text in document_rows(path, kept):
             if (kept is None or doc in kept) and doc not in found:
                 found[doc] = text
-        return cls(found, where)
+        return cls(found, str(path))
 
     @classmethod
     def of(cls, data: Any, wanted: Collection[str] | None = None) -> Self:
@@ -167,6 +164,18 @@ def shortened(text: str, length: int) -> str:
     cut = text[: max(length - 3, 0)]
     head = cut if text[len(cut)].isspace() or " " not in cut else cut.rsplit(" ", 1)[0]
     return f"{head.rstrip(' ,;:.')}..."[: max(length, 0)]
+
+
+def document_rows(path: str | Path, wanted: frozenset[str] | None = None) -> Iterator[tuple[str, Text]]:
+    """Give id and text of one document after another, as `Texts.read` finds them, those that come twice too.
+
+    Raises
+    ------
+    InputError
+        As for `Texts.read`.
+    """
+    file = files.local(path)
+    yield from _in_folder(file, wanted) if files.exists(file) and file.is_dir() else _read(file, str(path), wanted)
 
 
 def _in_folder(folder: Path, wanted: frozenset[str] | None) -> Iterator[tuple[str, Text]]:

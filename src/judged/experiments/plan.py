@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from judged.answer import TEXT, Answer, Column, Sentences, Table, counted
+from judged.data.qrels import Qrels
 from judged.data.toml_files import parse_toml, read_toml
 from judged.data.toml_places import Places
 from judged.data.topics import Topics
 from judged.errors import InputError
+from judged.experiments.collection import collection_notes
 from judged.experiments.configurations import FULL, Configuration, Hashes, LeftOut, level_text, versions
 from judged.experiments.reading import FILES, NUMBERS, choices_of, options_of
 from judged.notes import Note
@@ -150,6 +152,7 @@ class Plan(Answer):
             Note("not-installed", f"{library} is not installed: pip install 'judged[engines]'")
             for library in sorted(absent)
         ]
+        notes += collection_notes(options["documents"], Topics.read(options["queries"]), Qrels.read(options["qrels"]))
         return cls(
             **options,
             control=choices.control,

@@ -17,6 +17,7 @@ from judged.data.topics import Topics
 from judged.decimals import counted
 from judged.errors import InputError, JudgedWarning
 from judged.evaluation import evaluate
+from judged.experiments.collection import no_query
 from judged.experiments.latency import QUANTILES, quantile
 from judged.experiments.worker import COSTS, FAILURE, RUN, TRACES
 from judged.notes import Note, first_few
@@ -137,13 +138,21 @@ def load(folder: str | Path) -> Results:
         )
         for name, one in told.items()
     }
+    unasked = list(no_query(topics, qrels))  # of which "nothing returned" says less
+    of_scores = [
+        one
+        for one in scores.notes
+        if one.rule != "missing-topics" or one.weight not in [note.weight for note in unasked]
+    ]
     notes = [
+        *(Note(**told) for told in plan.get("notes", ())),
+        *unasked,
         *(Note("failed", why, name, severity="error", of="configurations") for name, why in failures.items()),
         *_refusals(refused, len(topics)),
         *_busy({name: one["machine"] for name, one in told.items()}),
     ]
     return Results(
-        replace(scores, notes=(*scores.notes, *notes)),
+        replace(scores, notes=(*of_scores, *notes)),
         control,
         {name: one["levels"] for name, one in done.items()},
         {name: {**one["costs"], **latency_of(one)} for name, one in told.items()},

@@ -16,6 +16,7 @@ from judged.atomic import replaced
 from judged.data.qrels import Qrels
 from judged.data.topics import Topics
 from judged.errors import InputError
+from judged.experiments.collection import MISSING, TWICE
 from judged.experiments.plan import Plan
 from judged.experiments.reading import FILES
 from judged.experiments.results import PLAN, Results, folder_of, load
@@ -99,7 +100,8 @@ def _written(plan: Plan) -> dict[str, Any]:
     ]
     files = {name: getattr(plan, name) for name in FILES} | {"folder": str(plan.folder)}
     left_out = [one._asdict() for one in plan.left_out]
-    return plain({**plan.facts(), **files, "configurations": configurations, "left_out": left_out})
+    notes = [asdict(note) for note in plan.notes if note.rule in (MISSING, TWICE)]  # not to read documents again
+    return plain({**plan.facts(), **files, "configurations": configurations, "left_out": left_out, "notes": notes})
 
 
 def _run(plan: Plan, configuration: Configuration, place: Path) -> None:
