@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from judged.data.texts import Text, Texts, shortened
+from judged.data.texts import Text, Texts, document_ids, shortened
 from judged.errors import InputError
 
 if TYPE_CHECKING:
@@ -282,3 +282,32 @@ def test_a_shortened_text_fits_and_begins_as_the_text_does(text: str, length: in
     found = shortened(text, length)
     assert len(found) <= length
     assert found == text if len(text) <= length else text.startswith(found.rstrip("."))
+
+
+def test_ids_are_read_from_documents_and_from_lists(tmp_path: Path) -> None:
+    """However documents are laid out; what is neither documents nor a list is refused with its line."""
+    rows = [{"doc_id": doc, "title": "a, b", "text": "some words"} for doc in ("d1", "d2")]
+    jsonl = "\n".join(map(json.dumps, rows))
+    layouts = {
+        "docs.jsonl": jsonl,
+        "docs.json": json.dumps(rows),
+        "docs.csv": 'doc_id,title\nd1,"a, b"\nd2,b\n',
+        "docs.tsv": "title\tdocno\na b\td1\nb\td2\n",
+        "docs.trec": "".join(f"<DOC><DOCNO>{doc}</DOCNO><TEXT>words</TEXT></DOC>\n" for doc in ("d1", "d2")),
+        "list.txt": "\ufeffd1\r\n\r\n d2 \r\n",
+    }
+    for name, text in layouts.items():
+        (tmp_path / name).write_text(text)
+        assert document_ids(tmp_path / name) == ["d1", "d2"], name
+        (tmp_path / f"{name}.gz").write_bytes(gzip.compress(text.encode()))
+        assert document_ids(tmp_path / f"{name}.gz") == ["d1", "d2"], name
+    parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "docs.parquet")
+    (tmp_path / "folder").mkdir()
+    for doc in ("d1", "d2"):
+        (tmp_path / "folder" / f"{doc}.txt").write_text("words")
+    assert document_ids(tmp_path / "docs.parquet") == document_ids(tmp_path / "folder") == ["d1", "d2"]
+    for text in ("d1\nq1 0 d2 1\n", "d1\nq1\t0\td2\t1\n"):
+        (tmp_path / "qrels").write_text(text)
+        with pytest.raises(InputError, match="is more than an id") as caught:
+            document_ids(tmp_path / "qrels")
+        assert caught.value.line == 2

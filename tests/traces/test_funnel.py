@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import judged
+from command_line import process
 from judged.errors import InputError, MeasureError
 from judged.slicing.topic_slices import slice_topics
 from judged.traces import (
@@ -287,3 +290,20 @@ def test_two_sets_of_traces_side_by_side() -> None:
     assert [tuple(row.values()) for row in found.table("documents").records()] == [
         ("q", "a", "at shown", None), ("q", "c", "at rerank", None), ("q", "b", None, "at rerank")
     ]  # fmt: skip
+
+
+def test_the_corpus_may_be_the_documents_themselves_compressed(tmp_path: Path) -> None:
+    """The parts are those of a list of the same ids."""
+    write_traces(branched(), tmp_path / "traces.jsonl")
+    (tmp_path / "qrels.txt").write_text("".join(f"q 0 {doc} {grade}\n" for doc, grade in QRELS["q"].items()))
+    docs = "".join(f"{json.dumps({'doc_id': doc, 'text': 'words'})}\n" for doc in "abcxy")
+    (tmp_path / "docs.jsonl.gz").write_bytes(gzip.compress(docs.encode()))
+    (tmp_path / "ids.txt").write_text("\n".join("abcxy"))
+    asked = ("traces", "funnel", str(tmp_path / "qrels.txt"), str(tmp_path / "traces.jsonl"), "-m", "R@5")
+    given = [
+        process(*asked, "--lost", "--format", "csv", "--corpus", str(tmp_path / name))
+        for name in ("docs.jsonl.gz", "ids.txt")
+    ]
+    assert given[0].code == 0, given[0].err
+    assert given[0].out == given[1].out
+    assert "corpus" in given[0].out  # which lacks d

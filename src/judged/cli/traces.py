@@ -69,7 +69,7 @@ def _traced(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _measured(of: str) -> Callable[..., Any]:
     """Give a command the options that say what is lost, of which list, and what could be found."""
-    corpus = "Ids of all documents, one on each line: what is not among them cannot be found."
+    corpus = "All documents, or their ids, one on each line: what is not among them cannot be found."
 
     def given(function: Callable[..., Any]) -> Callable[..., Any]:
         for option in (
@@ -175,11 +175,12 @@ def failures(qrels: str, source: _Source, per_document: bool, asked: SliceOption
 def gaps(qrels: str, source: _Source, wanted: bool, give: Give, **options: Any) -> None:
     """Set what people ask about against what there is, entity by entity, and list the content to write or to fetch."""
     from judged.data.qrels import Qrels
+    from judged.data.texts import document_ids
     from judged.traces import gaps as made
 
     files = [options[name] for name in ("entities", "queries", "attributes", "documents", "corpus")]
     traces = _read(source, give, qrels, *files)
-    options["corpus"] = _ids(options["corpus"])
+    options["corpus"] = document_ids(options["corpus"]) if options["corpus"] else None
     give(made(Qrels.read(qrels), traces, **options), table="wanted" if wanted else None)
 
 
@@ -276,6 +277,7 @@ def _sliced(
 ) -> Any:
     """Read judgments and traces, cut the topics as the options say, and make an answer of them."""
     from judged.data.qrels import Qrels
+    from judged.data.texts import document_ids
 
     files = [options.get(name) for name in ("corpus", "documents", "clicks")]
     traces = _read(source, give, qrels, *files, *asked.paths)
@@ -283,21 +285,8 @@ def _sliced(
     judgments, slicing = asked.applied(Qrels.read(qrels), last)
     if known and (asked.attributes or asked.queries):
         options["attributes"] = asked.known(judgments, last)
-    return make(judgments, traces, slicing=slicing, **{**options, "corpus": _ids(options["corpus"])})
-
-
-def _ids(path: str | None) -> list[str] | None:
-    """Read ids, one on each line."""
-    if path is None:
-        return None
-    try:
-        ids = Path(path).read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot be read: {error}", fix="give a file with one id on each line", path=path) from None
-    for line, text in enumerate(ids, 1):
-        if len(text.split()) > 1:
-            raise InputError(f"{text!r:.40} is more than an id", fix="write one id on each line", path=path, line=line)
-    return [text.strip() for text in ids]
+    corpus = document_ids(options["corpus"]) if options["corpus"] else None
+    return make(judgments, traces, slicing=slicing, **{**options, "corpus": corpus})
 
 
 def _read(source: _Source, give: Give | None = None, *others: str | None) -> Traces:

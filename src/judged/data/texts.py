@@ -178,6 +178,33 @@ def document_rows(path: str | Path, wanted: frozenset[str] | None = None) -> Ite
     yield from _in_folder(file, wanted) if files.exists(file) and file.is_dir() else _read(file, str(path), wanted)
 
 
+def document_ids(path: str | Path) -> list[str]:
+    """Read the ids of documents, from whatever `Texts.read` takes, or from a list of one id a line.
+
+    Raises
+    ------
+    InputError
+        As for `Texts.read`, or if a line of a list holds more than an id.
+    """
+    file = files.local(path)
+    if not file.is_dir():
+        head = files.head(file)
+        first = head.lstrip().partition(b"\n")[0].decode(errors="replace").rstrip("\r")
+        named = any(sign in first and _first(first.split(sign), _IDS) for sign in "\t,")
+        if not (named or is_trec(head) or head.lstrip().startswith((b"{", b"[", b"PAR1", b"ARROW1"))):
+            return _listed(file, str(path))
+    return [doc for doc, _ in document_rows(file)]
+
+
+def _listed(file: Path, where: str) -> list[str]:
+    ids = [line.strip() for line in files.text(file, where).split("\n")]
+    for number, text in enumerate(ids, 1):
+        if len(text.split()) > 1:
+            fix = "write one id on each line, or give documents"
+            raise InputError(f"{text!r:.40} is more than an id", fix=fix, path=where, line=number)
+    return list(filter(None, ids))
+
+
 def _in_folder(folder: Path, wanted: frozenset[str] | None) -> Iterator[tuple[str, Text]]:
     for path, doc, text in folder_texts(folder, wanted):
         if doc:
