@@ -31,6 +31,7 @@ from judged.answer import (
 from judged.comparison.answer import data_tables
 from judged.comparison.pair import DIFFERENCE, SIGNIFICANT, level_text, name_of_correction
 from judged.decimals import decimal, p_text
+from judged.experiments.latency import QUANTILES
 from judged.notes import first_few
 
 if TYPE_CHECKING:
@@ -53,6 +54,10 @@ Costs: TypeAlias = Mapping[str, Mapping[str, Any]]
 
 _SHOWN_TOPICS = 3
 _NOISE = "\N{ALMOST EQUAL TO}"
+_LATENCY = (
+    "p50_ms and p95_ms: a quantile over the queries of a round, of rounds the median; in brackets its 95% interval over"
+    " queries, which p95_ms has from 72 queries on"
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -230,6 +235,8 @@ class Conclusions(Answer):
             columns.append(shown if known else replace(shown, only="data"))
         columns.append(Column("front", [rows[run].front for run in runs], YES_NO))
         note = f"{self.comparison.caption}; {_NOISE} inside the noise of the baseline: measured again, the two overlap"
+        if any(_noise(self.costs, run, name) for run in runs for name in QUANTILES):
+            note += f"; {_LATENCY}"
         return Table("leaderboard", tuple(columns), note=note, one_piece=True)
 
     def _in_noise(self) -> Iterator[str]:
