@@ -274,6 +274,20 @@ def test_killed_at_any_moment_it_ends_as_one_that_never_was(tmp_path: Path) -> N
         ]
 
 
+def test_a_second_run_in_a_folder_ends_with_a_sentence_and_the_first_goes_on(tmp_path: Path) -> None:
+    path = odd_plan(tmp_path, ["slow", "calm"])
+    (pids := tmp_path / "pids").touch()
+    start = [sys.executable, "-m", "judged", "experiment", "run", str(path), "--to", str(tmp_path / "out")]
+    first = subprocess.Popen(start, env=os.environ | {"PIDS": str(pids)}, stdout=subprocess.DEVNULL)
+    ended = time.monotonic() + 30
+    while not pids.read_text() and time.monotonic() < ended:
+        time.sleep(0.02)
+    with pytest.raises(InputError, match=f"another run, process {first.pid}, is at work"):
+        run(path, tmp_path / "out")
+    assert first.wait() == 0
+    assert run(path, tmp_path / "out").failures == {}
+
+
 def test_the_commands(tmp_path: Path) -> None:
     path = odd_plan(tmp_path, ["calm", "wrong"])
     shown = process("experiment", "plan", str(path), "--format", "json")

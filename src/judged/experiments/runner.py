@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,8 +23,13 @@ from judged.experiments.reading import FILES
 from judged.experiments.results import PLAN, Results, folder_of, load
 from judged.experiments.worker import FAILURE
 
+try:
+    import fcntl
+except ImportError:  # Windows, where two runs of one folder must not be at work at once
+    fcntl = None
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
 
     from judged.experiments.configurations import Configuration
 
@@ -59,32 +65,53 @@ def run(plan: Any, folder: str | Path, *, progress: Callable[[str, int], None] |
     Raises
     ------
     InputError
-        If the plan or the folder cannot be used, or the control failed.
+        If the plan or the folder cannot be used, another run is at work in it, or the control failed.
     """
     plan = Plan.of(plan)
     place = Path(folder)
     judged, asked = Qrels.read(plan.qrels).topics, Topics.read(plan.queries)
     if not set(judged) & set(asked.table["query_id"].to_pylist()):
         raise InputError("no query has a judgment", fix="check that both files use the same ids", path=plan.queries)
-    todo = waiting(plan, place)
+    with _alone(place):
+        todo = waiting(plan, place)
+        for left in (place / "configurations").glob(".*.part"):  # by one that was stopped
+            shutil.rmtree(left, ignore_errors=True)
+        with replaced(place / PLAN) as part:
+            part.write_text(json.dumps(_written(plan), indent=1), encoding="utf-8")
+        for at, configuration in enumerate(todo):
+            if progress:
+                progress(configuration.name, int(at > 0))
+            _run(plan, configuration, place)
+        if progress and todo:
+            progress(todo[-1].name, 1)
+        results = load(place)
+        results.scores.save(place / "scores.parquet")
+        return results
+
+
+@contextmanager
+def _alone(place: Path) -> Generator[None]:
+    """Make a folder for results and keep other runs out of it, until this process ends, however it does."""
     try:
         (place / "configurations").mkdir(parents=True, exist_ok=True)
-        for left in (place / "configurations").glob(".*.part"):  # by one that was stopped
-            shutil.rmtree(left)
+        lock = (place / ".running").open("a+", encoding="utf-8")
     except OSError as error:
         problem = f"nothing can be written here ({error.strerror})"
         raise InputError(problem, fix="name another folder", path=str(place)) from None
-    with replaced(place / PLAN) as part:
-        part.write_text(json.dumps(_written(plan), indent=1), encoding="utf-8")
-    for at, configuration in enumerate(todo):
-        if progress:
-            progress(configuration.name, int(at > 0))
-        _run(plan, configuration, place)
-    if progress and todo:
-        progress(todo[-1].name, 1)
-    results = load(place)
-    results.scores.save(place / "scores.parquet")
-    return results
+    with lock:
+        try:
+            if fcntl is not None:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.seek(0)
+            problem = f"another run, process {lock.read() or 'unknown'}, is at work in this folder"
+            raise InputError(problem, fix="wait until it ends, or name another folder", path=str(place)) from None
+        except OSError:  # a file system that has no locks
+            pass
+        lock.truncate(0)
+        lock.write(str(os.getpid()))
+        lock.flush()
+        yield
 
 
 def waiting(plan: Plan, folder: Path) -> list[Configuration]:
