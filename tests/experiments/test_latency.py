@@ -125,7 +125,7 @@ def test_a_job_measures_all_with_the_same_clock(tmp_path: Path, monkeypatch: pyt
 
     vars(module)["search"] = search
     monkeypatch.setitem(sys.modules, "slow_engine", module)
-    (tmp_path / "slow_engine.py").write_text("")
+    (tmp_path / "slow_engine.py").write_text("search = None")
     monkeypatch.syspath_prepend(tmp_path)
     module.__spec__ = types.SimpleNamespace(origin=str(tmp_path / "slow_engine.py"))  # type: ignore[assignment]
     plan = Plan.of(made.write(tmp_path) | {"control": {"engine": "function", "search": "slow_engine:search"}})

@@ -150,6 +150,66 @@ def test_files_that_are_missing_are_named(tmp_path: Path) -> None:
         Plan.of(3)
 
 
+def test_a_key_depends_on_every_module_beside_the_plan_that_a_function_is_made_of(tmp_path: Path) -> None:
+    """Imported by the module, by what it imports, in a package, relatively, or only when the function runs."""
+    (tmp_path / "kit" / "deep").mkdir(parents=True)
+    modules = {
+        "ranks.py": "import kit.deep.words as w, math, numpy\nfrom names import title\n"
+        "def longest(query, given):\n    import late\n    return [1.0] * len(given)\n",
+        "names.py": "from kit import shape\ntitle = ''\n",
+        "kit/__init__.py": "from .shape import *\n",
+        "kit/shape.py": "import ranks\n",
+        "kit/deep/words.py": "from ..other import one\n",  # a folder without __init__ is a package too
+        "kit/other.py": "one = 1\n",
+        "late.py": "",
+    }
+    for name, text in {**modules, "stranger.py": "", "numpy_not.py": ""}.items():
+        (tmp_path / name).write_text(text)
+    lists = (
+        "[control]\nengine = 'again'\n[pipelines.again]\nengine = 'rerank'\nof = 'sqlite'\nfunction = 'ranks:longest'"
+    )
+    path = made.plan_file(tmp_path, lists)
+
+    def key() -> str:
+        return Plan.read(path).configurations[0].key
+
+    keys = [key()]
+    (tmp_path / "stranger.py").write_text("changed = 1")
+    assert key() == keys[0]
+    for name, text in modules.items():
+        (tmp_path / name).write_text(f"{text}changed = 1\n")
+        keys.append(key())
+    assert len(set(keys)) == 1 + len(modules)
+    (tmp_path / "other").mkdir()
+    other = made.plan_file(tmp_path / "other", lists)
+    for name in modules:
+        (tmp_path / "other" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "other" / name).write_text((tmp_path / name).read_text())
+    assert Plan.read(other).configurations[0].key == keys[-1]
+
+
+@pytest.mark.parametrize(
+    ("module", "function", "said"),
+    [
+        ("def f(query): return query", "odd:g", "plan.toml.*: there is no 'g' in .*odd.py"),
+        ("def f(query) return query", "odd:f", "plan.toml.*odd.py:1: "),
+        ("def f(query): return query", "odd", "plan.toml.*no function 'odd'"),
+    ],
+)
+def test_a_function_that_there_is_not_is_refused_before_anything_runs(
+    tmp_path: Path, module: str, function: str, said: str
+) -> None:
+    (tmp_path / "odd.py").write_text(module)
+    with pytest.raises(InputError, match=said):
+        Plan.read(made.plan_file(tmp_path, f"{ENGINES}rewrite = '{function}'"))
+
+
+@pytest.mark.parametrize("module", ["from math import sqrt as f", "f = str", "from os.path import *", "class f: pass"])
+def test_a_function_may_be_any_name_that_its_module_gives(tmp_path: Path, module: str) -> None:
+    (tmp_path / "any_name.py").write_text(module)
+    assert Plan.read(made.plan_file(tmp_path, f"{ENGINES}rewrite = 'any_name:f'")).configurations
+
+
 def test_a_key_depends_on_what_is_run_and_on_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "words.txt").write_text("car, automobile")

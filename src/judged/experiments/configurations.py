@@ -8,15 +8,14 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import judged
-from judged.data.toml_places import SettingError
 from judged.errors import InputError
 from judged.experiments.engines import ENGINES, engine_named
+from judged.experiments.modules import files_of
 from judged.experiments.pipelines import OPERATORS, Part, settings_of
 from judged.fusion.fuse import weights_of
 
@@ -214,8 +213,10 @@ def _typed(setting: Setting, given: Any) -> Any:
 class Hashes:
     """What results depend on besides the settings: files, functions, and versions; each is looked at once."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
         self._files: dict[str, str] = {}
+        self._functions: dict[tuple[str, str], dict[str, str]] = {}
 
     def file(self, path: str | Path) -> str:
         """Hash a file, or all files of a folder with their names.
@@ -253,20 +254,11 @@ class Hashes:
         if value and key in _FILES:
             return key, self.file(value)
         if value and key in _FUNCTIONS:
-            return key, value, self.file(source) if Path(source := _source(key, value)).is_file() else ""
+            if (key, value) not in self._functions:
+                modules = files_of(key, value, self._folder)
+                self._functions[key, value] = {name: self.file(path) for name, path in modules.items()}
+            return key, value, self._functions[key, value]
         return key, value
-
-
-def _source(key: str, given: str) -> str:
-    """Give the file of a function's module."""
-    try:
-        found = find_spec(given.partition(":")[0])
-    except (ImportError, ValueError):
-        found = None
-    if found is None or ":" not in given:
-        problem, fix = f"{key}: there is no function {given!r}", "name module:function, of a module beside the plan"
-        raise SettingError(key, problem, fix)
-    return found.origin or given
 
 
 def versions(part: Part) -> dict[str, str | None]:

@@ -133,7 +133,7 @@ class Plan(Answer):
         choices = choices_of(raw, folder, places, str(options["design"]))
         with places.part(), importing_from(folder):
             configurations, left_out, unknown = choices.expanded()
-            hashes = Hashes()
+            hashes = Hashes(folder)
             measured = {name: options[name] for name in NUMBERS}
             files = {name: hashes.file(options[name]) for name in FILES}
             measured |= {name: files[name] for name in ("documents", "queries")}
