@@ -235,6 +235,52 @@ function = "ranking:longest"
     }
 
 
+def test_stages_stand_in_the_order_in_which_they_were_used(tmp_path: Path) -> None:
+    """Equal scores: fused by hand from the places of the traces, and put in another order, they give the saved run."""
+    (tmp_path / "ties.py").write_text(
+        "def rising(query, k):\n    return [(doc, 1.0) for doc in ['d1', 'd2', 'd3', 'd4']][:k]\n"
+        "def mixed(query, k):\n    return [('d2', 5.0), ('d3', 3.0), ('d5', 3.0), ('d4', 3.0)][:k]\n"
+        "def alike(query, given):\n    return [0.0] * len(given)\n"
+    )
+    text = """
+[factors]
+engine = ["both", "again"]
+[pipelines.one]
+engine = "function"
+search = "ties:rising"
+[pipelines.two]
+engine = "function"
+search = "ties:mixed"
+[pipelines.both]
+engine = "fusion"
+lists = ["one", "two"]
+[pipelines.again]
+engine = "rerank"
+of = "two"
+function = "ties:alike"
+cutoff = 2
+"""
+    results = run(made.plan_file(tmp_path, text), tmp_path / "out")
+    assert results.failures == {}
+
+    def listed(configuration: str, stage: str) -> list[str]:
+        table = results.traces(configuration).run(stage).table.to_pylist()
+        return [row["doc_id"] for row in table if row["query_id"] == "q1"]
+
+    def saved(configuration: str) -> dict[str, float]:
+        rows = results.run(configuration).table.to_pylist()
+        return {row["doc_id"]: row["score"] for row in rows if row["query_id"] == "q1"}
+
+    assert listed("control", "one") == ["d4", "d3", "d2", "d1"]
+    assert listed("control", "two") == ["d2", "d5", "d4", "d3"]
+    fused: dict[str, float] = {}
+    for stage in ("one", "two"):
+        for rank, doc in enumerate(listed("control", stage), 1):
+            fused[doc] = fused.get(doc, 0) + 1 / (60 + rank)
+    assert saved("control") == pytest.approx(fused, abs=1e-15)
+    assert listed("again", "again") == list(saved("again")) == ["d5", "d2", "d4", "d3"]
+
+
 def alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)

@@ -7,6 +7,8 @@ import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -150,7 +152,7 @@ class _Searched:
         query = widened(self._rewrite(query), self._synonyms)
         refused = ""
         try:
-            hits = self.engines()[0].search(query, k)
+            hits = _ranked(self.engines()[0].search(query, k))
         except QueryRefusedError as error:
             hits, refused = [], str(error)
         _tell(told, self._part, "candidates", query, hits, begun, refused)
@@ -210,10 +212,15 @@ class _Rerank(_Pipeline):
             problem = f"{self._part.settings['function']} gave {len(scores)} scores, or one that is no number"
             raise InputError(f"{problem}, for {len(head)} candidates", fix="give one finite score a candidate")
         order = sorted(range(len(head)), key=lambda at: -scores[at])
-        hits = [(head[at][0], scores[at]) for at in order]
+        hits = _ranked([(head[at][0], scores[at]) for at in order])
         hits += [(doc, hits[-1][1] - 1 - at) for at, (doc, _) in enumerate(given[cutoff:])]
         _tell(told, self._part, "rerank", query, hits[:k], begun)
         return hits[:k]
+
+
+def _ranked(hits: list[Hit]) -> list[Hit]:
+    """Put documents of one score in the order that they have in runs; a score that rises stays, to be refused."""
+    return [hit for _, tied in groupby(hits, key=itemgetter(1)) for hit in sorted(tied, reverse=True)]
 
 
 def _tell(
