@@ -72,6 +72,25 @@ def test_asking_for_what_is_not_there(measure: str, run: str | None, message: st
     assert message in str(caught.value)
 
 
+def test_a_measure_that_was_asked_for_is_never_one_at_another_level() -> None:
+    qrels, runs = {"q1": {"a": 1, "b": 2}, "q2": {"b": 2}}, {"old": {"q1": ["a", "b"], "q2": ["b"]}}
+    both = runs | {"new": {"q1": ["b", "a"], "q2": ["b"]}}
+    scores = judged.evaluate(qrels, both, ["R(rel=2)@1", "RR(rel=2)"])
+    costs = {"old": {"ms": 1.0}, "new": {"ms": 2.0}}
+    for ask in (
+        lambda: scores.value("RR", "old"),
+        lambda: scores.compare(measures="RR"),
+        lambda: scores.matrix(x="R@1", y="RR(rel=2)"),
+        lambda: scores.tradeoff(costs, measure="RR"),
+    ):
+        with pytest.raises(InputError, match="was not evaluated"):
+            ask()
+    assert scores.value("mrr-l2", "old") == 0.75  # another spelling of the same
+    levelled = judged.tradeoff(qrels, both, costs, "RR", measure="RR", rel=2)  # a call's level is that of its names
+    placed = judged.matrix(qrels, both, x="R@1", y="RR", rel=2)
+    assert (str(levelled.measure), str(placed.x), str(placed.y)) == ("RR(rel=2)", "R(rel=2)@1", "RR(rel=2)")
+
+
 # --- frames -----------------------------------------------------------------------------------------
 
 

@@ -348,4 +348,7 @@ def test_the_commands(tmp_path: Path) -> None:
     assert done.code == 0
     again = process("experiment", "show", place, "--format", "json", "--resamples", "1000")
     assert json.loads(again.out) == json.loads(done.out)
+    other = json.loads(process("experiment", "show", place, "-m", "R(rel=2)@1", "--format", "json").out)
+    assert other["measure"] == "R(rel=2)@1"  # the plan does not name it: it is scored from the saved runs
+    assert str(load(place, "R(rel=2)@1").scores.measures[-1]) == other["measure"]
     assert process("experiment", "show", str(tmp_path)).code == 2

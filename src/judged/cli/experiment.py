@@ -29,7 +29,9 @@ def _concluding(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _OPTIONS = (
-    click.option("-m", "--measure", metavar="NAME", help="The measure to conclude by.  [default: the first of PLAN]"),
+    click.option(
+        "-m", "--measure", metavar="NAME", help="Conclude by it; PLAN need not name it.  [default: the first of PLAN]"
+    ),
     click.option("--by", multiple=True, metavar="ATTRIBUTE", help="Also show effects by this attribute of topics."),
     shared("attributes"),
     click.option(
@@ -76,13 +78,15 @@ def run(context: click.Context, plan: str, folder: Path | None, give: Give, **op
 
     An experiment that was stopped continues where it was. The exit code is 1 if a configuration failed.
     """
-    from judged.experiments import Plan, run
+    from judged.experiments import Plan, load, run
     from judged.experiments.runner import waiting
 
     give.keep(plan)
     read, target = Plan.read(plan), folder or Path(Path(plan).stem)
     with inputs.bar("running", len(waiting(read, target))) as tell:
         results = run(read, target, progress=tell)
+    if options["measure"]:
+        results = load(target, options["measure"])
     give(_concluded(results, **options))
     if results.failures:
         context.exit(1)
@@ -96,7 +100,7 @@ def show(folder: Path, give: Give, **options: Any) -> None:
     """Say what may be concluded from the results in FOLDER, also before all configurations were run."""
     from judged.experiments import load
 
-    give(_concluded(load(folder), **options))
+    give(_concluded(load(folder, options["measure"] or ()), **options))
 
 
 def _concluded(

@@ -77,7 +77,7 @@ def command(
         judgments, given = give.inputs(qrels, runs, formats, chooses["queries"], chooses["attributes"])
         if not given:
             raise InputError("no run is given", fix="name two or more runs after QRELS")
-        wanted = [measure or "nDCG@10"]
+        wanted, measure = [measure or "nDCG@10"], None  # the only one, at the level of --rel
         judgments, known = narrowed(judgments, given, **chooses, baseline=options["baseline"], measures=wanted)
         with inputs.scoring(given) as progress:
             table = evaluate(judgments, given, wanted, rel=rel, attributes=known, progress=progress)

@@ -70,10 +70,10 @@ def with_rel(measure: Measure, rel: float | None, written: Any = None) -> Measur
 
 
 def place_of(measure: Measure, known: Sequence[Measure]) -> int:
-    """Find a measure among those that were evaluated; where its level is not written, also with that of the call.
+    """Find a measure among those that were evaluated: with all its parameters, a level that was not written among them.
 
     >>> from judged import AP, RR
-    >>> place_of(RR(), (AP(rel=2), RR(rel=2)))
+    >>> place_of(RR(rel=2), (AP(rel=2), RR(rel=2)))
     1
 
     Raises
@@ -81,14 +81,11 @@ def place_of(measure: Measure, known: Sequence[Measure]) -> int:
     InputError
         If it is not among them.
     """
-    if measure in known:
-        return known.index(measure)
-    alike = [at for at, other in enumerate(known) if hasattr(other, "rel") and other.replace(rel=1) == measure]
-    if len(alike) != 1:
+    if measure not in known:
         raise InputError(
             f"{measure} was not evaluated", fix=f"evaluate it, or take one of {', '.join(map(str, known))}"
         )
-    return alike[0]
+    return known.index(measure)
 
 
 def _is_run(data: Any) -> bool:

@@ -14,7 +14,7 @@ from judged.errors import JudgedWarning
 from judged.evaluation.conditions import narrowed
 from judged.evaluation.dialects import dialect_of
 from judged.evaluation.evaluate import evaluate
-from judged.evaluation.inputs import runs_of
+from judged.evaluation.inputs import measures_of, runs_of
 from judged.spelling import hint
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ _MEASURES = "measures\n    As `evaluate` takes them; None: nDCG@10 and AP, or th
 _POLICIES = "{}\n    Policies, as `evaluate` takes them."
 _BLOCK = re.compile(r"\n(?=\S)")  # between parameters: what is said of each is indented
 _GIVEN = {"scores", "qrels", "runs", "measures", "documents"}
+_NAMING = {"measure", "x", "y"}  # parameters that name one of the measures
 
 
 def scored(qrels: Any, runs: Any, measures: Any = None, **policies: Any) -> Scores:
@@ -88,6 +89,9 @@ def of_runs(
         judgments, lacking = narrowed(judgments, how.pop("where"), how["attributes"])
         besides = {"qrels": judgments, "runs": runs, "documents": how.get("documents")}
         told = {key: value for key, value in besides.items() if key in own}
+        for key in _NAMING & {key for key, value in asking.items() if value is not None}:
+            read = measures_of(asking[key], rel=how["rel"])  # as `evaluate` reads it
+            asking |= {key: read[0]} if len(read) == 1 else {}
         scores = scored(judgments, runs, wanted, **how)
         return function(replace(scores, notes=(*notes, *lacking, *scores.notes)), **asking, **told)
 

@@ -20,6 +20,7 @@ from judged.evaluation import evaluate
 from judged.experiments.collection import no_query
 from judged.experiments.latency import QUANTILES, quantile
 from judged.experiments.worker import COSTS, FAILURE, RUN, TRACES
+from judged.measures.grammar import listed
 from judged.notes import Note, first_few
 from judged.traces import read_traces
 
@@ -105,18 +106,22 @@ def folder_of(folder: Path, key: str) -> Path:
     return folder / "configurations" / key
 
 
-def load(folder: str | Path) -> Results:
+def load(folder: str | Path, measures: Any = ()) -> Results:
     """Read the results of an experiment, also of one that is not done yet.
 
     Parameters
     ----------
     folder
         Where `run` put them.
+    measures
+        More to score the saved runs by, beside those of the plan: nothing is searched again.
 
     Raises
     ------
     InputError
         If there are none, or the control has none.
+    MeasureError
+        If a measure cannot be read.
     """
     place = Path(folder)
     plan = _planned(place)
@@ -129,7 +134,7 @@ def load(folder: str | Path) -> Results:
     qrels = Qrels.read(plan["qrels"])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", JudgedWarning)  # they are notes of the scores
-        scores = evaluate(qrels, runs, plan["measures"])
+        scores = evaluate(qrels, runs, [*plan["measures"], *listed(measures)])
     topics = Topics.read(plan["queries"])
     told = {name: _saved(folder_of(place, one["key"]) / COSTS) for name, one in done.items()}
     refused = {
