@@ -88,6 +88,27 @@ def kinds(topics: int) -> Any:
     return {f"q{at:03}": {"kind": "abcd"[at % 4]} for at in range(topics)}
 
 
+@pytest.mark.parametrize(("measure", "within"), [("nDCG@10", True), ("DCG", False)])
+def test_no_interval_holds_what_no_difference_can_be(measure: str, within: bool) -> None:
+    levels = {"old": {"stemmer": "none"}, "new": {"stemmer": "porter"}}
+    gaps = np.array([-0.99] * 2 + [0.0] * 10 + [0.01, -0.01] * 10)  # of a dozen two are far away: a wide interval
+    values = np.stack([np.full(32, 0.99), 0.99 + gaps])
+    about = {f"q{at:03}": {"kind": "a" if at < 12 else "b"} for at in range(32)}
+    results = measured(values, levels, measure=measure)
+    found = conclude(results, attributes=about, by="kind", **FAST)
+    (skewed, _) = found.effects.main[0].slices
+    compared = results.scores.compare_slices(slice_topics(about, "kind"), "old", test="t").rows[0]
+    assert skewed.found.interval is not None
+    assert compared.pair is not None
+    assert compared.pair.result.interval is not None
+    for low, _ in (skewed.found.interval, compared.pair.result.interval):
+        assert (low == -1) is within
+        assert low <= -1
+    values[0, 12:] = np.nan
+    gone = conclude(measured(values, levels, measure=measure), attributes=about, by="kind", **FAST)
+    assert [part.slice for part in gone.effects.main[0].slices] == ["kind=a"]  # of the other no topic has a value
+
+
 @pytest.mark.slow
 def test_a_planted_effect_is_found_in_its_slice_and_nowhere_else() -> None:
     """Stemming helps on a quarter of the topics; 200 draws. Each family errs in 5 % at most, and 3 errors of that."""

@@ -68,6 +68,18 @@ def test_what_the_corpus_does_not_hold_is_told_apart() -> None:
     assert ("q", "d", "corpus", 1.0) in found.lost
 
 
+def test_what_is_never_negative_has_no_interval_below_0() -> None:
+    qrels = {f"q{at}": {"a": 1, "c": 1} for at in range(30)}
+    traces = traces_of_runs({"bm25": {query: ["a"] if query == "q0" else ["a", "c"] for query in qrels}})
+    lost = {query: {"b": 1} if query == "q1" else docs for query, docs in qrels.items()}
+    found = funnel(lost, traces, "R@5", corpus="ac")
+    intervals = dict(zip(found.table("parts").column("part").values, found.table("parts").column("value").ci or (),
+                         strict=True))  # fmt: skip
+    assert found.parts["corpus"].mean() == pytest.approx(1 / 30)
+    assert intervals["not in the corpus"][0] == 0
+    assert intervals["in the final order"][0] == 0
+
+
 def test_stages_may_be_called_as_parts_are() -> None:
     traces = Traces((span("corpus", "candidates", "xab"), span("order", "rerank", "xa", ("corpus",))))
     found = funnel(QRELS, traces, "R@5", corpus="abcxy")

@@ -35,7 +35,7 @@ from judged.experiments.latency import QUANTILES
 from judged.notes import first_few
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from judged.answer import Block
     from judged.answer.table import Limits
@@ -287,7 +287,8 @@ class Conclusions(Answer):
         between = "; between slices: p of the same effect on all (Holm)" if self.slicing is not None else ""
         note = (
             f"differences in {self.measure}, averaged over the levels of the other factors alike; an interaction is"
-            f" what two changes together do more than the sum of both; intervals and tests are over topics;"
+            f" what two changes together do more than the sum of both; {_levels(row.found for row in rows)}intervals"
+            f" and tests are over topics;"
             f" {SIGNIFICANT} significant at alpha = {how.alpha:g}, main effects and interactions each corrected for"
             f" their number ({name_of_correction(how.correction)}){between}"
         )
@@ -344,7 +345,8 @@ class Conclusions(Answer):
             *_tested([part.found for _, part in rows]),
         )
         how = name_of_correction(self.comparison.choices.correction)
-        note = f"p corrected ({how}) for all rows; slices of few topics are not tested"
+        note = f"{_levels(part.found for _, part in rows)}p corrected ({how}) for all rows; slices of few topics are"
+        note = f"{note} not tested"
         return Table("slices", columns, "Main effects by slice", note=note, labels=3)
 
     def _varying(self) -> Iterator[str]:
@@ -407,6 +409,12 @@ def _tested(found: Sequence[Any]) -> tuple[Column, ...]:
         Column("adjusted", [one and one.decisive_p for one in found], number(3), "adjusted p"),
         Column("significant", [one and one.significant for one in found], only="data"),
     )
+
+
+def _levels(found: Iterable[Any]) -> str:
+    """Say at which levels intervals are."""
+    levels = sorted({one.level for one in found if one is not None and one.interval is not None}, reverse=True)
+    return f"{' and '.join(map(level_text, levels))} intervals; " if levels else ""
 
 
 def _size(found: Any) -> str:

@@ -160,7 +160,8 @@ def conclude(
     choice = choose(complete, folds=folds, level=level, seed=seed)
     possible = may_be_best(signed, choices.alpha, test, seed=seed)
     cut = slicing and slicing.over(table.query_ids)
-    effects = factor_effects(values, [levels[run] for run in names], names.index(baseline), choices, cut)
+    each, reach = [levels[run] for run in names], table.measures[0].properties.reach
+    effects = factor_effects(values, each, names.index(baseline), choices, cut, reach)
     notes = [
         *dict.fromkeys((*compared.notes, *weighed.notes, *(() if cut is None else cut.notes()))),
         *_notes(table, signed, levels, effects, possible, choices),

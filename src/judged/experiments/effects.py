@@ -53,6 +53,8 @@ class Effect(ReadOnly):
         For each of them: the baseline's level, and the one it is changed to.
     values
         (T,): the effect on each topic; NaN where a configuration has no score.
+    reach
+        How far from 0 it can be, of scores within the measure's bounds; infinite where these have none.
     found
         Its mean over topics, with test and interval; None where the configurations do not show it.
     wins
@@ -63,7 +65,7 @@ class Effect(ReadOnly):
         Where they do not: the factors, or pairs of them, that it cannot be told apart from. Empty where
         combinations were not run that would show it.
     slices
-        The same on each slice; corrected over effects and slices.
+        The same on each slice that has topics; corrected over effects and slices.
     between
         Whether it varies between slices; None where that was not tested.
     between_p
@@ -73,6 +75,7 @@ class Effect(ReadOnly):
     factors: tuple[str, ...]
     changes: tuple[tuple[str, str], ...]
     values: Floats
+    reach: float = math.inf
     found: Difference | None = None
     wins: Wins | None = None
     detectable: float = math.nan
@@ -135,6 +138,7 @@ def factor_effects(
     baseline: int,  # which configuration the others are compared with
     choices: Choices,
     slicing: Slicing | None = None,
+    reach: float = math.inf,  # how far apart two scores can be
 ) -> FactorEffects:
     """Estimate and test all effects; main effects, interactions, and what is seen on slices are a family each."""
     names = list(dict.fromkeys(name for given in (levels[baseline], *levels) for name in given))
@@ -152,7 +156,8 @@ def factor_effects(
         ]
         aliased = [together([names[factor] for factor in term]) for term in contrast.aliased]
         effect = contrast.of(values) if contrast.estimable else np.full(values.shape[1], np.nan)
-        return Effect(tuple(names[at] for at in contrast.factors), tuple(changes), effect, aliased=tuple(aliased))
+        far = reach * float(np.abs(contrast.weights).sum()) / 2 if contrast.estimable else math.inf
+        return Effect(tuple(names[at] for at in contrast.factors), tuple(changes), effect, far, aliased=tuple(aliased))
 
     return FactorEffects(
         main=_tested([named(effect) for effect in design.main], choices, slicing),
@@ -179,7 +184,7 @@ def _tested(effects: Sequence[Effect], choices: Choices, slicing: Slicing | None
     if not shown:
         return tuple(effects)
     where = everywhere(len(shown[0].values), slicing)
-    quantities = [Quantity(np.zeros(len(effect.values)), effect.values) for effect in shown]
+    quantities = [Quantity(np.zeros(len(effect.values)), effect.values, reach=effect.reach) for effect in shown]
     small = {(at, place) for at, part in enumerate(where) if part.small for place in range(len(shown))}
     tests = tests_of(quantities, where, choices, small)
     between: list[Heterogeneity | None] = [None] * len(shown)
@@ -195,7 +200,9 @@ def _tested(effects: Sequence[Effect], choices: Choices, slicing: Slicing | None
             found=tests[0, place],
             wins=wins(quantities[place].first, effect.values),
             detectable=_detectable(effect.values, tests[0, place], choices, len(shown)),
-            slices=tuple(OnSlice(part.name, tests[at, place]) for at, part in enumerate(where[1:], 1)),
+            slices=tuple(
+                OnSlice(part.name, tests[at, place]) for at, part in enumerate(where[1:], 1) if tests[at, place].n
+            ),
             between=between[place],
             between_p=adjusted[place],
         )

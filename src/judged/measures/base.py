@@ -90,6 +90,11 @@ class Properties:
         """The range of the scores as numbers; NaN where there is no bound."""
         return math.nan if self.low is None else self.low, math.nan if self.high is None else self.high
 
+    @property
+    def reach(self) -> float:
+        """How far apart two scores can be; infinite where there is no bound."""
+        return math.inf if self.low is None or self.high is None else self.high - self.low
+
 
 @dataclass(frozen=True)
 class Entry:

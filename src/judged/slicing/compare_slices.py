@@ -146,7 +146,10 @@ def _quantities(overall: Comparison) -> Quantities:
         family = "" if overall.choices.family == "all" else by_measure.name
         for pair in by_measure.pairs:
             one, two = scores.run_names.index(pair.first), scores.run_names.index(pair.second)
-            quantities[at, one, two] = Quantity(scores.values[one, at], scores.values[two, at], geometric, family)
+            reach = math.inf if geometric else by_measure.measure.properties.reach
+            quantities[at, one, two] = Quantity(
+                scores.values[one, at], scores.values[two, at], geometric, family, reach
+            )
     return quantities
 
 

@@ -51,6 +51,7 @@ class Quantity(NamedTuple):
     second: Floats
     geometric: bool = False  # whether means of logarithms are compared
     family: Hashable = ""  # what its p-values are corrected together with, in slices and over all topics apart
+    reach: float = math.inf  # how far from 0 a difference can be: no interval goes beyond
 
     @property
     def gaps(self) -> Floats:
@@ -78,7 +79,7 @@ def tests_of(
             found = differences(table, pairs, choices, geometric=geometric, level=level).differences
             if not where[at].every:
                 found = allowing_for_skew([row.gaps[mask] for row in rows], found)
-            tests |= zip(alike, found, strict=True)
+            tests |= zip(alike, map(_within, found, rows), strict=True)
         return [tests[key] for key in keys]
 
     tests: dict[Key, Difference] = {}
@@ -93,3 +94,11 @@ def tests_of(
 
         tests |= zip(family, corrected_family(found, choices.correction, choices.alpha, again), strict=True)
     return tests
+
+
+def _within(found: Difference, of: Quantity) -> Difference:
+    """Leave out of an interval what no difference can be."""
+    if found.interval is None or math.isinf(of.reach):
+        return found
+    low, high = (min(max(end, -of.reach), of.reach) if math.isfinite(end) else end for end in found.interval)
+    return replace(found, interval=(low, high))

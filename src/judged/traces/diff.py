@@ -72,11 +72,15 @@ class TraceDiff(Answer):
     @cached_property
     def changes(self) -> tuple[Change, ...]:
         """The tested change of the score and of each part, over all topics and by slice; higher is better."""
-        none = np.zeros(len(self.other.score))
-        quantities = {(self.other.traces.name, _SCORE): Quantity(self.baseline.score, self.other.score, family=_SCORE)}
+        none, reach = np.zeros(len(self.other.score)), self.other.measure.properties.reach
+        quantities = {
+            (self.other.traces.name, _SCORE): Quantity(
+                self.baseline.score, self.other.score, family=_SCORE, reach=reach
+            )
+        }
         for name in list(self.gains)[1:]:
             before, now = (-one.parts.get(name, none) for one in (self.baseline, self.other))
-            quantities[self.other.traces.name, name] = Quantity(before, now, family="parts")
+            quantities[self.other.traces.name, name] = Quantity(before, now, family="parts", reach=2 * reach)
         return compared(quantities, everywhere(len(none), self.other.slicing), self.choices)
 
     @property

@@ -270,9 +270,12 @@ class TraceFunnel(Answer):
         names, values = list(self.parts), np.stack([part[mask] for part in self.parts.values()])
         low, high = self.measure.properties.bounds
         method = IntervalMethod("none") if small else IntervalMethod(level=self.level)
-        limits = mean_intervals(values, method, [(low - high, high - low)] * len(names)).tolist()
+        # what is kept of all that is judged is never better than all of it, nor is an order better than the best
+        never_negative = {names[0], ORDER}
+        ends = [(0 if name in never_negative else low - high, high - low) for name in names]
+        limits = mean_intervals(values, method, ends).tolist()
         return {
-            where_lost(name): Mean(mean_of(part), *ends) for name, part, ends in zip(names, values, limits, strict=True)
+            where_lost(name): Mean(mean_of(part), *of) for name, part, of in zip(names, values, limits, strict=True)
         }
 
     def topics_table(self) -> Table:

@@ -122,7 +122,7 @@ def matrix_of_scores(
     wholes = [name for name in names if name != chosen or cuts is not None]
     others = [name for name in names if name != chosen]
     pairs = {
-        (name, str(axis)): Quantity(values[chosen][at], values[name][at])
+        (name, str(axis)): Quantity(values[chosen][at], values[name][at], reach=axis.properties.reach)
         for name in others
         for at, axis in enumerate(axes)
     }

@@ -124,9 +124,10 @@ class Stages(Answer):
         if self.baseline is None:
             return ()
         trace, baseline, choices = self.trace, self.baseline, self.choices
-        quantities = {(trace.name, SCORE): Quantity(baseline.score, trace.score, family=SCORE)}
+        reach = self.measure.properties.reach
+        quantities = {(trace.name, SCORE): Quantity(baseline.score, trace.score, family=SCORE, reach=reach)}
         for name, before, now in zip(PARTS, baseline.parts, trace.parts, strict=True):
-            quantities[trace.name, name] = Quantity(-before, -now, family="parts")
+            quantities[trace.name, name] = Quantity(-before, -now, family="parts", reach=reach)
         how = Choices(alpha=choices.alpha, resamples=choices.resamples, seed=choices.seed)
         return compared(quantities, everywhere(len(trace.score), self.slicing), how)
 
