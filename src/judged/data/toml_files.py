@@ -24,8 +24,8 @@ def read_toml(path: str | Path, fix: str = "check the path") -> str:
         raise InputError(f"it cannot be read ({why})", fix=fix, path=str(path)) from None
 
 
-def parse_toml(text: str, path: str = "") -> dict[str, Any]:
-    """Read TOML; `path` is what messages call it.
+def parse_toml(text: str, path: str = "", tables: str = "[name] or [[name]]") -> dict[str, Any]:
+    """Read TOML; `path` is what messages call it, and `tables` how they say that its tables are written.
 
     >>> parse_toml("alpha = 0.05")
     {'alpha': 0.05}
@@ -41,7 +41,7 @@ def parse_toml(text: str, path: str = "") -> dict[str, Any]:
         line = None if at is None else int(at[1] or len(text.splitlines()) or 1)
         raise InputError(
             f"this is not TOML ({_AT.sub('', str(error))})",
-            fix='write tables as [[check]] and values as name = "text" or name = 0.01',
+            fix=f'write tables as {tables} and values as name = "text" or name = 0.01',
             path=path,
             line=line,
         ) from None

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import judged
+from judged.data.toml_places import SettingError
 from judged.errors import InputError
 from judged.experiments.engines import ENGINES, engine_named
 from judged.experiments.modules import files_of
@@ -22,6 +23,7 @@ from judged.fusion.fuse import weights_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from judged.data.toml_places import Places
     from judged.experiments.engines.base import Setting
 
 CONTROL = "control"
@@ -29,6 +31,10 @@ CONTROL = "control"
 FULL, ONE_AT_A_TIME = "full", "one-at-a-time"
 _MOST = 1e308  # beyond it is no finite number; NaN is not below it either
 _FILES = ("synonyms", "file")  # settings that name a file
+_NEEDED = {"http": "file", "function": "search", "rerank": "function"}  # settings without which nothing can be asked
+_KINDS: Mapping[type, str] = {
+    tuple: "a list", str: "text", float: "a number", int: "a whole number", bool: "true or false",
+}  # fmt: skip
 _FUNCTIONS = ("rewrite", "function", "embed", "search")  # settings that name module:function
 
 
@@ -107,10 +113,7 @@ class Choices:
         settings = {key: setting.default for key, setting in known.items()} | taken | fixed
         part = Part(name, own["engine"], settings, tuple(part for part, _ in below))
         if settings.get("weights"):
-            try:
-                weights_of(settings["weights"], [one.name for one in part.of])
-            except (TypeError, ValueError, OverflowError) as error:
-                raise InputError(f"the weights of {name} make no list: {error}", fix="give one for each list") from None
+            refuse_weights(name, settings["weights"], [one.name for one in part.of])
         return part, set(taken).union(*(used for _, used in below))
 
     def value(self, engine: str, key: str, given: Any) -> Any:
@@ -118,7 +121,7 @@ class Choices:
         setting = settings_of(engine)[key]
         value = _typed(setting, given)
         if value is None or (setting.values and value not in setting.values):
-            takes = ", ".join(map(repr, setting.values)) or f"a {type(setting.default).__name__}"
+            takes = ", ".join(map(repr, setting.values)) or _KINDS[type(setting.default)]
             raise RefusedLevelError(f"{engine} has no {key} {given!r}", fix=f"it takes {takes}")
         return str(self.folder / value) if key in _FILES and value else value
 
@@ -146,6 +149,19 @@ class Choices:
             said = json.dumps(asdict(part), sort_keys=True)
             made.setdefault(said, Configuration(self._name(settings) if made else CONTROL, settings, own, part))
         return list(made.values()), left_out, unknown
+
+    def refuse_lacking(self, configurations: Iterable[Configuration], hashes: Hashes, places: Places) -> None:
+        """Refuse what could not be asked: files and functions that are not there, or not named."""
+        for part in {one.name: one for made in configurations for one in made.part.all()}.values():
+            own = self.pipelines.get(part.name)
+            tables = {"factors": self.factors, "control": self.control}
+            tables = tables if own is None else {f"pipelines.{part.name}": own, **tables}
+            for key, value in part.settings.items():
+                asked = "engine" if not value and _NEEDED.get(part.engine) == key else key
+                with places.part(next((name for name, given in tables.items() if asked in given), "")):
+                    if asked != key:
+                        raise SettingError(asked, f"{part.name} has no {key}", f"name it: {key} = ...")
+                    hashes.said(key, value)
 
     def _combinations(self) -> Iterator[dict[str, Any]]:
         """Give levels by factor, those of the control first."""
@@ -192,6 +208,16 @@ def level_text(level: Any) -> str:
     if isinstance(level, (list, tuple)):
         return ",".join(map(level_text, cast("Sequence[Any]", level))) or "none"
     return f"{level:.15g}" if isinstance(level, float) else str(level) or "none"
+
+
+def refuse_weights(pipeline: str, weights: Any, lists: Sequence[str]) -> None:
+    """Refuse weights that are not one finite number for each list."""
+    try:
+        weights_of(weights, lists)
+    except (TypeError, ValueError, OverflowError) as error:
+        problem, fix = getattr(error, "parts", (str(error), ""))
+        fix = fix or "give one for each list"
+        raise SettingError("weights", f"the weights of {pipeline} make no list: {problem}", fix) from None
 
 
 def _several(value: Any) -> Sequence[Any]:
@@ -244,13 +270,14 @@ class Hashes:
     def key(self, part: Part, measured: Mapping[str, Any]) -> str:
         """Hash a configuration with all that its results depend on: what files and functions say, wherever they are."""
         parts: list[Any] = [
-            (one.name, one.engine, [self._said(*setting) for setting in sorted(one.settings.items())])
+            (one.name, one.engine, [self.said(*setting) for setting in sorted(one.settings.items())])
             for one in part.all()
         ]
         said = json.dumps([parts, dict(measured), versions(part)], sort_keys=True)
         return hashlib.sha256(said.encode()).hexdigest()[:16]
 
-    def _said(self, key: str, value: Any) -> tuple[Any, ...]:
+    def said(self, key: str, value: Any) -> tuple[Any, ...]:
+        """Give a setting, and the hashes of what it names."""
         if value and key in _FILES:
             return key, self.file(value)
         if value and key in _FUNCTIONS:

@@ -134,6 +134,7 @@ class Plan(Answer):
         with places.part(), importing_from(folder):
             configurations, left_out, unknown = choices.expanded()
             hashes = Hashes(folder)
+            choices.refuse_lacking(configurations, hashes, places)
             measured = {name: options[name] for name in NUMBERS}
             files = {name: hashes.file(options[name]) for name in FILES}
             measured |= {name: files[name] for name in ("documents", "queries")}

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any, cast
 from judged.data.toml_places import SettingError
 from judged.errors import InputError
 from judged.evaluation import measures_of
-from judged.experiments.configurations import CONTROL, FULL, ONE_AT_A_TIME, Choices, RefusedLevelError, level_text
+from judged.experiments.configurations import (
+    CONTROL,
+    FULL,
+    ONE_AT_A_TIME,
+    Choices,
+    RefusedLevelError,
+    level_text,
+    refuse_weights,
+)
 from judged.experiments.engines import ENGINES
 from judged.experiments.pipelines import OPERATORS, settings_of
 from judged.spelling import one_of
@@ -69,6 +77,7 @@ def choices_of(raw: Mapping[str, Any], folder: Path, places: Places, design: str
     with places.part("control"):
         control = _control(raw.get("control", {}), factors)
     choices = Choices(control, factors, tuple(forbidden), pipelines, design, folder)
+    _refuse_pipelines(choices, places)
     with places.part("factors" if "engine" in factors else "control"):
         for name in choices.engines:
             _refuse_engine(choices, name)
@@ -76,8 +85,45 @@ def choices_of(raw: Mapping[str, Any], folder: Path, places: Places, design: str
     for table, at, settings in (*given, *(("forbidden", at, own) for at, own in enumerate(forbidden))):
         with places.part(table, at):
             for key, value in settings.items():
-                _refuse_unknown(choices, key, value if isinstance(value, (list, tuple)) else (value,))
+                several: tuple[Any, ...] = tuple(value) if isinstance(value, (list, tuple)) else (value,)
+                _refuse_unknown(choices, key, several)
+                if table == "forbidden":
+                    _refuse_absent(choices, key, several)
     return choices
+
+
+def _refuse_pipelines(choices: Choices, places: Places) -> None:
+    for refuse in (_refuse_values, _refuse_engine):  # first each alone, then what they are together
+        for name in choices.pipelines:
+            with places.part(f"pipelines.{name}"):
+                refuse(choices, name)
+
+
+def _refuse_values(choices: Choices, name: str) -> None:
+    """Refuse values of a pipeline that its engine does not take, and parts that there are not."""
+    own = choices.pipelines[name]
+    for key in settings_of(own["engine"]).keys() & own.keys():
+        try:
+            choices.value(own["engine"], key, own[key])
+        except RefusedLevelError as error:
+            raise SettingError(key, *error.parts) from None
+    key = "lists" if "lists" in own else "of"
+    for below in own.get("lists") or ([own["of"]] if "of" in own else []):
+        if not isinstance(below, str) or below not in (*ENGINES, *choices.pipelines):
+            known = ", ".join((*ENGINES, *choices.pipelines))
+            raise SettingError(key, f"no engine or pipeline {below!r}", f"use one of {known}")
+    if own.get("weights"):
+        refuse_weights(name, own["weights"], own["lists"])
+
+
+def _refuse_absent(choices: Choices, key: str, values: Iterable[Any]) -> None:
+    """Refuse to forbid what no configuration has."""
+    levels = [*choices.factors.get(key, ()), *([choices.control[key]] if key in choices.control else [])]
+    for value in values:
+        if value not in levels:
+            known = ", ".join(dict.fromkeys(map(level_text, levels)))
+            fix = f"use one of {known}" if known else f"name its levels in [factors]: {key} = [...]"
+            raise SettingError(key, f"no configuration has {key} {value!r}", fix)
 
 
 def _control(given: Mapping[str, Any], factors: Mapping[str, tuple[Any, ...]]) -> dict[str, Any]:

@@ -83,7 +83,7 @@ def parse_config(text: str, *, path: str = "") -> GateConfig:
     ...
     judged.errors.InputError: gate.toml:3: [[check]] 1: no key 'margn'. Fix: write margin.
     """
-    return _config(parse_toml(text, path), Places.of(text, path))
+    return _config(parse_toml(text, path, "[[check]]"), Places.of(text, path))
 
 
 def _config(raw: Mapping[str, Any], places: Places) -> GateConfig:
