@@ -163,10 +163,16 @@ def test_nothing_is_done_twice_and_what_is_new_is_done(tmp_path: Path) -> None:
 
 def test_one_failure_ends_nothing_and_is_tried_again(tmp_path: Path) -> None:
     names = ["calm", "wrong", "killed", "rising", "twice", "silent", "nan"]
-    results = run(odd_plan(tmp_path, names), tmp_path / "out")
+    plan = Plan.read(odd_plan(tmp_path, names))
+    results = run(plan, tmp_path / "out")
+    (wrong,) = (one.key for one in plan.configurations if one.name == "wrong")
     assert list(results.levels) == ["control"]
-    assert {name: why.split(".")[0] for name, why in results.failures.items()} == {
-        "wrong": "RuntimeError: the engine is down",
+    raised = 1 + ODD.splitlines().index('    raise RuntimeError("the engine is down")')
+    place = f"{tmp_path / 'odd_engines.py'}:{raised}"
+    assert results.failures["wrong"] == f"query q1: RuntimeError: the engine is down ({place})"
+    told = json.loads(next((tmp_path / "out" / "configurations").glob(f"{wrong}.*")).read_text())
+    assert f"line {raised}, in wrong" in told["traceback"]
+    assert {name: why.split(".")[0] for name, why in results.failures.items() if name != "wrong"} == {
         "killed": "its process was ended by signal 9",
         "rising": "query q1: scores rise down the list",
         "twice": "query q1: a document stands in the list twice",
@@ -182,12 +188,14 @@ def test_one_failure_ends_nothing_and_is_tried_again(tmp_path: Path) -> None:
 
 
 def test_a_control_that_fails_is_an_error_and_so_is_nothing_to_index(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="the control has no results: RuntimeError: the engine is down"):
+    with pytest.raises(InputError, match="the control has no results: query q1: RuntimeError: the engine is down"):
         run(odd_plan(tmp_path, ["wrong", "calm"]), tmp_path / "out")
     given = made.write(tmp_path)
     (tmp_path / "docs.jsonl").write_text("")
-    with pytest.raises(InputError, match="the control has no results"):
+    with pytest.raises(InputError, match="the control has no results") as raised:
         run(given, tmp_path / "empty")
+    assert str(raised.value).count("Fix:") == 1
+    assert raised.value.fix.startswith("name columns")
     (tmp_path / "qrels.txt").write_text("other 0 d1 1\n")
     with pytest.raises(InputError, match="no query has a judgment"):
         run(given, tmp_path / "others")
@@ -331,6 +339,22 @@ def test_a_second_run_in_a_folder_ends_with_a_sentence_and_the_first_goes_on(tmp
     with pytest.raises(InputError, match=f"another run, process {first.pid}, is at work"):
         run(path, tmp_path / "out")
     assert first.wait() == 0
+    assert run(path, tmp_path / "out").failures == {}
+
+
+def test_a_stop_says_how_to_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = odd_plan(tmp_path, ["calm", "slow"])
+    (pids := tmp_path / "pids").touch()
+    start = [sys.executable, "-m", "judged", "experiment", "run", str(path), "--to", str(tmp_path / "out")]
+    monkeypatch.setenv("PIDS", str(pids))
+    started = subprocess.Popen(start, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    ended = time.monotonic() + 30
+    while not pids.read_text() and time.monotonic() < ended:
+        time.sleep(0.02)
+    started.send_signal(signal.SIGINT)
+    _, said = started.communicate()
+    assert started.returncode == 130
+    assert said.startswith("stopped: 1 done, 1 left")
     assert run(path, tmp_path / "out").failures == {}
 
 

@@ -83,8 +83,14 @@ def run(context: click.Context, plan: str, folder: Path | None, give: Give, **op
 
     give.keep(plan)
     read, target = Plan.read(plan), folder or Path(Path(plan).stem)
-    with inputs.bar("running", len(waiting(read, target))) as tell:
-        results = run(read, target, progress=tell)
+    try:
+        with inputs.bar("running", len(waiting(read, target))) as tell:
+            results = run(read, target, progress=tell)
+    except KeyboardInterrupt:
+        left = len(waiting(read, target))
+        done = len(read.configurations) - left
+        click.echo(f"stopped: {done} done, {left} left in {target}; the same command goes on", err=True)
+        raise
     if options["measure"]:
         results = load(target, options["measure"])
     give(_concluded(results, **options))

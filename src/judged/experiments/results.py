@@ -126,10 +126,12 @@ def load(folder: str | Path, measures: Any = ()) -> Results:
     place = Path(folder)
     plan = _planned(place)
     done = {one["name"]: one for one in plan["configurations"] if folder_of(place, one["key"]).is_dir()}
-    failures = {one["name"]: _why(place, one["key"]) for one in plan["configurations"] if one["name"] not in done}
-    control = plan["configurations"][0]["name"]
-    if control in failures:
-        raise InputError(f"the control has no results: {failures[control]}", fix="put that right, and run it again")
+    control = plan["configurations"][0]
+    if control["name"] not in done:
+        problem, fix = _why(place, control["key"])
+        raise InputError(f"the control has no results: {problem}", fix=fix or "put that right, and run it again")
+    missing = {one["name"]: _why(place, one["key"]) for one in plan["configurations"] if one["name"] not in done}
+    failures = {name: f"{problem}. Fix: {fix}." if fix else problem for name, (problem, fix) in missing.items()}
     runs = [Run.scan(folder_of(place, one["key"]) / RUN, name=name) for name, one in done.items()]
     qrels = Qrels.read(plan["qrels"])
     with warnings.catch_warnings():
@@ -158,7 +160,7 @@ def load(folder: str | Path, measures: Any = ()) -> Results:
     ]
     return Results(
         replace(scores, notes=(*of_scores, *notes)),
-        control,
+        control["name"],
         {name: one["levels"] for name, one in done.items()},
         {name: {**one["costs"], **latency_of(one)} for name, one in told.items()},
         refused,
@@ -185,12 +187,13 @@ def _saved(path: Path) -> Any:
         raise InputError("there is no experiment here, or it is damaged", fix=_FIX, path=str(path.parent)) from None
 
 
-def _why(folder: Path, key: str) -> str:
+def _why(folder: Path, key: str) -> tuple[str, str]:
+    """Give what went wrong with a configuration, and what to do about it; empty where nobody knows."""
     try:
-        failure = (folder / "configurations" / f"{key}.{FAILURE}").read_text(encoding="utf-8")
+        failure = json.loads((folder / "configurations" / f"{key}.{FAILURE}").read_text(encoding="utf-8"))
     except OSError:
-        return "it was not run yet"
-    return json.loads(failure)["problem"]
+        return "it was not run yet", ""
+    return failure["problem"], failure.get("fix", "")
 
 
 def _refusals(refused: Mapping[str, tuple[Refused, ...]], n: int) -> Iterator[Note]:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from judged.data.texts import Text
+    from judged.experiments.engines.base import Hit
     from judged.experiments.latency import Clock
     from judged.experiments.pipelines import System
 
@@ -48,10 +49,37 @@ def main() -> int:
         work(json.loads(path.read_text(encoding="utf-8")), path.parent)
     except Exception as error:  # noqa: BLE001  whatever an engine raises is what became of its configuration
         traceback.print_exc()
-        said = str(error) if isinstance(error, JudgedError) else f"{type(error).__name__}: {error}"
-        (path.parent / FAILURE).write_text(json.dumps({"problem": said}), encoding="utf-8")
+        (path.parent / FAILURE).write_text(json.dumps(failure_of(error)), encoding="utf-8")
         return 1
     return 0
+
+
+def failure_of(error: Exception) -> dict[str, str]:
+    """Give what went wrong, at which query, and what to do; of somebody else's error also where it was raised."""
+    if isinstance(error, JudgedError):
+        problem, fix = error.parts
+    else:
+        frames = traceback.extract_tb(error.__traceback__)
+        beside = [frame for frame in frames if Path(frame.filename).parent in map(Path, _folders())]
+        last = (beside or frames)[-1]
+        problem, fix = f"{type(error).__name__}: {error} ({last.filename}:{last.lineno})", ""
+    said = [*getattr(error, "__notes__", ()), problem]
+    told = "".join(traceback.format_exception(error))
+    return {"problem": ": ".join(said), "fix": fix, "traceback": told}
+
+
+def _folders() -> list[str]:
+    """Name the plan's folder, from where its functions come: whoever starts this puts it first."""
+    return os.environ.get("PYTHONPATH", "").split(os.pathsep)[:1]
+
+
+def _ask(system: System, query: str, text: str, depth: int, told: list[Asked] | None = None) -> list[Hit]:
+    """Ask one query; what goes wrong bears its id."""
+    try:
+        return system.search(text, depth, told)
+    except Exception as error:
+        error.add_note(f"query {query}")
+        raise
 
 
 def _end_with_parent() -> None:
@@ -74,7 +102,7 @@ def work(job: Mapping[str, Any], folder: Path, clock: Clock = time.perf_counter)
         told = {"refused": refused, "timed": timed, "cold_ms": cold_ms, "rounds_ms": []}
 
         def search(query: str) -> Any:
-            return system.search(queries[query], job["depth"])
+            return _ask(system, query, queries[query], job["depth"])
 
         if timed:
             rounds = {name: job[name] for name in ("rounds", "warm_up", "seed")}
@@ -133,7 +161,7 @@ def _asked(
     for query, text in queries.items():
         told: list[Asked] = []
         begun = clock()
-        hits = system.search(text, depth, told)
+        hits = _ask(system, query, text, depth, told)
         cold_ms.append(1000 * (clock() - begun))
         refuse_odd(query, hits)
         rows += [(query, doc, score) for doc, score in hits]
