@@ -342,6 +342,19 @@ def test_a_second_run_in_a_folder_ends_with_a_sentence_and_the_first_goes_on(tmp
     assert run(path, tmp_path / "out").failures == {}
 
 
+def test_a_folder_with_the_results_of_other_files_is_refused(tmp_path: Path) -> None:
+    run(made.write(tmp_path / "a"), tmp_path / "out")
+    kept = (tmp_path / "out" / "plan.json").read_text()
+    with pytest.raises(InputError, match=r"out: the results of another plan are here, .*documents, queries and qrels"):
+        run(made.write(tmp_path / "b") | {"depth": 50}, tmp_path / "out")
+    assert (tmp_path / "out" / "plan.json").read_text() == kept
+    more = made.write(tmp_path / "a") | {"factors": STEMMERS, "measures": ["AP"], "depth": 50}
+    assert len(run(more, tmp_path / "out").levels) == 2
+    (tmp_path / "a").rename(tmp_path / "c")
+    moved = made.write(tmp_path / "c") | {"depth": 50}
+    assert len(run(moved, tmp_path / "out").levels) == 1
+
+
 def test_a_stop_says_how_to_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = odd_plan(tmp_path, ["calm", "slow"])
     (pids := tmp_path / "pids").touch()

@@ -68,7 +68,7 @@ def plan(plan: str, give: Give) -> None:
     "folder",
     type=_FOLDER,
     metavar="FOLDER",
-    help="Folder of the results.  [default: PLAN without .toml]",
+    help="Folder of the results.  [default: in the current folder, the name of PLAN without .toml]",
 )
 @_concluding
 @answer_options()

@@ -12,6 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from judged.answer import listed
 from judged.answer.table import plain
 from judged.atomic import replaced
 from judged.data.qrels import Qrels
@@ -65,7 +66,8 @@ def run(plan: Any, folder: str | Path, *, progress: Callable[[str, int], None] |
     Raises
     ------
     InputError
-        If the plan or the folder cannot be used, another run is at work in it, or the control failed.
+        If the plan or the folder cannot be used, another run is at work in it, it has results over other files, or the
+        control failed.
     """
     plan = Plan.of(plan)
     place = Path(folder)
@@ -73,6 +75,7 @@ def run(plan: Any, folder: str | Path, *, progress: Callable[[str, int], None] |
     if not set(judged) & set(asked.table["query_id"].to_pylist()):
         raise InputError("no query has a judgment", fix="check that both files use the same ids", path=plan.queries)
     with _alone(place):
+        _refuse_another(plan, place)
         todo = waiting(plan, place)
         for left in (place / "configurations").glob(".*.part"):  # by one that was stopped
             shutil.rmtree(left, ignore_errors=True)
@@ -112,6 +115,19 @@ def _alone(place: Path) -> Generator[None]:
         lock.write(str(os.getpid()))
         lock.flush()
         yield
+
+
+def _refuse_another(plan: Plan, place: Path) -> None:
+    """Refuse a folder in which another experiment is: one over documents, queries or judgments that stand elsewhere."""
+    try:
+        before = json.loads((place / PLAN).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return
+    moved = [name for name in FILES if before.get(name) != getattr(plan, name)]
+    known = {one["key"] for one in before.get("configurations", ())}
+    if moved and not known & {one.key for one in plan.configurations}:  # else files that were only moved
+        problem = f"the results of another plan are here, of {before.get('folder')}: its {listed(moved)} are others"
+        raise InputError(problem, fix="name another folder (--to)", path=str(place))
 
 
 def waiting(plan: Plan, folder: Path) -> list[Configuration]:
