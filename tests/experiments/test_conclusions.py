@@ -156,6 +156,41 @@ def test_of_one_at_a_time_effects_are_against_the_control_and_said_to_be() -> No
     assert found.effects.assumed == tuple(effect.factor for effect in found.effects.interactions)
 
 
+def test_an_engine_without_a_factor_is_compared_at_the_controls_level_of_it() -> None:
+    """Two stemmers and two methods of one engine, and an engine that has neither: by hand."""
+    levels: dict[str, Any] = {
+        f"{method}/{stemmer}": {"engine": "bm25s", "method": method, "stemmer": stemmer}
+        for method, stemmer in product(("lucene", "atire"), ("none", "english"))
+    }
+    levels["dense"] = {"engine": "dense"}
+    values = drawn(9, levels=levels)
+    found = conclude(measured(values, levels), **FAST)
+    effects = {effect.factor: effect for effect in (*found.effects.main, *found.effects.interactions)}
+    a, b, c, d, dense = values
+    assert {name: effect.changes for name, effect in effects.items()} == {
+        "engine": (("bm25s", "dense"),),
+        "method": (("lucene", "atire"),),
+        "stemmer": (("none", "english"),),
+        "method \N{MULTIPLICATION SIGN} stemmer": (("lucene", "atire"), ("none", "english")),
+    }
+    by_hand = [dense - a, (c + d - a - b) / 2, (b + d - a - c) / 2, d - c - b + a]
+    for effect, wanted in zip(effects.values(), by_hand, strict=True):
+        assert effect.values == pytest.approx(wanted)
+    assert [effect.held for effect in found.effects.main] == [("method", "stemmer"), (), ()]
+    assert found.effects.assumed == found.effects.unseen == ()
+    assert {note.rule for note in found.notes}.isdisjoint({"aliased", "no-interaction-assumed"})
+
+
+def test_an_interaction_that_is_shown_is_not_said_to_be_impossible_to_estimate() -> None:
+    some = [cell for cell in product("abc", "xy") if cell != ("c", "y")]
+    levels = {"".join(cell): {"one": cell[0], "two": cell[1]} for cell in some}
+    effects = conclude(measured(drawn(9, levels=levels), levels), **FAST).effects
+    shown = [effect.change for effect in effects.interactions if effect.found]
+    left = [effect.change for effect in effects.interactions if not effect.found]
+    assert (len(shown), len(left)) == (1, 1)
+    assert effects.unseen == (f"{effects.assumed[0]} ({left[0]})",)
+
+
 def test_what_always_changes_together_is_named() -> None:
     levels = {"a": {"engine": "x", "stemmer": 1}, "b": {"engine": "y", "stemmer": True}, "c": {"engine": "x", "n": 3}}
     found = conclude(measured(drawn(4, levels=levels), levels), **FAST)

@@ -99,6 +99,20 @@ def test_of_a_full_design_effects_are_differences_of_marginal_means(sizes: list[
     assert len(design.interactions) == (sum(changes) ** 2 - sum(change**2 for change in changes)) // 2
 
 
+def test_a_factor_that_does_not_apply_to_a_level_is_nested_in_the_others() -> None:
+    """Engines 0, 1, 2 and stemmers 0, 1: engine 2 has none, and is compared at stemmer 0. By hand."""
+    design = effects_of([[0, 0], [0, 1], [1, 0], [1, 1], [2, 0]], {(0, 2): {1}})
+    weights = {(effect.factors, effect.levels): effect.weights.tolist() for effect in design.main}
+    assert weights == {
+        ((0,), (1,)): pytest.approx([-0.5, -0.5, 0.5, 0.5, 0]),  # averaged over stemmers
+        ((0,), (2,)): pytest.approx([-1, 0, 0, 0, 1]),  # with the control, at its stemmer
+        ((1,), (1,)): pytest.approx([-0.5, 0.5, -0.5, 0.5, 0]),  # averaged over the engines that have one
+    }
+    (both,) = design.interactions
+    assert (both.factors, both.levels, both.weights.tolist()) == ((0, 1), (1, 1), pytest.approx([1, -1, -1, 1, 0]))
+    assert design.assumed == ()
+
+
 def test_one_at_a_time_each_effect_is_the_difference_to_the_first() -> None:
     design = effects_of([[0, 0, 0], [1, 0, 0], [2, 0, 0], [0, 1, 0], [0, 0, 1]])
     assert [effect.weights.tolist() for effect in design.main] == pytest.approx(np.eye(5)[1:] - np.eye(5)[0])

@@ -328,11 +328,19 @@ class Conclusions(Answer):
         for effect in (*self.effects.main, *self.effects.interactions):
             if effect.found is None and effect.aliased:
                 yield f"{effect.factor} ({effect.change}) cannot be told apart from {listed(effect.aliased)}."
+        for effect in self.effects.main:
+            if effect.found is not None and effect.held:
+                yield (
+                    f"{effect.factor} ({effect.change}) is at {self.baseline}'s level of {listed(effect.held)}, which"
+                    f" {'does' if len(effect.held) == 1 else 'do'} not apply to {effect.changes[0][1]}."
+                )
         if self.effects.assumed:
+            partly = any(effect.found and effect.factor in self.effects.assumed for effect in self.effects.interactions)
+            other = ", nor others of the same factors" if partly else ""
             yield (
                 "Some combinations were not run, so that these interactions cannot be estimated:"
-                f" {first_few(self.effects.assumed)}. The main effects assume that there are none; if there are, they"
-                " hold for the levels that were run together."
+                f" {first_few(self.effects.unseen)}. The main effects assume that there are none{other}; if there are,"
+                " they hold for the levels that were run together."
             )
 
     def _by_slice(self) -> Table:

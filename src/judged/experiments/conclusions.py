@@ -201,7 +201,7 @@ def _notes(
         yield Note("aliased", f"effects that these configurations cannot show: {first_few(aliased)}")
     if effects.assumed:
         text = "interactions that the main effects assume to be absent, as some combinations were not run"
-        yield Note("no-interaction-assumed", f"{text}: {first_few(effects.assumed)}")
+        yield Note("no-interaction-assumed", f"{text}: {first_few(effects.unseen)}")
     if possible.sum() > 1:
         order = np.argsort(-np.nanmean(signed, axis=1), kind="stable")
         best, second = (signed[at] for at in [at for at in order.tolist() if possible[at]][:2])

@@ -55,6 +55,8 @@ class Effect(ReadOnly):
         (T,): the effect on each topic; NaN where a configuration has no score.
     reach
         How far from 0 it can be, of scores within the measure's bounds; infinite where these have none.
+    held
+        Factors that do not apply to what is changed to: they are at the baseline's level.
     found
         Its mean over topics, with test and interval; None where the configurations do not show it.
     wins
@@ -76,6 +78,7 @@ class Effect(ReadOnly):
     changes: tuple[tuple[str, str], ...]
     values: Floats
     reach: float = math.inf
+    held: tuple[str, ...] = ()
     found: Difference | None = None
     wins: Wins | None = None
     detectable: float = math.nan
@@ -122,6 +125,17 @@ class FactorEffects(ReadOnly):
     assumed: tuple[str, ...]
     full: bool
 
+    @property
+    def unseen(self) -> tuple[str, ...]:
+        """What of `assumed` no configurations show: whole pairs, or some changes of a pair."""
+        seen = {effect.factor for effect in self.interactions if effect.found}
+        partly = [
+            f"{effect.factor} ({effect.change})"
+            for effect in self.interactions
+            if effect.factor in seen and effect.factor in self.assumed and not effect.found
+        ]
+        return (*(pair for pair in self.assumed if pair not in seen), *partly)
+
 
 def together(names: Sequence[str]) -> str:
     """Write the names of what changes together.
@@ -142,10 +156,17 @@ def factor_effects(
 ) -> FactorEffects:
     """Estimate and test all effects; main effects, interactions, and what is seen on slices are a family each."""
     names = list(dict.fromkeys(name for given in (levels[baseline], *levels) for name in given))
-    known = {name: _levels(name, levels, baseline) for name in names}
+    parents = {name: _parent(name, names, levels, baseline) for name in names}
+    known = {name: _levels(name, levels, baseline, nested=bool(parents[name])) for name in names}
     shown = [list(known[name].values()) for name in names]
-    codes = [[list(known[name]).index(_key(given.get(name))) for name in names] for given in levels]
-    design = effects_of(np.array(codes, dtype=np.int64).reshape(len(levels), len(names)))
+    places = {name: {key: at for at, key in enumerate(known[name])} for name in names}
+    codes = [[places[name].get(_key(given.get(name)), 0) for name in names] for given in levels]
+    lacking: dict[tuple[int, int], set[int]] = {}
+    for at, name in enumerate(names):
+        for given, code in zip(levels, codes, strict=True):
+            if (parent := parents[name]) is not None and given.get(name) is None:
+                lacking.setdefault((names.index(parent), code[names.index(parent)]), set()).add(at)
+    design = effects_of(np.array(codes, dtype=np.int64).reshape(len(levels), len(names)), lacking)
     if not design.main:
         raise InputError("no factor has two levels", fix="give configurations that differ")
 
@@ -157,7 +178,10 @@ def factor_effects(
         aliased = [together([names[factor] for factor in term]) for term in contrast.aliased]
         effect = contrast.of(values) if contrast.estimable else np.full(values.shape[1], np.nan)
         far = reach * float(np.abs(contrast.weights).sum()) / 2 if contrast.estimable else math.inf
-        return Effect(tuple(names[at] for at in contrast.factors), tuple(changes), effect, far, aliased=tuple(aliased))
+        changed = zip(contrast.factors, contrast.levels, strict=True)
+        held = tuple(names[other] for at in changed for other in sorted(lacking.get(at, ())))
+        own = tuple(names[at] for at in contrast.factors)
+        return Effect(own, tuple(changes), effect, far, held, aliased=tuple(aliased))
 
     return FactorEffects(
         main=_tested([named(effect) for effect in design.main], choices, slicing),
@@ -171,9 +195,24 @@ def _key(level: Any) -> str:
     return repr(level)  # the number 1 is another level than True and the text "1"
 
 
-def _levels(name: str, levels: Sequence[Mapping[str, Any]], baseline: int) -> dict[str, str]:
+def _parent(name: str, names: Sequence[str], levels: Sequence[Mapping[str, Any]], baseline: int) -> str | None:
+    """Find the factor, such as the engine, whose level says whether another one applies; None where it always does."""
+    lacks = [one.get(name) is None for one in levels]
+    if not any(lacks) or lacks[baseline]:
+        return None
+
+    def tells(other: str) -> bool:
+        kinds = {(_key(one[other]), absent) for one, absent in zip(levels, lacks, strict=True)}
+        return len({kind for kind, _ in kinds}) == len(kinds)
+
+    whole = [other for other in names if all(one.get(other) is not None for one in levels)]
+    return next((other for other in whole if tells(other)), None)
+
+
+def _levels(name: str, levels: Sequence[Mapping[str, Any]], baseline: int, *, nested: bool) -> dict[str, str]:
     """Give the levels of a factor as they are told apart and as they are shown, that of the baseline first."""
     given = [levels[baseline].get(name), *(one.get(name) for one in levels)]
+    given = [level for level in given if not (nested and level is None)]
     return {_key(level): "-" if level is None else ANY.write(level) if isinstance(level, bool) else str(level)
             for level in given}  # fmt: skip
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import combinations, product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from judged.errors import InputError
 from judged.stats.inputs import ROUNDING
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
     from numpy.typing import ArrayLike
 
     from judged._types import Floats, Ints
@@ -27,6 +29,7 @@ _NOTHING = 1e-8  # coefficients are whole numbers: what is smaller is rounding
 _DIGITS = 13  # of weights: the last bits of an inverse are another machine's
 
 Term = tuple[int, ...]  # a factor, or two of them
+Lacking: TypeAlias = "Mapping[tuple[int, int], Collection[int]]"  # (factor, level): the factors that do not apply there
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +91,7 @@ class Design(ReadOnly):
     full: bool
 
 
-def effects_of(codes: ArrayLike) -> Design:
+def effects_of(codes: ArrayLike, lacking: Lacking | None = None) -> Design:
     """Find which effects configurations show, and as which contrasts.
 
     An interaction of two factors belongs to the model where all of it can be estimated beside all others, and else to
@@ -98,6 +101,10 @@ def effects_of(codes: ArrayLike) -> Design:
     ----------
     codes
         (C, F): the level of each factor in each configuration, from 0; 0 is what others are compared with.
+    lacking
+        ``{(factor, level): other factors}`` that do not apply there, such as a stemmer to an engine without one; their
+        code is then 0. Such a level is compared with level 0 at level 0 of what it lacks, and others are averaged over
+        the levels that they apply to; level 0 lacks nothing.
 
     Raises
     ------
@@ -114,23 +121,27 @@ def effects_of(codes: ArrayLike) -> Design:
     >>> one_at_a_time = effects_of([[0, 0], [0, 1], [1, 0]])
     >>> one_at_a_time.main[0].weights.tolist(), one_at_a_time.assumed
     ([-1.0, 0.0, 1.0], ((0, 1),))
+    >>> nested = effects_of([[0, 0], [0, 1], [1, 0]], {(0, 1): {1}})
+    >>> nested.main[0].weights.tolist(), nested.assumed
+    ([-1.0, 0.0, 1.0], ())
     """
     table = np.asarray(codes)
     if table.ndim != 2 or table.dtype.kind not in "iu" or (table.size and table.min() < 0):
         raise InputError("levels are not a table of whole numbers from 0", fix="give one row a configuration")
     levels = [sorted(set(column.tolist()) | {0}) for column in table.T]
     varying = [(factor,) for factor, kinds in enumerate(levels) if len(kinds) > 1]
+    held = lacking or {}
     pairs = [(*one, *two) for one, two in combinations(varying, 2)]
-    known = _Model(table, levels, [*varying, *pairs])
-    interactions = [
-        known.contrast(pair, changed) for pair in pairs for changed in product(*(levels[f][1:] for f in pair))
-    ]
+    known = _Model(table, levels, [*varying, *pairs], held)
+    interactions = [known.contrast(pair, changed) for pair, changed in known.changes if len(pair) > 1]
     assumed = tuple(pair for pair in pairs if any(one.factors == pair and not one.estimable for one in interactions))
     terms = [*varying, *(pair for pair in pairs if pair not in assumed)]
-    model = _Model(table, levels, terms)
+    model = _Model(table, levels, terms, held)
     main = [model.contrast(factor, (level,)) for factor in varying for level in levels[factor[0]][1:]]
     for place, one in enumerate(main):  # what stands in the way is a term without which the effect would be seen
-        without = {other: _Model(table, levels, [term for term in terms if term != other]) for other in one.aliased}
+        without = {
+            other: _Model(table, levels, [term for term in terms if term != other], held) for other in one.aliased
+        }
         apart = [other for other, rest in without.items() if rest.contrast(one.factors, one.levels).estimable]
         main[place] = replace(one, aliased=tuple(apart) or one.aliased)
     shown = [one if one.factors in assumed else model.contrast(one.factors, one.levels) for one in interactions]
@@ -142,24 +153,31 @@ def effects_of(codes: ArrayLike) -> Design:
 class _Model:
     """A linear model with effect coding: a constant, and columns for each term that add up to 0 over its levels."""
 
-    def __init__(self, table: Ints, levels: list[list[int]], terms: list[Term]) -> None:
-        self._changes = [
-            (term, changed) for term in terms for changed in product(*(levels[factor][1:] for factor in term))
+    def __init__(self, table: Ints, levels: list[list[int]], terms: list[Term], lacking: Lacking) -> None:
+        self._lacking = lacking
+        self.changes = [
+            (term, changed)
+            for term in terms
+            for changed in product(*(levels[factor][1:] for factor in term))
+            if not any(other in lacking.get(at, ()) for at in zip(term, changed, strict=True) for other in term)
         ]
         columns = [np.ones(len(table))]
-        for term, changed in self._changes:
+        for term, changed in self.changes:
             columns.append(((table[:, term] == changed) * 1.0 - (table[:, term] == 0)).prod(axis=1))
         self._design = np.column_stack(columns)
         self._inverse: Any = np.linalg.pinv(self._design)  # (P, C)
 
     def contrast(self, factors: Term, changed: tuple[int, ...]) -> Contrast:
         """Give an effect: by how much cells of the model differ, averaged over the levels of the other factors."""
-        wanted = np.zeros(len(self._changes) + 1)
-        for at, (term, levels) in enumerate(self._changes, 1):
-            if term == factors:
-                wanted[at] = np.prod([1.0 + (level == to) for level, to in zip(levels, changed, strict=True)])
+        wanted = np.zeros(len(self.changes) + 1)
+        to = dict(zip(factors, changed, strict=True))
+        held = {other for at in to.items() for other in self._lacking.get(at, ())}  # at level 0, whose code is -1
+        for at, (term, levels) in enumerate(self.changes, 1):
+            if set(factors) <= set(term) <= {*factors, *held}:
+                own = zip(term, levels, strict=True)
+                wanted[at] = np.prod([1.0 + (level == to[f]) if f in to else -1.0 for f, level in own])
         lost = wanted - wanted @ self._inverse @ self._design
-        terms = [term for (term, _), part in zip(self._changes, lost[1:], strict=True) if abs(part) > _NOTHING]
+        terms = [term for (term, _), part in zip(self.changes, lost[1:], strict=True) if abs(part) > _NOTHING]
         if terms:
             aliased = tuple(term for term in dict.fromkeys(terms) if term != factors)
             lacking = any(len(term) < len(factors) for term in aliased)  # combinations that would show an interaction
