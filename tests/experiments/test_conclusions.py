@@ -176,9 +176,15 @@ def test_an_engine_without_a_factor_is_compared_at_the_controls_level_of_it() ->
     by_hand = [dense - a, (c + d - a - b) / 2, (b + d - a - c) / 2, d - c - b + a]
     for effect, wanted in zip(effects.values(), by_hand, strict=True):
         assert effect.values == pytest.approx(wanted)
-    assert [effect.held for effect in found.effects.main] == [("method", "stemmer"), (), ()]
+    assert [effect.held for effect in found.effects.main] == [("method lucene", "stemmer none"), (), ()]
     assert found.effects.assumed == found.effects.unseen == ()
     assert {note.rule for note in found.notes}.isdisjoint({"aliased", "no-interaction-assumed"})
+    turned = measured(values, levels)
+    turned.control = "dense"  # the control itself may be what lacks them
+    engine, *rest = conclude(turned, **FAST).effects.main
+    assert (engine.changes, engine.held) == ((("dense", "bm25s"),), ("method lucene", "stemmer none"))
+    assert engine.values == pytest.approx(a - dense)
+    assert [effect.values.tolist() for effect in rest] == [pytest.approx(wanted) for wanted in by_hand[1:3]]
 
 
 def test_an_interaction_that_is_shown_is_not_said_to_be_impossible_to_estimate() -> None:

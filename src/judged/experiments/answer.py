@@ -330,9 +330,10 @@ class Conclusions(Answer):
                 yield f"{effect.factor} ({effect.change}) cannot be told apart from {listed(effect.aliased)}."
         for effect in self.effects.main:
             if effect.found is not None and effect.held:
+                which = "a factor" if len(effect.held) == 1 else "factors"
                 yield (
-                    f"{effect.factor} ({effect.change}) is at {self.baseline}'s level of {listed(effect.held)}, which"
-                    f" {'does' if len(effect.held) == 1 else 'do'} not apply to {effect.changes[0][1]}."
+                    f"{effect.factor} ({effect.change}) is what changes at {listed(effect.held)}: {which} that only one"
+                    " of the two has."
                 )
         if self.effects.assumed:
             partly = any(effect.found and effect.factor in self.effects.assumed for effect in self.effects.interactions)

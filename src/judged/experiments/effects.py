@@ -12,6 +12,7 @@ from judged._types import ReadOnly
 from judged.answer import ANY
 from judged.comparison.pair import TIMES
 from judged.errors import InputError
+from judged.experiments.configurations import level_text
 from judged.slicing.slice_tests import Quantity, everywhere, tests_of
 from judged.stats.correction import adjust
 from judged.stats.detectable import detectable, out_of_reach
@@ -56,7 +57,7 @@ class Effect(ReadOnly):
     reach
         How far from 0 it can be, of scores within the measure's bounds; infinite where these have none.
     held
-        Factors that do not apply to what is changed to: they are at the baseline's level.
+        The levels at which factors are that do not apply to both of what is changed.
     found
         Its mean over topics, with test and interval; None where the configurations do not show it.
     wins
@@ -156,7 +157,7 @@ def factor_effects(
 ) -> FactorEffects:
     """Estimate and test all effects; main effects, interactions, and what is seen on slices are a family each."""
     names = list(dict.fromkeys(name for given in (levels[baseline], *levels) for name in given))
-    parents = {name: _parent(name, names, levels, baseline) for name in names}
+    parents = {name: _parent(name, names, levels) for name in names}
     known = {name: _levels(name, levels, baseline, nested=bool(parents[name])) for name in names}
     shown = [list(known[name].values()) for name in names]
     places = {name: {key: at for at, key in enumerate(known[name])} for name in names}
@@ -178,8 +179,10 @@ def factor_effects(
         aliased = [together([names[factor] for factor in term]) for term in contrast.aliased]
         effect = contrast.of(values) if contrast.estimable else np.full(values.shape[1], np.nan)
         far = reach * float(np.abs(contrast.weights).sum()) / 2 if contrast.estimable else math.inf
-        changed = zip(contrast.factors, contrast.levels, strict=True)
-        held = tuple(names[other] for at in changed for other in sorted(lacking.get(at, ())))
+        both = [(factor, to) for factor, level in zip(contrast.factors, contrast.levels, strict=True)
+                for to in (0, level)]  # fmt: skip
+        lacked = sorted({other for at in both for other in lacking.get(at, ())})
+        held = tuple(f"{names[other]} {shown[other][0]}" for other in lacked)
         own = tuple(names[at] for at in contrast.factors)
         return Effect(own, tuple(changes), effect, far, held, aliased=tuple(aliased))
 
@@ -195,10 +198,10 @@ def _key(level: Any) -> str:
     return repr(level)  # the number 1 is another level than True and the text "1"
 
 
-def _parent(name: str, names: Sequence[str], levels: Sequence[Mapping[str, Any]], baseline: int) -> str | None:
+def _parent(name: str, names: Sequence[str], levels: Sequence[Mapping[str, Any]]) -> str | None:
     """Find the factor, such as the engine, whose level says whether another one applies; None where it always does."""
     lacks = [one.get(name) is None for one in levels]
-    if not any(lacks) or lacks[baseline]:
+    if not any(lacks) or all(lacks):
         return None
 
     def tells(other: str) -> bool:
@@ -213,7 +216,7 @@ def _levels(name: str, levels: Sequence[Mapping[str, Any]], baseline: int, *, ne
     """Give the levels of a factor as they are told apart and as they are shown, that of the baseline first."""
     given = [levels[baseline].get(name), *(one.get(name) for one in levels)]
     given = [level for level in given if not (nested and level is None)]
-    return {_key(level): "-" if level is None else ANY.write(level) if isinstance(level, bool) else str(level)
+    return {_key(level): "-" if level is None else ANY.write(level) if isinstance(level, bool) else level_text(level)
             for level in given}  # fmt: skip
 
 

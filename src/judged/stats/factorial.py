@@ -103,8 +103,8 @@ def effects_of(codes: ArrayLike, lacking: Lacking | None = None) -> Design:
         (C, F): the level of each factor in each configuration, from 0; 0 is what others are compared with.
     lacking
         ``{(factor, level): other factors}`` that do not apply there, such as a stemmer to an engine without one; their
-        code is then 0. Such a level is compared with level 0 at level 0 of what it lacks, and others are averaged over
-        the levels that they apply to; level 0 lacks nothing.
+        code is then 0. Two levels of which one lacks a factor are compared at level 0 of that, and changes are averaged
+        over the levels that they apply to.
 
     Raises
     ------
@@ -155,11 +155,18 @@ class _Model:
 
     def __init__(self, table: Ints, levels: list[list[int]], terms: list[Term], lacking: Lacking) -> None:
         self._lacking = lacking
+
+        def alone(factor: int, other: int) -> bool:
+            """Whether one level alone has the other factor, so that nothing is there to interact."""
+            having = [level for level in levels[factor] if other not in self._lacked(factor, level)]
+            return len(having) == 1
+
         self.changes = [
             (term, changed)
             for term in terms
             for changed in product(*(levels[factor][1:] for factor in term))
-            if not any(other in lacking.get(at, ()) for at in zip(term, changed, strict=True) for other in term)
+            if not any(other in self._lacked(*at) for at in zip(term, changed, strict=True) for other in term)
+            and not any(alone(factor, other) for factor in term for other in term)
         ]
         columns = [np.ones(len(table))]
         for term, changed in self.changes:
@@ -167,14 +174,17 @@ class _Model:
         self._design = np.column_stack(columns)
         self._inverse: Any = np.linalg.pinv(self._design)  # (P, C)
 
+    def _lacked(self, factor: int, level: int) -> Collection[int]:
+        return self._lacking.get((factor, level), ())
+
     def contrast(self, factors: Term, changed: tuple[int, ...]) -> Contrast:
         """Give an effect: by how much cells of the model differ, averaged over the levels of the other factors."""
         wanted = np.zeros(len(self.changes) + 1)
         to = dict(zip(factors, changed, strict=True))
-        held = {other for at in to.items() for other in self._lacking.get(at, ())}  # at level 0, whose code is -1
+        held = {other for f, level in to.items() for other in (*self._lacked(f, level), *self._lacked(f, 0))}
         for at, (term, levels) in enumerate(self.changes, 1):
             if set(factors) <= set(term) <= {*factors, *held}:
-                own = zip(term, levels, strict=True)
+                own = zip(term, levels, strict=True)  # what is held is at level 0, whose code is -1
                 wanted[at] = np.prod([1.0 + (level == to[f]) if f in to else -1.0 for f, level in own])
         lost = wanted - wanted @ self._inverse @ self._design
         terms = [term for (term, _), part in zip(self.changes, lost[1:], strict=True) if abs(part) > _NOTHING]
