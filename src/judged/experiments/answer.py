@@ -221,7 +221,7 @@ class Conclusions(Answer):
         score = found.column(self.measure, runs, base)
         rows = {row.run: row for row in self.tradeoff.rows}
         columns = [
-            Column("run", [f"{run} (baseline)" if run == base else run for run in runs], TEXT, "configuration"),
+            Column("run", runs, TEXT, "configuration", beside=["(baseline)" if run == base else "" for run in runs]),
             Column("value", score.values, NUMBER, self.measure, ci=score.ci, mark=score.mark, best=score.best),
             Column("may_be_best", [run in self.may_be_best for run in runs], YES_NO, "may be best"),
         ]
