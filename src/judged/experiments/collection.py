@@ -38,7 +38,9 @@ def collection_notes(documents: str, queries: Topics, qrels: Qrels) -> Iterator[
     for doc, text in document_rows(documents):
         times[doc] += 1
         said = said or bool(text.title.strip() or text.text.strip())
-    if times and not said:
+    if not times:
+        raise InputError("there are no documents to index", fix="give a file that has some", path=documents)
+    if not said:
         problem = f"no document has a title or text{_fields(documents)}"
         raise InputError(problem, fix="call their fields title and text", path=documents)
     judged = Counter(cast("list[str]", qrels.table["doc_id"].to_pylist()))
