@@ -1,12 +1,13 @@
 """Write what the documentation shows of the program, by running the program; ``--check`` only compares.
 
-Four kinds of generated text:
+Five kinds of generated text:
 
 * in README.md and docs/*.md, a ``console`` block is a list of commands (lines that begin with ``$``), each
   followed by what it prints; the commands run in a folder that holds the sample as ``sample/``;
 * ``python`` blocks with ``>>>`` are run as doctests in the same folder, and must show what Python shows;
 * docs/measures.md and docs/cli.md are made from the registry and from ``--help``, docs/choosing.md from the rules of
   advice, docs/api.md from the description of the workbench's API;
+* between ``<!-- settings of engines -->`` and ``<!-- end -->`` stands what can be set of the engines of experiments;
 * an __init__.pyi tells type checkers what a package imports at the first use.
 """
 
@@ -33,6 +34,8 @@ from tabled import markdown_table
 
 import judged
 from judged.errors import JudgedWarning
+from judged.experiments.engines import ENGINES, engine_named
+from judged.experiments.pipelines import COMMON, OPERATORS
 from judged.measures.pages import page
 from judged.measures.registry import REGISTRY
 from judged.online import catalogue
@@ -45,6 +48,7 @@ ROOT = Path(__file__).resolve().parents[1]
 WIDTH = "100"
 _CONSOLE = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _PYTHON = re.compile(r"^```python\n(>>>.*?)^```", re.MULTILINE | re.DOTALL)
+_SETTINGS = re.compile(r"(?<=<!-- settings of engines -->\n).*?(?=<!-- end -->)", re.DOTALL)
 _COMMANDS = (
     "evaluate", "explain", "curve", "measures", "advise", "compare", "power", "agree", "fuse", "experiment",
     "experiment plan", "experiment run", "experiment show", "slices", "matrix", "stages",
@@ -159,8 +163,27 @@ def sample_folder() -> Iterator[Path]:
 
 
 def rewritten(path: Path, folder: Path) -> str:
-    """Give a page's text with the output of each console block made anew."""
-    return _CONSOLE.sub(lambda block: "```console\n" + session(block[1], folder) + "```", path.read_text())
+    """Give a page's text with the output of each console block made anew, and the settings of engines."""
+    text = _SETTINGS.sub(lambda _: f"\n{engine_settings()}\n\n", path.read_text())
+    return _CONSOLE.sub(lambda block: "```console\n" + session(block[1], folder) + "```", text)
+
+
+def engine_settings() -> str:
+    """Write what can be set of each engine, with what it takes and what holds where nothing is said."""
+    settings = {engine: engine_named(engine).settings for engine in ENGINES}
+    settings |= {"all of these": COMMON, **OPERATORS}
+    rows = (
+        (f"`{engine}`" if engine in (*ENGINES, *OPERATORS) else engine, f"`{name}`", _toml(one.default),
+         ", ".join(map(_toml, one.values)), one.meaning)
+        for engine, known in settings.items()
+        for name, one in known.items()
+    )  # fmt: skip
+    return markdown_table(("engine", "setting", "default", "values", "what it says"), rows)
+
+
+def _toml(value: Any) -> str:
+    """Write a value as a plan has it."""
+    return f"`{json.dumps(value, ensure_ascii=False)}`"
 
 
 def session(block: str, folder: Path) -> str:

@@ -27,6 +27,7 @@ from judged.errors import InputError, MissingExtraError
 from judged.experiments.engines import ENGINES, engine_named
 from judged.experiments.engines.base import QueryRefusedError
 from judged.experiments.engines.function import hits_of
+from judged.experiments.pipelines import COMMON, OPERATORS, settings_of
 from shared_data import SHARED, needs_shared
 
 DOCUMENTS = {
@@ -342,3 +343,16 @@ def test_rows_that_were_measured_before(
     found = np.nanmean(scores.values[0], axis=1)
     assert found[0] == pytest.approx(ndcg, abs=0.025)
     assert found[1] == pytest.approx(recall, abs=0.035)
+
+
+def test_the_page_has_every_setting_with_its_default_and_what_it_takes() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "experiments.md").read_text(encoding="utf-8")
+    rows = [[cell.strip() for cell in line.split(" | ")] for line in page.splitlines()]
+    for engine in (*ENGINES, *OPERATORS):
+        own = {name: one for name, one in settings_of(engine).items() if name not in COMMON}
+        found = {row[1].strip("`"): row[2:4] for row in rows if row[0] == f"| `{engine}`" and len(row) == 5}
+        written = {
+            name: [f"`{json.dumps(one.default)}`", ", ".join(f"`{json.dumps(value)}`" for value in one.values)]
+            for name, one in own.items()
+        }
+        assert found == written, engine
