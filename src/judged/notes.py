@@ -39,7 +39,9 @@ def lines(notes: Iterable[Note]) -> tuple[str, ...]:
     """Write notes for people, errors first: what is said of three subjects or more in one line for each rule.
 
     >>> lines([Note("missing-topics", f"{at} topics missing", f"run{at}", at) for at in range(1, 60)])
-    ('59 runs, worst run59, run58, run57; run59: 59 topics missing',)
+    ('59 runs, worst run59, run58, run57; for run59: 59 topics missing',)
+    >>> lines([Note("extra-topics", "no judgments for 12 topics", run, 12) for run in "abcdefgh"])
+    ('8 runs, such as a, b, c: no judgments for 12 topics',)
     """
     return tuple(text for _, text in with_severity(notes))
 
@@ -60,18 +62,21 @@ def with_severity(notes: Iterable[Note]) -> tuple[tuple[Severity, str], ...]:
 
 
 def first_few(names: Sequence[str], most: int = 5) -> str:
-    """Name some of many, and count them.
+    """Name some of many, and count them; never is one alone left out.
 
-    >>> first_few(["q1", "q2", "q3"], most=2)
-    'q1, q2, ... (3 in all)'
+    >>> first_few(["q1", "q2", "q3"], most=2), first_few(["q1", "q2", "q3"], most=1)
+    ('q1, q2, q3', 'q1, ... (3 in all)')
     """
-    return ", ".join(names[:most]) + (f", ... ({len(names)} in all)" if len(names) > most else "")
+    return ", ".join(names) if len(names) <= most + 1 else f"{', '.join(names[:most])}, ... ({len(names)} in all)"
 
 
 def _line(alike: Sequence[Note]) -> str:
-    """Count the subjects, name three of those most affected, and say what is said of the first."""
+    """Count the subjects, name three of those most affected, and say what is said of all, or else of the first."""
     if len(alike) < SEVERAL:
         return str(alike[0])
     worst = sorted(alike, key=lambda note: -note.weight)
-    which = "such as" if worst[0].weight == worst[-1].weight else "worst"
-    return f"{len(alike)} {worst[0].of}, {which} {', '.join(note.subject for note in worst[:SEVERAL])}; {worst[0]}"
+    shown = len(alike) if len(alike) <= SEVERAL + 1 else SEVERAL
+    which = "worst" if worst[0].weight > worst[-1].weight else "such as" if shown < len(alike) else "namely"
+    subjects = f"{len(alike)} {worst[0].of}, {which} {', '.join(note.subject for note in worst[:shown])}"
+    same = all(note.text == worst[0].text for note in alike)
+    return f"{subjects}: {worst[0].text}" if same else f"{subjects}; for {worst[0]}"

@@ -46,8 +46,8 @@ def test_many_runs_have_one_line_for_each_kind_of_warning() -> None:
     assert rules(scores) == {"missing-topics": 59, "extra-topics": 59, "constant-scores": 59}
     grouped = [text for text in scores.warnings if text.startswith("59 runs, ")]
     assert len(grouped) == 3
-    assert grouped[0].startswith("59 runs, worst run40, run10, run30; run40: nothing returned for 7 of 12 topics;")
-    assert grouped[1].startswith("59 runs, such as run00, run01, run02; run00: no judgments for 1 topic of the run")
+    assert grouped[0].startswith("59 runs, worst run40, run10, run30; for run40: nothing returned for 7 of 12 topics;")
+    assert grouped[1].startswith("59 runs, such as run00, run01, run02: no judgments for 1 topic of the run")
     assert len(scores.warnings) < 3 + 4  # and of the runs together
     assert [str(one.message) for one in caught] == grouped[:1]
 
@@ -69,9 +69,9 @@ def test_one_and_two_runs_are_named_each() -> None:
 
 def test_runs_of_which_nothing_was_measured_stand_first() -> None:
     strange = {f"strange{at}": {query: {"?": 1.0} for query in QRELS} for at in range(4)}
-    with pytest.warns(JudgedWarning, match="4 runs, such as strange0"):
+    with pytest.warns(JudgedWarning, match="4 runs, namely strange0"):
         scores = evaluate(QRELS, {**{f"good{at}": lacking(0) for at in range(4)}, **strange}, "AP")
-    assert scores.warnings[0].startswith("4 runs, such as strange0, strange1, strange2; strange0: nothing was measured")
+    assert scores.warnings[0].startswith("4 runs, namely strange0, strange1, strange2, strange3: nothing was measured")
     assert [note.severity for note in scores.notes if note.subject == scores.run_names[-1]] == ["error"]
 
 
@@ -100,7 +100,7 @@ def test_lines_are_by_rule_and_not_by_text() -> None:
     """Nothing reads the text: notes of one rule are one line whatever they say, and those of others are apart."""
     odd = [Note("a", text, text) for text in ("one", "two", "three")]
     assert lines([*odd, Note("b", "four", "four"), Note("a", "of all")]) == (
-        "3 runs, such as one, two, three; one: one",
+        "3 runs, namely one, two, three; for one: one",
         "four: four",
         "of all",
     )

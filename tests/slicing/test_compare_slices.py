@@ -408,7 +408,7 @@ def test_many_small_slices_and_pairs_have_one_line_of_each_kind() -> None:
     found = scores_of(systems).compare_slices(slicing_of(groups, min_topics=2), "s0")
     told = [text for text in found.warnings if "cannot be below" in text]
     assert (
-        sum(text.startswith("10 slices, worst group=g00, group=g03, group=g06; group=g00: with 2") for text in told)
+        sum(text.startswith("10 slices, worst group=g00, group=g03, group=g06; for group=g00: with 2") for text in told)
         == 1
     )
     assert len(found.warnings) < 8
