@@ -13,7 +13,7 @@ from judged.evaluation.inputs import measures_of
 from judged.measures.grammar import parse
 from judged.online.arguments import need
 from judged.online.offline.answer import OfflineOnline
-from judged.online.offline.joined import joined_pages, of_pages, places
+from judged.online.offline.joined import joined_pages, keyed
 from judged.online.offline.page_scores import outcomes_of, page_outcomes, page_scores
 from judged.online.offline.pages import rests_on
 from judged.online.offline.relations import Compared, calibration, relation, topic_relation
@@ -154,9 +154,9 @@ def _ordering(measures: tuple[Measure, ...]) -> tuple[Measure, ...]:
 def _outcomes(log: InteractionLog, joined: Joined, outcomes: Sequence[Outcome], dwell: float) -> Floats:
     """Fetch the outcomes of these pages: (O, N)."""
     with log.engine.scratch():
-        table = of_pages(page_outcomes(log, outcomes, dwell), joined.serp).to_arrow()
-    rows = np.argsort(places(joined.serp, np.asarray(table["serp"].to_numpy(), dtype=np.int64)))
-    return np.stack([table[f"outcome_{at}"].to_numpy()[rows] for at in range(len(outcomes))]).astype(np.float64)
+        made, pages = page_outcomes(log, outcomes, dwell), keyed(log, joined.serp, joined.topic)
+        table = log.engine.arrow(f"SELECT o.* FROM {made} AS o JOIN {pages} AS p ON p.serp = o.serp ORDER BY p.page")
+    return np.stack([table[f"outcome_{at}"].to_numpy() for at in range(len(outcomes))]).astype(np.float64)
 
 
 def _hopeless(qrels: Qrels, topic: Ints) -> int:

@@ -21,7 +21,7 @@ from judged.online.offline.agreement_answer import (
     click_preferences,
 )
 from judged.online.offline.concordance import UNKNOWN, Estimate, by_unit, influenced, ratio_estimate
-from judged.online.offline.joined import joined_pages
+from judged.online.offline.joined import joined_pages, keyed
 from judged.online.offline.pages import rests_on
 
 if TYPE_CHECKING:
@@ -139,10 +139,9 @@ def _refuse_order(log: InteractionLog, rule: str) -> None:
 
 def _fetched(log: InteractionLog, preferences: Relation, joined: Joined, qrels: Qrels, depth: int) -> _Fetched:
     """Fetch preferences with both grades, and the grade at each rank of each page, (N, depth): NaN where none is."""
-    index, register = qrels.index, log.engine.register
-    pages = {"serp": joined.serp, "page": np.arange(len(joined.serp)), "topic": joined.topic}
+    index = qrels.index
     labels = {"topic": index.topic, "doc": index.docs.take(pa.array(index.doc)), "grade": index.grade}
-    page, label = register(pa.table(pages)), register(pa.table(labels))
+    page, label = keyed(log, joined.serp, joined.topic), log.engine.register(pa.table(labels))
     found = log.engine.arrow(f"""
         SELECT m.rule, p.page, m.better_rank, m.worse_rank, b.grade AS better, w.grade AS worse,
             dense_rank() OVER (ORDER BY p.topic, least(m.better, m.worse), greatest(m.better, m.worse)) AS pair,

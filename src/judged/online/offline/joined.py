@@ -233,32 +233,20 @@ def _numbers(column: Any) -> Ints:
     return np.asarray(pc.fill_null(column, 0).to_numpy(), dtype=np.int64)
 
 
-def of_pages(table: Relation, serp: Ints) -> Relation:
-    """Leave the rows of these pages."""
-    keys = table.engine.register(pa.table({"serp": pa.array(serp)}))
-    return table.engine.query(f"SELECT * FROM {table} WHERE serp IN (SELECT serp FROM {keys})")
+def keyed(log: InteractionLog, serp: Ints, topic: Ints) -> Relation:
+    """Give the database some pages: their key, place and topic, as ``serp, page, topic``."""
+    return log.engine.register(pa.table({"serp": serp, "page": np.arange(len(serp)), "topic": topic}))
 
 
-def places(serp: Ints, wanted: Ints) -> Ints:
-    """Give the place of each of some keys of pages among all, which must hold them.
-
-    >>> places(np.array([7, 3, 5]), np.array([5, 5, 7])).tolist()
-    [2, 2, 0]
-    """
-    order = np.argsort(serp)
-    return order[np.searchsorted(serp[order], wanted)]
-
-
-def lists_of(log: InteractionLog, serp: Ints) -> PageLists:
-    """Fetch what is shown on these pages: (N,) keys."""
+def lists_of(log: InteractionLog, serp: Ints, topic: Ints) -> PageLists:
+    """Fetch what is shown on these pages: (N,) keys and topics."""
     with log.engine.scratch():
-        table: Table = log.engine.arrow(
-            f"SELECT serp, object_id, min(rank) AS rank FROM {of_pages(log.shown, serp)} GROUP BY serp, object_id"
-        )
-    page, rank = places(serp, _numbers(table["serp"])), _numbers(table["rank"])
-    order = np.lexsort((rank, page))
-    starts = np.searchsorted(page[order], np.arange(len(serp) + 1)).astype(np.int64)
-    return PageLists(starts, rank[order], _one(table["object_id"]).take(pa.array(order)))
+        table: Table = log.engine.arrow(f"""
+            SELECT p.page, s.object_id, min(s.rank) AS rank FROM {log.shown} AS s
+            JOIN {keyed(log, serp, topic)} AS p ON p.serp = s.serp
+            GROUP BY p.page, s.object_id ORDER BY p.page, min(s.rank), s.object_id""")
+    starts = np.searchsorted(_numbers(table["page"]), np.arange(len(serp) + 1)).astype(np.int64)
+    return PageLists(starts, _numbers(table["rank"]), _one(table["object_id"]))
 
 
 def list_codes(log: InteractionLog, joined: Joined) -> Ints:
@@ -267,18 +255,14 @@ def list_codes(log: InteractionLog, joined: Joined) -> Ints:
     The database makes two numbers of 50 bits of each list, sums over its rows; no list is fetched.
     """
     hashes = [f"CAST(sum(hash({pair}) % {_BELOW}) AS BIGINT)" for pair in ("rank, object_id", "object_id, rank")]
-    shown = f"SELECT serp, {hashes[0]} AS one, {hashes[1]} AS other FROM"
     with log.engine.scratch():
-        table: Table = log.engine.arrow(f"{shown} {of_pages(log.shown, joined.serp)} GROUP BY serp")
-    at = places(joined.serp, _numbers(table["serp"]))
-    keys = np.zeros((3, len(joined.serp)), dtype=np.int64)
-    keys[0], keys[1, at], keys[2, at] = joined.topic, _numbers(table["one"]), _numbers(table["other"])
-    order = np.lexsort(keys)
-    begins = np.ones(len(order), dtype=np.bool_)
-    begins[1:] = (np.diff(keys[:, order], axis=1) != 0).any(axis=0)
-    codes = np.empty(len(order), dtype=np.int64)
-    codes[order] = np.cumsum(begins) - 1
-    return codes
+        pages = keyed(log, joined.serp, joined.topic)
+        table: Table = log.engine.arrow(f"""
+            SELECT dense_rank() OVER (ORDER BY p.topic, s.one, s.other) - 1 AS code FROM {pages} AS p
+            LEFT JOIN (SELECT serp, {hashes[0]} AS one, {hashes[1]} AS other FROM {log.shown}
+                WHERE serp IN (SELECT serp FROM {pages}) GROUP BY serp) AS s ON s.serp = p.serp
+            ORDER BY p.page""")
+    return _numbers(table["code"])
 
 
 def _one(column: Any) -> Any:

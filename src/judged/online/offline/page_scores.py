@@ -135,7 +135,7 @@ def page_scores(log: InteractionLog, joined: Joined, qrels: Qrels, measures: Seq
     """
     _, first, same = np.unique(list_codes(log, joined), return_index=True, return_inverse=True)
     topic = joined.topic[first]
-    lists = lists_of(log, joined.serp[first])
+    lists = lists_of(log, joined.serp[first], topic)
     values = np.full((len(measures), len(first)), np.nan)
     for part in _parts(np.diff(qrels.index.starts)[topic]):
         pages = np.arange(part.start, part.stop)
