@@ -17,31 +17,32 @@ if TYPE_CHECKING:
     from judged.online.preparation.first_look import Peek
     from judged.online.preparation.work import Work
 
-_EVENTS = f"""
-SELECT count(*) AS read, count(*) FILTER (rule_no = 0) AS kept,
-    count(*) FILTER (rule_no = 0 AND link = 0) AS "no-query-id", count(*) FILTER (rule_no = 0 AND link = 1) AS joined,
-    count(*) FILTER (rule_no = 0 AND link = 2) AS "excluded-page",
-    count(*) FILTER (rule_no = 0 AND link = 3) AS "unknown-query-id",
-    count(*) FILTER (rule_no = 0 AND notes & {events.SKEWED} > 0) AS "clock-skew",
-    count(*) FILTER (rule_no = 0 AND notes & {events.DISAGREES} > 0) AS "rank-disagrees",
-    count(*) FILTER (rule_no = 0 AND notes & {events.BEYOND} > 0) AS "rank-beyond-list",
-    count(*) FILTER (rule_no = 0 AND notes & {events.NEGATIVE} > 0) AS "negative-rank",
-    count(*) FILTER (rule_no = 0 AND (rank IS NOT NULL OR notes & {events.NEGATIVE} > 0)) AS ranked,
-    count(*) FILTER (rule_no = 0 AND action = 'click') AS clicks,
-    count(*) FILTER (rule_no = 0 AND action = 'impression') AS impressions,
-    count(*) FILTER (rule_no = 0 AND link = 1 AND action = 'click') AS clicks_on_pages,
-    count(*) FILTER (rule_no = 0 AND link = 1 AND action = 'click' AND rank IS NOT NULL) AS ranks,
-    count(*) FILTER (rule_no = 0 AND link = 1 AND action = 'impression') AS impressions_on_pages,
-    count(*) FILTER (rule_no = 0 AND link = 1 AND action = 'hover') AS hovers,
-    count(*) FILTER (rule_no = 0 AND action = 'add_to_cart') AS carts,
-    count(*) FILTER (rule_no = 0 AND action = 'purchase') AS purchases,
-    count(*) FILTER (rule_no = 0 AND link = 1 AND action IN ('copy', 'hover', 'scroll')) AS reading,
-    count(*) FILTER (rule_no = 0 AND link = 1 AND action IN ('like', 'dislike')) AS thumbs,
-    count(*) FILTER (rule_no = 0 AND link = 1 AND action = 'rating' AND $has_value) AS ratings,
-    count(*) FILTER (rule_no = 0 AND action = 'purchase' AND $has_value) AS "values",
-    count(*) FILTER (rule_no = 0 AND $dwelling) AS dwelling
-FROM $act
-"""
+_NOTES = {
+    "clock-skew": events.SKEWED, "rank-disagrees": events.DISAGREES,
+    "rank-beyond-list": events.BEYOND, "negative-rank": events.NEGATIVE,
+}  # fmt: skip
+_COUNTED = {
+    **{rule or "joined": f"link = {at}" for at, rule in enumerate(events.LINKS)},
+    **{rule: f"notes & {bit} > 0" for rule, bit in _NOTES.items()},
+    "ranked": f"(rank IS NOT NULL OR notes & {events.NEGATIVE} > 0)",
+    "clicks": "action = 'click'",
+    "impressions": "action = 'impression'",
+    "clicks_on_pages": "link = 1 AND action = 'click'",
+    "ranks": "link = 1 AND action = 'click' AND rank IS NOT NULL",
+    "impressions_on_pages": "link = 1 AND action = 'impression'",
+    "hovers": "link = 1 AND action = 'hover'",
+    "carts": "action = 'add_to_cart'",
+    "purchases": "action = 'purchase'",
+    "reading": "link = 1 AND action IN ('copy', 'hover', 'scroll')",
+    "thumbs": "link = 1 AND action IN ('like', 'dislike')",
+    "ratings": "link = 1 AND action = 'rating' AND $has_value",
+    "values": "action = 'purchase' AND $has_value",
+    "dwelling": "$dwelling",
+}
+"""What is counted of events that no rule leaves out."""
+_EVENTS = "SELECT count(*) AS read, count(*) FILTER (rule_no = 0) AS kept, {} FROM $act".format(
+    ", ".join(f'count(*) FILTER (rule_no = 0 AND {where}) AS "{name}"' for name, where in _COUNTED.items())
+)
 
 _UNSEEN = f"""
 CREATE TEMP TABLE $unseen AS
@@ -67,19 +68,14 @@ def _of_queries(work: Work, by_rule: dict[str, int], read: int, kept: int) -> It
         if at and by_rule[rule]:
             more = _more_of_queries(work, rule)
             yield _finding(work, "query", rule, by_rule[rule], read, f"rule_no = {at}", more)
+    met = {"no-user": "rule_no = 0 AND own_user IS NULL"}
+    met["first-rank-from-positions"] = "serp IN (SELECT serp FROM $behind)"
     if work.choices.bots == "keep":
-        robots = 'rule_no = 0 AND "user" IN (FROM $robot)'
-        count = work.one(f"SELECT count(*) AS n FROM $page WHERE {robots}")["n"]
-        if count:
-            yield _finding(work, "query", "bot", count, kept, robots, _more_of_queries(work, "bot"), done="kept")
-    nobody = "rule_no = 0 AND own_user IS NULL"
-    count = work.one(f"SELECT count(*) AS n FROM $page WHERE {nobody}")["n"]
-    if count:
-        yield _finding(work, "query", "no-user", count, kept, nobody)
-    begun = "serp IN (SELECT serp FROM $behind)"
-    count = work.one(f"SELECT count(*) AS n FROM $page WHERE {begun}")["n"]
-    if count:
-        yield _finding(work, "query", "first-rank-from-positions", count, kept, begun)
+        met = {"bot": 'rule_no = 0 AND "user" IN (FROM $robot)', **met}
+    for rule, where in met.items():
+        if count := work.one(f"SELECT count(*) AS n FROM $page WHERE {where}")["n"]:
+            more, done = _more_of_queries(work, rule), "kept" if rule == "bot" else None
+            yield _finding(work, "query", rule, count, kept, where, more, done=done)
     shared = work.one("""
         SELECT count(*) AS sessions, sum(n) AS pages FROM (SELECT count(*) AS n FROM $page
             WHERE rule_no = 0 AND own_session IS NOT NULL GROUP BY own_session HAVING min("user") <> max("user"))""")
@@ -135,10 +131,7 @@ def _of_events(
         if rule and counts[rule]:
             of = kept if rule == "no-query-id" else naming
             yield _finding(work, "event", rule, counts[rule], of, f"rule_no = 0 AND link = {at}")
-    for rule, bit in (
-        ("clock-skew", events.SKEWED), ("rank-disagrees", events.DISAGREES),
-        ("rank-beyond-list", events.BEYOND), ("negative-rank", events.NEGATIVE),
-    ):  # fmt: skip
+    for rule, bit in _NOTES.items():
         if counts[rule]:
             of = on_pages if rule == "clock-skew" else counts["ranked"]
             where = f"rule_no = 0 AND notes & {bit} > 0"
