@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 
 import numpy as np
 
@@ -57,8 +57,22 @@ class Dbn:
 Browsing: TypeAlias = PositionBased | Cascade | Dbn
 
 
+class Rows:
+    """What is a data class of arrays with one first axis."""
+
+    def taken(self, rows: Any) -> Self:
+        """Give some of the rows."""
+        return replace(cast("Any", self), **{name: column[rows] for name, column in vars(self).items()})
+
+    @classmethod
+    def together(cls, parts: Iterable[Self]) -> Self:
+        """Put rows one after the other."""
+        every = [vars(part) for part in parts]
+        return cls(**{name: np.concatenate([part[name] for part in every]) for name in every[0]})
+
+
 @dataclass(frozen=True, eq=False)
-class Looks:
+class Looks(Rows):
     """What users did: each by page and rank."""
 
     examined: Bools

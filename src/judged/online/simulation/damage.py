@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from judged._types import Bools, Ints, Table
-    from judged.online.simulation.plan import SimulationPlan
+    from judged.online.simulation.plan import Broken, SimulationPlan
     from judged.online.simulation.rows import Happenings
     from judged.online.simulation.sessions import Crowd, Pages
 
@@ -55,20 +55,16 @@ class Written:
     counts: dict[str, int]
 
 
+_OF_QUERIES = {"duplicated_queries": COPY, "facet_requests": FACETS, "lost_queries": _LOST}
+_OF_EVENTS = {"duplicated_events": COPY, "lost_events": _LOST, "future_events": FUTURE, "unreadable_times": UNREADABLE}
+
+
 def break_rows(
     plan: SimulationPlan, crowd: Crowd, pages: Pages, happenings: Happenings, rng: np.random.Generator
 ) -> Written:
     """Draw what goes wrong."""
     asked = plan.broken
-    page_fate = _fates(
-        rng, len(pages), (asked.duplicated_queries, asked.facet_requests, asked.lost_queries), (COPY, FACETS, _LOST)
-    )
-    event_fate = _fates(
-        rng,
-        len(happenings),
-        (asked.duplicated_events, asked.lost_events, asked.future_events, asked.unreadable_times),
-        (COPY, _LOST, FUTURE, UNREADABLE),
-    )
+    page_fate, event_fate = _fates(rng, len(pages), asked, _OF_QUERIES), _fates(rng, len(happenings), asked, _OF_EVENTS)
     in_order = np.argsort(pages.time, kind="stable")
     queries, query_flags = _rows(page_fate[in_order])
     events, event_flags = _rows(event_fate)
@@ -79,27 +75,18 @@ def break_rows(
     zero_based = (pages.application[of_event] == zero) & (happenings.place[events] >= 0)
     skewed = behind[pages.user[of_event]]
     early = skewed & (happenings.time[events] - round(1000 * asked.skew) < pages.time[of_event])
-    counts = {
-        "duplicated_queries": int((page_fate == COPY).sum()),
-        "facet_requests": int((page_fate == FACETS).sum()),
-        "lost_queries": int((page_fate == _LOST).sum()),
-        "duplicated_events": int((event_fate == COPY).sum()),
-        "lost_events": int((event_fate == _LOST).sum()),
-        "future_events": int((event_fate == FUTURE).sum()),
-        "unreadable_times": int((event_fate == UNREADABLE).sum()),
-        "orphaned_events": int((page_fate[of_event] == _LOST).sum()),
-        "zero_based_ranks": int(zero_based.sum()),
-        "skewed_events": int(skewed.sum()),
-        "events_before_their_query": int((early & (event_flags <= COPY)).sum()),
-        "truncated_lines": int(asked.truncated),
-    }
+    hit = {name: page_fate == fate for name, fate in _OF_QUERIES.items()}
+    hit |= {name: event_fate == fate for name, fate in _OF_EVENTS.items()}
+    hit |= {"orphaned_events": page_fate[of_event] == _LOST, "zero_based_ranks": zero_based, "skewed_events": skewed}
+    hit["events_before_their_query"] = early & (event_flags <= COPY)
+    counts = {name: int(rows.sum()) for name, rows in hit.items()} | {"truncated_lines": int(asked.truncated)}
     return Written(in_order[queries], query_flags, events, event_flags, behind, zero_based, counts)
 
 
-def _fates(rng: np.random.Generator, rows: int, rates: tuple[float, ...], fates: tuple[int, ...]) -> NDArray[np.int8]:
+def _fates(rng: np.random.Generator, rows: int, asked: Broken, fates: Mapping[str, int]) -> NDArray[np.int8]:
     """Draw one fate a row, so that no row suffers two."""
-    at = np.searchsorted(np.cumsum(rates), rng.random(rows), side="right")
-    return np.array([*fates, SOUND], dtype=np.int8)[at]
+    at = np.searchsorted(np.cumsum([getattr(asked, name) for name in fates]), rng.random(rows), side="right")
+    return np.array([*fates.values(), SOUND], dtype=np.int8)[at]
 
 
 def _rows(fates: NDArray[np.int8]) -> tuple[Ints, NDArray[np.int8]]:
@@ -118,54 +105,29 @@ _STAMP = pa.timestamp("ms", "UTC")
 
 def query_table(columns: Mapping[str, Any]) -> Table:
     """Shape columns of RAW_QUERY as UBI's queries."""
-    experiment = _struct(name=columns["experiment"], variant=columns["variant"], probability=columns["assign_p"])
-    attributes = _struct(
-        page=columns["page"],
-        page_size=columns["size"],
-        result_count=columns["n_total"],
-        rescued=columns["rescued"],
-        filtered=columns["filtered"],
-        language=columns["language"],
-        device=columns["device"],
-        latency_ms=columns["latency_ms"],
-        experiment=experiment,
-        ranker=columns["ranker"],
-        user_agent=columns["user_agent"],
-    )
-    return pa.table(
-        {
-            "query_id": columns["query_id"],
-            "client_id": columns["user_id"],
-            "session_id": columns["session_id"],
-            "application": columns["application"],
-            "user_query": columns["query"],
-            "timestamp": columns["time_ms"].cast(_STAMP),
-            "query_response_hit_ids": columns["hit_ids"],
-            "query_attributes": attributes,
-        }
-    )
+    attributes = {
+        **_named(columns, "page page_size=size result_count=n_total rescued filtered language device latency_ms"),
+        "experiment": _struct(_named(columns, "name=experiment variant probability=assign_p")),
+        **_named(columns, "ranker user_agent"),
+    }
+    known = _named(columns, "query_id client_id=user_id session_id application user_query=query")
+    hits = {"query_response_hit_ids": columns["hit_ids"], "query_attributes": _struct(attributes)}
+    return pa.table({**known, "timestamp": columns["time_ms"].cast(_STAMP), **hits})
 
 
 def event_table(columns: Mapping[str, Any]) -> Table:
     """Shape columns of RAW_EVENT as UBI's events; times are texts where some are none."""
-    nowhere = pc.is_null(columns["position"])
-    position = _struct(ordinal=columns["position"])
-    product = _struct(object_id=columns["object_id"])
-    attributes = pa.StructArray.from_arrays(
-        [position, product, columns["value"]], ["position", "object", "value"], mask=nowhere
-    )
-    return pa.table(
-        {
-            "event_id": columns["event_id"],
-            "action_name": columns["action"],
-            "query_id": columns["query_id"],
-            "session_id": columns["session_id"],
-            "client_id": columns["user_id"],
-            "application": columns["application"],
-            "timestamp": _times(columns),
-            "event_attributes": attributes,
-        }
-    )
+    position, product = (_struct(_named(columns, one)) for one in ("ordinal=position", "object_id"))
+    parts = {"position": position, "object": product, "value": columns["value"]}
+    attributes = _struct(parts, mask=pc.is_null(columns["position"]))
+    known = _named(columns, "event_id action_name=action query_id session_id client_id=user_id application")
+    return pa.table({**known, "timestamp": _times(columns), "event_attributes": attributes})
+
+
+def _named(columns: Mapping[str, Any], names: str) -> dict[str, Any]:
+    """Give columns by UBI's names, each with ours behind it where it is another: ``client_id=user_id``."""
+    pairs = (name.partition("=") for name in names.split())
+    return {name: columns[ours or name] for name, _, ours in pairs}
 
 
 def write(folder: Path, queries: Table, events: Table, form: Form, *, truncated: bool) -> tuple[Path, ...]:
@@ -239,5 +201,5 @@ def _written(times: Any) -> Any:
     return pc.strftime(times, "%Y-%m-%dT%H:%M:%SZ")
 
 
-def _struct(**parts: Any) -> Any:
-    return pa.StructArray.from_arrays(list(parts.values()), list(parts))
+def _struct(parts: Mapping[str, Any], mask: Any = None) -> Any:
+    return pa.StructArray.from_arrays(list(parts.values()), list(parts), mask=mask)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from judged.data.compute import pc
 from judged.online.simulation import damage
+from judged.online.simulation.clicks import Rows
 from judged.online.simulation.plan import SimulationPlan
 from judged.online.simulation.sessions import STEPS, Crowd, Pages, draw_crowd, session_keys, walk
 from judged.online.simulation.world import EXTRAS, MODIFIERS, World, text
@@ -27,7 +28,7 @@ _HEARTBEATS = 6
 
 
 @dataclass(frozen=True, eq=False)
-class Happenings:
+class Happenings(Rows):
     """Events.
 
     Parameters
@@ -52,10 +53,6 @@ class Happenings:
 
     def __len__(self) -> int:
         return len(self.page)
-
-    def taken(self, rows: Any) -> Happenings:
-        """Give some of them."""
-        return Happenings(**{one.name: getattr(self, one.name)[rows] for one in fields(self)})
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,9 +102,7 @@ def happen(
         _at(last & exits[:, None], click + pages.dwell, "page_exit"),  # of what was opened: the user is back
         _on(exits & ~pages.clicked.any(axis=1), end, "page_exit"),
     ]
-    together = Happenings(
-        **{one.name: np.concatenate([getattr(each, one.name) for each in made]) for one in fields(Happenings)}
-    )
+    together = Happenings.together(made)
     order = np.argsort(together.time, kind="stable")
     return together.taken(order), Sales(carts, bought, censored)
 

@@ -5,13 +5,13 @@ All users take their n-th page together, so that a log of a million pages is a f
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import special
 
-from judged.online.simulation.clicks import browse
+from judged.online.simulation.clicks import Looks, Rows, browse
 from judged.online.simulation.plan import KINDS, SimulationPlan
 from judged.online.simulation.world import DEPARTMENTS, EXTRAS, MODIFIERS, World
 
@@ -29,7 +29,7 @@ STEPS = (*KINDS, "new task", "next page", "end of session")
 
 
 @dataclass(frozen=True, eq=False)
-class Crowd:
+class Crowd(Rows):
     """The users of a log.
 
     Parameters
@@ -56,7 +56,7 @@ class Crowd:
 
 
 @dataclass(frozen=True, eq=False)
-class Pages:
+class Pages(Rows):
     """Pages in the order of users and time; the first axis of every field is the page, the second its place from 0.
 
     Parameters
@@ -113,23 +113,11 @@ class Pages:
     def __len__(self) -> int:
         return len(self.user)
 
-    def taken(self, rows: Any) -> Pages:
-        """Give some of the pages."""
-        return Pages(**{one.name: getattr(self, one.name)[rows] for one in fields(self)})
-
-    @staticmethod
-    def together(parts: Sequence[Pages]) -> Pages:
-        """Put pages one after the other."""
-        return Pages(**{one.name: np.concatenate([getattr(part, one.name) for part in parts]) for one in fields(Pages)})
-
 
 def draw_crowd(plan: SimulationPlan, people: int, rng: np.random.Generator) -> Crowd:
     """Draw users: people first, and then bots, so that bots change nothing about people."""
-    parts = [
-        _drawn_users(plan, number, bot, rng)
-        for number, bot in ((people, False), (round(plan.bots.rate * people), True))
-    ]
-    return Crowd(**{one.name: np.concatenate([getattr(part, one.name) for part in parts]) for one in fields(Crowd)})
+    parts = ((people, False), (round(plan.bots.rate * people), True))
+    return Crowd.together(_drawn_users(plan, number, bot, rng) for number, bot in parts)
 
 
 def _drawn_users(plan: SimulationPlan, number: int, bot: bool, rng: np.random.Generator) -> Crowd:
@@ -155,15 +143,7 @@ def walk(plan: SimulationPlan, world: World, crowd: Crowd, rng: np.random.Genera
     """Draw all pages of people, and then those of bots."""
     people = np.flatnonzero(~crowd.bot)
     walker = _Walker(plan, world, crowd, rng, np.cumsum(world.popularity))
-    state = _State(
-        user=people,
-        left=crowd.quota[people],
-        time=crowd.arrival[people],
-        session=np.zeros(len(people), dtype=np.int64),
-        happy=np.zeros(len(people), dtype=bool),
-        page=np.ones(len(people), dtype=np.int64),
-        **walker.tasks(len(people)),
-    )
+    state = walker.begin(people, crowd.quota[people], crowd.arrival[people])
     parts = [walker.empty()]
     while len(state.user):
         pages, state = walker.round(state)
@@ -174,7 +154,7 @@ def walk(plan: SimulationPlan, world: World, crowd: Crowd, rng: np.random.Genera
 
 
 @dataclass(frozen=True, eq=False)
-class _State:
+class _State(Rows):
     """Where each user who is still there stands before a page."""
 
     user: Ints
@@ -188,8 +168,9 @@ class _State:
     modifier: Ints
     misspelt: Bools
 
-    def taken(self, rows: Any) -> _State:
-        return _State(**{one.name: getattr(self, one.name)[rows] for one in fields(self)})
+    def asked(self) -> dict[str, Any]:
+        """Give what a page has of it."""
+        return {name: column for name, column in vars(self).items() if name not in {"left", "happy"}}
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,6 +190,11 @@ class _Walker:
             "modifier": self.rng.integers(0, MODIFIERS, number),
             "misspelt": self.rng.random(number) < self.plan.collection.misspelt,
         }
+
+    def begin(self, user: Ints, left: Ints, time: Ints) -> _State:
+        """Let users begin at their first task."""
+        none = np.zeros(len(user), dtype=np.int64)
+        return _State(user, left, time, session=none, happy=none > 0, page=none + 1, **self.tasks(len(user)))
 
     def round(self, state: _State) -> tuple[Pages, _State]:
         """Show every user a page, and find out what they do next."""
@@ -239,34 +225,21 @@ class _Walker:
             modifier=np.where(fresh, task["modifier"], form[1]),
             misspelt=np.where(fresh, task["misspelt"], form[2]),
         )
-        own = {name: getattr(state, name) for name in ("user", "session", "topic", "extras", "modifier", "misspelt")}
-        pages = Pages(
-            **own, **seen, page=state.page, time=state.time, step=np.where(new, len(STEPS) - 1, step), gap=gap
-        )
+        pages = Pages(**state.asked(), **seen, step=np.where(new, len(STEPS) - 1, step), gap=gap)
         return pages, following.taken(following.left > 0)
 
     def empty(self) -> Pages:
         """Give no pages, with the right shapes."""
         none = np.zeros(0, dtype=np.int64)
-        state = _State(none, none, none, none, none > 0, none, none, none, none, none > 0)
-        return self.round(state)[0]
+        return self.round(self.begin(none, none, none))[0]
 
     def bots(self, users: Ints) -> Pages:
         """Give the pages of bots: one long session each, at a steady pace, with clicks that take no time."""
         asked = self.plan.bots
         user = np.repeat(users, asked.pages)
-        number = len(user)
         every = round(60_000 / asked.a_minute)
         time = self.crowd.arrival[user] + np.tile(np.arange(asked.pages), len(users)) * every
-        state = _State(
-            user=user,
-            left=np.ones(number, dtype=np.int64),
-            time=time,
-            session=np.zeros(number, dtype=np.int64),
-            happy=np.zeros(number, dtype=bool),
-            page=np.ones(number, dtype=np.int64),
-            **self.tasks(number),
-        )
+        state = self.begin(user, user, time)
         seen = self._seen(state)
         there = seen["docs"] >= 0
         clicked = there & (self.rng.random(there.shape) < asked.clicks)
@@ -274,10 +247,9 @@ class _Walker:
         seen |= {"look": np.zeros(there.shape, np.int32), "dwell": np.zeros(there.shape, np.int32)}
         seen["last_seen"] = np.where(clicked.any(axis=1), there.shape[1] - np.argmax(clicked[:, ::-1], axis=1), 0)
         seen["latency"] = np.minimum(seen["latency"], every // 2)
-        own = {name: getattr(state, name) for name in ("user", "session", "topic", "extras", "modifier", "misspelt")}
         last = np.tile(np.arange(asked.pages) == asked.pages - 1, len(users))
         step = np.where(last, len(STEPS) - 1, _AGAIN)
-        return Pages(**own, **seen, page=state.page, time=time, step=step, gap=np.full(number, every))
+        return Pages(**state.asked(), **seen, step=step, gap=np.full(len(user), every))
 
     def _seen(self, state: _State) -> dict[str, Any]:
         """Show pages and draw what is done on them."""
@@ -321,15 +293,13 @@ class _Walker:
             "total": np.where(zero & ~rescued, 0, world.found[topic]),
             "shown": shown,
             "docs": np.where(there, topic[:, None] * plan.collection.documents + within, -1).astype(np.int32),
-            "examined": looks.examined,
-            "clicked": looks.clicked,
-            "satisfied": looks.satisfied,
+            **vars(looks),
             "look": look.astype(np.int32),
             "dwell": (np.clip(dwell, 1000, 1000 * plan.page.longest) * looks.clicked).astype(np.int32),
             "last_seen": in_view,
         }
 
-    def _browsed(self, attractive: Floats, satisfying: Floats, page: Ints) -> Any:
+    def _browsed(self, attractive: Floats, satisfying: Floats, page: Ints) -> Looks:
         """Browse first pages and later ones: examination depends on the rank in the whole list."""
         size = self.plan.page.size
         if self.plan.visits.next_page == 0 or not len(page) or page.max() == 1:
@@ -341,8 +311,7 @@ class _Walker:
         ]
         done = [browse(self.plan.browsing, attractive[rows], satisfying[rows], rank, self.rng) for rows, rank in parts]
         order = np.argsort(np.concatenate([np.flatnonzero(rows) for rows, _ in parts]))
-        kind = type(done[0])
-        return kind(**{f.name: np.concatenate([getattr(one, f.name) for one in done])[order] for f in fields(kind)})
+        return Looks.together(done).taken(order)
 
     def _steps(self, state: _State, seen: dict[str, Any], task: dict[str, Any]) -> Ints:
         """Draw what follows each page, if the user has not had enough."""

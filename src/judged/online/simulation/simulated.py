@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +20,6 @@ from judged.online.simulation.rows import Drawn, Names, draw, event_columns, nam
 from judged.online.simulation.sessions import STEPS
 from judged.online.simulation.truth import Truth, by_rank, sums_of
 from judged.online.simulation.world import make_world
-from judged.online.tables import Column, arrow_type
 
 if TYPE_CHECKING:
     from judged._types import Table
@@ -51,12 +51,9 @@ class LargeLog:
 
 def large_plan() -> SimulationPlan:
     """Give the plan of large logs: 20,000 topics, two arms, and seldom a look far down the page."""
-    start = SimulationPlan()
-    arms = (
-        replace(start.arms[0], probability=0.5),
-        replace(start.arms[0], name="treatment", noise=0.6, probability=0.5),
-    )
-    return replace(start, collection=Collection(topics=20_000), arms=arms, browsing=_STEEP)
+    control = replace(SimulationPlan().arms[0], probability=0.5)
+    arms = (control, replace(control, name="treatment", noise=0.6))
+    return SimulationPlan(collection=Collection(topics=20_000), arms=arms, browsing=_STEEP)
 
 
 def write_large(
@@ -87,35 +84,31 @@ def write_large(
     where = Path(folder)
     where.mkdir(parents=True, exist_ok=True)
     files = (where / "ubi_queries.parquet", where / "ubi_events.parquet")
-    # without Arrow's schema, so that texts are read as texts and not as dictionaries
-    first = _shaped(draw(plan, world, 1, (seed, 0)))
     done = LargeLog(files, 0, 0, 0)
-    with (
-        pq.ParquetWriter(files[0], first[0].schema, store_schema=False) as queries,
-        pq.ParquetWriter(files[1], first[1].schema, store_schema=False) as written,
-    ):
+    with ExitStack() as stack:
+        writers: list[pq.ParquetWriter] = []
         for lot in range(1, 1_000_000):
             missing = (events - done.events) * done.users / done.events if done.events else events / 100
             drawn = draw(plan, world, max(1, min(_LOT, round(1.02 * missing))), (seed, lot))
-            shaped = _shaped(drawn)
-            queries.write_table(shaped[0])
-            written.write_table(shaped[1])
+            names, rows = name(drawn), drawn.broken()
+            tables = (
+                damage.query_table(query_columns(drawn, names, rows, packed=True)),
+                damage.event_table(event_columns(drawn, names, rows, packed=True)),
+            )
+            # without Arrow's schema, so that texts are read as texts and not as dictionaries
+            writers = writers or [
+                stack.enter_context(pq.ParquetWriter(file, table.schema, store_schema=False))
+                for file, table in zip(files, tables, strict=True)
+            ]
+            for writer, table in zip(writers, tables, strict=True):
+                writer.write_table(table)
             users = done.users + len(drawn.crowd.quota)
-            done = LargeLog(files, done.queries + shaped[0].num_rows, done.events + shaped[1].num_rows, users)
+            done = LargeLog(files, done.queries + len(tables[0]), done.events + len(tables[1]), users)
             if done.events >= events:
                 return done
             if not done.events:
                 raise InputError("the plan's users leave no events", fix="let them see something")
     raise AssertionError("unreachable")
-
-
-def _shaped(drawn: Drawn) -> tuple[Table, Table]:
-    names: Names = name(drawn)
-    rows = drawn.broken()
-    return (
-        damage.query_table(query_columns(drawn, names, rows, packed=True)),
-        damage.event_table(event_columns(drawn, names, rows, packed=True)),
-    )
 
 
 def simulate(plan: SimulationPlan, seed: int) -> SimulatedLog:
@@ -171,15 +164,6 @@ class SimulatedLog:
     def unbroken(self) -> SimulatedLog:
         """Give the same log before anything broke."""
         return SimulatedLog(replace(self.drawn, plan=replace(self.plan, broken=Broken())))
-
-    def tables(self) -> tuple[Table, Table]:
-        """Give the rows as a reader would: columns RAW_QUERY and RAW_EVENT, a time that cannot be read as null."""
-        from judged.online.tables import RAW_EVENT, RAW_QUERY
-
-        events = dict(self._event_columns)
-        unreadable = events["unreadable"].to_numpy(zero_copy_only=False)
-        events["time_ms"] = pa.array(events["time_ms"].to_numpy(), mask=unreadable)
-        return _raw(RAW_QUERY, self._query_columns, 0), _raw(RAW_EVENT, events, 1)
 
     def write(self, folder: str | Path, form: damage.Form = "parquet") -> tuple[Path, ...]:
         """Write it as UBI 1.3.0.
@@ -244,20 +228,6 @@ class SimulatedLog:
         return event_columns(self.drawn, self._names, self._written)
 
 
-def _raw(columns: tuple[Column, ...], given: dict[str, Any], file: int) -> Table:
-    """Give the columns of a raw table: null what no simulated log tells."""
-    rows = len(given["time_ms"])
-    known = {**given, "file": pa.array(np.full(rows, file, dtype=np.int32)), "row": pa.array(np.arange(1, rows + 1))}
-    return pa.table(
-        {
-            one.name: known[one.name].cast(arrow_type(one.type))
-            if one.name in known
-            else pa.nulls(rows, arrow_type(one.type))
-            for one in columns
-        }
-    )
-
-
 def _truth(drawn: Drawn, names: Names, written: Written) -> Truth:
     plan, pages, crowd = drawn.plan, drawn.pages, drawn.crowd
     people = ~crowd.bot[pages.user]
@@ -280,58 +250,36 @@ def _truth(drawn: Drawn, names: Names, written: Written) -> Truth:
         broken=written.counts,
         pages=_page_table(drawn, names, people),
         clicks=_click_table(drawn, names, people),
-        relevance=_relevance(drawn, names),
     )
 
 
 def _page_table(drawn: Drawn, names: Names, people: Any) -> Table:
     pages, rows = drawn.pages, np.flatnonzero(people)
+    user = pages.user[rows]
     plain = ("topic", "misspelt", "page", "zero", "rescued", "total", "shown", "last_seen", "latency")
-    return pa.table(
-        {
-            "query_id": names.query.take(pa.array(rows)),
-            "session_id": names.session.take(pa.array(names.session_of[rows])),
-            "user_id": names.user.take(pa.array(pages.user[rows])),
-            "time_ms": pa.array(drawn.plan.start + pages.time[rows]),
-            "text": names.text.take(pa.array(rows)),
-            "variant": pa.array([one.name for one in drawn.plan.arms]).take(
-                pa.array(drawn.crowd.arm[pages.user[rows]])
-            ),
-            **{key: pa.array(getattr(pages, key)[rows]) for key in plain},
-            "clicks": pa.array(pages.clicked[rows].sum(axis=1)),
-            "satisfied": pa.array(pages.satisfied[rows].any(axis=1)),
-            "next": pa.array(STEPS).take(pa.array(pages.step[rows])),
-        }
-    )
+    return pa.table({
+        "query_id": names.query.take(pa.array(rows)),
+        "session_id": names.session.take(pa.array(names.session_of[rows])),
+        "user_id": names.user.take(pa.array(user)),
+        "time_ms": drawn.plan.start + pages.time[rows],
+        "text": names.text.take(pa.array(rows)),
+        "variant": pa.array([one.name for one in drawn.plan.arms]).take(pa.array(drawn.crowd.arm[user])),
+        **{key: getattr(pages, key)[rows] for key in plain},
+        "clicks": pages.clicked[rows].sum(axis=1),
+        "satisfied": pages.satisfied[rows].any(axis=1),
+        "next": pa.array(STEPS).take(pa.array(pages.step[rows])),
+    })  # fmt: skip
 
 
 def _click_table(drawn: Drawn, names: Names, people: Any) -> Table:
     pages, sales = drawn.pages, drawn.sales
-    page, place = np.nonzero(pages.clicked & people[:, None])
-    return pa.table(
-        {
-            "query_id": names.query.take(pa.array(page)),
-            "user_id": names.user.take(pa.array(pages.user[page])),
-            "rank": pa.array((pages.page[page] - 1) * drawn.plan.page.size + place + 1),
-            "object_id": names.document.take(pa.array(pages.docs[page, place])),
-            "dwell_ms": pa.array(pages.dwell[page, place].astype(np.int64)),
-            "satisfied": pa.array(pages.satisfied[page, place]),
-            "censored": pa.array(sales.censored[page, place]),
-            "cart": pa.array(sales.carts[page, place]),
-            "purchase": pa.array(sales.purchases[page, place]),
-        }
-    )
-
-
-def _relevance(drawn: Drawn, names: Names) -> Table:
-    grades = drawn.world.grades.ravel()
-    topics = np.repeat(np.arange(drawn.world.grades.shape[0]), drawn.world.grades.shape[1])
-    return pa.table(
-        {
-            "topic": pa.array(topics),
-            "doc_id": names.document,
-            "grade": pa.array(grades.astype(np.int64)),
-            "attractiveness": pa.array(np.array(drawn.plan.collection.attractiveness)[grades]),
-            "satisfaction": pa.array(np.array(drawn.plan.collection.satisfaction)[grades]),
-        }
-    )
+    page, place = at = np.nonzero(pages.clicked & people[:, None])
+    told = {"satisfied": pages.satisfied, "censored": sales.censored, "cart": sales.carts, "purchase": sales.purchases}
+    return pa.table({
+        "query_id": names.query.take(pa.array(page)),
+        "user_id": names.user.take(pa.array(pages.user[page])),
+        "rank": (pages.page[page] - 1) * drawn.plan.page.size + place + 1,
+        "object_id": names.document.take(pa.array(pages.docs[at])),
+        "dwell_ms": pages.dwell[at].astype(np.int64),
+        **{key: column[at] for key, column in told.items()},
+    })  # fmt: skip

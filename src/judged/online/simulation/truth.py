@@ -235,8 +235,6 @@ class Truth:
     pages, clicks
         One row each, bots left out: what happened, with what no log shows (``examined``, ``satisfied``, the dwell of
         visits whose end nobody saw).
-    relevance
-        One row a document of a topic: grade, attractiveness, satisfaction.
     """
 
     ratios: Mapping[str, Ratio]
@@ -249,7 +247,6 @@ class Truth:
     broken: Mapping[str, int]
     pages: Table
     clicks: Table
-    relevance: Table
 
     def value(self, name: str) -> float:
         """Give the realised value of a metric."""
