@@ -75,17 +75,20 @@ def need(**given: object) -> None:
     """
     for name, value in given.items():
         if name == "log":
-            _need_log(value)
+            if not isinstance(value, InteractionLog):
+                path = f'"{value}"' if isinstance(value, str) and len(value) < 80 else "path"
+                raise InputError(f"a {type(value).__name__} is no log", fix=f"read it first: read_log({path})")
         elif name in _OPTIONAL and value is None:
             continue
         elif (isinstance(value, bool) and _RULES[name] not in {_TEXT, _MANY}) or not _RULES[name].holds(value):
             raise InputError(f"{name} is {value!r:.60}", fix=_RULES[name].fix)
 
 
-def _need_log(value: object) -> None:
-    if not isinstance(value, InteractionLog):
-        path = f'"{value}"' if isinstance(value, str) and len(value) < 80 else "path"
-        raise InputError(f"a {type(value).__name__} is no log", fix=f"read it first: read_log({path})")
+def need_column(log: InteractionLog, name: str) -> None:
+    """Refuse what is no column of a log's pages."""
+    if name not in log.serp.columns:
+        fix = f"take one of {', '.join(log.serp.columns)}"
+        raise InputError(f"the log has no column {name!r}", fix=fix, path=log.name)
 
 
 def names_of(**values: object) -> list[str]:

@@ -84,6 +84,7 @@ class LogDifference(LogAnswer):
     """
 
     kind: ClassVar[str] = "log-difference"
+    answers: ClassVar[str] = "What differs from {baseline}: {log}"
     asked: ClassVar[tuple[str, ...]] = ("by", "baseline", "correction")
 
     by: str | None
@@ -91,11 +92,6 @@ class LogDifference(LogAnswer):
     found: tuple[MetricDifference, ...]
     refused: tuple[tuple[OnlineMetric, str], ...]
     correction: str
-
-    @property
-    def title(self) -> str:
-        """What is compared."""
-        return f"What differs from {self.baseline}: {self.log}"
 
     def blocks(self) -> tuple[Block, ...]:
         """Give one table, and what it rests on."""

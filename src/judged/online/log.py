@@ -96,12 +96,19 @@ class LogAnswer(Answer):
 
     asked: ClassVar[tuple[str, ...]] = ()
     """Fields that JSON repeats."""
+    answers: ClassVar[str] = ""
+    """The title, over its fields."""
 
     log: str
     unit: str
     level: float
     policies: tuple[tuple[str, str], ...]
     notes: tuple[Note, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """What it answers."""
+        return self.answers.format_map(vars(self))
 
     def facts(self) -> Mapping[str, Any]:
         """Give what was asked for."""

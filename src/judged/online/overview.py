@@ -11,8 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from judged.answer import TEXT, Column, Sentences, Table, beginning, counted
-from judged.errors import InputError
-from judged.online.arguments import need
+from judged.online.arguments import need, need_column
 from judged.online.difference import MetricDifference, comparable, compared, difference_columns, in_metric
 from judged.online.engine import Relation, identifier
 from judged.online.estimation.online_metrics import Unit
@@ -75,17 +74,13 @@ class Overview(LogAnswer):
     """
 
     kind: ClassVar[str] = "overview"
+    answers: ClassVar[str] = "What changed: {log}"
     asked: ClassVar[tuple[str, ...]] = ("alpha",)
 
     periods: Periods
     counts: tuple[tuple[str, int, int], ...]
     movements: tuple[Movement, ...]
     alpha: float
-
-    @property
-    def title(self) -> str:
-        """What is shown."""
-        return f"What changed: {self.log}"
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -155,11 +150,8 @@ def _why(one: Movement) -> str:
         return ""
     parts = {"other queries are asked": one.mix, "queries fare otherwise than before": one.within}
     told = [why for why, part in parts.items() if part.low > 0 or part.high < 0]
-    return (
-        f": {' and '.join(told)}"
-        if told
-        else ", and whether other queries are asked or queries fare otherwise cannot be told"
-    )
+    unknown = ", and whether other queries are asked or queries fare otherwise cannot be told"
+    return f": {' and '.join(told)}" if told else unknown
 
 
 def overview(
@@ -208,9 +200,7 @@ def overview(
         If the log has no dates, or an option makes no sense.
     """
     need(log=log, since=since, by=by, where=where, unit=unit, level=level, alpha=alpha)
-    if by not in log.serp.columns:
-        fix = f"take one of {', '.join(log.serp.columns)}"
-        raise InputError(f"the log has no column {by!r}", fix=fix, path=log.name)
+    need_column(log, by)
     settings = settings or FactSettings()
     span = periods(log, since)
     told, refused = comparable(metrics, log, unit)
@@ -260,18 +250,12 @@ def _parts(
 def _part(keyed: Relation, metric: OnlineMetric, level: float) -> _Parts:
     """Part the change of one metric; its influences are added up by unit in the database."""
     engine, (numerator, denominator) = keyed.engine, map(identifier, metric.columns())
-    by_text = engine.keep(
-        f"""
-        SELECT text, {
-            ", ".join(
-                f"CAST(sum(CASE WHEN slice = '{period}' THEN {name} ELSE 0 END) AS BIGINT) AS {what}_{period}"
-                for what, name in (("n", numerator), ("d", denominator))
-                for period in (BEFORE, AFTER)
-            )
-        }
-        FROM {keyed} GROUP BY text""",
-        "texts",
+    sides = [(what, of, when) for what, of in (("n", numerator), ("d", denominator)) for when in (BEFORE, AFTER)]
+    sums = (
+        f"CAST(sum(CASE WHEN slice = '{when}' THEN {of} ELSE 0 END) AS BIGINT) AS {what}_{when}"
+        for what, of, when in sides
     )
+    by_text = engine.keep(f"SELECT text, {', '.join(sums)} FROM {keyed} GROUP BY text", "texts")
     alone = f"CASE WHEN least(d_{BEFORE}, d_{AFTER}) >= {_FEWEST} THEN text END"
     strata = engine.arrow(f"""
         SELECT {alone} AS text, {", ".join(f"CAST(sum({name}) AS DOUBLE) AS {name}" for name in by_text.columns[1:])}

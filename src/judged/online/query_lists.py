@@ -11,7 +11,7 @@ import numpy as np
 
 from judged.answer import COUNT, NUMBER, SHARE, Column, Section, Sentences, Table, beginning, counted, number
 from judged.errors import InputError
-from judged.online.arguments import need
+from judged.online.arguments import need, need_column
 from judged.online.engine import Relation, identifier, listed
 from judged.online.facts.columns import SCALES
 from judged.online.facts.followed import begin_next_queries
@@ -69,6 +69,7 @@ class QueryLists(LogAnswer):
     """
 
     kind: ClassVar[str] = "queries"
+    answers: ClassVar[str] = "Queries to look at: {log}"
     asked: ClassVar[tuple[str, ...]] = ("by", "fdr", "min_users")
 
     by: str
@@ -77,11 +78,6 @@ class QueryLists(LogAnswer):
     periods: Periods | None
     fdr: float
     min_users: int
-
-    @property
-    def title(self) -> str:
-        """What is listed."""
-        return f"Queries to look at: {self.log}"
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -172,10 +168,7 @@ def queries(
     need(log=log, by=by, since=since, where=where, level=level, fdr=fdr, min_users=min_users)
     given = [lists] if isinstance(lists, str) else LISTS if lists is None else lists
     wanted = tuple(dict.fromkeys(one_of("list of queries", name, LISTS) for name in given))
-    if by not in log.serp.columns:
-        raise InputError(
-            f"the log has no column {by!r}", fix=f"take one of {', '.join(log.serp.columns)}", path=log.name
-        )
+    need_column(log, by)
     why = {name: missing(online_metric(_METRIC[name]), log.has) for name in wanted if name in _METRIC}
     refused = {name: reason for name, reason in why.items() if reason}
     span, changing = None, [name for name in wanted if name in _CHANGES]

@@ -21,8 +21,7 @@ from judged.online.offline.relations import Compared, calibration, relation, top
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged._types import Floats, Ints
-    from judged.measures.base import Measure
+    from judged._types import Floats
     from judged.online.log import InteractionLog
     from judged.online.offline.joined import Joined, Unit, Which
     from judged.online.offline.page_scores import Outcome
@@ -104,7 +103,9 @@ def against_qrels(
     need(log=log, by=by, pages=pages, unit=unit, level=level, dwell=dwell)
     need(measures=measures, least_judged=least_judged, bins=bins, least_pages=least_pages)
     judgments = Qrels.read(qrels) if isinstance(qrels, (str, Path)) else Qrels.of(qrels)
-    wanted, looked_at = _ordering(measures_of(measures)), outcomes_of(outcomes, log)
+    wanted, looked_at = measures_of(measures), outcomes_of(outcomes, log)
+    if neither := [one for one in wanted if one.properties.higher_is_better is None]:
+        raise MeasureError(f"{neither[0]} is neither better high nor low. Fix: take another, such as nDCG@10")
     joined = joined_pages(log, judgments, topics, by=by, unit=unit, which=pages)
     share = parse(f"Judged@{JUDGED_AT}")
     scores = page_scores(log, joined, judgments, [share, *wanted])
@@ -115,6 +116,8 @@ def against_qrels(
     joined = joined.of(enough, f"under {least_judged:.0%} of the first {JUDGED_AT} results judged")
     scores = scores[:, enough]
     values = _outcomes(log, joined, looked_at, dwell)
+    index = judgments.index
+    relevant = np.bincount(index.topic[index.grade > 0], minlength=len(index.topics))
     compared = [
         Compared(str(measure), outcome.name, scores[at + 1], values[to],
                  (1 if measure.properties.higher_is_better else -1, outcome.better), joined.unit, joined.topic,
@@ -131,7 +134,7 @@ def against_qrels(
         judged=float(scores[0].mean()),
         judged_at=JUDGED_AT,
         least_judged=least_judged,
-        hopeless=_hopeless(judgments, joined.topic),
+        hopeless=int((relevant[joined.topic] == 0).sum()),
         measures=tuple(str(one) for one in wanted),
         outcomes=tuple(one.name for one in looked_at),
         meanings=tuple(one.title.format(t=f"{dwell:g}") for one in looked_at),
@@ -143,24 +146,9 @@ def against_qrels(
     )
 
 
-def _ordering(measures: tuple[Measure, ...]) -> tuple[Measure, ...]:
-    """Refuse what orders nothing."""
-    for one in measures:
-        if one.properties.higher_is_better is None:
-            raise MeasureError(f"{one} is neither better high nor low. Fix: take another, such as nDCG@10")
-    return measures
-
-
 def _outcomes(log: InteractionLog, joined: Joined, outcomes: Sequence[Outcome], dwell: float) -> Floats:
     """Fetch the outcomes of these pages: (O, N)."""
     with log.engine.scratch():
         made, pages = page_outcomes(log, outcomes, dwell), keyed(log, joined.serp, joined.topic)
         table = log.engine.arrow(f"SELECT o.* FROM {made} AS o JOIN {pages} AS p ON p.serp = o.serp ORDER BY p.page")
     return np.stack([table[f"outcome_{at}"].to_numpy() for at in range(len(outcomes))]).astype(np.float64)
-
-
-def _hopeless(qrels: Qrels, topic: Ints) -> int:
-    """Count the pages whose topic has nothing relevant."""
-    index = qrels.index
-    relevant = np.bincount(index.topic[index.grade > 0], minlength=len(index.topics))
-    return int((relevant[topic] == 0).sum())

@@ -209,16 +209,12 @@ class PreferenceAgreement(JudgedPages):
     """
 
     kind: ClassVar[str] = "preferences"
+    answers: ClassVar[str] = "Whether clicks agree with {qrels}: {log}"
 
     rules: tuple[str, ...]
     depth: int
     rows: tuple[AgreementRow, ...] = field(repr=False)
     repeated: Repeated
-
-    @property
-    def title(self) -> str:
-        """What it answers."""
-        return f"Whether clicks agree with {self.qrels}: {self.log}"
 
     def of(self, rule: str, slice: str | None = None) -> AgreementRow:
         """Give one row.

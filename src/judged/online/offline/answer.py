@@ -147,6 +147,7 @@ class OfflineOnline(JudgedPages):
     """
 
     kind: ClassVar[str] = "offline-online"
+    answers: ClassVar[str] = "Whether {qrels} predicts what users did: {log}"
     main: ClassVar[str] = "relations"
 
     judged: float
@@ -161,11 +162,6 @@ class OfflineOnline(JudgedPages):
     relations: tuple[Relation, ...] = field(repr=False)
     calibration: tuple[CalibrationBin, ...] = field(repr=False)
     topics: tuple[TopicRelation, ...] = field(repr=False)
-
-    @property
-    def title(self) -> str:
-        """What it answers."""
-        return f"Whether {self.qrels} predicts what users did: {self.log}"
 
     def of(self, measure: str, outcome: str, slice: str | None = None) -> Relation:
         """Give one relation.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -13,6 +13,7 @@ import pyarrow as pa
 from judged.data.compute import pc
 from judged.data.topics import Topics
 from judged.errors import InputError
+from judged.online.arguments import need_column
 from judged.online.engine import Relation, identifier, listed
 
 if TYPE_CHECKING:
@@ -76,28 +77,6 @@ class Joined:
         )  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
-class PageLists:
-    """What pages show: flat columns, by page and rank. A result that stands there twice counts once, at the first rank.
-
-    Parameters
-    ----------
-    starts
-        (N + 1,): where each page begins.
-    rank, doc
-        (D,): rank, and the id.
-    """
-
-    starts: Ints
-    rank: Ints
-    doc: Strings = field(repr=False)
-
-    @property
-    def page(self) -> Ints:
-        """The page of each row: (D,)."""
-        return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
-
-
 def joined_pages(log: InteractionLog, qrels: Qrels, topics: Any, *, by: str | None, unit: Unit, which: Which) -> Joined:
     """Find the topic of each page.
 
@@ -114,17 +93,13 @@ def joined_pages(log: InteractionLog, qrels: Qrels, topics: Any, *, by: str | No
         If there is no such column, nothing says what the topics are, or no page has a judged one.
     """
     column, texts, how = _key(log, qrels, topics)
-    if by is not None and by not in log.serp.columns:
-        some = ", ".join((*log.attributes, "device", "language", "variant"))
-        raise InputError(f"{log.name} has no column {by!r} to slice by", fix=f"one of {some}")
-    wanted = [
-        "serp",
-        "query_id AS name",
-        f"{identifier(unit)} AS unit",
-        f"CAST({identifier(column)} AS VARCHAR) AS key",
-    ]
-    wanted += ["page", "n_shown AS shown"] + ([] if by is None else [f"CAST({identifier(by)} AS VARCHAR) AS slice"])
-    table = log.engine.arrow(f"SELECT {', '.join(wanted)} FROM {log.serp}").sort_by("name")
+    if by is not None:
+        need_column(log, by)
+    sliced = "" if by is None else f", CAST({identifier(by)} AS VARCHAR) AS slice"
+    table = log.engine.arrow(f"""
+        SELECT serp, query_id AS name, {identifier(unit)} AS unit, CAST({identifier(column)} AS VARCHAR) AS key, page,
+            n_shown AS shown{sliced}
+        FROM {log.serp}""").sort_by("name")
     codes = _codes(table["key"], texts, qrels)
     reasons = {
         "not the first page of a result list": _numbers(table["page"]) > 1 if which == "first" else None,
@@ -144,9 +119,9 @@ def joined_pages(log: InteractionLog, qrels: Qrels, topics: Any, *, by: str | No
             fix="say how pages and topics go together: topics= the name of a column, or the texts of the topics",
         )
     values, slices = _slices(table["slice"] if by is not None else None, kept)
-    units, unit_codes = _in_order(_numbers(table["unit"])[kept])
+    units = table["unit"].filter(pa.array(kept)).combine_chunks().dictionary_encode()  # numbered as they come
     return Joined(
-        _numbers(table["serp"])[kept], unit_codes, codes[kept], units, slices, values, how,
+        _numbers(table["serp"])[kept], _numbers(units.indices), codes[kept], len(units.dictionary), slices, values, how,
         len(table), tuple(left_out),
     )  # fmt: skip
 
@@ -206,19 +181,7 @@ def _codes(keys: Any, texts: dict[str, str | None] | None, qrels: Qrels) -> Ints
         keys = pa.array(list(known.values()), pa.string()).take(at.combine_chunks())
     found = pc.index_in(keys, value_set=pa.array(qrels.index.topics, pa.string()))
     found = pc.if_else(pc.is_null(keys), -1, pc.fill_null(found, -2))
-    return np.asarray(found.to_numpy(zero_copy_only=False) if isinstance(found, pa.Array) else found.to_numpy()).astype(
-        np.int64
-    )
-
-
-def _in_order(keys: Ints) -> tuple[int, Ints]:
-    """Count different keys, and number them as they come.
-
-    >>> _in_order(np.array([7, 3, 7, 5]))[1].tolist()
-    [0, 1, 0, 2]
-    """
-    _, first, codes = np.unique(keys, return_index=True, return_inverse=True)
-    return len(first), np.argsort(np.argsort(first))[codes.ravel()]
+    return np.asarray(found, dtype=np.int64)
 
 
 def _slices(column: Any, kept: Bools) -> tuple[tuple[str, ...], Ints]:
@@ -238,15 +201,17 @@ def keyed(log: InteractionLog, serp: Ints, topic: Ints) -> Relation:
     return log.engine.register(pa.table({"serp": serp, "page": np.arange(len(serp)), "topic": topic}))
 
 
-def lists_of(log: InteractionLog, serp: Ints, topic: Ints) -> PageLists:
-    """Fetch what is shown on these pages: (N,) keys and topics."""
+def lists_of(log: InteractionLog, serp: Ints, topic: Ints) -> tuple[Ints, Strings]:
+    """Fetch what these pages show, by page and rank: where each page begins, (N + 1,), and ids, (D,).
+
+    A result that stands on a page twice counts once, at the first rank.
+    """
     with log.engine.scratch():
         table: Table = log.engine.arrow(f"""
-            SELECT p.page, s.object_id, min(s.rank) AS rank FROM {log.shown} AS s
+            SELECT p.page, s.object_id FROM {log.shown} AS s
             JOIN {keyed(log, serp, topic)} AS p ON p.serp = s.serp
             GROUP BY p.page, s.object_id ORDER BY p.page, min(s.rank), s.object_id""")
-    starts = np.searchsorted(_numbers(table["page"]), np.arange(len(serp) + 1)).astype(np.int64)
-    return PageLists(starts, _numbers(table["rank"]), _one(table["object_id"]))
+    return np.searchsorted(_numbers(table["page"]), np.arange(len(serp) + 1)), _one(table["object_id"])
 
 
 def list_codes(log: InteractionLog, joined: Joined) -> Ints:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from judged.measures.base import Measure
     from judged.online.engine import Relation
     from judged.online.log import InteractionLog
-    from judged.online.offline.joined import Joined, PageLists
+    from judged.online.offline.joined import Joined
 
 
 @dataclass(frozen=True)
@@ -135,11 +135,10 @@ def page_scores(log: InteractionLog, joined: Joined, qrels: Qrels, measures: Seq
     """
     _, first, same = np.unique(list_codes(log, joined), return_index=True, return_inverse=True)
     topic = joined.topic[first]
-    lists = lists_of(log, joined.serp[first], topic)
+    starts, doc = lists_of(log, joined.serp[first], topic)
     values = np.full((len(measures), len(first)), np.nan)
     for part in _parts(np.diff(qrels.index.starts)[topic]):
-        pages = np.arange(part.start, part.stop)
-        values[:, part] = _scored(lists, pages, topic, qrels, measures)
+        values[:, part] = _scored(starts[part.start : part.stop + 1], doc, topic[part], qrels, measures)
     return values[:, same.ravel()]
 
 
@@ -154,16 +153,16 @@ def _parts(sizes: Ints) -> Iterator[slice]:
         begin = end
 
 
-def _scored(lists: PageLists, pages: Ints, topic: Ints, qrels: Qrels, measures: Sequence[Measure]) -> Floats:
+def _scored(starts: Ints, doc: Strings, topic: Ints, qrels: Qrels, measures: Sequence[Measure]) -> Floats:
     """Score some pages by the public way: judgments, run, measures."""
-    names = pa.array([f"{at:09}" for at in range(len(pages))], pa.string())
-    rows, owner = _ranges(lists.starts[pages], lists.starts[pages + 1])
-    shown = {"query_id": names.take(pa.array(owner)), "doc_id": lists.doc.take(pa.array(rows)),
-             "score": pa.array(-np.arange(len(rows), dtype=np.float64))}  # fmt: skip
-    judgments = _copied(qrels, topic[pages], names)
+    sizes = np.diff(starts)
+    names = pa.array([f"{at:09}" for at in range(len(sizes))], pa.string())
+    rows = np.arange(starts[0], starts[-1])
+    owner = np.repeat(np.arange(len(sizes)), sizes)
+    shown = {"query_id": names.take(pa.array(owner)), "doc_id": doc.take(pa.array(rows)), "score": -rows.astype(float)}
+    judgments = _copied(qrels, topic, names)
     judged = judge(judgments, Run.of(pa.table(shown), name="pages"))
-    scores = score_lists([judged], measures)
-    return scores.values[0]
+    return score_lists([judged], measures).values[0]
 
 
 def _copied(qrels: Qrels, topics: Ints, names: Strings) -> Qrels:
