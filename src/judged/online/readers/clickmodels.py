@@ -97,16 +97,7 @@ def _add(
     gaps = list(urls) != list(range(len(urls)))
     shown = {"hit_ids": list(urls.values()), "ranks": [at + 1 for at in urls] if gaps else None}
     pages.add({**who, "time_ms": ordinal, "query": query, **shown, "region": region})
-    order = 0
-    for position in sorted(counts):
-        for _ in range(counts[position]):
-            order += 1
-            clicks.add(
-                {
-                    **who,
-                    "time_ms": ordinal + order,
-                    "action": "click",
-                    "object_id": urls.get(position),
-                    "position": position,
-                }
-            )
+    clicked = (at for at in sorted(counts) for _ in range(counts[at]))
+    for order, at in enumerate(clicked, 1):
+        what = {"time_ms": ordinal + order, "action": "click", "object_id": urls.get(at), "position": at}
+        clicks.add({**who, **what})

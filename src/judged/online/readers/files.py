@@ -220,14 +220,18 @@ def known_layout(part: Part) -> str:
         raise _unknown(part, "XML that is no TREC Session log")
     if _WSCD.match(head):
         return "wscd"
-    header = _names(head)
-    if {"item_id", "position", "click", "propensity_score"} <= set(header):
+    header = set(_names(head))
+    if {"item_id", "position", "click", "propensity_score"} <= header:
         return "open-bandit"
     if why := _foreign(head):
         raise InputError(why[0], fix=why[1], path=part.name)
-    if head.startswith(b"PAR1") or _is_ubi_lines(head) or _is_ubi_header(header):
+    of_queries = {"query_id", "user_query"} <= header or bool(set(UBI_NAMES[2:4]) & header)
+    if head.startswith(b"PAR1") or _is_ubi_lines(head) or "action_name" in header or of_queries:
         return "ubi"
-    raise _unknown(part, _described(head))
+    if _RECORD.match(head):
+        raise _unknown(part, "JSON without the names of UBI (action_name, user_query, query_id)")
+    line = head.lstrip().split(b"\n", 1)[0][:80].decode(errors="replace").strip()
+    raise _unknown(part, f"a file that begins with {line!r}")
 
 
 def form_of(part: Part, names: Collection[str], head: bytes | None = None) -> Form | None:
@@ -288,21 +292,10 @@ def _is_ubi_lines(head: bytes) -> bool:
     return False
 
 
-def _is_ubi_header(names: Sequence[str]) -> bool:
-    return "action_name" in names or bool({"query_id", "user_query"} <= set(names) or set(UBI_NAMES[2:4]) & set(names))
-
-
 def _names(head: bytes) -> list[str]:
     first = head.split(b"\n", 1)[0].decode(errors="replace").strip()
     delimiter = max(",;\t", key=first.count)
     return [name.strip().strip("\"'") for name in first.split(delimiter)]
-
-
-def _described(head: bytes) -> str:
-    if _RECORD.match(head):
-        return "JSON without the names of UBI (action_name, user_query, query_id)"
-    line = head.lstrip().split(b"\n", 1)[0][:80].decode(errors="replace").strip()
-    return f"a file that begins with {line!r}"
 
 
 def _unknown(part: Part, what: str) -> UnknownLayoutError:

@@ -167,18 +167,17 @@ class _Reader:
         }
         columns.setdefault("#id", Place("CAST(NULL AS VARCHAR)", "varchar"))
         select = Select(mapping, columns, mapping.all_paths, flat=not records.lines)
-        kinds = _kinds(records, select, names)
+        kinds, conditions, alone = _kinds(records, select, names)
         plans: list[tuple[Taken, Own]] = []
         for number, section in enumerate(mapping.sections):
-            where = kinds.where(number)
-            if where is None:
+            if (where := conditions.get(number)) is None:
                 continue
             whole = not section.results and not section.clicks
-            own = own_of(select, section, columns, flat=not records.lines, bare=kinds.alone) if whole else Own({})
+            own = own_of(select, section, columns, flat=not records.lines, bare=alone) if whole else Own({})
             plans.append((taken(section, where, select), own))
         base = select.column("base", mapping.base)[0] if mapping.base else ""
         whole = records.whole or f"(hash({', '.join(one.sql for one in records.columns.values()) or 'row'}) >> 1)"
-        heads = [f"{records.file} AS file", f"{records.row} AS row", f"{kinds.sql} AS _kind", f"{whole} AS record"]
+        heads = [f"{records.file} AS file", f"{records.row} AS row", f"{kinds} AS _kind", f"{whole} AS record"]
         sql = select.sql(records.table, heads)
         typed = records.table.startswith("read_parquet") and select.typed and not select.finder.layers
         name = new_name("stage")
@@ -207,20 +206,8 @@ def _form(part: Part, mapping: MappingFile) -> str:
     return form or "lines"
 
 
-@dataclass(frozen=True)
-class _Kinds:
-    """Which rows of a table are a section's: whose a row is or what is wrong with it, and the condition of each."""
-
-    sql: str
-    conditions: dict[int, str]
-    alone: bool
-
-    def where(self, section: int) -> str | None:
-        """Give the condition of a section; None where no row can be its."""
-        return self.conditions.get(section)
-
-
-def _kinds(records: Records, select: Select, files: Sequence[str]) -> _Kinds:
+def _kinds(records: Records, select: Select, files: Sequence[str]) -> tuple[str, dict[int, str], bool]:
+    """Say whose a row is or what is wrong with it, on which condition it is a section's, and if all are of queries."""
     mapping = select.mapping
     cases = [f"WHEN ({records.lost}) IS NOT NULL THEN ({records.lost})"] if records.lost else []
     if mapping.must:
@@ -256,7 +243,7 @@ def _kinds(records: Records, select: Select, files: Sequence[str]) -> _Kinds:
             where.append(select.kept(_fits(section.index, records.index)))
         conditions[number] = " AND ".join(where) or "true"
     sql = f"CASE {' '.join(cases)} END" if cases else "CAST(NULL AS VARCHAR)"
-    return _Kinds(sql, conditions, len(claims) == 1 and mapping.sections[claims[0]].kind == "queries")
+    return sql, conditions, len(claims) == 1 and mapping.sections[claims[0]].kind == "queries"
 
 
 def _tests(paths: Iterable[str], select: Select) -> list[str]:

@@ -274,23 +274,21 @@ def _finite(number: str) -> str:
     return f"CASE WHEN isfinite({number}) THEN {number} END"
 
 
-def _number(place: Place) -> str | None:
+def _number(place: Place) -> str:
     """Give a number as DOUBLE; null where it is none."""
     if place.type in INTEGERS or place.type in REALS:
         return f"CAST({place.sql} AS DOUBLE)"
     if place.type in _TEXTS:
         return f"TRY_CAST({text_of(place)} AS DOUBLE)"
-    return None
+    return "CAST(NULL AS DOUBLE)"
 
 
 def _whole(place: Place, _: Manner) -> str:
     if place.type in INTEGERS:
         return f"TRY_CAST({place.sql} AS BIGINT)"
     number = _number(place)
-    if number is None:
-        return "CAST(NULL AS BIGINT)"
     exact = f"CASE WHEN {number} = floor({number}) AND abs({number}) <= {_EXACT} THEN CAST({number} AS BIGINT) END"
-    if place.type in REALS:
+    if place.type not in _TEXTS:
         return exact
     text = f"trim({text_of(place)})"
     return f"CASE WHEN regexp_full_match({text}, '[+-]?[0-9]{{1,18}}') THEN TRY_CAST({text} AS BIGINT) ELSE {exact} END"
@@ -303,8 +301,6 @@ def _page(place: Place, _: Manner) -> str:
 
 def _millis(place: Place, manner: Manner) -> str:
     number = _number(place)
-    if number is None:
-        return "CAST(NULL AS BIGINT)"
     factor = NUMBERED[manner.unit]
     return f"CASE WHEN {number} BETWEEN 0 AND 9e12 THEN CAST(round({number} * {factor!r}) AS BIGINT) END"
 
@@ -315,8 +311,7 @@ def _duration(place: Place, manner: Manner) -> str:
 
 
 def _real(place: Place, _: Manner) -> str:
-    number = _number(place)
-    return "CAST(NULL AS DOUBLE)" if number is None else f"({_finite(number)})"
+    return f"({_finite(_number(place))})"
 
 
 def _flag(place: Place, _: Manner) -> str:
