@@ -58,13 +58,11 @@ def store_log(log: InteractionLog, folder: Path | str) -> tuple[Path, ...]:
         folder.mkdir(parents=True, exist_ok=True)
         strange = sorted(one.name for one in folder.iterdir() if one.name not in ours)
     except OSError as error:
-        raise InputError(
-            f"no folder can be made here ({error.strerror})", fix="name another", path=str(folder)
-        ) from None
+        problem = f"no folder can be made here ({error.strerror})"
+        raise InputError(problem, fix="name another", path=str(folder)) from None
     if strange:
-        raise InputError(
-            f"there are other files in this folder, such as {strange[0]}", fix="name a new folder", path=str(folder)
-        )
+        problem = f"there are other files in this folder, such as {strange[0]}"
+        raise InputError(problem, fix="name a new folder", path=str(folder))
     kept: dict[str, Any] = {"judged_log": VERSION, **{name: getattr(log, name) for name in _ABOUT}}
     kept |= {"has": sorted(log.has), **{name: list(map(asdict, kept[name])) for name in ("findings", "accounts")}}
     about = json.dumps(kept, indent=2, ensure_ascii=False) + "\n"
@@ -103,8 +101,11 @@ def open_stored(folder: Path | str, engine: Engine) -> InteractionLog:
     try:
         return InteractionLog(**tables, **{name: _ABOUT[name](about[name]) for name in _ABOUT})
     except (KeyError, TypeError, ValueError):
-        problem = "what stands in it is not what 'judged logs convert' writes"
-        raise InputError(problem, fix="convert the log anew", path=str(folder / ABOUT)) from None
+        raise _damaged("what stands in it is not what 'judged logs convert' writes", folder / ABOUT) from None
+
+
+def _damaged(problem: str, path: Path) -> InputError:
+    return InputError(problem, fix="convert the log anew", path=str(path))
 
 
 def _as_it_is(stored: Any) -> Any:
@@ -142,16 +143,12 @@ def _read_about(folder: Path) -> dict[str, Any]:
         about = json.loads(path.read_text(encoding="utf-8"))
         version = about["judged_log"]
     except (OSError, ValueError, KeyError, TypeError):
-        raise InputError(
-            "this is not what 'judged logs convert' writes", fix="convert the log anew", path=str(path)
-        ) from None
+        raise _damaged("this is not what 'judged logs convert' writes", path) from None
     if version != VERSION:
-        raise InputError(
-            f"this log was written by another version of judged (layout {version}, not {VERSION})",
-            fix="convert the log anew", path=str(path),
-        )  # fmt: skip
+        problem = f"this log was written by another version of judged (layout {version}, not {VERSION})"
+        raise _damaged(problem, path)
     if missing := _ABOUT.keys() - set(about):
-        raise InputError(f"there is no {min(missing)}", fix="convert the log anew", path=str(path))
+        raise _damaged(f"there is no {min(missing)}", path)
     return about
 
 
@@ -162,9 +159,9 @@ def _open(path: Path, engine: Engine) -> Relation:
     try:
         names = set(pq.read_schema(path).names)
     except (OSError, pa.ArrowInvalid):
-        raise InputError("this table is missing or damaged", fix="convert the log anew", path=str(path)) from None
+        raise _damaged("this table is missing or damaged", path) from None
     missing = [one.name for one in TABLES[path.stem] if one.name not in names]
     if missing:
-        raise InputError(f"there is no column {missing[0]}", fix="convert the log anew", path=str(path))
+        raise _damaged(f"there is no column {missing[0]}", path)
     with whole_files([path]):
         return engine.query(f"FROM read_parquet({literal(str(path))})")

@@ -103,7 +103,8 @@ def missing(scores: OnlineScores) -> tuple[str, ...]:
     """Say why numbers are missing, of the first few, and which metrics this log cannot tell."""
     none = [f"{_named(scores, one)}: {_why_no_value(one)}" for one in scores.estimates if math.isnan(one.value)]
     none += [
-        f"{_named(scores, one)}: no interval, {_why_no_interval(one, scores.over)}"
+        f"{_named(scores, one)}: no interval, "
+        + (f"it takes two {scores.over}s and there is {one.units}" if one.units < 2 else "none is known for this value")
         for one in scores.estimates
         if not math.isnan(one.value) and math.isnan(one.low)
     ]
@@ -120,10 +121,6 @@ def _why_no_value(one: OnlineEstimate) -> str:
         what = {"survival": "the curve does not come down so far", "quantile": "no value at this quantile"}
         return what.get(one.metric.kind, "no value")
     return "nothing to divide by, its denominator is 0"
-
-
-def _why_no_interval(one: OnlineEstimate, unit: str) -> str:
-    return f"it takes two {unit}s and there is {one.units}" if one.units < 2 else "none is known for this value"
 
 
 def refusals(scores: OnlineScores) -> tuple[str, ...]:

@@ -180,15 +180,11 @@ def with_bootstrap(
             continue
         limits = bootstrap_intervals(*_sums(sums, value, chosen), level=level, resamples=resamples, seed=seed)
         for one, (low, high) in zip(chosen, limits.tolist(), strict=True):
-            if _is_bounded(one, low, high):
+            # 0, 1 and infinity are what draws are cut at, unless the value is it
+            cut = (low == 0.0 and one.value != 0.0) or (high == 1.0 and one.value != 1.0)
+            if math.isfinite(low) and math.isfinite(high) and not cut:
                 drawn[str(one.metric), value] = replace(one, low=low, high=high, method="bootstrap")
     return [drawn.get((str(one.metric), one.slice), one) for one in estimates]
-
-
-def _is_bounded(one: OnlineEstimate, low: float, high: float) -> bool:
-    """Whether draws say where both ends are: 0, 1 and infinity are what they are cut at, unless the value is it."""
-    cut = (low == 0.0 and one.value != 0.0) or (high == 1.0 and one.value != 1.0)
-    return math.isfinite(low) and math.isfinite(high) and not cut
 
 
 def _sums(sums: UnitSums, group: str | None, chosen: Sequence[OnlineEstimate]) -> tuple[Floats, Floats]:

@@ -163,11 +163,8 @@ def online_metrics(
         counts = _counts(log, chosen)
         tell("users", 0.6)
         sliced = slices is not None
-        sizes = (
-            pages.joined.engine.rows(f"SELECT slice, count(*) AS pages FROM {pages.joined} GROUP BY slice")
-            if sliced
-            else ()
-        )
+        sizes = f"SELECT slice, count(*) AS pages FROM {pages.joined} GROUP BY slice"
+        pages_by = {row["slice"]: row["pages"] for row in log.engine.rows(sizes)} if sliced else {}
         order = {None: 0} | {value: at for at, value in enumerate(slices.values if slices else (), 1)}
         found = _ratios(pages, metrics, unit, level, resampling, sliced=sliced)
         found += _others(pages, metrics, unit, level, slices=slices and slices.table, chosen=chosen)
@@ -176,7 +173,6 @@ def online_metrics(
         by_metric.setdefault(str(one.metric), []).append(one)
     withheld = not_measured(told, by_metric) | (not_there(told, by_metric) if names is None else {})
     told, refused = tuple(one for one in told if one not in withheld), (*refused, *withheld.items())
-    pages_by = {row["slice"]: row["pages"] for row in sizes}
     policies = {
         **dict(understood(names or ())), **({"where": said} if said else {}), **dict(log.policies),
         **dict(settings.policies()), **dict(taken_as_users(log)),

@@ -145,7 +145,8 @@ def survival_readings(
     InputError
         If there are more slices than durations are told apart.
     """
-    keyed, counted, grid_ms = _counted(clicks, _exact(wanted), by=by, unit=unit)
+    exact = [int(one.at) for one in wanted if one.kind == "share"]  # durations must not be rounded over these
+    keyed, counted, grid_ms = _counted(clicks, exact, by=by, unit=unit)
     curves = _curves(counted)
     if not curves:
         return [[] for _ in wanted]
@@ -153,8 +154,8 @@ def survival_readings(
     made = [(None if by is None else name, curve, *sums[name]) for name, curve in curves]
     if pooled and by is not None:
         together = clicks.engine.query(f"SELECT unit, duration, ended, '' AS slice FROM {keyed}")
-        whole = _pooled(counted)
-        made.insert(0, (None, whole, *_squares(together, [("", whole)], wanted)[""]))
+        whole = _curves(counted, pooled=True)
+        made.insert(0, (None, whole[0][1], *_squares(together, whole, wanted)[""]))
     return [
         [
             SurvivalEstimate(
@@ -169,11 +170,6 @@ def survival_readings(
         ]
         for at, reading in enumerate(wanted)
     ]
-
-
-def _exact(wanted: Sequence[Reading]) -> list[int]:
-    """Give the times that durations must not be rounded over."""
-    return [int(one.at) for one in wanted if one.kind == "share"]
 
 
 def _counted(clicks: Relation, exact: Sequence[int], *, by: str | None, unit: str) -> tuple[Relation, Any, int]:
@@ -200,26 +196,18 @@ def _counted(clicks: Relation, exact: Sequence[int], *, by: str | None, unit: st
         grid_ms *= 10
 
 
-def _curves(counted: Any) -> list[tuple[str, SurvivalCurve]]:
-    """Make a curve of each slice, in order of their values."""
-    names, codes = np.unique(np.asarray(counted["slice"].to_pylist(), dtype=object), return_inverse=True)
+def _curves(counted: Any, *, pooled: bool = False) -> list[tuple[str, SurvivalCurve]]:
+    """Make a curve of each slice, in order of their values; or one of all together."""
+    slices = [""] * len(counted) if pooled else counted["slice"].to_pylist()
+    names, codes = np.unique(np.asarray(slices, dtype=object), return_inverse=True)
     durations, visits, ended = (counted[name].to_numpy().astype(np.int64) for name in ("duration", "visits", "ended"))
     made: list[tuple[str, SurvivalCurve]] = []
     for code, name in enumerate(names.tolist()):
-        mine = np.flatnonzero(codes == code)
-        mine = mine[np.argsort(durations[mine])]
-        made.append((name, kaplan_meier(durations[mine], ended[mine], visits[mine] - ended[mine])))
+        mine = codes == code
+        distinct, at = np.unique(durations[mine], return_inverse=True)
+        all_visits, all_ended = (np.bincount(at, column[mine]).astype(np.int64) for column in (visits, ended))
+        made.append((name, kaplan_meier(distinct, all_ended, all_visits - all_ended)))
     return made
-
-
-def _pooled(counted: Any) -> SurvivalCurve:
-    """Make the curve of all slices together."""
-    durations, visits, ended = (counted[name].to_numpy().astype(np.int64) for name in ("duration", "visits", "ended"))
-    distinct, at = np.unique(durations, return_inverse=True)
-    all_visits, all_ended = (
-        np.bincount(at, weights=column, minlength=len(distinct)).astype(np.int64) for column in (visits, ended)
-    )
-    return kaplan_meier(distinct, all_ended, all_visits - all_ended)
 
 
 def _squares(

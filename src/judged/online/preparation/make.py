@@ -226,7 +226,9 @@ def _log(work: Work, seen: Peek, nobodies: int, name: str | None) -> Interaction
     of_events, counts, more = event_findings(work, seen, nobodies)
     findings = (*trouble_findings(work, (of_queries, of_events)), *found, *more)
     viewed = view_impressions(work, counts["impressions"], seen.propensities)
-    own = _own_names(work)
+    ours = {column.name for column in SERP}  # what is called like one of them gets another name
+    names = attributes(work)[:ATTRIBUTE_LIMIT]
+    own = {f"{name}_attribute" if name in ours else name: OWN + name for name in names}
     return InteractionLog(
         serp=_serp(work, own, impressed=counts["impressions"] > 0, viewed=viewed),
         shown=shown_results(work, counts["impressions"], seen.propensities, viewed=viewed),
@@ -262,13 +264,6 @@ def _serp(work: Work, own: Mapping[str, str], *, impressed: bool, viewed: bool) 
     columns = [identifier(column.name) for column in SERP]
     columns += [f"{identifier(column)} AS {identifier(name)}" for name, column in own.items()]
     return work.engine.query(f"SELECT {', '.join(columns)} FROM {work.table('serp')}")
-
-
-def _own_names(work: Work) -> dict[str, str]:
-    """Name the log's own columns, and where they are now; what is called like one of ours gets another name."""
-    ours = {column.name for column in SERP}
-    names = attributes(work)[:ATTRIBUTE_LIMIT]
-    return {f"{name}_attribute" if name in ours else name: OWN + name for name in names}
 
 
 def _events(work: Work) -> Relation:

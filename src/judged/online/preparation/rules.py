@@ -18,9 +18,11 @@ if TYPE_CHECKING:
     from judged.online.preparation.work import Work
 
 _NOTES = {
-    "clock-skew": events.SKEWED, "rank-disagrees": events.DISAGREES,
-    "rank-beyond-list": events.BEYOND, "negative-rank": events.NEGATIVE,
-}  # fmt: skip
+    "clock-skew": events.SKEWED,
+    "rank-disagrees": events.DISAGREES,
+    "rank-beyond-list": events.BEYOND,
+    "negative-rank": events.NEGATIVE,
+}
 _COUNTED = {
     **{rule or "joined": f"link = {at}" for at, rule in enumerate(events.LINKS)},
     **{rule: f"notes & {bit} > 0" for rule, bit in _NOTES.items()},
@@ -76,14 +78,13 @@ def _of_queries(work: Work, by_rule: dict[str, int], read: int, kept: int) -> It
         if count := work.one(f"SELECT count(*) AS n FROM $page WHERE {where}")["n"]:
             more, done = _more_of_queries(work, rule), "kept" if rule == "bot" else None
             yield _finding(work, "query", rule, count, kept, where, more, done=done)
-    shared = work.one("""
-        SELECT count(*) AS sessions, sum(n) AS pages FROM (SELECT count(*) AS n FROM $page
-            WHERE rule_no = 0 AND own_session IS NOT NULL GROUP BY own_session HAVING min("user") <> max("user"))""")
-    if shared["sessions"]:
-        where = """rule_no = 0 AND own_session IN (SELECT own_session FROM $page WHERE rule_no = 0
-            GROUP BY own_session HAVING min("user") <> max("user"))"""
-        more = f": {shared['sessions']:,} of them"
-        yield _finding(work, "query", "session-of-two-users", int(shared["pages"]), kept, where, more)
+    shared = """rule_no = 0 AND own_session IN (SELECT own_session FROM $page WHERE rule_no = 0
+        GROUP BY own_session HAVING min("user") <> max("user"))"""
+    of = work.one(f"SELECT count(DISTINCT own_session) AS sessions, count(*) AS pages FROM $page WHERE {shared}")
+    if of["sessions"]:
+        yield _finding(
+            work, "query", "session-of-two-users", of["pages"], kept, shared, f": {of['sessions']:,} of them"
+        )
 
 
 def _more_of_queries(work: Work, rule: str) -> str:

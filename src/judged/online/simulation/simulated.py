@@ -257,29 +257,33 @@ def _page_table(drawn: Drawn, names: Names, people: Any) -> Table:
     pages, rows = drawn.pages, np.flatnonzero(people)
     user = pages.user[rows]
     plain = ("topic", "misspelt", "page", "zero", "rescued", "total", "shown", "last_seen", "latency")
-    return pa.table({
-        "query_id": names.query.take(pa.array(rows)),
-        "session_id": names.session.take(pa.array(names.session_of[rows])),
-        "user_id": names.user.take(pa.array(user)),
-        "time_ms": drawn.plan.start + pages.time[rows],
-        "text": names.text.take(pa.array(rows)),
-        "variant": pa.array([one.name for one in drawn.plan.arms]).take(pa.array(drawn.crowd.arm[user])),
-        **{key: getattr(pages, key)[rows] for key in plain},
-        "clicks": pages.clicked[rows].sum(axis=1),
-        "satisfied": pages.satisfied[rows].any(axis=1),
-        "next": pa.array(STEPS).take(pa.array(pages.step[rows])),
-    })  # fmt: skip
+    return pa.table(
+        {
+            "query_id": names.query.take(pa.array(rows)),
+            "session_id": names.session.take(pa.array(names.session_of[rows])),
+            "user_id": names.user.take(pa.array(user)),
+            "time_ms": drawn.plan.start + pages.time[rows],
+            "text": names.text.take(pa.array(rows)),
+            "variant": pa.array([one.name for one in drawn.plan.arms]).take(pa.array(drawn.crowd.arm[user])),
+            **{key: getattr(pages, key)[rows] for key in plain},
+            "clicks": pages.clicked[rows].sum(axis=1),
+            "satisfied": pages.satisfied[rows].any(axis=1),
+            "next": pa.array(STEPS).take(pa.array(pages.step[rows])),
+        }
+    )
 
 
 def _click_table(drawn: Drawn, names: Names, people: Any) -> Table:
     pages, sales = drawn.pages, drawn.sales
     page, place = at = np.nonzero(pages.clicked & people[:, None])
     told = {"satisfied": pages.satisfied, "censored": sales.censored, "cart": sales.carts, "purchase": sales.purchases}
-    return pa.table({
-        "query_id": names.query.take(pa.array(page)),
-        "user_id": names.user.take(pa.array(pages.user[page])),
-        "rank": (pages.page[page] - 1) * drawn.plan.page.size + place + 1,
-        "object_id": names.document.take(pa.array(pages.docs[at])),
-        "dwell_ms": pages.dwell[at].astype(np.int64),
-        **{key: column[at] for key, column in told.items()},
-    })  # fmt: skip
+    return pa.table(
+        {
+            "query_id": names.query.take(pa.array(page)),
+            "user_id": names.user.take(pa.array(pages.user[page])),
+            "rank": (pages.page[page] - 1) * drawn.plan.page.size + place + 1,
+            "object_id": names.document.take(pa.array(pages.docs[at])),
+            "dwell_ms": pages.dwell[at].astype(np.int64),
+            **{key: column[at] for key, column in told.items()},
+        }
+    )
