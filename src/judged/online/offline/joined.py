@@ -72,9 +72,16 @@ class Joined:
         units, unit = np.unique(self.unit[kept], return_inverse=True)
         gone = int((~kept).sum())
         return Joined(
-            self.serp[kept], unit.ravel(), self.topic[kept], len(units), self.slices[kept], self.values, self.how,
-            self.pages, (*self.left_out, (reason, gone)) if gone else self.left_out,
-        )  # fmt: skip
+            self.serp[kept],
+            unit.ravel(),
+            self.topic[kept],
+            len(units),
+            self.slices[kept],
+            self.values,
+            self.how,
+            self.pages,
+            (*self.left_out, (reason, gone)) if gone else self.left_out,
+        )
 
 
 def joined_pages(log: InteractionLog, qrels: Qrels, topics: Any, *, by: str | None, unit: Unit, which: Which) -> Joined:
@@ -121,9 +128,16 @@ def joined_pages(log: InteractionLog, qrels: Qrels, topics: Any, *, by: str | No
     values, slices = _slices(table["slice"] if by is not None else None, kept)
     units = table["unit"].filter(pa.array(kept)).combine_chunks().dictionary_encode()  # numbered as they come
     return Joined(
-        _numbers(table["serp"])[kept], _numbers(units.indices), codes[kept], len(units.dictionary), slices, values, how,
-        len(table), tuple(left_out),
-    )  # fmt: skip
+        _numbers(table["serp"])[kept],
+        _numbers(units.indices),
+        codes[kept],
+        len(units.dictionary),
+        slices,
+        values,
+        how,
+        len(table),
+        tuple(left_out),
+    )
 
 
 def _key(log: InteractionLog, qrels: Qrels, topics: Any) -> tuple[str, dict[str, str | None] | None, str]:

@@ -71,13 +71,20 @@ def relation(pages: Compared, slice: str | None, level: float) -> Relation:
     score, value = pages.score * pages.signs[0], pages.value * pages.signs[1]
     pooled, own = pairs_of(score, value), pairs_of(score, value, pages.topic)
     return Relation(
-        pages.measure, pages.outcome, slice, len(score), pages.units, len(np.unique(pages.topic)),
+        pages.measure,
+        pages.outcome,
+        slice,
+        len(score),
+        pages.units,
+        len(np.unique(pages.topic)),
         float(pages.value.mean()) if len(score) else np.nan,
-        ordered(pooled, pages.unit, level), pooled.count,
-        ordered(own, pages.unit, level), own.count,
+        ordered(pooled, pages.unit, level),
+        pooled.count,
+        ordered(own, pages.unit, level),
+        own.count,
         correlated(pooled, pages.unit, level),
         slope(pages, level),
-    )  # fmt: skip
+    )
 
 
 def ordered(pairs: Pairs, unit: Ints, level: float) -> Estimate:
@@ -141,9 +148,17 @@ def calibration(pages: Compared, bins: int, level: float) -> list[CalibrationBin
             by_unit(pages.unit[kept], pages.value[kept]), counts.astype(np.float64), level, share=pages.share
         )
         made.append(
-            CalibrationBin(pages.measure, pages.outcome, float(scores.min()), float(scores.max()), len(scores),
-                           int((counts > 0).sum()), float(scores.mean()), rate)
-        )  # fmt: skip
+            CalibrationBin(
+                pages.measure,
+                pages.outcome,
+                float(scores.min()),
+                float(scores.max()),
+                len(scores),
+                int((counts > 0).sum()),
+                float(scores.mean()),
+                rate,
+            )
+        )
     return made
 
 

@@ -195,28 +195,64 @@ def _texts(value: Any) -> tuple[str, ...]:
 
 
 _SAID: dict[Any, str] = {
-    str: "write a text", bool: "write true or false", float: "write a number", dict: "write it as a TOML table",
-}  # fmt: skip
+    str: "write a text",
+    bool: "write true or false",
+    float: "write a number",
+    dict: "write it as a TOML table",
+}
 _FILE: dict[str, Any] = {
-    "format": FORMATS, "encoding": str, "header": bool, "columns": list, "separator": str, "quote": str, "null": list,
-    "flat": list, "ragged": bool, "json": list, "must": dict,
-}  # fmt: skip
+    "format": FORMATS,
+    "encoding": str,
+    "header": bool,
+    "columns": list,
+    "separator": str,
+    "quote": str,
+    "null": list,
+    "flat": list,
+    "ragged": bool,
+    "json": list,
+    "must": dict,
+}
 _MAPPING: dict[str, Any] = {
-    "note": str, "file": dict, "rank_base": None, "optional": bool, "actions": dict, "queries": None, "events": None,
-}  # fmt: skip
+    "note": str,
+    "file": dict,
+    "rank_base": None,
+    "optional": bool,
+    "actions": dict,
+    "queries": None,
+    "events": None,
+}
 _SECTION: dict[str, Any] = {
-    "files": str, "index": str, "has": list, "or_has": list, "where": dict, "columns": dict,
-}  # fmt: skip
+    "files": str,
+    "index": str,
+    "has": list,
+    "or_has": list,
+    "where": dict,
+    "columns": dict,
+}
 _KINDS: dict[Kind, dict[str, Any]] = {
     "queries": _SECTION | {"rows": ("pages", "results", "clicks"), "attributes": dict, "ignored": list},
     "events": _SECTION | {"each": None},
 }
 _SOURCES = ("path", "any", "join", "value")
 _VALUE: dict[str, Any] = {
-    "path": str, "any": None, "join": list, "value": None, "at": str, "between": str, "separator": None, "format": str,
-    "unit": tuple(NUMBERED), "equals": None, "filled": bool, "column": str, "when": dict, "note": str,
-    "optional": bool, "expected": bool,
-}  # fmt: skip
+    "path": str,
+    "any": None,
+    "join": list,
+    "value": None,
+    "at": str,
+    "between": str,
+    "separator": None,
+    "format": str,
+    "unit": tuple(NUMBERED),
+    "equals": None,
+    "filled": bool,
+    "column": str,
+    "when": dict,
+    "note": str,
+    "optional": bool,
+    "expected": bool,
+}
 _CONDITION: dict[str, Any] = {"not": None, "filled": bool, "above": float, "least": float, "most": float}
 """What may stand in each table, and its type: a list is one of texts, a tuple is of what is possible, None is more."""
 
