@@ -388,6 +388,9 @@ def test_the_commands(tmp_path: Path) -> None:
     assert done.code == 0
     again = process("experiment", "show", place, "--format", "json", "--resamples", "1000")
     assert json.loads(again.out) == json.loads(done.out)
+    sliced = json.loads(process("experiment", "show", place, "--by", "words", "--format", "json").out)
+    assert sliced["slices"] == json.loads(conclude(place, by="words").json())["slices"]  # words of its own queries
+    assert sliced["slices"] == json.loads(conclude(load(place), by="words").json())["slices"]
     other = json.loads(process("experiment", "show", place, "-m", "R(rel=2)@1", "--format", "json").out)
     assert other["measure"] == "R(rel=2)@1"  # the plan does not name it: it is scored from the saved runs
     assert str(load(place, "R(rel=2)@1").scores.measures[-1]) == other["measure"]

@@ -112,12 +112,10 @@ def show(folder: Path, give: Give, **options: Any) -> None:
 def _concluded(
     results: Results, by: tuple[str, ...], attributes: str | None, cost: tuple[str, ...], **options: Any
 ) -> Answer:
-    """Conclude, with attributes from their file, from the file of queries, or derived; of one alone give its scores."""
+    """Conclude; of one configuration alone give its scores."""
     from judged.experiments import conclude
-    from judged.slicing.derived import known_topics
 
     if len(results.levels) == 1:
         return results.scores
-    known = known_topics(results.qrels, attributes=attributes, queries=results.queries, needed=by) if by else None
     texts = {query: results.queries.text(query) for query in results.qrels.topics}
-    return conclude(results, attributes=known, by=by or None, cost=cost or None, queries=texts, **options)
+    return conclude(results, attributes=attributes, by=by or None, cost=cost or None, queries=texts, **options)

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from judged.comparison import Choices
+from judged.data.attributes import Attributes
 from judged.decimals import counted, decimal
 from judged.errors import InputError
 from judged.evaluation.evaluate import chosen_measures
 from judged.experiments.answer import Conclusions, cost_names
 from judged.experiments.effects import factor_effects
+from judged.experiments.results import Results as Ran
+from judged.experiments.results import load
 from judged.notes import Note, first_few
 from judged.slicing import slice_topics
+from judged.slicing.derived import known_topics
 from judged.spelling import one_of
 from judged.stats.detectable import detectable
 from judged.stats.inputs import paired_differences
@@ -59,7 +64,7 @@ class Results(Protocol):
 
 
 def conclude(
-    results: Results,
+    results: Results | str | Path,
     *,
     measure: str | Measure | None = None,
     attributes: Any = None,
@@ -78,13 +83,15 @@ def conclude(
     Parameters
     ----------
     results
-        What an experiment left behind: `scores` with a run for each configuration, `levels` of its factors as
-        ``{configuration: {factor: level}}``, `costs` as ``{configuration: {"p50_ms": 1.5, "p50_ms_ci": (1.4, 1.6)}}``,
-        and `control`, the configuration that the others are compared with.
+        The folder of an experiment, or what it left behind: `scores` with a run for each configuration, `levels` of
+        its factors as ``{configuration: {factor: level}}``, `costs` as
+        ``{configuration: {"p50_ms": 1.5, "p50_ms_ci": (1.4, 1.6)}}``, and `control`, the configuration that the others
+        are compared with.
     measure
         One that was evaluated, and a mean over topics; None: the first.
     attributes, by
-        Facts about topics, and those by which effects are looked at slice by slice, as for `slice_topics`.
+        Facts about topics, and those by which effects are looked at slice by slice, as for `slice_topics`. Of an
+        experiment that was run, also those of its file of queries, and what follows from its judgments.
     cost
         Which costs the front is made of, beside the measure; None: the median latency.
     queries
@@ -134,6 +141,11 @@ def conclude(
     >>> effect.factor, effect.change, effect.found.difference
     ('stemmer', 'none to porter', 0.5)
     """
+    if isinstance(results, (str, Path)):
+        results = load(results, measure or ())
+    if by is not None and isinstance(results, Ran) and not isinstance(attributes, Attributes):
+        by = [by] if isinstance(by, str) else list(by)
+        attributes = known_topics(results.qrels, attributes=attributes, queries=results.queries, needed=by)
     scores, levels, costs, baseline = results.scores, results.levels, results.costs, results.control
     if attributes is None and by is not None:
         raise InputError("nothing is known of the topics to cut them by", fix="give attributes, or leave out by")
