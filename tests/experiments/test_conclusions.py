@@ -150,6 +150,9 @@ def test_of_one_at_a_time_effects_are_against_the_control_and_said_to_be() -> No
                      == effect.changes[0][1])  # fmt: skip
         assert effect.values == pytest.approx(values[other] - values[base])
     assert not found.effects.full
+    same = "the same difference as in that table"
+    assert same in found.table("effects").note
+    assert same not in conclude(measured(drawn(3)), **FAST).table("effects").note
     assert all(effect.found is None for effect in found.effects.interactions)
     assert len(found.table("effects")) == 3  # interactions that nobody can see are no rows
     assert "no-interaction-assumed" in {note.rule for note in found.notes}

@@ -292,6 +292,10 @@ class Conclusions(Answer):
             f" {SIGNIFICANT} significant at alpha = {how.alpha:g}, main effects and interactions each corrected for"
             f" their number ({name_of_correction(how.correction)}){between}"
         )
+        values, at = self.scores.values[:, 0], self.scores.run_names.index(self.baseline)
+        seen = [row for row in self.effects.main if row.found]
+        if all(any(np.allclose(row.values, run - values[at], equal_nan=True) for run in values) for row in seen):
+            note = f"{note}; each is one configuration against {self.baseline}, the same difference as in that table"
         groups = ["Main effects"] * main + ["Interactions"] * (len(rows) - main)
         return Table("effects", tuple(columns), note=note, labels=2, groups=groups)
 
