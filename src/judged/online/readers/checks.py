@@ -76,7 +76,7 @@ def refuse_absent(mapping: MappingFile, stages: Stages, parts: Sequence[Part], e
     for section in mapping.sections:
         taken = [(stage, one, table) for stage, tables in stages for one, table in tables if one.section is section]
         lacked = [_lacked(stage, one.told, engine) | _lacked(table, one.needed, engine) for stage, one, table in taken]
-        nowhere = [paths for paths in (lacked[0] if lacked else {}) if all(paths in one for one in lacked)]
+        nowhere = [paths for paths in sorted(lacked[0] if lacked else ()) if all(paths in one for one in lacked)]
         if not nowhere:
             continue
         names = dict.fromkeys(name for _, one, _ in taken for name in one.names) | _names(parts)
