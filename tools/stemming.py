@@ -264,9 +264,9 @@ def hybrid(every: list[Collection]) -> list[str]:
         gains = [line[3][at] for line in lines]
         columns += [
             Column(measure, [line[2][at] for line in lines], NUMBER),
-            Column(f"gain {measure}", [gain and gain.found.difference for gain in gains], CHANGE, "against control",
-                   ci=[gain and gain.found.interval for gain in gains],
-                   mark=["*" if gain and gain.found.significant else "" for gain in gains]),
+            Column(f"gain {measure}", [gain and gain.result.difference for gain in gains], CHANGE, "against control",
+                   ci=[gain and gain.result.interval for gain in gains],
+                   mark=["*" if gain and gain.result.significant else "" for gain in gains]),
         ]  # fmt: skip
     for name in ("p50_ms", "index_cpu_seconds", "peak_mb", "index_mb"):
         known = [line[4] for line in lines]
