@@ -174,7 +174,7 @@ def engine_settings() -> str:
     settings |= {"all of these": COMMON, **OPERATORS}
     rows = (
         (f"`{engine}`" if engine in (*ENGINES, *OPERATORS) else engine, f"`{name}`", _toml(one.default),
-         ", ".join(map(_toml, one.values)), one.meaning)
+         ", ".join(map(_toml, one.values)) or one.takes, one.meaning)
         for engine, known in settings.items()
         for name, one in known.items()
     )  # fmt: skip

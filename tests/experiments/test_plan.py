@@ -95,6 +95,10 @@ def test_factors_reach_into_pipelines_but_for_what_these_fix(tmp_path: Path) -> 
             r"plan.toml:10: .*sqlite has no tokens 'letters'. Fix: it takes 'words', 'tri",
         ),
         (ENGINES + "title_weight = 'x'", r"plan.toml:10: .*it takes a number"),
+        (
+            ENGINES + "title_weight = -1",
+            r"plan.toml:10: .*sqlite has no title_weight -1. Fix: it takes a number from 0",
+        ),
         (ENGINES + "title_weight = true", r"plan.toml:10: .*it takes a number"),
         (ENGINES + "title_weight = nan", r"plan.toml:10: .*it takes a number"),
         (ENGINES + "synonyms = 'none.txt'", r"plan.toml:7: .control.: .*none.txt: it cannot be read"),
@@ -166,6 +170,7 @@ def test_what_makes_no_sense_is_refused_with_its_line(text: str, said: str, tmp_
 
 def test_files_that_are_missing_are_named(tmp_path: Path) -> None:
     given = made.write(tmp_path)
+    assert Plan.of(given | {"qrels": Path(given["qrels"])}).qrels == given["qrels"]
     for key in ("documents", "queries", "qrels"):
         with pytest.raises(InputError, match=f"{key}-not-here: it cannot be read"):
             Plan.of(given | {key: str(tmp_path / f"{key}-not-here")})

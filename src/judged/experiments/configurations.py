@@ -120,8 +120,9 @@ class Choices:
         """Give a setting as the engine takes it; a path counts from the folder of the plan."""
         setting = settings_of(engine)[key]
         value = _typed(setting, given)
-        if value is None or (setting.values and value not in setting.values):
-            takes = ", ".join(map(repr, setting.values)) or _KINDS[type(setting.default)]
+        outside = isinstance(value, (int, float)) and not setting.least <= value <= setting.most
+        if value is None or outside or (setting.values and value not in setting.values):
+            takes = setting.takes or _KINDS[type(setting.default)]
             raise RefusedLevelError(f"{engine} has no {key} {given!r}", fix=f"it takes {takes}")
         return str(self.folder / value) if key in _FILES and value else value
 

@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 FUSION: Mapping[str, Setting] = {
     "algorithm": Setting("rrf", tuple(ALGORITHMS), "how lists are fused"),
     "weights": Setting((), (), "what each list counts; empty: all the same"),
-    "rrf_k": Setting(60.0, (), "what rrf adds to ranks"),
+    "rrf_k": Setting(60.0, (), "what rrf adds to ranks", 0),
     "normalise": Setting("min-max", tuple(NORMALISATIONS), "what is done to scores"),
     "missing": Setting("", ("", "skip", "last", "share"), "what a list gives a document that it lacks"),
-    "depth": Setting(0, (), "how many documents of each list count; 0: as many as are asked for"),
+    "depth": Setting(0, (), "how many documents of each list count; 0: as many as are asked for", 0),
 }
 RERANK: Mapping[str, Setting] = {
     "function": Setting("", (), "module:function that gives a score for each candidate"),
-    "cutoff": Setting(100, (), "how many documents are put in another order; the rest stays behind them"),
+    "cutoff": Setting(100, (), "how many documents are put in another order; the rest stays behind them", 1),
 }
 COMMON: Mapping[str, Setting] = {
     "synonyms": Setting("", (), "file with a group of words a line, separated by commas, by which queries are widened"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from os import PathLike
 from typing import TYPE_CHECKING, Any, cast
 
 from judged.data.toml_places import SettingError
@@ -39,7 +40,7 @@ def options_of(raw: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         _refuse_unless(_KEYS, key, "table or key")
     options: dict[str, Any] = {}
     for key in FILES:
-        if not isinstance(raw.get(key), str):
+        if not isinstance(raw.get(key), (str, PathLike)):
             raise SettingError(
                 key, f"{key} is missing" if key not in raw else f"{key} names no file", f"name it: {key} = ..."
             )

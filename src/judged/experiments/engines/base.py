@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeAlias
@@ -25,6 +26,20 @@ class Setting(NamedTuple):
     default: Any
     values: tuple[Any, ...] = ()  # those it takes; none: any of the default's type
     meaning: str = ""
+    least: float = -math.inf  # of a number
+    most: float = math.inf
+
+    @property
+    def takes(self) -> str:
+        """What it takes, in words; nothing where any value of its type will do.
+
+        >>> Setting(0.75, least=0, most=1).takes, Setting("none", ("none", "english")).takes, Setting("").takes
+        ('a number from 0 to 1', "'none', 'english'", '')
+        """
+        if math.isinf(self.least):
+            return ", ".join(map(repr, self.values))
+        kind = "whole number" if isinstance(self.default, int) else "number"
+        return f"a {kind} from {self.least:g}" + ("" if math.isinf(self.most) else f" to {self.most:g}")
 
 
 class QueryRefusedError(JudgedError):

@@ -26,8 +26,8 @@ class Bm25s(Engine):
         "stemmer": Setting("english", ("none", "english"), "how words are brought to their stem (Snowball)"),
         "stop_words": Setting("english", ("none", "english"), "words that are not indexed"),
         "method": Setting("lucene", _METHODS, "the variant of BM25"),
-        "k1": Setting(1.5, (), "how fast repeated words stop to count"),
-        "b": Setting(0.75, (), "how much long documents are held back"),
+        "k1": Setting(1.5, (), "how fast repeated words stop to count", 0),
+        "b": Setting(0.75, (), "how much long documents are held back", 0, 1),
     }
     libraries = ("bm25s", "PyStemmer")
 

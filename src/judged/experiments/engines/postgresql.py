@@ -28,7 +28,9 @@ class PostgreSql(Engine):
         "dsn": Setting("", (), "how the server is reached, as libpq takes it; empty: its environment"),
         "stemmer": Setting("english", ("none", "english"), "the text search configuration: simple or english"),
         "rank": Setting("frequency", tuple(_RANKS), "ts_rank, or ts_rank_cd, which sees how near words stand"),
-        "normalisation": Setting(2, (), "what a score is divided by, as PostgreSQL's bit mask: 0 nothing, 2 length"),
+        "normalisation": Setting(
+            2, (), "what a score is divided by, as PostgreSQL's bit mask: 0 nothing, 2 length", 0, 63
+        ),
         "title_weight": Setting("D", ("A", "D"), "whether words of titles count ten times as much"),
     }
     libraries = ("psycopg",)

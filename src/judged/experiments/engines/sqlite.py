@@ -27,7 +27,7 @@ class SqliteFts5(Engine):
     settings: ClassVar[Mapping[str, Setting]] = {
         "stemmer": Setting("english", ("none", "english"), "how words are brought to their stem (Porter)"),
         "tokens": Setting("words", ("words", "trigrams"), "what is indexed"),
-        "title_weight": Setting(1.0, (), "what a word of the title counts, beside 1 for the text"),
+        "title_weight": Setting(1.0, (), "what a word of the title counts, beside 1 for the text", 0),
     }
     cannot = (({"tokens": "trigrams", "stemmer": "english"}, "trigrams have no stem"),)
 

@@ -27,7 +27,7 @@ class Tantivy(Engine):
         "stemmer": Setting("english", ("none", "english"), "how words are brought to their stem (Snowball)"),
         "stop_words": Setting("none", ("none", "english"), "words that are not indexed"),
         "tokens": Setting("words", ("words", "trigrams"), "what is indexed"),
-        "title_weight": Setting(1.0, (), "what a word of the title counts, beside 1 for the text"),
+        "title_weight": Setting(1.0, (), "what a word of the title counts, beside 1 for the text", 0),
     }
     libraries = ("tantivy",)
 
