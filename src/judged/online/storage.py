@@ -153,12 +153,11 @@ def _read_about(folder: Path) -> dict[str, Any]:
 
 
 def _open(path: Path, engine: Engine) -> Relation:
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         names = set(pq.read_schema(path).names)
-    except (OSError, pa.ArrowInvalid):
+    except (OSError, ValueError):  # Arrow's own are among them, and names that are no UTF-8
         raise _damaged("this table is missing or damaged", path) from None
     missing = [one.name for one in TABLES[path.stem] if one.name not in names]
     if missing:

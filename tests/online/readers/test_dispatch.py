@@ -14,6 +14,7 @@ from judged.online.findings import doubts
 from judged.online.open_log import read_log
 from judged.online.readers import read_raw
 from judged.online.readers.files import LAYOUTS, Part, form_of, layout_of, parts_of
+from judged.online.storage import TABLES, store_log
 from online.readers.ubi_made import EVENTS, QUERIES, engine, read, rows, written_lines, written_parquet
 
 HEADS = {
@@ -240,3 +241,14 @@ def test_forms(tmp_path: Path) -> None:
     assert form_of(part, names, b"other,names\n") is None
     assert form_of(Part("p.tsv.gz", tmp_path), names, b"other names\n") == "csv"
     assert form_of(Part("p.csv", tmp_path), names, b'{"a": 1}\n') == "lines"
+
+
+def test_a_stored_log_in_which_a_column_has_no_name_is_damaged(tmp_path: Path) -> None:
+    store_log(read_log(written_lines(tmp_path / "log.ndjson", QUERIES)), tmp_path / "stored")
+    for table, columns in TABLES.items():
+        path = tmp_path / "stored" / f"{table}.parquet"
+        whole, name = path.read_bytes(), columns[0].name.encode()
+        path.write_bytes(whole.replace(name, b"\x80" + name[1:]))
+        with pytest.raises(InputError, match="this table is missing or damaged"):
+            read_log(tmp_path / "stored")
+        path.write_bytes(whole)

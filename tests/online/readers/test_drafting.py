@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import tomllib
 
@@ -198,3 +199,20 @@ def test_drafts_of_public_logs_read_what_their_mappings_read(tmp_path, path, by)
         ("events", ("row", "object_id", "position")),
     ):
         assert some(rows(getattr(log, table)), *names) == some(rows(getattr(known, table)), *names)
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda data: data[:2000], lambda data: data.replace(b"clicked_on", b"cli\x80ked_on")]
+)
+@pytest.mark.parametrize("name", ["log.parquet", "log.parquet.gz"])
+def test_damaged_parquet_is_named(name, damage, tmp_path):
+    path = tmp_path / "whole.parquet"
+    pq.write_table(pa.table({"query": ["a"] * 900, "clicked_on": [str(at) for at in range(900)]}), path)
+    data = path.read_bytes()
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    assert "clicked_on" in draft_mapping(path)
+    path.write_bytes(gzip.compress(damage(data)) if name.endswith(".gz") else damage(data))
+    with pytest.raises(InputError, match="Parquet data is damaged") as caught:
+        draft_mapping(path)
+    assert str(caught.value).startswith(str(path))

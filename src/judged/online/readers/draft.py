@@ -285,14 +285,12 @@ def _records(part: Part) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Read the first records of a file, and say how it is written."""
     form = form_of(part, ())
     if form == "parquet":
-        import pyarrow.parquet as pq
-
+        from judged.data.arrow_files import parquet_batches
         from judged.online.engine import Engine
 
-        with suppress(StopIteration):
-            batch = next(pq.ParquetFile(plain_path(part, Engine())).iter_batches(SAMPLE))
-            return {"format": "parquet"}, batch.to_pylist()
-        return {"format": "parquet"}, []
+        engine = Engine()  # in whose folder the file lies where it was packed
+        batch = next(parquet_batches(plain_path(part, engine), part.name, list), None)
+        return {"format": "parquet"}, [] if batch is None else batch.slice(0, SAMPLE).to_pylist()
     if form == "lines":
         with opened(part) as file:
             records: list[dict[str, Any]] = []
