@@ -124,7 +124,7 @@ class Choices:
         if value is None or outside or (setting.values and value not in setting.values):
             takes = setting.takes or _KINDS[type(setting.default)]
             raise RefusedLevelError(f"{engine} has no {key} {given!r}", fix=f"it takes {takes}")
-        return str(self.folder / value) if key in _FILES and value else value
+        return str(self.folder / str(value)) if key in _FILES and value else value
 
     def expanded(self) -> tuple[list[Configuration], list[LeftOut], dict[str, list[str]]]:
         """Give the configurations, the control first; what is left out; and by engine the factors it does not know."""
