@@ -1,0 +1,12 @@
+"""Labels: judgments of people, models and clicks, with who gave them, and the way from them to qrels."""
+
+from judged._lazily import lazily
+
+__all__, __getattr__, __dir__ = lazily(
+    __name__,
+    {
+        "judged.labels.labels": ("Labels",),
+        "judged.labels.scales": ("SCALES", "Grade"),
+        "judged.labels.store": ("LabelStore", "NewTask", "Task"),
+    },
+)

@@ -1,0 +1,84 @@
+"""The tables of a store of labels, in the words that SQLite and PostgreSQL share."""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Float,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    UniqueConstraint,
+)
+
+VERSION = 1
+metadata = MetaData()
+_ID = BigInteger().with_variant(Integer, "sqlite")  # SQLite numbers rows by itself only where they are INTEGER
+
+about = Table("about", metadata, Column("name", String, primary_key=True), Column("value", String, nullable=False))
+scale = Table(
+    "scale",
+    metadata,
+    Column("grade", Float, primary_key=True),
+    Column("word", String, nullable=False),
+    Column("definition", String, nullable=False),
+)
+topics = Table(
+    "topics",
+    metadata,
+    Column("query_id", String, primary_key=True),
+    Column("text", String, nullable=False),
+    Column("description", String, nullable=False, default=""),
+    Column("narrative", String, nullable=False, default=""),
+    Column("synthetic", Boolean, nullable=False, default=False),  # made from documents, asked by nobody
+)
+documents = Table(
+    "documents",
+    metadata,
+    Column("doc_id", String, primary_key=True),
+    Column("title", String, nullable=False, default=""),
+    Column("text", String, nullable=False, default=""),
+)
+judges = Table(
+    "judges",
+    metadata,
+    Column("judge", String, primary_key=True),
+    Column("kind", String, nullable=False),
+    Column("token", String, nullable=False, default=""),  # SHA-256 of what they show to be let in
+)
+tasks = Table(
+    "tasks",
+    metadata,
+    Column("task", _ID, primary_key=True, autoincrement=True),
+    Column("query_id", String, nullable=False),
+    Column("doc_id", String, nullable=False),
+    Column("judge", String, nullable=False),  # whose task it is; empty: everybody's
+    Column("repeat", Integer, nullable=False),  # above 0: a pair that the same judge has judged before
+    Column("gold", Float),  # the grade that is known to be right, of a pair that tells how good a judge is
+    Column("priority", Integer, nullable=False),  # lower ones come first; equal ones in a random order
+    UniqueConstraint("query_id", "doc_id", "judge", "repeat"),
+)
+labels = Table(
+    "labels",
+    metadata,
+    Column("label", _ID, primary_key=True, autoincrement=True),
+    Column("query_id", String, nullable=False),
+    Column("doc_id", String, nullable=False),
+    Column("judge", String, nullable=False),
+    Column("kind", String, nullable=False),
+    Column("repeat", Integer, nullable=False),
+    Column("grade", Float),
+    Column("valid", Boolean, nullable=False),
+    Column("note", String, nullable=False),
+    Column("seconds", Float),
+    Column("at", String, nullable=False),
+    Column("prompt", String, nullable=False),
+    Column("model", String, nullable=False),
+    Column("seed", BigInteger),
+    Column("logprobs", String, nullable=False),
+    Index("labels_of_judge", "judge", "query_id", "doc_id", "repeat"),
+)

@@ -1,0 +1,386 @@
+"""Where labels are kept: one file of SQLite, or a database of PostgreSQL for a team. Rows are added, never changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from secrets import token_urlsafe
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import pyarrow as pa
+
+from judged.data.texts import Texts
+from judged.data.topics import Topics
+from judged.errors import InputError, MissingExtraError
+from judged.labels.labels import KINDS, SCHEMA, Kind, Labels
+from judged.labels.scales import Grade, scale_of
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine
+    from sqlalchemy import Table as SqlTable
+
+_ROWS = 5_000  # written in one statement
+
+
+class Task(NamedTuple):
+    """A document that a judge is asked to grade for a topic."""
+
+    task: int
+    query_id: str
+    doc_id: str
+    repeat: int
+    gold: float | None
+    touched: bool  # put off, or taken back: the judge has seen it
+
+
+class NewTask(NamedTuple):
+    """A task before it is in a store."""
+
+    query_id: str
+    doc_id: str
+    judge: str = ""  # empty: everybody's
+    repeat: int = 0
+    gold: float | None = None
+    priority: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class LabelStore:
+    """Topics, documents, a scale, judges, tasks, and the labels that were given.
+
+    Open one with `LabelStore.open`; several processes may write into one at once. A label is there for good when `add`
+    returns. The last label of a judge for a pair counts; what went before stays.
+
+    Examples
+    --------
+    >>> store = LabelStore.open("sqlite://", scale="0-3")  # in memory; a path in earnest
+    >>> store.add_topics({"q": "who wrote Faust"})
+    >>> store.add_documents({"a": "Goethe wrote Faust.", "b": "Faust means fist."})
+    >>> store.add_tasks([NewTask("q", "a"), NewTask("q", "b")])
+    2
+    >>> for task in store.tasks("ann"):
+    ...     store.add("ann", task.query_id, task.doc_id, 3.0 if task.doc_id == "a" else 0.0, seconds=2.5)
+    >>> store.tasks("ann"), store.labels()
+    ((), Labels('labels': 2 labels, 2 pairs, 1 judges))
+    """
+
+    engine: Engine = field(repr=False)
+    where: str
+
+    @classmethod
+    def open(cls, where: str | Path, *, scale: Any = None) -> Self:
+        """Open a store, and make it where there is none.
+
+        Parameters
+        ----------
+        where
+            The path of a file of SQLite, or the address of a PostgreSQL database: ``postgresql://user@host/name``.
+        scale
+            ``binary``, ``0-3``, ``0-4``, or grades of one's own as (grade, word, definition). It is needed only for a
+            new store, ``0-3`` where it is not given; that of an old one cannot be changed.
+
+        Raises
+        ------
+        InputError
+            If it cannot be opened, is no store of labels, or has another scale.
+        MissingExtraError
+            If SQLAlchemy is not installed.
+        """
+        try:
+            from sqlalchemy.exc import SQLAlchemyError
+        except ImportError:
+            raise MissingExtraError("SQLAlchemy", "labels") from None
+        try:
+            store = cls(_engine(str(where)), str(where))
+            store._prepare(scale)
+        except SQLAlchemyError as error:
+            fix = "give the path of a file, or postgresql://user@host/database"
+            reason = str(getattr(error, "orig", None) or error).splitlines()[0]
+            raise InputError(f"the labels cannot be opened: {reason}", fix=fix, path=_without_password(where)) from None
+        return store
+
+    def _prepare(self, scale: Any) -> None:
+        from sqlalchemy import insert, inspect, select
+
+        from judged.labels import schema
+
+        names = set(inspect(self.engine).get_table_names())
+        if names and "about" not in names:
+            raise InputError("this database is no store of labels", fix="name a new file", path=self.where)
+        schema.metadata.create_all(self.engine)
+        with self.engine.begin() as connection:
+            version = connection.scalar(select(schema.about.c.value).where(schema.about.c.name == "version"))
+            if version is None:
+                grades = [one._asdict() for one in scale_of(scale or "0-3")]
+                connection.execute(insert(schema.scale), grades)
+                connection.execute(insert(schema.about), {"name": "version", "value": str(schema.VERSION)})
+            elif int(version) > schema.VERSION:
+                fix = "open it with the newer judged that wrote it"
+                raise InputError(f"its layout is version {version}", fix=fix, path=self.where)
+        if scale is not None and self.scale != scale_of(scale):
+            raise InputError("this store has another scale", fix="leave the scale out", path=self.where)
+
+    @property
+    def scale(self) -> tuple[Grade, ...]:
+        """The grades that may be given, lowest first."""
+        from judged.labels import schema
+
+        return tuple(Grade(*row) for row in self._rows(schema.scale, "grade"))
+
+    def add_topics(self, topics: Any, *, synthetic: bool = False) -> None:
+        """Add the texts of topics; one that is there is left as it is.
+
+        Parameters
+        ----------
+        topics
+            A `Topics`, or anything that `Topics.of` takes; the columns ``description`` and ``narrative`` are shown to
+            judges.
+        synthetic
+            Whether the questions were made from documents: nobody asked them.
+        """
+        from judged.labels import schema
+
+        table = Topics.of(topics).table
+        shown = [name for name in ("description", "narrative") if name in table.column_names]
+        records = table.select(["query_id", "text", *shown]).to_pylist()
+        rows = ({name: value or "" for name, value in row.items()} | {"synthetic": synthetic} for row in records)
+        self._new(schema.topics, rows)
+
+    def add_documents(self, texts: Any) -> None:
+        """Add titles and texts of documents, as `Texts.of` takes them; one that is there is left as it is."""
+        from judged.labels import schema
+
+        documents = Texts.of(texts).documents
+        self._new(
+            schema.documents,
+            ({"doc_id": name, "title": one.title, "text": one.text} for name, one in documents.items()),
+        )
+
+    def add_judge(self, judge: str, *, kind: Kind = "human") -> str:
+        """Add a judge, and give the token that lets them in; whoever is there already gets a new one."""
+        from sqlalchemy import delete, insert
+
+        from judged.labels import schema
+
+        _named(judge, kind)
+        token = token_urlsafe(18)
+        with self.engine.begin() as connection:
+            connection.execute(delete(schema.judges).where(schema.judges.c.judge == judge))
+            row = {"judge": judge, "kind": kind, "token": sha256(token.encode()).hexdigest()}
+            connection.execute(insert(schema.judges), row)
+        return token
+
+    def judge_of(self, token: str) -> str | None:
+        """Tell whose token this is; None if nobody's."""
+        from sqlalchemy import select
+
+        from judged.labels import schema
+
+        hashed = sha256(token.encode()).hexdigest()
+        with self.engine.connect() as connection:
+            return connection.scalar(select(schema.judges.c.judge).where(schema.judges.c.token == hashed))
+
+    def add_tasks(self, tasks: Iterable[NewTask]) -> int:
+        """Add tasks that are not there yet, and tell how many these are."""
+        from judged.labels import schema
+
+        return self._new(schema.tasks, (task._asdict() for task in tasks))
+
+    def add(
+        self,
+        judge: str,
+        topic: str,
+        doc_id: str,
+        grade: float | None,
+        *,
+        kind: Kind = "human",
+        repeat: int = 0,
+        valid: bool = True,
+        note: str = "",
+        seconds: float | None = None,
+        **model: Any,
+    ) -> None:
+        """Add one label; when this returns, it is kept.
+
+        Parameters
+        ----------
+        judge, topic, doc_id
+            Who, and of what.
+        grade
+            One of the scale; None: seen, and not graded (or, if it is not `valid`, to be judged again).
+        kind, repeat, valid, note, seconds, model
+            As in `Labels`; of a model also ``prompt``, ``model``, ``seed`` and ``logprobs``.
+
+        Raises
+        ------
+        InputError
+            If the grade is not on the scale, or the judge has no name.
+        """
+        row = {"query_id": topic, "doc_id": doc_id, "judge": judge, "kind": kind, "repeat": repeat, "grade": grade}
+        self.add_many([{**row, "valid": valid, "note": note, "seconds": seconds, **model}])
+
+    def add_many(self, rows: Iterable[Mapping[str, Any]]) -> int:
+        """Add labels, all or none of them, with the names of `SCHEMA`; tell how many."""
+        from sqlalchemy import insert
+
+        from judged.labels import schema
+
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        usual: dict[str, Any] = {
+            "kind": "human", "repeat": 0, "valid": True, "note": "", "seconds": None, "prompt": "", "model": "",
+            "seed": None, "logprobs": "",
+        }  # fmt: skip
+        allowed, made = {one.grade for one in self.scale}, list[dict[str, Any]]()
+        for given in rows:
+            row = {**usual, **given}
+            row["at"] = row.get("at") or now
+            if strange := set(row) - set(SCHEMA.names):
+                raise InputError(f"a label has no {min(strange)!r}", fix=f"use {', '.join(SCHEMA.names)}")
+            _named(row["judge"], row["kind"])
+            if row["grade"] is not None and row["valid"] and row["kind"] != "click" and row["grade"] not in allowed:
+                grades = ", ".join(f"{grade:g}" for grade in sorted(allowed))
+                raise InputError(f"the grade {row['grade']:g} is not on the scale", fix=f"use one of {grades}")
+            made.append(row)
+        with self.engine.begin() as connection:
+            for start in range(0, len(made), _ROWS):
+                connection.execute(insert(schema.labels), made[start : start + _ROWS])
+        return len(made)
+
+    def tasks(self, judge: str) -> tuple[Task, ...]:
+        """Give what a judge has still to do, in the order in which it should be done.
+
+        Lower priorities come first; within one, topic by topic in an order of the judge's own, repeats at the end, and
+        what was put off last.
+        """
+        from sqlalchemy import and_, func, or_, select
+
+        from judged.labels import schema
+
+        given, wanted = schema.labels, schema.tasks
+        last = (
+            select(given.c.query_id, given.c.doc_id, given.c.repeat, func.max(given.c.label).label("label"))
+            .where(given.c.judge == judge)
+            .group_by(given.c.query_id, given.c.doc_id, given.c.repeat)
+            .subquery()
+        )
+        same = and_(*(wanted.c[name] == last.c[name] for name in ("query_id", "doc_id", "repeat")))
+        columns = (wanted.c.task, wanted.c.query_id, wanted.c.doc_id, wanted.c.repeat, wanted.c.gold)
+        open_ = (
+            select(*columns, given.c.label.is_not(None).label("touched"), wanted.c.priority)
+            .select_from(wanted.outerjoin(last, same).outerjoin(given, given.c.label == last.c.label))
+            .where(wanted.c.judge.in_(("", judge)), or_(given.c.label.is_(None), given.c.valid.is_(False)))
+        )
+        with self.engine.connect() as connection:
+            found = [(row.priority, Task(*row[:6])) for row in connection.execute(open_)]
+
+        def order(one: tuple[int, Task]) -> tuple[Any, ...]:
+            priority, task = one
+            topic, pair = (_shuffled(judge, *part) for part in ((task.query_id,), (task.query_id, task.doc_id)))
+            return task.touched, priority, task.repeat > 0, topic, task.repeat, pair
+
+        return tuple(dict.fromkeys(task for _, task in sorted(found, key=order)))
+
+    def topics(self) -> list[dict[str, Any]]:
+        """Give the topics with their texts, by id."""
+        from judged.labels import schema
+
+        return [row._asdict() for row in self._rows(schema.topics, "query_id")]
+
+    def topic(self, topic: str) -> dict[str, Any]:
+        """Give a topic's texts; empty ones where none are known."""
+        from judged.labels import schema
+
+        empty = {"query_id": topic, "text": "", "description": "", "narrative": "", "synthetic": False}
+        return self._one(schema.topics, "query_id", topic) or empty
+
+    def document(self, doc_id: str) -> dict[str, Any]:
+        """Give a document's title and text; empty ones where none are known."""
+        from judged.labels import schema
+
+        return self._one(schema.documents, "doc_id", doc_id) or {"doc_id": doc_id, "title": "", "text": ""}
+
+    def labels(self) -> Labels:
+        """Give all labels that were given, oldest first.
+
+        Raises
+        ------
+        InputError
+            If there are none.
+        """
+        from sqlalchemy import select
+
+        from judged.labels import schema
+
+        chosen = select(*(schema.labels.c[name] for name in SCHEMA.names)).order_by(schema.labels.c.label)
+        with self.engine.connect() as connection:
+            rows = connection.execute(chosen).all()
+        columns = list(zip(*rows, strict=True)) or [()] * len(SCHEMA)
+        table = pa.table({one.name: pa.array(columns[at], one.type) for at, one in enumerate(SCHEMA)})
+        name = "labels" if "://" in self.where else Path(self.where).stem
+        return Labels(table, name, _without_password(self.where))
+
+    def close(self) -> None:
+        """Give up the connections."""
+        self.engine.dispose()
+
+    def _new(self, table: SqlTable, rows: Iterable[Mapping[str, Any]]) -> int:
+        """Add rows whose key is not there yet; tell how many these are."""
+        from sqlalchemy.dialects import postgresql, sqlite
+
+        insert = postgresql.insert if self.engine.dialect.name == "postgresql" else sqlite.insert
+        every = [dict(row) for row in rows]
+        with self.engine.begin() as connection:
+            before = _count(connection, table)
+            for start in range(0, len(every), _ROWS):
+                connection.execute(insert(table).on_conflict_do_nothing(), every[start : start + _ROWS])
+            return _count(connection, table) - before
+
+    def _rows(self, table: SqlTable, by: str) -> list[Any]:
+        with self.engine.connect() as connection:
+            return list(connection.execute(table.select().order_by(table.c[by])))
+
+    def _one(self, table: SqlTable, column: str, value: str) -> dict[str, Any] | None:
+        with self.engine.connect() as connection:
+            row = connection.execute(table.select().where(table.c[column] == value)).mappings().first()
+        return None if row is None else dict(row)
+
+
+def _engine(where: str) -> Engine:
+    from sqlalchemy import create_engine, event
+
+    if where.startswith(("postgresql://", "postgres://")):
+        return create_engine("postgresql+psycopg://" + where.partition("://")[2])
+    engine = create_engine(where if where.startswith("sqlite:") else f"sqlite:///{where}")
+
+    @event.listens_for(engine, "connect")
+    def careful(connection: Any, _: Any) -> None:  # pyright: ignore[reportUnusedFunction]
+        for said in ("journal_mode=WAL", "synchronous=FULL", "busy_timeout=30000"):
+            connection.execute(f"PRAGMA {said}")
+
+    return engine
+
+
+def _count(connection: Connection, table: SqlTable) -> int:
+    from sqlalchemy import func, select
+
+    return connection.scalar(select(func.count()).select_from(table)) or 0
+
+
+def _named(judge: str, kind: str) -> None:
+    if not judge.strip():
+        raise InputError("a judge has no name", fix="give a name")
+    if kind not in KINDS:
+        raise InputError(f"no kind of judge {kind!r}", fix=f"use one of {', '.join(KINDS)}")
+
+
+def _shuffled(*parts: str) -> bytes:
+    """Give each judge an order of their own that is the same each time."""
+    return sha256("\0".join(parts).encode()).digest()
+
+
+def _without_password(where: str | Path) -> str:
+    head, at, rest = str(where).rpartition("@")
+    return f"{head.rpartition(':')[0]}{at}{rest}" if at and head.count(":") > 1 else str(where)
