@@ -13,6 +13,7 @@ import pyarrow as pa
 from judged.data.compute import pc
 from judged.data.index import Aspects, QrelsIndex, build_aspects, build_index
 from judged.data.objects import rows_of_object
+from judged.data.origin import Origin, origin_of_file
 from judged.data.sources import Source, open_source
 from judged.errors import InputError
 
@@ -40,6 +41,8 @@ class Qrels:
         The topics of the source that are not here because others were chosen.
     chosen_by
         The expression by which they were chosen; empty where they were named, or all are here.
+    origin
+        Of whose labels they were made, and how, where that is known.
 
     Raises
     ------
@@ -61,6 +64,7 @@ class Qrels:
     sha256: str | None = None
     left_out: frozenset[str] = field(default=frozenset(), repr=False)
     chosen_by: str = field(default="", repr=False)
+    origin: Origin | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if not self.table.num_rows:
@@ -77,8 +81,9 @@ class Qrels:
     def read(cls, path: str | Path, *, format: str | None = None, name: str | None = None) -> Self:
         """Read judgments from a file; its format is found by content and name.
 
-        The format ``prefs`` must be named: preferences with five fields a line, ``query_id user subgroup doc_id
-        level``. User and subgroup together become the iteration.
+        What a file ``<path>.origin.json`` beside it says of their origin holds if it is of this very file. The format
+        ``prefs`` must be named: preferences with five fields a line,
+        ``query_id user subgroup doc_id level``. User and subgroup together become the iteration.
 
         Raises
         ------
@@ -89,7 +94,8 @@ class Qrels:
         qrels, digest = source.table(_PREFERENCES if format == "prefs" else QRELS_COLUMNS)
         if format == "prefs":
             qrels = by_user(qrels, "subgroup")
-        made = cls(qrels, name or source.name, source.rows.where, digest)
+        where = source.rows.where
+        made = cls(qrels, name or source.name, where, digest, origin=origin_of_file(where, digest))
         made._refuse_duplicates(source)
         return made
 

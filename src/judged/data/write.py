@@ -16,6 +16,7 @@ import pyarrow as pa
 from judged.atomic import replaced
 from judged.data.compute import pc
 from judged.data.objects import with_scores
+from judged.data.origin import write_origin
 from judged.errors import InputError
 
 if TYPE_CHECKING:
@@ -40,7 +41,8 @@ _NO_PART = {"query_id": f"{_INNER}|^#|^$", "doc_id": f"{_INNER}|^$", "iteration"
 def write_qrels(qrels: Qrels, path: str | Path, format: str | None = None) -> None:
     """Write judgments; the format is the file's ending, TREC for an ending that says none.
 
-    The file is written beside its place and renamed, so that a failure never leaves half of it.
+    The file is written beside its place and renamed, so that a failure never leaves half of it. The origin of the
+    judgments, where it is known, is written into ``<path>.origin.json``.
 
     Raises
     ------
@@ -48,6 +50,7 @@ def write_qrels(qrels: Qrels, path: str | Path, format: str | None = None) -> No
         If an id cannot be written in the format, or the file cannot be written.
     """
     _write(qrels.table, "qrels", Path(path), format)
+    write_origin(qrels.origin, path)
 
 
 def write_run(run: Run, path: str | Path, format: str | None = None) -> None:

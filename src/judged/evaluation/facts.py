@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from judged._types import Floats
+    from judged.data.origin import Origin
     from judged.judging import Precision, TiePolicy, TopicPolicy
     from judged.uncertainty.range import Exactness
 
@@ -52,6 +53,7 @@ class QrelsFacts:
     judgments: int
     grades: tuple[float, ...]
     where: str = ""  # the expression by which topics were chosen; empty: all
+    origin: Origin | None = None  # of whose labels they were made, and how, where that is known
 
 
 @dataclass(frozen=True)

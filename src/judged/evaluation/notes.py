@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from judged._types import Floats
+    from judged.data.origin import Origin
     from judged.data.qrels import Qrels
     from judged.evaluation.dialects import Dialect
     from judged.evaluation.facts import Policies
@@ -62,7 +63,25 @@ def qrels_notes(qrels: Qrels, measures: Sequence[Measure], chosen: Collection[Me
     if len(positive) and positive[-1] > _HUGE:
         said["huge-grades"] = f"grades go up to {positive[-1]:g}; with gain=exp2 one such document outweighs all others"
     said["several-labels"] = _label_note(qrels, measures)
-    return (*_notes(said), *_barren_notes(qrels, measures))
+    return (*origin_notes(qrels.origin), *_notes(said), *_barren_notes(qrels, measures))
+
+
+def origin_notes(origin: Origin | None) -> tuple[Note, ...]:
+    """Say where judgments do not stand for what people wanted and said."""
+    if origin is None:
+        return ()
+    by_kind = {"model": (origin.model, "language models"), "click": (origin.click, "clicks")}
+    every = origin.human + origin.model + origin.click
+    said = {
+        f"{kind}-judgments": f"the qrels were made of {counted(every, 'label')}, {part} of them by {whose}, not people"
+        for kind, (part, whose) in by_kind.items()
+        if part
+    }
+    if origin.synthetic:
+        said["synthetic-topics"] = (
+            f"{counted(origin.synthetic, 'topic was', 'topics were')} made from documents: nobody asked them"
+        )
+    return _notes(said)
 
 
 def level_notes(measures: Sequence[Measure], rel: float | None) -> tuple[Note, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections import defaultdict
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,7 +56,7 @@ class Provenance:
         return {
             "judged": self.versions.get("judged", ""),
             "versions": dict(self.versions),
-            "qrels": {**vars(self.qrels), "grades": list(self.qrels.grades)},
+            "qrels": {**asdict(self.qrels), "grades": list(self.qrels.grades)},
             "policies": {**vars(self.policies), **interval},
             "runs": {
                 run.name: {
@@ -101,7 +101,8 @@ def run_facts(judged: Judged) -> RunFacts:
 def qrels_facts(qrels: Qrels) -> QrelsFacts:
     """Tell what is worth knowing of judgments."""
     grades = tuple(distinct(qrels.grades).tolist())
-    return QrelsFacts(qrels.name, qrels.where, qrels.sha256, len(qrels.topics), len(qrels), grades, qrels.chosen_by)
+    counts = len(qrels.topics), len(qrels), grades
+    return QrelsFacts(qrels.name, qrels.where, qrels.sha256, *counts, qrels.chosen_by, qrels.origin)
 
 
 def refuse_foreign(judged: Judged) -> None:

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from judged.data import files
 from judged.data.arrow_files import parquet_table
+from judged.data.origin import Origin
 from judged.errors import InputError
 from judged.evaluation.facts import Policies, QrelsFacts, RunFacts, TopicRanges
 from judged.measures.grammar import parse
@@ -101,7 +102,7 @@ def _scores(cls: type[S], table: Table, facts: dict[str, Any]) -> S:
         values=values,
         counted=counted,
         policies=Policies(**facts["policies"]),
-        qrels=QrelsFacts(**_with_tuples(facts["qrels"])),
+        qrels=_qrels(facts["qrels"]),
         notes=tuple(Note(**note) for note in facts["notes"]),
         versions=facts["versions"],
         ranges=tuple(
@@ -120,6 +121,11 @@ def _ranges(table: Table, reason: str, at: tuple[Ints, ...], shares: Floats, sha
 def _codes(column: Any, known: Any) -> Any:
     place = {name: at for at, name in enumerate(known)}
     return np.array([place[name] for name in column.to_pylist()], dtype=np.int64)
+
+
+def _qrels(facts: dict[str, Any]) -> QrelsFacts:
+    origin = facts.pop("origin", None)
+    return QrelsFacts(**_with_tuples(facts), origin=None if origin is None else Origin.of(origin))
 
 
 def _with_tuples(facts: dict[str, Any]) -> dict[str, Any]:

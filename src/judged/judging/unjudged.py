@@ -160,7 +160,8 @@ def _named(full: Judged, hits: Ints) -> Judged:
     new_topics = [full.query_ids[code] for code in full.topic[hits].tolist()]
     new = pa.table([pa.array(new_topics, pa.string()), every.doc.take(place), np.zeros(len(hits))], names=_COLUMNS)
     old = full.qrels.table.select(_COLUMNS)
-    qrels = Qrels(pa.concat_tables([old, new.cast(old.schema)]), full.qrels.name, full.qrels.where)
+    whole = full.qrels
+    qrels = Qrels(pa.concat_tables([old, new.cast(old.schema)]), whole.name, whole.where, origin=whole.origin)
     names = [*index.row_names, *new["doc_id"].to_pylist()]
     codes = np.array([qrels.index.codes.get(name, -1) for name in full.query_ids], dtype=np.int64)
     docs = pa.array([names[row] for row in full.label_row.tolist()], pa.string())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -37,10 +38,8 @@ class Grouped(NamedTuple):
 
     def only(self, at: int) -> Qrels:
         """Give the judgments of all topics in which only documents of one group are relevant."""
-        grades, table = self.qrels.grades, self.qrels.table
-        kept = np.where((self.group != at) & (grades > 0), 0.0, grades)
-        place = table.column_names.index("relevance")
-        return Qrels(table.set_column(place, "relevance", pa.array(kept)), self.qrels.name, self.qrels.where)
+        grades = self.qrels.grades
+        return replace(self.qrels.regraded(np.where((self.group != at) & (grades > 0), 0.0, grades)), sha256=None)
 
     def rows_of_topics(self, at: int) -> Bools:
         """Mark the rows of topics that have relevant documents of one group: (N,)."""
@@ -94,7 +93,7 @@ def document_slices(
     for at, name in enumerate(grouped.names):
         whole = grouped.only(at)
         table = whole.table.filter(pa.array(grouped.rows_of_topics(at)))
-        made[name] = Qrels(table, f"{grouped.qrels.name}, {by}={name}", whole.where)
+        made[name] = replace(whole, table=table, name=f"{grouped.qrels.name}, {by}={name}")
     return made
 
 

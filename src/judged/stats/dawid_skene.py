@@ -112,4 +112,5 @@ def dawid_skene(
 
 def _summed(rows: Floats, group: Ints, groups: int) -> Floats:
     """Add rows by group: (L, C) to (groups, C)."""
-    return np.stack([np.bincount(group, weights=column, minlength=groups) for column in rows.T], axis=1)
+    sums = [np.bincount(group, weights=column, minlength=groups) for column in rows.T]
+    return np.stack(sums, axis=1).astype(np.float64)

@@ -112,7 +112,7 @@ def expand_qrels(qrels: Any, needs: Any, *, column: str | None = None) -> Qrels:
     names = [query for query, part in variants for _ in part]
     table = judged.table.take(int_array(rows))
     table = table.set_column(table.column_names.index("query_id"), "query_id", pa.array(names, pa.string()))
-    return Qrels(table, judged.name, judged.where, judged.sha256)
+    return Qrels(table, judged.name, judged.where, judged.sha256, origin=judged.origin)
 
 
 def by_variant(qrels: Qrels, needs: Mapping[str, str]) -> tuple[Qrels, str]:

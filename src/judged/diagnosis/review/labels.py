@@ -102,7 +102,7 @@ def apply_review(qrels: Any, reviewed: Any) -> Qrels:
     names = ("query_id", "doc_id", "relevance", "iteration")
     columns = dict(zip(names, zip(*added, strict=True) if added else [()] * 4, strict=True))
     more = pa.table({name: pa.array(columns[name], old[name].type) for name in old.column_names})
-    return Qrels(pa.concat_tables([table, more]), known.name, known.where)
+    return Qrels(pa.concat_tables([table, more]), known.name, known.where, origin=known.origin)
 
 
 def _filled(reviewed: Any, where: str) -> dict[tuple[str, str], _Label]:

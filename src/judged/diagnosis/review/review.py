@@ -292,7 +292,7 @@ def _extended(qrels: Qrels, runs: Sequence[Run], ranking: Ranking, cutoff: int) 
         topics = index.topic_ids.take(int_array(first.topic[new]))
         part = pa.table([topics, first.doc.take(int_array(new)), np.zeros(len(new))], names=_COLUMNS)
         parts.append(part.cast(parts[0].schema))
-    extended = Qrels(pa.concat_tables(parts), qrels.name, qrels.where)
+    extended = Qrels(pa.concat_tables(parts), qrels.name, qrels.where, origin=qrels.origin)
     docs = pa.array(extended.index.row_names, pa.string())
     return extended, index.rows_of(extended.index.topic, docs) < 0
 

@@ -173,7 +173,9 @@ def _copied(qrels: Qrels, topics: Ints, names: Strings) -> Qrels:
     rows, owner = _ranges(bounds[topics], bounds[topics + 1])
     table = qrels.table.take(pa.array(order[rows]))
     at = table.column_names.index("query_id")
-    return Qrels(table.set_column(at, "query_id", names.take(pa.array(owner))), qrels.name, qrels.where)
+    return Qrels(
+        table.set_column(at, "query_id", names.take(pa.array(owner))), qrels.name, qrels.where, origin=qrels.origin
+    )
 
 
 def _ranges(begins: Ints, ends: Ints) -> tuple[Ints, Ints]:
