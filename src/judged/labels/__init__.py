@@ -5,8 +5,12 @@ from judged._lazily import lazily
 __all__, __getattr__, __dir__ = lazily(
     __name__,
     {
+        "judged.labels.assignment": ("assigned",),
+        "judged.labels.consensus": ("qrels_of",),
+        "judged.labels.exchange": ("import_labels", "read_labels", "write_labels"),
         "judged.labels.labels": ("Labels",),
         "judged.labels.scales": ("SCALES", "Grade"),
+        "judged.labels.progress": ("LabelStatus", "status"),
         "judged.labels.store": ("LabelStore", "NewTask", "Task"),
     },
 )

@@ -169,9 +169,9 @@ class Labels:
             raise InputError(f"no judge {strange[0]!r} gave a label", fix=fix, path=self.where)
         return replace(self, table=self._where("judge", judges))
 
-    def of_kind(self, kind: Kind) -> Labels:
+    def of_kind(self, *kinds: Kind) -> Labels:
         """Leave the labels of people, models or clicks."""
-        return replace(self, table=self._where("kind", [kind]))
+        return replace(self, table=self._where("kind", kinds))
 
     def _where(self, column: str, values: Collection[str]) -> Table:
         return self.table.filter(pc.is_in(self.table[column], value_set=pa.array(sorted(values), pa.string())))

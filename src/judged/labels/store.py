@@ -71,7 +71,7 @@ class LabelStore:
     where: str
 
     @classmethod
-    def open(cls, where: str | Path, *, scale: Any = None) -> Self:
+    def open(cls, where: str | Path, *, scale: Any = None, new: bool = True) -> Self:
         """Open a store, and make it where there is none.
 
         Parameters
@@ -81,11 +81,13 @@ class LabelStore:
         scale
             ``binary``, ``0-3``, ``0-4``, or grades of one's own as (grade, word, definition). It is needed only for a
             new store, ``0-3`` where it is not given; that of an old one cannot be changed.
+        new
+            Whether a store is made where there is none.
 
         Raises
         ------
         InputError
-            If it cannot be opened, is no store of labels, or has another scale.
+            If it cannot be opened, is no store of labels, is not there, or has another scale.
         MissingExtraError
             If SQLAlchemy is not installed.
         """
@@ -93,16 +95,22 @@ class LabelStore:
             from sqlalchemy.exc import SQLAlchemyError
         except ImportError:
             raise MissingExtraError("SQLAlchemy", "labels") from None
+        shown = _without_password(where)
+        if not new and "://" not in str(where) and not Path(where).is_file():
+            raise InputError("there is no such store", fix=f"make it: judged labels new {shown}", path=shown)
         try:
-            store = cls(_engine(str(where)), str(where))
-            store._prepare(scale)
-        except SQLAlchemyError as error:
+            store = cls(_engine(str(where)), shown)
+            store._prepare(scale, new)
+        except InputError:
+            raise
+        except (SQLAlchemyError, ValueError) as error:  # a port that is no number is a ValueError
             fix = "give the path of a file, or postgresql://user@host/database"
-            reason = str(getattr(error, "orig", None) or error).splitlines()[0]
-            raise InputError(f"the labels cannot be opened: {reason}", fix=fix, path=_without_password(where)) from None
+            cause = getattr(error, "orig", None)  # what SQLAlchemy says itself may hold the whole address
+            reason = f" ({str(cause).splitlines()[0]})" if cause is not None and str(cause) else ""
+            raise InputError(f"the labels cannot be opened{reason}", fix=fix, path=shown) from None
         return store
 
-    def _prepare(self, scale: Any) -> None:
+    def _prepare(self, scale: Any, new: bool) -> None:
         from sqlalchemy import insert, inspect, select
 
         from judged.labels import schema
@@ -110,6 +118,9 @@ class LabelStore:
         names = set(inspect(self.engine).get_table_names())
         if names and "about" not in names:
             raise InputError("this database is no store of labels", fix="name a new file", path=self.where)
+        if not names and not new:
+            fix = f"make it: judged labels new {self.where}"
+            raise InputError("this database holds no labels yet", fix=fix, path=self.where)
         schema.metadata.create_all(self.engine)
         with self.engine.begin() as connection:
             version = connection.scalar(select(schema.about.c.value).where(schema.about.c.name == "version"))
@@ -236,7 +247,7 @@ class LabelStore:
         allowed, made = {one.grade for one in self.scale}, list[dict[str, Any]]()
         for given in rows:
             row = {**usual, **given}
-            row["at"] = row.get("at") or now
+            row.setdefault("at", now)  # empty where nobody knows: of what was imported
             if strange := set(row) - set(SCHEMA.names):
                 raise InputError(f"a label has no {min(strange)!r}", fix=f"use {', '.join(SCHEMA.names)}")
             _named(row["judge"], row["kind"])
@@ -283,6 +294,18 @@ class LabelStore:
 
         return tuple(dict.fromkeys(task for _, task in sorted(found, key=order)))
 
+    def judges(self) -> dict[str, str]:
+        """Give the kind of each judge who was added."""
+        from judged.labels import schema
+
+        return {row.judge: row.kind for row in self._rows(schema.judges, "judge")}
+
+    def every_task(self) -> tuple[NewTask, ...]:
+        """Give all tasks, done or not, in the order in which they were added."""
+        from judged.labels import schema
+
+        return tuple(NewTask(*row[1:]) for row in self._rows(schema.tasks, "task"))
+
     def topics(self) -> list[dict[str, Any]]:
         """Give the topics with their texts, by id."""
         from judged.labels import schema
@@ -320,7 +343,23 @@ class LabelStore:
         columns = list(zip(*rows, strict=True)) or [()] * len(SCHEMA)
         table = pa.table({one.name: pa.array(columns[at], one.type) for at, one in enumerate(SCHEMA)})
         name = "labels" if "://" in self.where else Path(self.where).stem
-        return Labels(table, name, _without_password(self.where))
+        return Labels(table, name, self.where)
+
+    def __len__(self) -> int:
+        from judged.labels import schema
+
+        with self.engine.connect() as connection:
+            return _count(connection, schema.labels)
+
+    def __bool__(self) -> bool:
+        return True  # a store without labels is a store
+
+    def size(self) -> int:
+        """Tell how many documents there are."""
+        from judged.labels import schema
+
+        with self.engine.connect() as connection:
+            return _count(connection, schema.documents)
 
     def close(self) -> None:
         """Give up the connections."""
@@ -382,5 +421,11 @@ def _shuffled(*parts: str) -> bytes:
 
 
 def _without_password(where: str | Path) -> str:
-    head, at, rest = str(where).rpartition("@")
-    return f"{head.rpartition(':')[0]}{at}{rest}" if at and head.count(":") > 1 else str(where)
+    """Write an address without the password, wherever it stands.
+
+    >>> _without_password("postgresql://ann:a:b@c@host/labels?password=d"), _without_password("labels.db")
+    ('postgresql://ann@host/labels', 'labels.db')
+    """
+    scheme, separator, rest = str(where).partition("://")
+    user, at, place = rest.partition("?")[0].rpartition("@")
+    return f"{scheme}{separator}{user.partition(':')[0]}{at}{place}"

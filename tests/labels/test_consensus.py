@@ -1,0 +1,134 @@
+"""Qrels of labels: by hand, by rule, whatever the order of labels; and their origin."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judged import Qrels
+from judged.errors import InputError
+from judged.labels import Labels, LabelStore, qrels_of
+from judged.labels.consensus import RULES, consensus_notes
+from judged.stats.dawid_skene import dawid_skene
+
+#       ann bob cy   majority  mean
+# q a     2   2  0         2   4/3
+# q b     1   0  -   (tie) 0   1/2
+# q c     3   1  2   (tie) 1     2
+# r a     -   -  1         1     1
+GIVEN = {
+    "ann": {"q": {"a": 2, "b": 1, "c": 3}},
+    "bob": {"q": {"a": 2, "b": 0, "c": 1}},
+    "cy": {"q": {"a": 0, "c": 2}, "r": {"a": 1}},
+}
+
+
+def grades(qrels: Qrels) -> dict[tuple[str, str], float]:
+    rows = qrels.table.to_pylist()
+    return {(row["query_id"], row["doc_id"]): row["relevance"] for row in rows}
+
+
+def test_each_rule_by_hand() -> None:
+    labels = Labels.of(GIVEN)
+    pairs = [("q", "a"), ("q", "b"), ("q", "c"), ("r", "a")]
+    by = {rule: [grades(qrels_of(labels, by=rule))[pair] for pair in pairs] for rule in ("majority", "mean")}
+    assert by["majority"] == [2, 0, 1, 1]
+    assert by["mean"] == pytest.approx([4 / 3, 1 / 2, 2, 1])
+    assert grades(qrels_of(labels, by="bob")) == {("q", "a"): 2, ("q", "b"): 0, ("q", "c"): 1}
+
+
+def test_dawid_skene_is_that_of_the_grades() -> None:
+    labels = Labels.of(GIVEN)
+    made = dawid_skene(labels.grades, smoothing=0.1)
+    assert qrels_of(labels, by="dawid-skene", smoothing=0.1).grades.tolist() == made.mode.tolist()
+    assert qrels_of(labels, by="dawid-skene-mean", smoothing=0.1).grades == pytest.approx(made.mean)
+
+
+def test_few_judges_leave_a_pair_unjudged() -> None:
+    labels = Labels.of(GIVEN)
+    assert set(grades(qrels_of(labels, min_judges=2))) == {("q", "a"), ("q", "b"), ("q", "c")}
+    assert set(grades(qrels_of(labels, min_judges=3))) == {("q", "a"), ("q", "c")}
+    with pytest.raises(InputError):
+        qrels_of(labels, min_judges=4)
+
+
+def test_the_last_label_counts_repeats_do_not_and_nobody_grades_by_skipping() -> None:
+    store = LabelStore.open("sqlite://")
+    store.add("ann", "q", "a", 3)
+    store.add("ann", "q", "a", 1)  # thought better of it
+    store.add("ann", "q", "a", 2, repeat=1)
+    store.add("ann", "q", "b", None)  # skipped
+    store.add("ann", "q", "c", 1)
+    store.add("ann", "q", "c", None, valid=False)  # taken back
+    store.add("ann", "q", "d", 2, repeat=1)  # a repeat of nothing
+    assert grades(qrels_of(store)) == {("q", "a"): 1}
+
+
+def test_the_origin_tells_of_the_labels_that_count() -> None:
+    store = LabelStore.open("sqlite://")
+    store.add_topics({"q": "asked", "s": "made of a document"}, synthetic=False)
+    store.add_topics({"t": "made of a document"}, synthetic=True)
+    rows = [("ann", "q", "a", 2, "human"), ("llm", "q", "a", 3, "model"), ("log", "t", "a", 0.4, "click")]
+    store.add_many(
+        {"judge": judge, "query_id": topic, "doc_id": doc, "grade": grade, "kind": kind, "at": f"2026-01-0{day}"}
+        for day, (judge, topic, doc, grade, kind) in enumerate(rows, 1)
+    )
+    origin = qrels_of(store).origin
+    assert origin is not None
+    assert (origin.how, origin.human, origin.model, origin.click) == ("majority", 1, 1, 1)
+    assert (origin.judges, origin.synthetic, origin.tied, origin.last) == (("ann", "llm", "log"), 1, 1, "2026-01-03")
+    kept = [("q", "a", "ann", "human", 2.0), ("q", "a", "llm", "model", 3.0), ("t", "a", "log", "click", 0.4)]
+    assert origin.sha256 == hashlib.sha256(repr(kept).encode()).hexdigest()
+    assert [note.rule for note in consensus_notes(origin)] == ["tied-majority"]
+    people = qrels_of(store, kinds=["human"]).origin
+    assert people is not None
+    assert (people.human, people.model, people.click, people.synthetic, people.tied) == (1, 0, 0, 0, 0)
+    assert qrels_of(store, by="ann").origin.how == "judge"  # type: ignore[union-attr]
+
+
+LABELS = st.lists(
+    st.tuples(st.sampled_from("qr"), st.sampled_from("abc"), st.sampled_from(["ann", "bob", "cy"]), st.integers(0, 3)),
+    min_size=1,
+    unique_by=lambda row: row[:3],
+)
+
+
+@given(LABELS, st.randoms(use_true_random=False), st.sampled_from(RULES))
+def test_the_order_of_labels_changes_nothing(rows: list[tuple[str, str, str, int]], random: object, rule: str) -> None:
+    shuffled = list(rows)
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    first, second = (
+        qrels_of(Labels.of(pa.table({name: [row[at] for row in given] for at, name in enumerate(names)})), by=rule)
+        for names in [("query_id", "doc_id", "judge", "grade")]
+        for given in (rows, shuffled)
+    )
+    assert first.table.select(["query_id", "doc_id"]).equals(second.table.select(["query_id", "doc_id"]))
+    assert first.grades == pytest.approx(second.grades, abs=1e-9)
+    assert first.origin == second.origin
+
+
+@given(LABELS)
+def test_a_majority_and_a_mean_lie_between_the_grades_and_agree_where_judges_do(
+    rows: list[tuple[str, str, str, int]],
+) -> None:
+    table = {name: [row[at] for row in rows] for at, name in enumerate(("query_id", "doc_id", "judge", "grade"))}
+    labels = Labels.of(pa.table(table))
+    low, high = np.nanmin(labels.grades, axis=1), np.nanmax(labels.grades, axis=1)
+    for rule in RULES:
+        made = qrels_of(labels, by=rule).grades
+        assert (made >= (low if rule in {"majority", "mean"} else 0) - 1e-9).all()
+        assert (made <= (high if rule in {"majority", "mean"} else 3) + 1e-9).all()
+    same = low == high
+    assert (qrels_of(labels).grades[same] == low[same]).all()
+
+
+def test_who_is_neither_rule_nor_judge_is_refused() -> None:
+    with pytest.raises(InputError, match="dawid-skene"):
+        qrels_of(Labels.of(GIVEN), by="eve")
+    with pytest.raises(InputError):
+        qrels_of(Labels.of(GIVEN), kinds=["model"])
