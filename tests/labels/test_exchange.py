@@ -1,0 +1,181 @@
+"""Labels from files of any tool and back: what comes back is what went out, and what is wrong has its line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from judged import Qrels, review
+from judged.errors import InputError
+from judged.labels import Labels, LabelStore, import_labels, qrels_of, read_labels, write_labels
+from judged.labels.exchange import judgment_list, quepid_ratings, read_pairs
+
+TOPICS = {"1": "who wrote Faust", "2": "red, shoes"}
+# As Quepid's app/controllers/api/v1/books_controller.rb writes a book: a column a rater, a space before a formula.
+BOOK = 'query,docid,ann,Unknown\nwho wrote Faust,a,3.0,2.0\nwho wrote Faust,b,,0.0\n"red, shoes",a,1.0,\n'
+# As its app/views/api/v1/export/books/_book.json.jbuilder and those below write one.
+BOOK_JSON = {
+    "name": "a book",
+    "query_doc_pairs": [
+        {"query_text": "who wrote Faust", "doc_id": "a", "position": 1, "judgements": [
+            {"rating": 3.0, "unrateable": False, "judge_later": False, "user_email": "ann", "explanation": "him"},
+            {"rating": None, "unrateable": True, "judge_later": False, "user_email": "bob", "explanation": None},
+            {"rating": None, "unrateable": False, "judge_later": True, "user_email": "cy", "explanation": None},
+        ]},
+        {"query_text": "red, shoes", "doc_id": "a", "position": None, "judgements": [{"rating": 0.0}]},
+    ],
+}  # fmt: skip
+# As docs.opensearch.org describes PUT _plugins/_search_relevance/judgments.
+RATINGS = [{"query": "who wrote Faust", "ratings": [{"docId": "a", "rating": "3.000"}, {"docId": "b", "rating": "0"}]}]
+TABLE = [
+    {"query_id": "1", "doc_id": "a", "judge": "ann", "kind": "human", "repeat": 0, "grade": 3.0, "valid": True,
+     "note": 'a, "quoted"\nnote', "seconds": 2.5, "at": "2026-01-02T03:04:05.678+00:00", "prompt": "", "model": "",
+     "seed": None, "logprobs": ""},
+    {"query_id": "2", "doc_id": "a", "judge": "llm", "kind": "model", "repeat": 1, "grade": None, "valid": False,
+     "note": "", "seconds": None, "at": "", "prompt": "ab12", "model": "m-1", "seed": 7, "logprobs": '{"1": -0.5}'},
+]  # fmt: skip
+
+
+def brief(labels: Labels) -> list[tuple[object, ...]]:
+    names = ("query_id", "doc_id", "judge", "grade", "valid")
+    return [tuple(row[name] for name in names) for row in labels.table.to_pylist()]
+
+
+def written(folder: Path, name: str, text: object) -> Path:
+    path = folder / name
+    path.write_text(text if isinstance(text, str) else json.dumps(text), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("name", ["labels.csv", "labels.jsonl", "labels.parquet"])
+def test_a_table_of_labels_comes_back(tmp_path: Path, name: str) -> None:
+    labels = Labels.of(pa.Table.from_pylist(TABLE))
+    write_labels(labels, tmp_path / name, notes=True)
+    assert read_labels(tmp_path / name).table.to_pylist() == TABLE
+    store = LabelStore.open(tmp_path / "labels.db")
+    assert import_labels(store, tmp_path / name) == 2
+    assert store.labels().table.to_pylist() == TABLE == read_labels(tmp_path / "labels.db").table.to_pylist()
+
+
+def test_notes_leave_only_where_they_are_asked_for(tmp_path: Path) -> None:
+    labels = Labels.of(pa.Table.from_pylist(TABLE))
+    for name in ("labels.csv", "labels.jsonl", "labels.parquet"):
+        write_labels(labels, tmp_path / name)
+        assert read_labels(tmp_path / name).table["note"].to_pylist() == ["", ""]
+        assert b"quoted" not in (tmp_path / name).read_bytes()
+
+
+def test_a_book_of_quepid_as_csv_has_a_column_a_judge(tmp_path: Path) -> None:
+    made = read_labels(written(tmp_path, "book.csv", BOOK), topics=TOPICS)
+    assert brief(made) == [
+        ("1", "a", "ann", 3, True), ("1", "a", "Unknown", 2, True), ("1", "b", "Unknown", 0, True),
+        ("2", "a", "ann", 1, True),
+    ]  # fmt: skip
+
+
+def test_a_book_of_quepid_as_json_knows_what_was_put_off(tmp_path: Path) -> None:
+    made = read_labels(written(tmp_path, "book.json", BOOK_JSON), topics=TOPICS)
+    assert brief(made) == [
+        ("1", "a", "ann", 3, True), ("1", "a", "bob", None, True), ("1", "a", "cy", None, False),
+        ("2", "a", "Unknown", 0, True),
+    ]  # fmt: skip
+    assert made.table["note"].to_pylist() == ["him", "", "", ""]
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        RATINGS,
+        {"name": "n", "type": "IMPORT_JUDGMENT", "judgmentRatings": RATINGS},
+        {"hits": {"total": {"value": 1}, "hits": [{"_id": "x", "_source": {"judgmentRatings": RATINGS}}]}},
+    ],
+)
+def test_a_judgment_list_of_search_relevance(tmp_path: Path, document: object) -> None:
+    path = written(tmp_path, "list.json", document)
+    made = read_labels(path, judge="log", kind="click", topics=TOPICS)
+    assert brief(made) == [("1", "a", "log", 3, True), ("1", "b", "log", 0, True)]
+    assert made.table["kind"].to_pylist() == ["click", "click"]
+    with pytest.raises(InputError):  # it does not say who judged
+        read_labels(path, topics=TOPICS)
+
+
+def test_qrels_are_labels_of_the_judge_who_is_named(tmp_path: Path) -> None:
+    for name, text in (("qrels.txt", "1 0 a 3\n1 0 b 0\n"), ("qrels.csv", "query_id,doc_id,relevance\n1,a,3\n1,b,0\n")):
+        path = written(tmp_path, name, text)
+        assert brief(read_labels(path, judge="ann")) == [("1", "a", "ann", 3, True), ("1", "b", "ann", 0, True)]
+        with pytest.raises(InputError, match="--judge"):
+            read_labels(path)
+
+
+def test_ratings_and_judgment_lists_come_back(tmp_path: Path) -> None:
+    qrels = qrels_of(read_labels(written(tmp_path, "book.csv", BOOK), topics=TOPICS), by="mean")
+    for name, text in (("r.csv", quepid_ratings(qrels, TOPICS)), ("l.json", judgment_list(qrels, TOPICS))):
+        made = qrels_of(read_labels(written(tmp_path, name, text), judge="x", topics=TOPICS))
+        assert made.table.equals(qrels.table)
+
+
+def test_two_topics_of_one_text_cannot_be_written_or_found_by_it(tmp_path: Path) -> None:
+    same = {"1": "a text", "2": "a text"}
+    with pytest.raises(InputError, match="text"):
+        judgment_list(Qrels.of({"1": {"a": 1}, "2": {"a": 1}}), same)
+    with pytest.raises(InputError) as raised:
+        read_labels(written(tmp_path, "book.csv", "query,docid,ann\na text,d,1\n"), topics=same)
+    assert raised.value.line == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "line"),
+    [
+        ("l.csv", "query_id,doc_id,judge,grade\n1,a,ann,1\n1,b,ann,good\n", 3),
+        ("l.csv", "query_id,doc_id,judge,grade\n1,a,ann,inf\n", 2),
+        ("l.csv", "query_id,doc_id,judge,grade\n1,a,,1\n", 2),
+        ("l.csv", "query_id,doc_id,judge,grade,kind\n1,a,ann,1,robot\n", 2),
+        ("l.csv", "query_id,doc_id,judge,grade,valid\n1,a,ann,1,perhaps\n", 2),
+        ("l.csv", "query_id,doc_id,judge,grade\n1,a,ann,7\n", 2),  # not on the scale
+        (
+            "l.jsonl",
+            '{"query_id": "1", "doc_id": "a", "judge": "ann", "grade": 1}\n{"query_id": "1", "doc_id": "b"}\n',
+            2,
+        ),
+        ("book.csv", "query,docid,ann\nwho wrote Faust,a,1\nnobody asked,a,1\n", 3),
+        ("book.csv", "query,docid,ann\nwho wrote Faust,a,x\n", 2),
+        ("l.csv", "query_id,doc_id,judge,grade\n", None),
+        ("b.json", '{"query_doc_pairs": [{"doc_id": "a", "judgements": [{"rating": 1}]}]}', None),
+        ("b.json", '{"judgmentRatings": [{"query": "who wrote Faust", "ratings": [{"rating": 1}]}]}', None),
+    ],
+)
+def test_what_is_wrong_has_its_line_and_nothing_of_the_file_is_kept(
+    tmp_path: Path, name: str, text: str, line: int | None
+) -> None:
+    store = LabelStore.open(tmp_path / "labels.db")
+    store.add_topics(TOPICS)
+    with pytest.raises(InputError) as raised:
+        import_labels(store, written(tmp_path, name, text), judge="" if name == "l.csv" else "x")
+    assert (raised.value.path, raised.value.line) == (str(tmp_path / name), line)
+    assert raised.value.fix
+    assert len(store) == 0
+
+
+def test_a_store_without_topics_takes_the_texts_as_topics(tmp_path: Path) -> None:
+    store = LabelStore.open(tmp_path / "labels.db")
+    import_labels(store, written(tmp_path, "book.csv", BOOK))
+    assert [row["query_id"] for row in store.topics()] == sorted(TOPICS.values())
+
+
+def test_pairs_come_from_tables_reviews_and_qrels(tmp_path: Path) -> None:
+    listed = review({"q": {"a": 2, "b": 0}}, {"q": ["b", "x", "a"]}, measure="nDCG@2")
+    expected = [("q", "b"), ("q", "x"), ("q", "a")]
+    for name, text in (("r.csv", listed.csv()), ("r.tsv", listed.tsv()), ("r.json", listed.json())):
+        assert read_pairs(written(tmp_path, name, text)) == expected
+    assert read_pairs(written(tmp_path, "qrels.txt", "q 0 a 1\n")) == [("q", "a")]
+    parquet.write_table(pa.table({"query_id": ["q"], "doc_id": ["a"], "stratum": [1]}), tmp_path / "pool.parquet")
+    assert read_pairs(tmp_path / "pool.parquet") == [("q", "a")]
+    by_text = written(tmp_path, "list.csv", "query,doc_id,users\nwho wrote Faust,a,3\n")
+    assert read_pairs(by_text, TOPICS) == [("1", "a")]
+    with pytest.raises(InputError) as raised:  # which documents?
+        read_pairs(written(tmp_path, "queries.csv", "query,users\nwho wrote Faust,3\n"))
+    assert raised.value.line == 2
