@@ -14,6 +14,7 @@ import click
 
 from judged.cli.main import app
 from judged.experiments import run
+from judged.labels import LabelStore, import_labels
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,6 +66,13 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "logs check": ("log.jsonl",),
     "logs convert": ("log.jsonl", "--to", "converted"),
     "logs draft": ("log.jsonl",),
+    "labels new": ("new.db", "--topics", "queries.jsonl", "--documents", "docs.jsonl"),
+    "labels judges": ("labels.db", "bob"),
+    "labels tasks": ("labels.db", "second.txt", "--judges", "ann,bob", "--overlap", "0.2", "--gold", "qrels.txt"),
+    "labels status": ("labels.db",),
+    "labels import": ("labels.db", "second.txt", "--judge", "bob"),
+    "labels qrels": ("labels.db", "-o", "made.txt"),
+    "labels export": ("labels.db", "-o", "made.csv"),
     "serve": ("--port", "0"),
     "check": ("qrels.txt", "old.run"),
     "leave-one-out": ("qrels.txt", *_RUNS),
@@ -91,6 +99,10 @@ def write_files(folder: Path) -> None:
     ]
     (folder / "traces.jsonl").write_text("".join(f"{json.dumps(stage)}\n" for stage in stages))
     shutil.copytree(_experiment(), folder / "results")
+    store = LabelStore.open(folder / "labels.db")
+    store.add_topics(folder / "queries.jsonl")
+    import_labels(store, folder / "qrels.txt", judge="ann")
+    store.close()
     (folder / "log.jsonl").write_text("".join(f"{json.dumps(record)}\n" for at in range(24) for record in _visit(at)))
 
 

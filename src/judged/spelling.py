@@ -75,6 +75,7 @@ OTHER_NAMES = {
     "weights": "weight traffic",
     "as": "dialect tool tools compare-with",
     "costs": "cost-file latency",
+    "judge": "assessor annotator rater",
 }
 """Of each option and parameter, what people write in its place."""
 

@@ -13,6 +13,7 @@ from judged.diagnosis.stages.answer import Stages
 from judged.experiments import Plan, Trials, conclude
 from judged.fusion import choose_weights
 from judged.gates import Check, Guardrail
+from judged.labels import LabelStore, assigned, status
 from judged.online import (
     against_qrels,
     check_log,
@@ -280,6 +281,16 @@ def preferences() -> Answer:
 
 def plan() -> Answer:
     return Plan.read(sample.FOLDER / "experiment.toml")
+
+
+def label_status() -> Answer:
+    store = LabelStore.open("sqlite://")
+    store.add_topics({"q1": "cats", "q2": "dogs"})
+    store.add_judge("ann")
+    store.add_tasks(assigned([("q1", "a"), ("q1", "b"), ("q2", "a")], ["ann", "bob"], each=2))
+    store.add("ann", "q1", "a", 2.0, seconds=3.5)
+    store.add("bob", "q1", "b", None, seconds=1.5)
+    return status(store)
 
 
 def trial() -> Answer:

@@ -6,7 +6,9 @@ import importlib
 
 import click
 
-_COMMANDS: tuple[str, ...] = ()
+from judged.cli.options import checked
+
+_COMMANDS: tuple[str, ...] = ("new", "judges", "tasks", "status", "import", "qrels", "export")
 """Each is the `command` of a module `judged.cli.labels_NAME`, imported when it is run."""
 
 
@@ -19,9 +21,9 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import one."""
         del ctx
-        if cmd_name not in _COMMANDS:
-            return None
-        return importlib.import_module(f"judged.cli.labels_{cmd_name}").command
+        if cmd_name in _COMMANDS and cmd_name not in self.commands:
+            self.add_command(checked(importlib.import_module(f"judged.cli.labels_{cmd_name}").command), cmd_name)
+        return self.commands.get(cmd_name)
 
 
 @click.group("labels", cls=_Commands, short_help="Judgments of several people and models, and the qrels they make.")

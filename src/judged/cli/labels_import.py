@@ -1,0 +1,37 @@
+"""`judged labels import`: labels of files into a store."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from judged.decimals import counted
+
+if TYPE_CHECKING:
+    from judged.labels.labels import Kind
+
+
+@click.command("import", short_help="Put the labels of files into STORE.")
+@click.argument("store")
+@click.argument("paths", nargs=-1, required=True, metavar="FILE...")
+@click.option("--judge", default="", metavar="NAME", help="Who gave the labels, where a file does not say.")
+@click.option(
+    "--kind",
+    type=click.Choice(["human", "model", "click"]),
+    default="human",
+    show_default=True,
+    help="Of what kind they are, where a file does not say.",
+)
+def command(store: str, paths: tuple[str, ...], judge: str, kind: Kind) -> None:
+    """Put labels into STORE: tables of labels, qrels, books and ratings of Quepid, judgment lists of OpenSearch.
+
+    A table has the columns query_id, doc_id, judge and grade; CSV, TSV, JSON, JSON Lines or Parquet. Formats that know
+    queries only by their texts find the topics of the store by these.
+    """
+    from judged.labels.exchange import import_labels
+    from judged.labels.store import LabelStore
+
+    opened = LabelStore.open(store, new=False)
+    for path in paths:
+        click.echo(f"{counted(import_labels(opened, path, judge=judge, kind=kind), 'label')}: {path}")
