@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from judged.cli import inputs, output
 from judged.cli.labels_qrels import consensus_options
 from judged.decimals import counted
-
-if TYPE_CHECKING:
-    from judged.labels.store import LabelStore
 
 _TO = {"quepid": "quepid_ratings", "search-relevance": "judgment_list"}
 
@@ -37,24 +35,20 @@ def command(store: str, to: str, notes: bool, out: Path, **options: Any) -> None
     """
     from judged.labels import exchange
     from judged.labels.consensus import qrels_of
+    from judged.labels.exchange import is_store
     from judged.labels.labels import Labels
     from judged.labels.store import LabelStore
 
     inputs.keep_inputs(out, [store])
-    source: LabelStore | Labels = LabelStore.open(store, new=False) if _is_kept(store) else Labels.of(store)
-    if to == "labels":
-        labels = Labels.of(source)
-        exchange.write_labels(labels, out, notes=notes)
-        click.echo(f"{counted(len(labels), 'label')}: {out}")
-        return
     options["kinds"] = options["kinds"] or None
-    topics = {row["query_id"]: row["text"] for row in getattr(source, "topics", tuple)()}
-    made = qrels_of(source, **options)
+    kept = is_store(store) or not Path(store).is_file()
+    with LabelStore.open(store, new=False) if kept else nullcontext(Labels.of(store)) as source:
+        if to == "labels":
+            labels = Labels.of(source)
+            exchange.write_labels(labels, out, notes=notes)
+            click.echo(f"{counted(len(labels), 'label')}: {out}")
+            return
+        topics = {row["query_id"]: row["text"] for row in getattr(source, "topics", tuple)()}
+        made = qrels_of(source, **options)
     output.write(getattr(exchange, _TO[to])(made, topics), out)
     click.echo(f"{counted(len(made), 'judgment')}: {out}")
-
-
-def _is_kept(store: str) -> bool:
-    from judged.labels.exchange import is_store
-
-    return is_store(store) or not Path(store).is_file()

@@ -32,6 +32,6 @@ def command(store: str, paths: tuple[str, ...], judge: str, kind: Kind) -> None:
     from judged.labels.exchange import import_labels
     from judged.labels.store import LabelStore
 
-    opened = LabelStore.open(store, new=False)
-    for path in paths:
-        click.echo(f"{counted(import_labels(opened, path, judge=judge, kind=kind), 'label')}: {path}")
+    with LabelStore.open(store, new=False) as opened:
+        for path in paths:
+            click.echo(f"{counted(import_labels(opened, path, judge=judge, kind=kind), 'label')}: {path}")

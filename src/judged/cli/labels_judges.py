@@ -27,8 +27,8 @@ def command(store: str, names: tuple[str, ...], kind: Kind) -> None:
     """
     from judged.labels.store import LabelStore
 
-    opened = LabelStore.open(store, new=False)
-    for name in names:
-        click.echo(f"{name}\t{opened.add_judge(name, kind=kind)}")
-    for name, known in opened.judges().items() if not names else ():
-        click.echo(f"{name}\t{known}")
+    with LabelStore.open(store, new=False) as opened:
+        for name in names:
+            click.echo(f"{name}\t{opened.add_judge(name, kind=kind)}")
+        for name, known in opened.judges().items() if not names else ():
+            click.echo(f"{name}\t{known}")

@@ -30,13 +30,13 @@ def command(store: str, scale: str | None, queries: str | None, synthetic: bool,
 
     topics = None if queries is None else Topics.read(queries)  # before anything is made
     documents = None if texts is None else Texts.of(texts)
-    opened = LabelStore.open(store, scale=scale if scale is None or scale in SCALES else _own(scale))
-    if topics is not None:
-        opened.add_topics(topics, synthetic=synthetic)
-    if documents is not None:
-        opened.add_documents(documents)
-    words = ", ".join(f"{grade.grade:g} {grade.word}" for grade in opened.scale)
-    held = f"{counted(len(opened.topics()), 'topic')}, {counted(opened.size(), 'document')}"
+    with LabelStore.open(store, scale=scale if scale is None or scale in SCALES else _own(scale)) as opened:
+        if topics is not None:
+            opened.add_topics(topics, synthetic=synthetic)
+        if documents is not None:
+            opened.add_documents(documents)
+        words = ", ".join(f"{grade.grade:g} {grade.word}" for grade in opened.scale)
+        held = f"{counted(len(opened.topics()), 'topic')}, {counted(opened.size(), 'document')}"
     click.echo(f"{opened.where}: {held}; grades {words}")
 
 

@@ -20,4 +20,5 @@ def command(store: str, give: Give) -> None:
     from judged.labels.progress import status
     from judged.labels.store import LabelStore
 
-    give(status(LabelStore.open(store, new=False)))
+    with LabelStore.open(store, new=False) as opened:
+        give(status(opened))

@@ -41,13 +41,13 @@ def command(
     from judged.labels.exchange import read_pairs
     from judged.labels.store import LabelStore
 
-    opened = LabelStore.open(store, new=False)
-    topics = {row["query_id"]: row["text"] for row in opened.topics()}
-    pairs = [pair for path in paths for pair in read_pairs(path, topics)]
     known = Qrels.read(gold).table.to_pylist() if gold else []
     names = [name.strip() for name in (judges or "").split(",") if name.strip()]
     grades = {(row["query_id"], row["doc_id"]): row["relevance"] for row in known}
-    tasks = assigned(pairs, names, each=each, overlap=overlap, repeats=repeats, gold=grades, seed=seed)
-    added = opened.add_tasks(tasks)
+    with LabelStore.open(store, new=False) as opened:
+        topics = {row["query_id"]: row["text"] for row in opened.topics()}
+        pairs = [pair for path in paths for pair in read_pairs(path, topics)]
+        tasks = assigned(pairs, names, each=each, overlap=overlap, repeats=repeats, gold=grades, seed=seed)
+        added = opened.add_tasks(tasks)
     there = f", {len(tasks) - added} were there" if added < len(tasks) else ""
     click.echo(f"{counted(added, 'task')} added{there}")

@@ -103,11 +103,8 @@ def qrels_of(
 def _of_store(where: str | Path, **options: Any) -> Qrels:
     from judged.labels.store import LabelStore
 
-    store = LabelStore.open(where, new=False)
-    try:
+    with LabelStore.open(where, new=False) as store:
         return qrels_of(store, **options)
-    finally:
-        store.close()
 
 
 def _one_grade(grades: Floats, by: str, smoothing: float) -> tuple[Floats, Bools, bool]:

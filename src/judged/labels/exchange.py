@@ -68,7 +68,8 @@ def read_labels(path: str | Path, *, judge: str = "", kind: Kind = "human", topi
     if is_store(path):
         from judged.labels.store import LabelStore
 
-        return LabelStore.open(path, new=False).labels()
+        with LabelStore.open(path, new=False) as store:
+            return store.labels()
     made = [row for _, row in label_rows(path, judge=judge, kind=kind, topics=topics)]
     table = pa.table({field.name: pa.array([row[field.name] for row in made], field.type) for field in SCHEMA})
     return Labels(table, Path(path).name.partition(".")[0], str(path))

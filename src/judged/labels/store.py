@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Table as SqlTable
 
 _ROWS = 5_000  # written in one statement
+_TRIES = 4  # to open a store
 
 
 class Task(NamedTuple):
@@ -92,7 +94,7 @@ class LabelStore:
             If SQLAlchemy is not installed.
         """
         try:
-            from sqlalchemy.exc import SQLAlchemyError
+            from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError, SQLAlchemyError
         except ImportError:
             raise MissingExtraError("SQLAlchemy", "labels") from None
         shown = _without_password(where)
@@ -100,7 +102,14 @@ class LabelStore:
             raise InputError("there is no such store", fix=f"make it: judged labels new {shown}", path=shown)
         try:
             store = cls(_engine(str(where)), shown)
-            store._prepare(scale, new)
+            for tried in range(_TRIES):
+                try:
+                    store._prepare(scale, new)
+                    break
+                except (IntegrityError, OperationalError, ProgrammingError):  # another process may be making it
+                    if tried + 1 == _TRIES:
+                        raise
+                    time.sleep(0.1 * (tried + 1))
         except InputError:
             raise
         except (SQLAlchemyError, ValueError) as error:  # a port that is no number is a ValueError
@@ -121,13 +130,16 @@ class LabelStore:
         if not names and not new:
             fix = f"make it: judged labels new {self.where}"
             raise InputError("this database holds no labels yet", fix=fix, path=self.where)
+        if self.engine.dialect.name == "sqlite":  # readers and a writer at once; a file that is not ours stays as it is
+            with self.engine.connect() as connection:
+                connection.exec_driver_sql("PRAGMA journal_mode=WAL")
         schema.metadata.create_all(self.engine)
         with self.engine.begin() as connection:
             version = connection.scalar(select(schema.about.c.value).where(schema.about.c.name == "version"))
             if version is None:
                 grades = [one._asdict() for one in scale_of(scale or "0-3")]
-                connection.execute(insert(schema.scale), grades)
                 connection.execute(insert(schema.about), {"name": "version", "value": str(schema.VERSION)})
+                connection.execute(insert(schema.scale), grades)
             elif int(version) > schema.VERSION:
                 fix = "open it with the newer judged that wrote it"
                 raise InputError(f"its layout is version {version}", fix=fix, path=self.where)
@@ -361,6 +373,12 @@ class LabelStore:
         with self.engine.connect() as connection:
             return _count(connection, schema.documents)
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def close(self) -> None:
         """Give up the connections."""
         self.engine.dispose()
@@ -396,7 +414,7 @@ def _engine(where: str) -> Engine:
 
     @event.listens_for(engine, "connect")
     def careful(connection: Any, _: Any) -> None:  # pyright: ignore[reportUnusedFunction]
-        for said in ("journal_mode=WAL", "synchronous=FULL", "busy_timeout=30000"):
+        for said in ("synchronous=FULL", "busy_timeout=30000"):
             connection.execute(f"PRAGMA {said}")
 
     return engine

@@ -1,0 +1,106 @@
+"""`judged labels`: from topics and pairs to qrels, with the exit codes of all commands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from judged import Qrels
+from judged.labels import LabelStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from command_line import Ended
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "topics.csv").write_text("query_id,text,description\n1,who wrote Faust,its author\n2,red shoes,\n")
+    (tmp_path / "docs.jsonl").write_text('{"doc_id": "a", "title": "Faust", "text": "secret text"}\n')
+    (tmp_path / "pool.csv").write_text("query_id,doc_id,stratum,probability\n1,a,1,1\n1,b,2,0.5\n2,a,1,1\n2,c,1,1\n")
+    (tmp_path / "gold.txt").write_text("2 0 z 3\n")
+    return tmp_path
+
+
+def test_from_topics_to_qrels(folder: Path, run: Callable[..., Ended]) -> None:
+    made = run("labels", "new", "l.db", "--scale", "0-3", "--topics", "topics.csv", "--documents", "docs.jsonl")
+    assert made.code == 0
+    tokens = dict(line.split("\t") for line in run("labels", "judges", "l.db", "ann", "bob").out.splitlines())
+    shared = ("--judges", "ann, bob", "--overlap", "0.5", "--repeats", "0.2", "--gold", "gold.txt", "--seed", "3")
+    assert run("labels", "tasks", "l.db", "pool.csv", *shared).code == 0
+    with LabelStore.open("l.db") as store:
+        assert [store.judge_of(tokens[name]) for name in ("ann", "bob")] == ["ann", "bob"]
+        assert store.topic("1")["description"] == "its author"
+        before = store.every_task()
+        assert {(task.doc_id, task.gold) for task in before if task.gold is not None} == {("z", 3.0)}
+        for judge, grade in (("ann", 2.0), ("bob", 1.0)):
+            for task in store.tasks(judge):
+                store.add(judge, task.query_id, task.doc_id, grade, repeat=task.repeat, note="private", seconds=2.0)
+    assert run("labels", "tasks", "l.db", "pool.csv", *shared).code == 0  # again: nothing new
+    with LabelStore.open("l.db") as store:
+        assert store.every_task() == before
+    assert '"left": 0' in run("labels", "status", "l.db", "--format", "json").out
+    ended = run("labels", "qrels", "l.db", "--by", "mean", "-o", "qrels.txt")
+    assert (ended.code, Qrels.read("qrels.txt").origin.how) == (0, "mean")  # type: ignore[union-attr]
+    for options in (
+        ("labels", "out.csv"),
+        ("labels", "out.jsonl"),
+        ("quepid", "q.csv"),
+        ("search-relevance", "s.json"),
+    ):
+        assert run("labels", "export", "l.db", "--to", options[0], "-o", options[1]).code == 0
+        written = (folder / options[1]).read_text()
+        assert "secret" not in written
+        assert "private" not in written
+    assert (
+        "private" in (run("labels", "export", "l.db", "--notes", "-o", "out.csv"), (folder / "out.csv").read_text())[1]
+    )
+    run("labels", "qrels", "out.csv", "--by", "mean", "-o", "again.txt")
+    assert (folder / "again.txt").read_text() == (folder / "qrels.txt").read_text()
+
+
+def test_labels_of_models_are_named_where_qrels_are_made_and_used(folder: Path, run: Callable[..., Ended]) -> None:
+    (folder / "llm.txt").write_text("1 0 a 3\n2 0 c 1\n")
+    (folder / "x.run").write_text("1 Q0 a 1 2.0 x\n2 Q0 c 1 2.0 x\n")
+    run("labels", "new", "l.db")
+    run("labels", "import", "l.db", "llm.txt", "--judge", "llm", "--kind", "model")
+    made = run("labels", "qrels", "l.db", "-o", "qrels.txt")
+    used = run("evaluate", "qrels.txt", "x.run", "-m", "AP", "--format", "json")
+    assert made.code == used.code == 0
+    assert "warning" in made.err
+    assert '"model-judgments"' in used.out
+
+
+def test_a_scale_of_ones_own(folder: Path, run: Callable[..., Ended]) -> None:
+    (folder / "scale.csv").write_text("grade,word,definition\n1,yes,it is\n0,no,it is not\n")
+    assert run("labels", "new", "l.db", "--scale", "scale.csv").code == 0
+    with LabelStore.open("l.db") as store:
+        assert [grade.word for grade in store.scale] == ["no", "yes"]
+    (folder / "scale.csv").write_text("grade,word\n1,yes\nx,no\n")
+    ended = run("labels", "new", "other.db", "--scale", "scale.csv")
+    assert (ended.code, "scale.csv:3" in ended.err, (folder / "other.db").exists()) == (2, True, False)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("status", "no.db"), ("judges", "no.db", "ann"), ("tasks", "no.db", "pool.csv"),
+        ("import", "no.db", "gold.txt"),
+        ("qrels", "no.db", "-o", "q.txt"), ("export", "no.db", "-o", "q.csv"), ("status", "topics.csv"),
+        ("new", "l.db", "--topics", "no.csv"), ("new", "topics.csv"),
+        ("qrels", "l.db", "--by", "eve", "-o", "q.txt"),
+        ("tasks", "l.db", "pool.csv", "--judges", "ann", "--each", "2"), ("tasks", "l.db"),
+        ("import", "l.db", "gold.txt"), ("export", "l.db", "-o", "l.db"), ("new", "l.db", "--scale", "binary"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_one_line_and_2(folder: Path, run: Callable[..., Ended], arguments: tuple[str, ...]) -> None:
+    with LabelStore.open("l.db", scale="0-3") as store:
+        store.add("ann", "1", "a", 2.0)
+    ended = run("labels", *arguments)
+    assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
+    assert "Fix:" in ended.err
+    assert not {"no.db", "q.txt", "q.csv"} & {path.name for path in folder.iterdir()}
