@@ -11,18 +11,17 @@ if TYPE_CHECKING:
 
 # Beginnings of paths, where a test takes more than a twentieth of a second in the mean, or where there are many.
 SLOW = (
-    "agreement/test_agree", "answer/test_contract", "charts/", "cli/test_exits", "cli/test_every", "cli/test_gate", "cli/test_labels",
-    "cli/test_logs", "cli/test_many_runs", "cli/test_online", "cli/test_progress", "cli/test_report",
+    "agreement/test_agree", "answer/test_contract", "charts/", "cli/test_exits", "cli/test_every", "cli/test_gate",
+    "cli/test_labels", "cli/test_logs", "cli/test_many_runs", "cli/test_online", "cli/test_progress", "cli/test_report",
     "cli/test_serve", "cli/test_slices", "cli/test_stages", "cli/test_tradeoff", "compat/test_trec_eval_command",
     "curves/test_command", "curves/test_curve_of_scores", "curves/test_saving", "diagnosis/test_matrix",
     "diagnosis/test_planted_losses", "docs/", "experiments/test_run", "experiments/test_trial", "fuzz/",
-    "gates/test_decision", "gates/test_first",
-    "gates/test_forms", "labels/test_store", "measures/test_properties", "online/", "reports/", "results/",
-    "slicing/test_compare_slices", "stats/test_agreement", "stats/test_believed", "stats/test_blocked",
-    "stats/test_clusters", "stats/test_detectable", "stats/test_extremes", "stats/test_heterogeneity",
-    "stats/test_interval", "stats/test_paired_truth", "stats/test_permutations", "stats/test_weighted",
-    "uncertainty/test_order_flags", "uncertainty/test_ties", "uncertainty/test_unjudged", "web/test_api_contract",
-    "web/test_request_limits", "web/test_compare", "web/test_evaluator", "web/test_experiment",
+    "gates/test_decision", "gates/test_first", "gates/test_forms", "labels/test_store", "measures/test_properties",
+    "online/", "reports/", "results/", "slicing/test_compare_slices", "stats/test_agreement", "stats/test_believed",
+    "stats/test_blocked", "stats/test_clusters", "stats/test_detectable", "stats/test_extremes",
+    "stats/test_heterogeneity", "stats/test_interval", "stats/test_paired_truth", "stats/test_permutations",
+    "stats/test_weighted", "uncertainty/test_order_flags", "uncertainty/test_ties", "uncertainty/test_unjudged",
+    "web/test_api_contract", "web/test_request_limits", "web/test_compare", "web/test_evaluator", "web/test_experiment",
     "web/test_leaderboard", "web/test_learn", "web/test_matrix", "web/test_uploads", "web/test_paths",
     "web/test_slices", "web/test_topics",
 )  # fmt: skip

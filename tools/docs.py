@@ -56,7 +56,8 @@ _COMMANDS = (
     "traces failures", "traces gaps", "traces diff", "traces why", "traces runs", "gate", "report", "online",
     "online metrics", "online list", "online time", "online ranks", "online dwell", "online overview", "online queries",
     "online funnel", "online difference", "online offline", "logs", "logs check", "logs convert", "logs draft",
-    "serve", "check", "leave-one-out", "demo",
+    "labels", "labels new", "labels judges", "labels tasks", "labels status", "labels import", "labels qrels",
+    "labels export", "serve", "check", "leave-one-out", "demo",
 )  # fmt: skip
 
 _API = """\

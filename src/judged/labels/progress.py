@@ -117,7 +117,7 @@ def _of_topics(
         if row["valid"] and row["grade"] is not None:
             graded[row["query_id"]].add(row["doc_id"])
             counts[row["query_id"]] += 1
-    every = sorted({*texts, *pairs, *graded})
+    every = sorted(pairs.keys() | graded.keys())  # of other topics there is nothing to tell
     return [
         {"query_id": topic, "query": texts.get(topic, ""), "pairs": len(pairs[topic] | graded[topic]),
          "graded": len(graded[topic]), "labels": counts[topic]}
