@@ -43,6 +43,11 @@ def test_from_topics_to_qrels(folder: Path, run: Callable[..., Ended]) -> None:
     assert run("labels", "tasks", "l.db", "pool.csv", *shared).code == 0  # again: nothing new
     with LabelStore.open("l.db") as store:
         assert store.every_task() == before
+    (folder / "zero.csv").write_text("query,users\nwho wrote faust,3\n")
+    run("labels", "new", "other.db", "--topics", "topics.csv")
+    assert run("labels", "tasks", "other.db", "pool.csv", "--queries", "zero.csv").code == 0
+    with LabelStore.open("other.db") as store:
+        assert {task[:2] for task in store.every_task()} == {("1", "a"), ("1", "b")}
     assert '"left": 0' in run("labels", "status", "l.db", "--format", "json").out
     ended = run("labels", "qrels", "l.db", "--by", "mean", "-o", "qrels.txt")
     assert (ended.code, Qrels.read("qrels.txt").origin.how) == (0, "mean")  # type: ignore[union-attr]

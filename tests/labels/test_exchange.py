@@ -12,7 +12,7 @@ from pyarrow import parquet
 from judged import Qrels, review
 from judged.errors import InputError
 from judged.labels import Labels, LabelStore, import_labels, qrels_of, read_labels, write_labels
-from judged.labels.exchange import judgment_list, quepid_ratings, read_pairs
+from judged.labels.exchange import judgment_list, quepid_ratings, read_pairs, read_topics
 
 TOPICS = {"1": "who wrote Faust", "2": "red, shoes"}
 # As Quepid's app/controllers/api/v1/books_controller.rb writes a book: a column a rater, a space before a formula.
@@ -176,6 +176,11 @@ def test_pairs_come_from_tables_reviews_and_qrels(tmp_path: Path) -> None:
     assert read_pairs(tmp_path / "pool.parquet") == [("q", "a")]
     by_text = written(tmp_path, "list.csv", "query,doc_id,users\nwho wrote Faust,a,3\n")
     assert read_pairs(by_text, TOPICS) == [("1", "a")]
+    assert read_topics(written(tmp_path, "list.csv", "query,users\nWho  wrote faust,3\nelse,1\n"), TOPICS) == {"1"}
+    lists = {"schema": "judged.queries/1", "zero": [{"query": "red, shoes"}], "slow": [], "left": [{"query": "else"}]}
+    assert read_topics(written(tmp_path, "list.json", lists), TOPICS) == {"2"}
+    with pytest.raises(InputError):
+        read_topics(written(tmp_path, "list.csv", "query,users\nelse,3\n"), TOPICS)
     with pytest.raises(InputError) as raised:  # which documents?
         read_pairs(written(tmp_path, "queries.csv", "query,users\nwho wrote Faust,3\n"))
     assert raised.value.line == 2

@@ -20,6 +20,9 @@ _SHARE = click.FloatRange(0, 1)
     "--repeats", type=_SHARE, default=0.0, metavar="SHARE", help="The share that a judge sees twice, unknowing."
 )
 @click.option("--gold", metavar="QRELS", help="Pairs whose grades are known; all judges see them among the others.")
+@click.option(
+    "--queries", metavar="FILE", help="Only topics with these queries: a list of 'judged online queries', or any table."
+)
 @shared("seed")
 def command(
     store: str,
@@ -29,6 +32,7 @@ def command(
     overlap: float,
     repeats: float,
     gold: str | None,
+    queries: str | None,
     seed: int,
 ) -> None:
     """Make tasks of pairs of topic and document, and share them out evenly among judges.
@@ -38,7 +42,7 @@ def command(
     """
     from judged.data.qrels import Qrels
     from judged.labels.assignment import assigned
-    from judged.labels.exchange import read_pairs
+    from judged.labels.exchange import read_pairs, read_topics
     from judged.labels.store import LabelStore
 
     known = Qrels.read(gold).table.to_pylist() if gold else []
@@ -46,7 +50,8 @@ def command(
     grades = {(row["query_id"], row["doc_id"]): row["relevance"] for row in known}
     with LabelStore.open(store, new=False) as opened:
         topics = {row["query_id"]: row["text"] for row in opened.topics()}
-        pairs = [pair for path in paths for pair in read_pairs(path, topics)]
+        only = read_topics(queries, topics) if queries else None
+        pairs = (pair for path in paths for pair in read_pairs(path, topics) if only is None or pair[0] in only)
         tasks = assigned(pairs, names, each=each, overlap=overlap, repeats=repeats, gold=grades, seed=seed)
         added = opened.add_tasks(tasks)
     there = f", {len(tasks) - added} were there" if added < len(tasks) else ""

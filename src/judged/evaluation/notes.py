@@ -73,7 +73,7 @@ def origin_notes(origin: Origin | None) -> tuple[Note, ...]:
     by_kind = {"model": (origin.model, "language models"), "click": (origin.click, "clicks")}
     every = origin.human + origin.model + origin.click
     said = {
-        f"{kind}-judgments": f"the qrels were made of {counted(every, 'label')}, {part:,} of them by {whose}, not people"
+        f"{kind}-judgments": f"the qrels were made of {counted(every, 'label')}, {part:,} by {whose}, not people"
         for kind, (part, whose) in by_kind.items()
         if part
     }

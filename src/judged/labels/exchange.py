@@ -104,7 +104,7 @@ def label_rows(path: str | Path, *, judge: str = "", kind: Kind = "human", topic
         row = _completed(given, judge, kind, where, line)
         if "text" in given:
             row["text"] = given["text"]
-            row["query_id"] = given["text"] if ids is None else ids.get(given["text"], "")
+            row["query_id"] = given["text"] if ids is None else ids.get(_folded(given["text"]), "")
             if not row["query_id"]:
                 problem = f"the query {given['text']!r:.80} is not the text of one topic alone"
                 raise InputError(problem, fix="give each topic's text once", path=where, line=line)
@@ -115,11 +115,15 @@ def label_rows(path: str | Path, *, judge: str = "", kind: Kind = "human", topic
 
 
 def _ids(topics: Topics) -> dict[str, str]:
-    """Give the id of each text, empty where several topics have it."""
+    """Give the id of each text, whatever its case and blanks; empty where several topics have it."""
     ids: dict[str, str] = {}
     for topic, text in zip(topics.table["query_id"].to_pylist(), topics.table["text"].to_pylist(), strict=True):
-        ids[text.strip()] = "" if text.strip() in ids else topic
+        ids[_folded(text)] = "" if _folded(text) in ids else topic
     return ids
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.casefold().split())
 
 
 def _reader(path: str | Path) -> Iterator[Row]:
@@ -251,32 +255,54 @@ def read_pairs(path: str | Path, topics: Mapping[str, str] | None = None) -> lis
     InputError
         If there are none; a list of queries alone names no documents.
     """
-    where, head = str(path), files.head(path).lstrip()
+    where, ids, pairs = str(path), _ids(Topics.of(topics)) if topics else {}, list[tuple[str, str]]()
+    for line, row in _rows_with(path, {"query_id", "doc_id"}):
+        query = id_text(row["query_id"], "query id", path=where, line=line)
+        known = query if not topics or query in topics else ids.get(_folded(query)) or query
+        pairs.append((known, id_text(row["doc_id"], "document id", path=where, line=line)))
+    if not pairs:
+        raise InputError("there are no pairs in it", fix="give query_id and doc_id", path=where)
+    return pairs
+
+
+def read_topics(path: str | Path, topics: Mapping[str, str]) -> set[str]:
+    """Read which topics a list names, by their ids or texts: one of `judged online queries`, or any table of queries.
+
+    Raises
+    ------
+    InputError
+        If it names none of `topics`, ``{id: text}``.
+    """
     ids = _ids(Topics.of(topics)) if topics else {}
+    named = {str(row["query_id"]) for _, row in _rows_with(path, {"query_id"})}
+    known = {query if query in topics else ids.get(_folded(query), "") for query in named} - {""}
+    if not known:
+        problem = "none of its queries is a topic of the store"
+        raise InputError(problem, fix="add topics with these texts: judged labels new STORE --topics", path=str(path))
+    return known
+
+
+def _rows_with(path: str | Path, needed: set[str]) -> Iterator[Row]:
+    """Give the rows of a file with our names of columns; of an answer as JSON, those of the tables that have these."""
+    where, head = str(path), files.head(path).lstrip()
     first = head.decode(errors="replace").split("\n", 1)[0]
     names = _canonical([name.strip().strip('"') for name in first.replace("\t", ",").replace(";", ",").split(",")])
     if head.startswith((b"{", b"[")) and json_kind(head.decode(errors="replace"), where) == "json":
         document = load(Path(path), where)
         tables = cast("dict[str, Any]", document).values() if isinstance(document, dict) else [document]
-        lists = [table for table in tables if isinstance(table, list) and table and isinstance(table[0], dict)]
-        pairs_of = (table for table in lists if {"query_id", "doc_id"} <= set(_canonical(list(table[0]))))
-        records: Iterator[Row] = ((None, record) for record in next(pairs_of, [*lists, []][0]))
+        lists = (table for table in tables if isinstance(table, list) and table and isinstance(table[0], dict))
+        chosen = (table for table in lists if needed <= set(_canonical(list(table[0]))))
+        records: Iterator[Row] = ((None, record) for table in chosen for record in table)
     elif head.startswith((b"PAR1", b"ARROW1", b"{")) or {"query_id", "doc_id"} & set(names):
         records = read_records(path)
     else:
         records = _qrels(path)
-    pairs: list[tuple[str, str]] = []
     for line, record in records:
         row = dict(zip(_canonical(list(record)), record.values(), strict=True))
-        if lacking := {"query_id", "doc_id"} - row.keys():
+        if lacking := needed - row.keys():
             fix = "give query_id and doc_id; 'judged pool' chooses documents for queries from runs"
             raise InputError(f"there is no column {min(lacking)}", fix=fix, path=where, line=line)
-        query = id_text(row["query_id"], "query id", path=where, line=line)
-        known = query if not topics or query in topics else ids.get(query.strip()) or query
-        pairs.append((known, id_text(row["doc_id"], "document id", path=where, line=line)))
-    if not pairs:
-        raise InputError("there are no pairs in it", fix="give query_id and doc_id", path=where)
-    return pairs
+        yield line, row
 
 
 def write_labels(labels: Labels, path: str | Path, *, notes: bool = False) -> None:
