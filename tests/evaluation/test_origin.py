@@ -48,6 +48,14 @@ def test_the_origin_of_another_file_does_not_hold(tmp_path: Path) -> None:
     assert Qrels.read(path).origin is None
 
 
+def test_names_that_are_as_long_as_can_be_and_devices_have_nothing_beside_them(tmp_path: Path) -> None:
+    path = tmp_path / ("q" * 251 + ".txt")
+    write_qrels(qrels_from(None), path)
+    assert Qrels.read(path).origin is None
+    write_qrels(qrels_from(MIXED), "/dev/null")
+    assert not Path("/dev/null.origin.json").exists()
+
+
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"file_sha256": "x"', '{"file_sha256": 3, "origin": 4}'])
 def test_an_origin_that_cannot_be_read_is_named_with_its_file(tmp_path: Path, text: str) -> None:
     path = tmp_path / "qrels.txt"

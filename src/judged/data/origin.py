@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from judged.atomic import replaced
+from judged.data import files
 from judged.errors import InputError
 
 _SCHEMA = "judged.origin/1"
@@ -46,7 +47,7 @@ class Origin:
 def origin_of_file(path: str, sha256: str | None) -> Origin | None:
     """Read what stands beside a file of judgments with this hash; None where nothing does, or it is of another file."""
     beside = Path(f"{path}.origin.json")
-    if sha256 is None or not beside.is_file():
+    if sha256 is None or not files.exists(beside):
         return None
     try:
         known = json.loads(beside.read_bytes())
@@ -58,10 +59,12 @@ def origin_of_file(path: str, sha256: str | None) -> Origin | None:
 
 def write_origin(origin: Origin | None, path: str | Path) -> None:
     """Write beside a file of judgments where they came from, with the file's hash; what stood there before goes."""
-    if origin is None:
-        Path(f"{path}.origin.json").unlink(missing_ok=True)
+    beside = Path(f"{path}.origin.json")
+    if origin is None and files.exists(beside):
+        beside.unlink()
+    if origin is None or not Path(path).is_file():  # a pipe or a device has nothing beside it
         return
     digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()
     document = {"schema": _SCHEMA, "file_sha256": digest, "origin": asdict(origin)}
-    with replaced(f"{path}.origin.json") as part:
+    with replaced(beside) as part:
         part.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
