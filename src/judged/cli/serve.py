@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import webbrowser
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +11,10 @@ import click
 
 from judged.cli import inputs
 from judged.cli.options import FORMATS, shared
-from judged.errors import MissingExtraError
+from judged.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
+    from judged.labels.store import LabelStore
     from judged.web.workspace import Workspace
 
 _NEEDED = ("fastapi", "uvicorn", "jinja2", "python_multipart")
@@ -28,6 +30,11 @@ _NEEDED = ("fastapi", "uvicorn", "jinja2", "python_multipart")
     "--results",
     metavar="FOLDER",
     help="What running PLAN left behind.  [default: where 'judged experiment run' puts it, if it was run]",
+)
+@click.option(
+    "--labels",
+    metavar="STORE",
+    help="Labels to be judged in the browser: a file, or postgresql://...",
 )
 @click.option("--host", metavar="NAME", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option(
@@ -57,7 +64,8 @@ def command(
     """Explore QRELS and RUNs in the browser; without files, the sample that ships with judged.
 
     QRELS and RUN are files as for 'judged evaluate'; NAME=FILE names a run. With --experiment the plan's judgments and
-    the runs of its configurations are open, and its engines can be asked. Everything is read, computed and shown on
+    the runs of its configurations are open, and its engines can be asked. With --labels its tasks can be judged, also
+    without QRELS. Everything is read, computed and shown on
     this machine. Ctrl-C stops it.
     """
     _need_web()
@@ -66,7 +74,7 @@ def command(
     where = place(host, port, token)
     address = where.address
     try:
-        workspace = _workspace(qrels, runs, options)
+        workspace = replace(_workspace(qrels, runs, options), labels=_labels(options["labels"]))
         _tell(workspace, address)
         serve(workspace, where, ready=lambda: webbrowser.open(address) if browse else None)
     except KeyboardInterrupt:
@@ -120,6 +128,14 @@ def _experiment(plan: str, folder: str | None, attributes: str | None) -> Worksp
     return open_experiment(plan, results, attributes, f"experiment {Path(plan).stem}")
 
 
+def _labels(where: str | None) -> LabelStore | None:
+    from judged.labels.store import LabelStore
+
+    if where is not None and "://" not in where and not Path(where).is_file():
+        raise InputError("there is no such store", fix=f"make it: judged labels new {where}", path=where)
+    return None if where is None else LabelStore.open(where)
+
+
 def _tell(workspace: Workspace, address: str) -> None:
     """Say what is open and where."""
     from judged.decimals import counted
@@ -130,4 +146,6 @@ def _tell(workspace: Workspace, address: str) -> None:
     if names:
         click.echo(f"runs: {shown}")
     click.echo(f"open at {address}")
+    if workspace.labels is not None:
+        click.echo("judges go to /judging there, with ?as= and their token where they come from other machines")
     click.echo("Ctrl-C stops it")

@@ -324,6 +324,59 @@ class LabelStore:
 
         return [row._asdict() for row in self._rows(schema.topics, "query_id")]
 
+    def task(self, judge: str, task: int) -> Task:
+        """Give a task of a judge, done or not.
+
+        Raises
+        ------
+        InputError
+            If there is none, or it is somebody else's.
+        """
+        from sqlalchemy import select
+
+        from judged.labels import schema
+
+        columns = (schema.tasks.c[name] for name in ("task", "query_id", "doc_id", "repeat", "gold"))
+        chosen = select(*columns).where(schema.tasks.c.task == task, schema.tasks.c.judge.in_(("", judge)))
+        with self.engine.connect() as connection:
+            row = connection.execute(chosen).first()
+        if row is None:
+            raise InputError(f"{judge} has no task {task}", fix="ask for the tasks again")
+        return _done(row)
+
+    def assigned(self, judge: str) -> int:
+        """Tell how many tasks a judge has, done or not; a pair and repeat counts once."""
+        from sqlalchemy import func, select
+
+        from judged.labels import schema
+
+        table = schema.tasks.c
+        pairs = select(table.query_id, table.doc_id, table.repeat).where(table.judge.in_(("", judge))).distinct()
+        with self.engine.connect() as connection:
+            return connection.scalar(select(func.count()).select_from(pairs.subquery())) or 0
+
+    def last(self, judge: str) -> tuple[Task, float | None, str] | None:
+        """Give the task that a judge did last, with its grade and note; None if none is done."""
+        from sqlalchemy import and_, func, select
+
+        from judged.labels import schema
+
+        given, wanted = schema.labels, schema.tasks
+        key = ("query_id", "doc_id", "repeat")
+        counting = (
+            select(func.max(given.c.label)).where(given.c.judge == judge).group_by(*(given.c[name] for name in key))
+        )
+        done = (
+            select(wanted.c.task, *(wanted.c[name] for name in key), wanted.c.gold, given.c.grade, given.c.note)
+            .join(wanted, and_(*(wanted.c[name] == given.c[name] for name in key)))
+            .where(given.c.label.in_(counting), given.c.valid, wanted.c.judge.in_(("", judge)))
+            .order_by(given.c.label.desc())
+            .limit(1)
+        )
+        with self.engine.connect() as connection:
+            row = connection.execute(done).first()
+        return None if row is None else (_done(row), row.grade, row.note)
+
     def topic(self, topic: str) -> dict[str, Any]:
         """Give a topic's texts; empty ones where none are known."""
         from judged.labels import schema
@@ -418,6 +471,10 @@ def _engine(where: str) -> Engine:
             connection.execute(f"PRAGMA {said}")
 
     return engine
+
+
+def _done(row: Any) -> Task:
+    return Task(row.task, row.query_id, row.doc_id, row.repeat, row.gold, touched=True)
 
 
 def _count(connection: Connection, table: SqlTable) -> int:

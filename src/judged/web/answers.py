@@ -15,7 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoes
 
 from judged.answer import Answer, plain
 from judged.tables import isolated
-from judged.web.desk import opened
+from judged.web.desk import JUDGE, opened
 from judged.web.filters import FILTERS
 
 if TYPE_CHECKING:
@@ -33,12 +33,13 @@ NAVIGATION = (
     ("/slices", "Slices"),
     ("/traces", "Traces"),
     ("/experiment", "Experiment"),
+    ("/judging", "Judging"),
     ("/learn", "Learn"),
 )
 """The pages, in the order in which they are named at the top of each."""
 
 _GOES_ALONG = {"where", "first", "second", "measure"}
-_BY_THEMSELVES = {"/evaluator", "/learn"}
+_BY_THEMSELVES = {"/evaluator", "/judging", "/learn"}
 
 _TEMPLATES = Environment(
     loader=FileSystemLoader(str(files("judged.web").joinpath("templates"))),
@@ -82,7 +83,8 @@ def page(request: Request, template: str, *, status: int = 200, **values: Any) -
         "open": opened(request),
         "here": request.url.path,
         "version": request.app.version,
-        "navigation": _navigation(request, status),
+        # A judge who was let in by a token of their own sees nothing of systems.
+        "navigation": () if JUDGE in request.scope else _navigation(request, status),
     }
     made = _TEMPLATES.get_template(template).render({**shared, **values})
     return HTMLResponse(isolated(made), status_code=status)

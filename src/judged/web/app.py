@@ -19,6 +19,7 @@ from judged.web.evaluator.routes import router as evaluator
 from judged.web.experiment.routes import router as experiment
 from judged.web.guard import Guard, Rules
 from judged.web.home import router as home
+from judged.web.judging.routes import router as judging
 from judged.web.leaderboard.routes import router as leaderboard
 from judged.web.learn.routes import router as learning
 from judged.web.look import router as look
@@ -50,6 +51,7 @@ ROUTERS = (
     slices,
     traces,
     experiment,
+    judging,
     learning,
     look,
 )
@@ -80,7 +82,8 @@ def make_app(workspace: Workspace, rules: Rules | None = None, limits: Limits | 
     uploads = dict.fromkeys((OPEN, API_OPEN), app.state.limits.total + _FRAME)
     app.add_middleware(OneAtATime, paths=OPENING)
     app.add_middleware(Faults)
-    app.add_middleware(Guard, rules=replace(rules or Rules(), bodies=uploads))
+    judge_of = None if workspace.labels is None else workspace.labels.judge_of
+    app.add_middleware(Guard, rules=replace(rules or Rules(), bodies=uploads, judge_of=judge_of))
     add_problems(app)
     for router in ROUTERS:
         app.include_router(router)

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import weakref
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -20,6 +20,8 @@ try:
 except ImportError:  # Windows, where a folder is only removed by the process that made it
     fcntl = None
 
+JUDGE = "judged.judge"
+"""Where a request says which judge made it, who was let in by nothing but a token of their own."""
 _PREFIX = "judged-sent-"
 
 
@@ -72,7 +74,8 @@ class Desk:
         return folder
 
     def replace(self, workspace: Workspace, folder: Path | None = None) -> None:
-        """Open another workspace; the files of the one before are removed when nobody looks at it any more."""
+        """Open another workspace beside the same labels; the files of the one before go when nobody looks at it."""
+        workspace = replace(workspace, labels=self.workspace.labels)
         if folder is not None:
             weakref.finalize(workspace, self.remove, folder)
         self.workspace, self.folder = workspace, folder
@@ -83,9 +86,11 @@ class Desk:
             remove_folder(folder, self._folders.pop(folder))
 
     def close(self) -> None:
-        """Remove all files that are kept, also those that are being read, and close engines."""
+        """Remove all files that are kept, also those that are being read, and close engines and labels."""
         if self.workspace.trials is not None:
             self.workspace.trials.close()
+        if self.workspace.labels is not None:
+            self.workspace.labels.close()
         for folder in list(self._folders):
             self.remove(folder)
 

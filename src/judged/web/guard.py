@@ -20,11 +20,12 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from judged.web.desk import JUDGE
 from judged.web.problems import refused
 from judged.web.request_limits import Bounded, too_much
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from starlette.responses import Response
 
@@ -35,6 +36,8 @@ POLICY = (
     "font-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 COOKIE = "judged_token"
+JUDGE_COOKIE = "judged_judge"
+"""Holds the token of a judge, which opens the judging page and nothing else."""
 
 _HEADERS = {
     "Content-Security-Policy": POLICY,
@@ -45,6 +48,7 @@ _HEADERS = {
 }
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _FILES = ("/static/", "/shared/")
+_JUDGING = ("/judging", "/api/v1/judging")
 _HOST = re.compile(r"(?:\[(?P<v6>[0-9a-f:.]+)\]|(?P<name>[^:\[\]/@\s]+))(?::\d{1,5})?", re.IGNORECASE)
 _LARGE = 1 << 20
 
@@ -62,6 +66,9 @@ class Rules:
     # whether any IP address will do as well: a page of somebody else cannot have one as its name
     addresses: bool = False
     token: str | None = field(default=None, repr=False)  # what everybody must show who asks for anything
+    judge_of: Callable[[str], str | None] | None = field(
+        default=None, repr=False
+    )  # whose token it is, for judging alone
     body: int = _LARGE  # the most bytes of a request
     bodies: Mapping[str, int] = field(default_factory=dict[str, int])  # the same for single paths
     patience: float = 20  # the most seconds in which nothing comes of a request that has begun, or none begins
@@ -121,7 +128,7 @@ def _refusal(scope: Scope, rules: Rules) -> Response | None:
             "this request was made by another site",
             "open the address of the workbench itself",
         )
-    if rules.token is not None and (asked := _without_token(scope, headers, rules.token)) is not None:
+    if rules.token is not None and (asked := _without_token(scope, headers, rules.token, rules)) is not None:
         return asked
     length = headers.get("content-length", "0")
     if not length.isdecimal():
@@ -140,7 +147,7 @@ def _from_elsewhere(scope: Scope, headers: Headers, host: str) -> bool:
     return site not in {None, "same-origin"} or (origin is not None and origin.lower() not in ours)
 
 
-def _without_token(scope: Scope, headers: Headers, token: str) -> Response | None:
+def _without_token(scope: Scope, headers: Headers, token: str, rules: Rules) -> Response | None:
     """Give what is answered to a request that shows no token, or shows it in its address."""
     path, query = scope["path"], parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
     shown = dict(query).get("token")
@@ -153,8 +160,16 @@ def _without_token(scope: Scope, headers: Headers, token: str) -> Response | Non
     scheme, _, bearer = headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer" and _same(bearer.strip(), token):
         return None
-    if _same(Request(scope).cookies.get(COOKIE, ""), token):
+    cookies = Request(scope).cookies
+    if _same(cookies.get(COOKIE, ""), token):
         return None
+    if rules.judge_of is not None and (
+        path in _JUDGING or path.startswith((*(f"{one}/" for one in _JUDGING), *_FILES))
+    ):
+        for own in filter(None, (dict(query).get("as"), cookies.get(JUDGE_COOKIE), bearer.strip())):
+            if (judge := rules.judge_of(own)) is not None:
+                scope[JUDGE] = judge
+                return None
     answer = refused(
         scope,
         HTTPStatus.UNAUTHORIZED,

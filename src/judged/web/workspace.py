@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from judged._types import Bools
     from judged.experiments.conclusions import Results
     from judged.experiments.trial import Trials
+    from judged.labels.store import LabelStore
     from judged.traces import Traces
 
 
@@ -95,6 +96,7 @@ class Workspace:
     traces: Traces | None = None  # what the stages of a system did for each query
     trials: Trials | None = None  # the engines of a plan
     results: Results | None = None  # what running it left behind
+    labels: LabelStore | None = None  # what is judged in the browser
     _kept: Kept = field(default_factory=lambda: Kept(256), repr=False)
 
     @property

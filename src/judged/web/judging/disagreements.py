@@ -1,0 +1,62 @@
+"""Where judges disagree: their labels of a pair side by side, most telling first, and the grade that is final."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from judged.answer import ANY, TEXT, Table, columns_of, significant
+from judged.labels.labels import Labels
+from judged.web.answers import PageAnswer
+
+if TYPE_CHECKING:
+    from judged.labels.store import LabelStore
+
+ADJUDICATOR = "adjudicator"
+"""The judge whose label is final."""
+
+
+class Disagreements(PageAnswer):
+    """Pairs that judges grade differently, the largest difference first, those that are settled last."""
+
+    kind: ClassVar[str] = "disagreements"
+
+
+def disagreements(store: LabelStore) -> Disagreements:
+    """Find the pairs that several judges grade differently."""
+    rows: list[dict[str, Any]] = []
+    for (query_id, doc_id), given in _by_pair(store.labels()).items():
+        final = next((label["grade"] for label in given if label["judge"] == ADJUDICATOR), None)
+        others = sorted((label for label in given if label["judge"] != ADJUDICATOR), key=lambda label: -label["grade"])
+        grades = [label["grade"] for label in others]
+        if len(set(grades)) > 1:
+            middle = sum(grades) / len(grades)
+            rows.append(
+                {
+                    "query_id": query_id,
+                    "doc_id": doc_id,
+                    "spread": max(grades) - min(grades),
+                    "variance": sum((grade - middle) ** 2 for grade in grades) / len(grades),
+                    "final": final,
+                    "labels": [
+                        {name: label[name] for name in ("judge", "kind", "grade", "note", "seconds")}
+                        for label in others
+                    ],
+                }
+            )
+    rows.sort(
+        key=lambda row: (row["final"] is not None, -row["spread"], -row["variance"], row["query_id"], row["doc_id"])
+    )
+    pair = (("query_id", TEXT, "Topic"), ("doc_id", TEXT, "Document"))
+    grade = significant()
+    columns = columns_of(rows, *pair, ("spread", grade, "Spread"), ("final", grade, "Final"), ("labels", ANY, "Labels"))
+    about = {"n": len({row["query_id"] for row in rows}), "open": sum(row["final"] is None for row in rows)}
+    return Disagreements(about, (Table("pairs", columns, only="data"),))
+
+
+def _by_pair(labels: Labels) -> dict[tuple[str, str], list[dict[str, Any]]]:
+    """Give what was said of each pair when judges saw it first."""
+    pairs: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for label in labels.graded.to_pylist():
+        if label["repeat"] == 0:
+            pairs.setdefault((label["query_id"], label["doc_id"]), []).append(label)
+    return pairs

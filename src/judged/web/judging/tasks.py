@@ -1,0 +1,119 @@
+"""What a judge is shown, and what they answer."""
+
+from __future__ import annotations
+
+import re
+from hashlib import sha256
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, Field
+
+if TYPE_CHECKING:
+    from judged.labels.store import LabelStore, Task
+
+_WORD = re.compile(r"\w+")
+_COMMON = re.compile(
+    "a|about|an|and|are|as|at|be|by|can|do|does|for|from|has|have|how|i|in|is|it|its|of|on|or|that|the|this|to|was|were"
+    "|what|when|where|which|who|why|will|with|you|your",
+    re.IGNORECASE,
+)
+_ENDINGS = ("ies", "es", "s", "ing", "ed")
+
+
+def marked(text: str, query: str) -> list[str]:
+    """Split a text at the words of a query: those at odd places are such words, and all together are the text.
+
+    >>> marked("Faust, and what Fausts are.", "what is a Faust")
+    ['', 'Faust', ', and what ', 'Fausts', ' are.']
+    """
+    wanted = {_stem(word) for word in _WORD.findall(query) if not _COMMON.fullmatch(word)}
+    parts, end = list[str](), 0
+    for word in _WORD.finditer(text):
+        if _stem(word[0]) in wanted:
+            parts += [text[end : word.start()], word[0]]
+            end = word.end()
+    return [*parts, text[end:]]
+
+
+def _stem(word: str) -> str:
+    """Take the ending off a word, so that singular and plural are one."""
+    word = word.casefold()
+    ending = next((one for one in _ENDINGS if word.endswith(one) and len(word) - len(one) >= 3), "")
+    return word.removesuffix(ending) + ("y" if ending == "ies" else "")
+
+
+Text = Annotated[str, AfterValidator(lambda text: text.replace("\0", ""))]
+"""Text that every database keeps."""
+
+
+class NewLabel(BaseModel):
+    """What a judge says of a task."""
+
+    task: int = Field(ge=0, le=2**53, description="Which task.")
+    grade: float | None = Field(None, allow_inf_nan=False, description="One of the scale; none: skipped.")
+    valid: bool = Field(default=True, description="false: judged later, or taken back; the task is open again.")
+    note: Text = Field("", max_length=10_000, description="A remark.")
+    seconds: float | None = Field(None, ge=0, le=1e6, allow_inf_nan=False, description="How long it took.")
+
+
+class NewLabels(BaseModel):
+    """Labels in the order in which they were given."""
+
+    judge: Text = Field(max_length=200, description="Who gives them.")
+    labels: list[NewLabel] = Field(max_length=100, description="All of them are kept, or none.")
+
+
+def keep(store: LabelStore, judge: str, given: list[NewLabel]) -> int:
+    """Keep labels; when this returns, they are there."""
+    rows: list[dict[str, Any]] = []
+    for label in given:
+        task = store.task(judge, label.task)
+        pair = {"query_id": task.query_id, "doc_id": task.doc_id, "repeat": task.repeat, "judge": judge}
+        rows.append(pair | label.model_dump(exclude={"task"}))
+    return store.add_many(rows)
+
+
+def tasks(store: LabelStore, judge: str, limit: int, first: int | None = None) -> dict[str, Any]:
+    """Give the next tasks of a judge, with how far they are; `first` is a task that comes before all others."""
+    still = {(task.query_id, task.doc_id, task.repeat): task for task in store.tasks(judge)}
+    todo = sorted(still.values(), key=lambda task: task.task != first)
+    assigned = store.assigned(judge)
+    return {
+        "judge": judge,
+        "store": sha256(store.where.encode()).hexdigest()[:16],  # so that a browser tells stores apart
+        "done": assigned - len(todo),
+        "assigned": assigned,
+        "tasks": [shown(store, task) for task in todo[:limit]],
+    }
+
+
+def shown(store: LabelStore, task: Task) -> dict[str, Any]:
+    """Give what a judge may see of a task: not whether it is gold or a repeat."""
+    topic, document = store.topic(task.query_id), store.document(task.doc_id)
+    return {
+        "task": task.task,
+        "query": topic["text"] or task.query_id,
+        "description": topic["description"],
+        "narrative": topic["narrative"],
+        "doc_id": task.doc_id,
+        "title": marked(document["title"], topic["text"]),
+        "text": marked(document["text"], topic["text"]),
+    }
+
+
+def scale(store: LabelStore) -> list[dict[str, Any]]:
+    """Give the grades with the key of each: its own digit, or its place where it is no digit."""
+    grades = store.scale
+    digits = all(one.grade in range(10) for one in grades)
+    keys = [f"{one.grade:g}" if digits else str(place) for place, one in enumerate(grades, 1)]
+    return [{**one._asdict(), "key": key if len(key) == 1 else ""} for one, key in zip(grades, keys, strict=True)]
+
+
+def taken_back(store: LabelStore, judge: str) -> dict[str, Any] | None:
+    """Take the last label of a judge back, and give its task with what was said; None if there is none."""
+    found = store.last(judge)
+    if found is None:
+        return None
+    task, grade, note = found
+    store.add(judge, task.query_id, task.doc_id, None, repeat=task.repeat, valid=False, note=note)
+    return {"task": shown(store, task), "grade": grade, "note": note}
