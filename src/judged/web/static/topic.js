@@ -116,3 +116,12 @@ document.addEventListener(
   },
   true,
 );
+
+/* Grading in place: a digit grades the document in which the focus is, and s saves the grade that was tried. */
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || event.target.matches("input, select, textarea")) return;
+  const grades = [...(event.target.closest(".document, td, th")?.querySelectorAll("[data-grade]") ?? [])];
+  const chosen = grades.find((one) => one.dataset.grade === event.key);
+  if (chosen) chosen.click();
+  else if (event.key === "s") document.getElementById("save")?.click();
+});

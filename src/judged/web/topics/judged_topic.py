@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from judged.answer import ANY, TEXT, Table, beginning, columns_of
+from judged.data.compute import pc
 from judged.diagnosis.diff import diff
 from judged.errors import InputError, JudgedError, MeasureError
 from judged.explanation import compare_tools, explain_list
@@ -63,6 +66,16 @@ def judged_topic(workspace: Workspace, query_id: str, run: str) -> Judged:
     workspace.judged(run)
     _, (alone,) = workspace.one_topic(query_id, [run])
     return judge(scale_of(workspace, query_id), alone).only(query_id)
+
+
+def regraded(workspace: Workspace, query_id: str, run: str, doc_id: str, grade: float) -> Judged:
+    """Judge one topic of a run as it would be if a document had another grade."""
+    qrels = scale_of(workspace, query_id)
+    same = pc.and_(pc.equal(qrels.table["query_id"], query_id), pc.equal(qrels.table["doc_id"], doc_id))
+    table = qrels.table.select(["query_id", "doc_id", "relevance"]).filter(pc.invert(same))
+    row = pa.table([[query_id], [doc_id], [grade]], schema=table.schema)
+    _, (alone,) = workspace.one_topic(query_id, [run])
+    return judge(replace(qrels, table=pa.concat_tables([table, row])), alone).only(query_id)
 
 
 def grades_of(workspace: Workspace, query_id: str) -> dict[str, float]:

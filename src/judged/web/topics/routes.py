@@ -17,6 +17,7 @@ from judged.measures.grammar import parse
 from judged.web.answers import page
 from judged.web.desk import Opened
 from judged.web.filters import query
+from judged.web.judging.routes import judge_of
 from judged.web.pagination import Paging
 from judged.web.problems import PROBLEMS
 from judged.web.topics.judged_topic import check_apart, judged_topic
@@ -64,7 +65,13 @@ def topic_page(request: Request, workspace: Opened, asked: Annotated[AskedTopic,
     by_run: dict[str, list[int]] = {}
     for at, run in enumerate(reported.column("run").values if reported else ()):
         by_run.setdefault(run, []).append(at)
+    store = workspace.labels
+    known_there = "" if store is None else store.topic(asked.topic)["text"]
+    # The topic of the same id may be another one, as where a store is open beside the sample.
+    ours = bool(known_there) and known_there == (workspace.query(asked.topic) or known_there)
     values = {
+        "scale": store.scale if store is not None and ours else (),
+        "judge": judge_of(request, store) if store is not None else "",
         "title": f"Topic {asked.topic[:80]}",
         "tables": tables,
         "lists": lists,

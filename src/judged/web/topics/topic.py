@@ -22,6 +22,7 @@ from judged.web.topics.judged_topic import (
     explained,
     grades_of,
     judged_topic,
+    regraded,
     state_of,
     tools,
 )
@@ -98,6 +99,9 @@ def _topic(workspace: Workspace, asked: AskedTopic) -> TopicPage:
         lost,
         reaches(lists, values, measure),
     )
+    if asked.doc_id and asked.grade is not None:
+        changed = [regraded(workspace, asked.topic, run, asked.doc_id, asked.grade) for run in runs]
+        parts = (*parts, _moved(workspace, lists, changed, measure))
     if asked.tools:
         reported, more = tools(workspace, asked.topic, runs, measure)
         parts, notes = (*parts, reported), (*notes, *more)
@@ -145,6 +149,19 @@ def _scores(workspace: Workspace, lists: Sequence[Judged], chosen: Measure) -> T
         "problem",
     )
     return Table("scores", columns, "Scores of this topic", kinds=["chosen", *[""] * (len(rows) - 1)])
+
+
+def _moved(workspace: Workspace, lists: Sequence[Judged], changed: Sequence[Judged], chosen: Measure) -> Table:
+    """Set the scores of the lists beside those with the other grade, measures that see one topic alone."""
+    measures = [one for one in dict.fromkeys([chosen, *map(parse, DEFAULT_MEASURES)]) if one.properties.topics_apart]
+    rows: list[dict[str, Any]] = []
+    for measure in measures:
+        for judged, other in zip(lists, changed, strict=True):
+            before, after = (_score(workspace, one, measure)[0] for one in (judged, other))
+            moved = {"before": before, "after": after, "difference": after - before}
+            rows.append({"measure": str(measure), "run": judged.run.name, **moved})
+    scores = (("before", NUMBER, "Before"), ("after", NUMBER, "After"), ("difference", CHANGE, "Difference"))
+    return Table("regraded", columns_of(rows, ("measure", TEXT, "Measure"), ("run", TEXT, "Run"), *scores))
 
 
 def _score(workspace: Workspace, judged: Judged, measure: Measure) -> tuple[float, str]:

@@ -61,6 +61,11 @@ class AskedTopic(Order):
     cutoff: int = Field(10, ge=1, le=100, description="How many documents of each list are shown.")
     explain: str = Field("", max_length=300, description="The measure that is explained; the chosen one without it.")
     tools: bool = Field(default=False, description="Whether to ask what other tools report.")
+    doc_id: str = Field(
+        "", max_length=LONGEST, description="A document that is given another grade, to see what it does."
+    )
+    grade: float | None = Field(None, allow_inf_nan=False, description="Its other grade; nothing is saved.")
+    saved: bool = Field(default=False, description="Whether that grade was just saved as a label.")
 
     @property
     def order(self) -> Order:
