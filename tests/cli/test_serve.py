@@ -21,6 +21,7 @@ from judged import sample
 from judged.errors import InputError
 from judged.web.guard import LOOPBACK
 from judged.web.server import PORT, place
+from web.judged_store import store_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -102,6 +103,31 @@ def test_the_sample_is_open_without_files_and_ctrl_c_ends_it_quietly():
         code, rest = server.end()
         assert code == 0
         assert rest.strip() == ""
+
+
+def test_labels_are_open_beside_the_sample(tmp_path):
+    store = store_of(tmp_path / "labels.db")
+    with serving("--labels", store.where, "--port", "0") as server:
+        assert "48 topics, 8 runs\n" in server.said
+        assert server.get("/judging")[0] == 200
+        assert '"assigned":6' in server.get("/api/v1/judging?judge=ann")[1]
+
+
+def test_a_judge_is_let_in_from_another_machine_by_their_token(tmp_path):
+    store = store_of(tmp_path / "labels.db")
+    token = store.add_judge("ann")
+    with serving("--labels", store.where, "--port", "0", "--host", "0.0.0.0") as server:  # noqa: S104
+        bearer = {"Authorization": f"Bearer {token}"}
+        assert server.get("/api/v1/judging")[0] == 401
+        assert server.get("/api/v1/judging", **bearer)[0] == 200
+        assert server.get("/api/v1/open", **bearer)[0] == 401
+
+
+def test_labels_that_are_not_there_are_not_made(tmp_path):
+    missing = tmp_path / "labels.db"
+    command = [sys.executable, "-m", "judged", "serve", "--labels", str(missing)]
+    done = subprocess.run(command, check=False, capture_output=True)
+    assert (done.returncode, missing.exists()) == (2, False)
 
 
 def test_files_are_open_by_their_names(files, tmp_path):
