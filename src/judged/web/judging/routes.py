@@ -43,7 +43,7 @@ class AskedPage(Parameters):
 class AskedTasks(Parameters):
     """Whose tasks, and how many."""
 
-    judge: str = Field("", max_length=200, description="Who judges; who is logged in, without it.")
+    judge: Text = Field("", max_length=200, description="Who judges; who is logged in, without it.")
     limit: int = Field(_BATCH, ge=1, le=200, description="So many tasks at most.")
 
 
@@ -211,7 +211,7 @@ def judge_of(request: Request, store: LabelStore) -> str:
     if JUDGE in request.scope:
         return request.scope[JUDGE]
     own = store.judge_of(request.cookies.get(JUDGE_COOKIE, ""))
-    return own or unquote(request.cookies.get(NAME_COOKIE, ""))
+    return own or unquote(request.cookies.get(NAME_COOKIE, "")).replace("\0", "")
 
 
 def _checked(request: Request, judge: str) -> str:

@@ -30,11 +30,13 @@ const readKept = () => {
 const pending = readKept();
 let given = pending.length;
 let count = 0;
+let changes = 0;
 let problem = "";
 
 const keep = (label) => {
   const key = `${KEPT}${String(Date.now()).padStart(15, "0")}-${String(count++).padStart(6, "0")}`;
   pending.push({ key, label });
+  changes += 1;
   try {
     localStorage.setItem(key, JSON.stringify(label));
   } catch {
@@ -121,12 +123,13 @@ const fill = async () => {
   if (filling || queue.length >= FEW) return;
   filling = true;
   try {
+    const before = pending.length ? -1 : changes; // what the server says is old where something happened meanwhile
     const limit = Math.min(200, SENT + queue.length + pending.length + 1);
     const query = new URLSearchParams({ judge: batch.judge, limit });
     const found = await ask(`/api/v1/judging?${query}`);
     const here = new Set([...queue, ...(current ? [current] : [])].map((one) => one.task));
     queue.push(...found.tasks.filter((one) => !here.has(one.task) && !answered.has(one.task)));
-    if (!pending.length) ({ done, assigned } = found);
+    if (before === changes) ({ done, assigned } = found);
   } catch {
     setTimeout(fill, 2000);
   }
@@ -208,6 +211,7 @@ const undo = async () => {
     if (pending.length) return tell("wait until all is saved");
     try {
       back = (await ask("/api/v1/judging/undo", { judge: batch.judge })).taken_back;
+      changes += 1;
     } catch (error) {
       return tell(`nothing was taken back: ${error.message}`);
     }

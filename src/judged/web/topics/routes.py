@@ -55,6 +55,9 @@ def topic_page(request: Request, workspace: Opened, asked: Annotated[AskedTopic,
     tables, runs = answer.tables(), answer.facts()["runs"]
     links = [f"/topic{query(asked, measure=name, explain=None)}" for name in tables["scores"].column("measure").values]
     tables["scores"] = tables["scores"].changed("measure", links=links)
+    if (moved := tables.get("regraded")) is not None:
+        chosen = zip(moved.column("measure").values, moved.column("difference").values, strict=True)
+        tables["regraded"] = moved.take([at for at, (name, by) in enumerate(chosen) if by or name == asked.measure])
     known = {row["run"]: row for row in tables["all_runs"].records()}
     documents = tables["documents"].records()
     lists: list[dict[str, Any]] = []
