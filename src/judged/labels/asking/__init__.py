@@ -1,0 +1,12 @@
+"""Models as judges: what they are asked, what that may cost, what they answered, and what is no answer."""
+
+from judged._lazily import lazily
+
+__all__, __getattr__, __dir__ = lazily(
+    __name__,
+    {
+        "judged.labels.asking.client": ("Endpoint",),
+        "judged.labels.asking.injections": ("injection_signs",),
+        "judged.labels.asking.parsing": ("expected_grade", "expected_grades"),
+    },
+)
