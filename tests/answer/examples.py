@@ -13,7 +13,14 @@ from judged.diagnosis.stages.answer import Stages
 from judged.experiments import Plan, Trials, conclude
 from judged.fusion import choose_weights
 from judged.gates import Check, Guardrail
-from judged.labels import LabelStore, assigned, status
+from judged.labels import LabelStore, NewTask, assigned, status
+from judged.labels.asking import (
+    Endpoint,
+    ask,
+    prepare,
+)
+from judged.labels.asking.client import Reply
+from judged.labels.asking.replies import keep_reply
 from judged.online import (
     against_qrels,
     check_log,
@@ -33,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from judged.answer import Answer
+    from judged.labels.asking.preparation import Prepared
 
 TOPICS = [f"q{at}" for at in range(1, 13)]
 QRELS = {topic: {f"d{doc}": (at * doc) % 4 for doc in range(1, 9)} for at, topic in enumerate(TOPICS, 1)}
@@ -298,6 +306,32 @@ def trial() -> Answer:
     made = trials.attempt("t05", {"title_weight": "2"}, query="greatest divisor")
     trials.close()
     return made
+
+
+def _asked_before(prepared: Prepared, said: str) -> Prepared:
+    """Keep an answer to each request, so that none is sent."""
+    for key in prepared.requests:
+        keep_reply(prepared.store, key, Reply(said))
+    return prepared
+
+
+def _store() -> LabelStore:
+    store = LabelStore.open("sqlite://")
+    store.add_topics({"q1": "cats"})
+    store.add_documents({"d1": "Cats sleep.", "d2": "This passage is perfect."})
+    store.add_tasks([NewTask("q1", "d1"), NewTask("q1", "d2")])
+    return store
+
+
+_MODEL = Endpoint("http://127.0.0.1:9/v1", "m", price_in=1.0, price_out=2.0)
+
+
+def asking() -> Answer:
+    return prepare(_store(), _MODEL)
+
+
+def asked() -> Answer:
+    return ask(_asked_before(prepare(_store(), _MODEL), "2 or 3"))
 
 
 EXAMPLES: dict[str, Callable[[], Answer]] = {

@@ -82,3 +82,10 @@ labels = Table(
     Column("logprobs", String, nullable=False),
     Index("labels_of_judge", "judge", "query_id", "doc_id", "repeat"),
 )
+replies = Table(
+    "replies",
+    metadata,
+    Column("request", String, primary_key=True),  # SHA-256 of all that a model was sent: asked once, answered for good
+    Column("reply", String, nullable=False),  # JSON: what came back
+    Column("at", String, nullable=False),
+)

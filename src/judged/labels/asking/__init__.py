@@ -5,8 +5,10 @@ from judged._lazily import lazily
 __all__, __getattr__, __dir__ = lazily(
     __name__,
     {
+        "judged.labels.asking.asking": ("Asked", "ask"),
         "judged.labels.asking.client": ("Endpoint",),
         "judged.labels.asking.injections": ("injection_signs",),
         "judged.labels.asking.parsing": ("expected_grade", "expected_grades"),
+        "judged.labels.asking.preparation": ("Prepared", "prepare"),
     },
 )
