@@ -50,6 +50,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "traces diff": ("qrels.txt", "traces.jsonl", "traces.jsonl"),
     "traces why": ("traces.jsonl", "-t", "q1"),
     "traces runs": ("--stage", "first=old.run", "--stage", "last=new.run", "--to", "stages"),
+    "labels ask": ("asked.db", "--endpoint", "endpoint.toml", "--yes"),
     "gate": ("qrels.txt", "old.run", "new.run"),
     "gate init": ("qrels.txt", "old.run", "-o", "-"),
     "report": ("qrels.txt", *_RUNS),
@@ -103,6 +104,8 @@ def write_files(folder: Path) -> None:
     store.add_topics(folder / "queries.jsonl")
     import_labels(store, folder / "qrels.txt", judge="ann")
     store.close()
+    shutil.copy(_asked(), folder / "asked.db")
+    (folder / "endpoint.toml").write_text('base_url = "http://127.0.0.1:9/v1"\nmodel = "m"\n')
     (folder / "log.jsonl").write_text("".join(f"{json.dumps(record)}\n" for at in range(24) for record in _visit(at)))
 
 
@@ -125,6 +128,27 @@ def _experiment() -> Path:
     _write_collection(place)
     run(place / "experiment.toml", place / "results")
     return place / "results"
+
+
+@cache
+def _asked() -> Path:
+    """Give a store in which a model has answered all that it will be asked: nothing is sent."""
+    from judged.labels import LabelStore, NewTask
+    from judged.labels.asking import Endpoint, prepare
+    from judged.labels.asking.client import Reply
+    from judged.labels.asking.replies import keep_reply
+
+    place = Path(tempfile.mkdtemp(prefix="asked"))
+    atexit.register(shutil.rmtree, place)
+    _write_collection(place)
+    store, endpoint = LabelStore.open(place / "asked.db"), Endpoint("http://127.0.0.1:9/v1", "m")
+    store.add_topics({"q1": "words"})
+    store.add_documents(str(place / "docs.jsonl"))
+    store.add_tasks([NewTask("q1", "d1"), NewTask("q1", "d2")])
+    for key in prepare(store, endpoint).requests:
+        keep_reply(store, key, Reply("1"))
+    store.close()
+    return place / "asked.db"
 
 
 def _write_collection(folder: Path) -> None:
