@@ -17,7 +17,9 @@ from judged.labels import LabelStore, NewTask, assigned, status
 from judged.labels.asking import (
     Endpoint,
     ask,
+    ask_preferences,
     prepare,
+    prepare_preferences,
 )
 from judged.labels.asking.client import Reply
 from judged.labels.asking.replies import keep_reply
@@ -332,6 +334,10 @@ def asking() -> Answer:
 
 def asked() -> Answer:
     return ask(_asked_before(prepare(_store(), _MODEL), "2 or 3"))
+
+
+def model_preferences() -> Answer:
+    return ask_preferences(_asked_before(prepare_preferences(_store(), _MODEL, [("q1", "d1", "d2")]), "A"))
 
 
 EXAMPLES: dict[str, Callable[[], Answer]] = {

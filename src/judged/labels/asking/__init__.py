@@ -9,6 +9,7 @@ __all__, __getattr__, __dir__ = lazily(
         "judged.labels.asking.client": ("Endpoint",),
         "judged.labels.asking.injections": ("injection_signs",),
         "judged.labels.asking.parsing": ("expected_grade", "expected_grades"),
+        "judged.labels.asking.preferences": ("Preferences", "ask_preferences", "prepare_preferences"),
         "judged.labels.asking.preparation": ("Prepared", "prepare"),
     },
 )
