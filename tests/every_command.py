@@ -51,6 +51,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "traces why": ("traces.jsonl", "-t", "q1"),
     "traces runs": ("--stage", "first=old.run", "--stage", "last=new.run", "--to", "stages"),
     "labels ask": ("asked.db", "--endpoint", "endpoint.toml", "--yes"),
+    "labels questions": ("asked.db", "docs.jsonl", "--endpoint", "endpoint.toml", "--limit", "2", "--yes"),
     "gate": ("qrels.txt", "old.run", "new.run"),
     "gate init": ("qrels.txt", "old.run", "-o", "-"),
     "report": ("qrels.txt", *_RUNS),
@@ -134,7 +135,7 @@ def _experiment() -> Path:
 def _asked() -> Path:
     """Give a store in which a model has answered all that it will be asked: nothing is sent."""
     from judged.labels import LabelStore, NewTask
-    from judged.labels.asking import Endpoint, prepare
+    from judged.labels.asking import Endpoint, prepare, prepare_questions
     from judged.labels.asking.client import Reply
     from judged.labels.asking.replies import keep_reply
 
@@ -145,8 +146,12 @@ def _asked() -> Path:
     store.add_topics({"q1": "words"})
     store.add_documents(str(place / "docs.jsonl"))
     store.add_tasks([NewTask("q1", "d1"), NewTask("q1", "d2")])
-    for key in prepare(store, endpoint).requests:
-        keep_reply(store, key, Reply("1"))
+    for said, prepared in (
+        ("1", prepare(store, endpoint)),
+        ("NONE", prepare_questions(store, endpoint, str(place / "docs.jsonl"), limit=2)),
+    ):
+        for key in prepared.requests:
+            keep_reply(store, key, Reply(said))
     store.close()
     return place / "asked.db"
 

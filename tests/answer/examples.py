@@ -18,8 +18,10 @@ from judged.labels.asking import (
     Endpoint,
     ask,
     ask_preferences,
+    ask_questions,
     prepare,
     prepare_preferences,
+    prepare_questions,
 )
 from judged.labels.asking.client import Reply
 from judged.labels.asking.replies import keep_reply
@@ -338,6 +340,11 @@ def asked() -> Answer:
 
 def model_preferences() -> Answer:
     return ask_preferences(_asked_before(prepare_preferences(_store(), _MODEL, [("q1", "d1", "d2")]), "A"))
+
+
+def questions() -> Answer:
+    prepared = prepare_questions(_store(), _MODEL, {"d1": "Cats sleep.", "d2": "Dogs bark."}, limit=2)
+    return ask_questions(_asked_before(prepared, "why do they rest"), budget_calls=0, queries={"1": "cats"})
 
 
 EXAMPLES: dict[str, Callable[[], Answer]] = {

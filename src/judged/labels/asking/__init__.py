@@ -11,5 +11,6 @@ __all__, __getattr__, __dir__ = lazily(
         "judged.labels.asking.parsing": ("expected_grade", "expected_grades"),
         "judged.labels.asking.preferences": ("Preferences", "ask_preferences", "prepare_preferences"),
         "judged.labels.asking.preparation": ("Prepared", "prepare"),
+        "judged.labels.asking.questions": ("Questions", "ask_questions", "prepare_questions"),
     },
 )

@@ -1,0 +1,106 @@
+"""Queries made from documents: checked one by one, synthetic in the store, and compared with real ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from judged.labels import LabelStore
+from judged.labels.asking import ask_questions, prepare_questions
+from judged.labels.asking.questions import shared_words
+from labels.asking.fake_endpoint import serving
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from command_line import Ended
+
+DOCUMENTS = {
+    "good": "Goethe wrote Faust over sixty years.",
+    "copied": "The red fox jumps over the lazy dog each day.",
+    "twice": "For that tragedy Goethe needed sixty years.",
+    "none": "Lorem ipsum dolor.",
+    "lines": "Bread is baked from flour.",
+    "far": "Stones fall down.",
+}
+MADE = {
+    "Goethe wrote": "who is the author of faust?",
+    "red fox": "red fox jumps over the fence",
+    "that tragedy": "Who is the author  of Faust?",
+    "Lorem": "NONE",
+    "Bread": "how is bread made\nand of what",
+    "Stones": "mass of the moon",
+}
+
+
+def content(text: str, _: int) -> str:
+    if "(yes or no)" in text:
+        return "no" if "moon" in text else "Yes"
+    return next(query for part, query in MADE.items() if part in text)
+
+
+def test_queries_are_checked() -> None:
+    store = LabelStore.open("sqlite://")
+    with serving(content) as fake:
+        prepared = prepare_questions(store, fake.endpoint(), DOCUMENTS, limit=9)
+        assert (prepared.calls, len(prepared.requests)) == (12, 6)
+        result = ask_questions(prepared, queries={"1": "goethe", "2": "what is the author of a text"})
+        calls = fake.calls
+        assert ask_questions(prepare_questions(store, fake.endpoint(), DOCUMENTS, limit=9)).used == result.used
+    assert calls == fake.calls == 6 + 2
+    why = {one.doc_id: one.rejected for one in result.questions}
+    assert sorted(why.pop(doc) for doc in ("good", "twice")) == ["", "asked twice"]
+    assert why == {
+        "copied": "copied", "none": "nothing to ask", "lines": "another form", "far": "not answered by its document",
+    }  # fmt: skip
+    assert result.add_to(store) == 1
+    (topic,) = store.topics()
+    assert (topic["synthetic"], topic["query_id"][:10]) == (True, "synthetic-")
+    assert [task.doc_id for task in store.tasks("ann")] == [result.used[0].doc_id]
+    assert "synthetic" in {note.rule for note in result.notes}
+    shares = {
+        (row["attribute"], row["value"]): (row["synthetic"], row["real"]) for row in result.table("alike").records()
+    }
+    assert shares["kind", "question"] == (1, 0.5)
+    assert shares["kind", "keywords"] == (0, 0.5)
+
+
+def test_a_question_that_was_not_checked_is_not_used() -> None:
+    store = LabelStore.open("sqlite://")
+    with serving(content) as fake:
+        result = ask_questions(prepare_questions(store, fake.endpoint(), DOCUMENTS, limit=9), budget_calls=7)
+    assert (fake.calls, result.stopped, result.left) == (7, "budget", 1)
+    assert "not checked yet" in {one.rejected for one in result.questions}
+    assert len(result.used) <= 1
+
+
+@pytest.mark.parametrize(
+    ("query", "document", "expected"),
+    [
+        ("a b c d", "x a b c y", (0.75, 3)),
+        ("Faust, written when?", "When was Faust written", (1.0, 2)),
+        ("", "a", (0.0, 0)),
+        ("a b a b", "a b a", (1.0, 3)),
+    ],
+)
+def test_shared_words(query: str, document: str, expected: tuple[float, int]) -> None:
+    assert shared_words(query, document) == expected
+
+
+def test_the_command(tmp_path: Path, run: Callable[..., Ended]) -> None:
+    (tmp_path / "docs.csv").write_text(
+        "doc_id,text\n" + "".join(f'{doc},"{text}"\n' for doc, text in DOCUMENTS.items())
+    )
+    where = str(tmp_path / "labels.db")
+    with serving(content) as fake:
+        (tmp_path / "e.toml").write_text(f'base_url = "{fake.url}"\nmodel = "m"\n')
+        arguments = ("labels", "questions", where, str(tmp_path / "docs.csv"), "--endpoint", str(tmp_path / "e.toml"))
+        assert (run(*arguments).code, fake.calls) == (2, 0)
+        done = run(*arguments, "--yes", "--format", "csv")
+    assert done.code == 0
+    assert done.lines[0] == "query_id,doc_id,text,overlap,rejected"
+    store = LabelStore.open(where)
+    assert [topic["synthetic"] for topic in store.topics()] == [True]
+    store.close()
