@@ -65,6 +65,9 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "online funnel": ("log.jsonl",),
     "online difference": ("log.jsonl",),
     "online offline": ("log.jsonl", "qrels.txt", "--topics", "queries.jsonl"),
+    "labels topics": ("asked.csv", "-n", "3"),
+    "labels estimate": ("pool.csv", "qrels.txt", *_RUNS),
+    "pool": (*_RUNS, "--sample", "100"),
     "logs check": ("log.jsonl",),
     "logs convert": ("log.jsonl", "--to", "converted"),
     "logs draft": ("log.jsonl",),
@@ -93,6 +96,9 @@ def write_files(folder: Path) -> None:
         (folder / name).write_text("\n".join(lines) + "\n")
     (folder / "needs.csv").write_text("query_id,need\n" + "".join(f"q{q},n{q // 3}\n" for q in _TOPICS))
     (folder / "costs.csv").write_text("run,milliseconds\nold,3\nnew,4\nother,5\n")
+    (folder / "asked.csv").write_text("query,count\n" + "".join(f"words of {q},{q * q}\n" for q in _TOPICS))
+    drawn = "".join(f"q{q},d{d},1-10,0.5,1,3\n" for q in _TOPICS for d in range(1, 5))
+    (folder / "pool.csv").write_text(f"query_id,doc_id,stratum,probability,best_rank,runs\n{drawn}")
     (folder / "gate.toml").write_text('[[check]]\nmeasure = "nDCG@5"\nmargin = 0.5\n')
     stages = [{"query_id": f"q{q}", "stage": "bm25", "documents": [f"d{d}" for d in range(1, 9)]} for q in _TOPICS]
     stages += [

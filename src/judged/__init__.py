@@ -62,6 +62,7 @@ __all__, __getattr__, __dir__ = lazily(
             "curve",
             "precision_recall",
         ),
+        "judged.labels": ("pool",),
         "judged.uncertainty": ("leave_one_out",),
         "judged.judging": (
             "Judged",

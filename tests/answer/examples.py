@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import judged
 import online_scores_made as made
-from judged import sample, traces
+from judged import labels, sample, traces
 from judged.comparison.collections import collections_of_scores
 from judged.diagnosis.stages.answer import Stages
 from judged.experiments import Plan, Trials, conclude
@@ -345,6 +345,19 @@ def model_preferences() -> Answer:
 def questions() -> Answer:
     prepared = prepare_questions(_store(), _MODEL, {"d1": "Cats sleep.", "d2": "Dogs bark."}, limit=2)
     return ask_questions(_asked_before(prepared, "why do they rest"), budget_calls=0, queries={"1": "cats"})
+
+
+def pooling() -> Answer:
+    return labels.pool(RUNS, sample=60, strata=(3,))
+
+
+def estimates() -> Answer:
+    judgments = {topic: docs | {"d9": 0, "d10": 0} for topic, docs in QRELS.items()}
+    return labels.estimate(labels.pool(RUNS, sample=60, strata=(3,)), judgments, RUNS, ("P@5", "AP"))
+
+
+def chosen_topics() -> Answer:
+    return labels.choose_topics({"cats": 70, "dogs": 20, "birds": 5, "cat food": 5}, 3)
 
 
 EXAMPLES: dict[str, Callable[[], Answer]] = {

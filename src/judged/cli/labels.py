@@ -8,7 +8,19 @@ import click
 
 from judged.cli.options import checked
 
-_COMMANDS: tuple[str, ...] = ("new", "judges", "tasks", "status", "import", "qrels", "export", "ask", "questions")
+_COMMANDS: tuple[str, ...] = (
+    "new",
+    "judges",
+    "tasks",
+    "status",
+    "import",
+    "qrels",
+    "export",
+    "topics",
+    "ask",
+    "questions",
+    "estimate",
+)
 """Each is the `command` of a module `judged.cli.labels_NAME`, imported when it is run."""
 
 

@@ -48,6 +48,7 @@ class _Commands(click.Group):
         ("Judgments", ("labels",)),
         ("Release", ("gate", "report")),
         ("Online", ("online", "logs")),
+        ("Judgments", ("labels", "pool")),
         ("Workbench", ("serve",)),
         ("Files and tools", ("check", "leave-one-out", "trec_eval", "demo")),
     )

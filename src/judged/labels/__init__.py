@@ -8,9 +8,12 @@ __all__, __getattr__, __dir__ = lazily(
         "judged.labels.assignment": ("assigned",),
         "judged.labels.consensus": ("qrels_of",),
         "judged.labels.exchange": ("import_labels", "read_labels", "write_labels"),
+        "judged.labels.estimation": ("Estimates", "estimate"),
         "judged.labels.labels": ("Labels",),
+        "judged.labels.pooling": ("Pool", "pool"),
         "judged.labels.scales": ("SCALES", "Grade"),
         "judged.labels.progress": ("LabelStatus", "status"),
+        "judged.labels.topic_choice": ("ChosenTopics", "choose_topics"),
         "judged.labels.store": ("LabelStore", "NewTask", "Task"),
     },
 )

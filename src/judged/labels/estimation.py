@@ -1,0 +1,304 @@
+"""What full judgments of a pool would say, estimated from a sample of it with known probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from judged.answer import NUMBER, TEXT, Answer, Column, Sentences, Table
+from judged.answer.table import columns_of
+from judged.data.qrels import Qrels
+from judged.errors import InputError, MeasureError
+from judged.evaluation.inputs import runs_of
+from judged.judging import judge
+from judged.measures.grammar import listed, parse_many
+from judged.stats.horvitz_thompson import Design, mean_estimate
+
+if TYPE_CHECKING:
+    from judged._types import Floats, Ints
+    from judged.answer import Block
+    from judged.judging import Judged, TiePolicy
+    from judged.labels.pooling import Pool
+    from judged.measures.base import Measure
+    from judged.stats.horvitz_thompson import MeanEstimate
+
+Estimator: TypeAlias = Literal["sum", "ratio"]
+_RATIOS = {"R": {"rel", "cutoff"}, "SetR": {"rel"}, "AP": {"rel"}}  # with these parameters, and the others as usual
+
+
+class Estimate(NamedTuple):
+    """One number of a run, as full judgments of the pool would give it."""
+
+    run: str
+    measure: str
+    value: float
+    ci: tuple[float, float] | None  # None for a ratio: intervals of ratios were measured not to hold
+    error: float  # standard error over samples
+    # `sum`: unbiased; `ratio`: of two sums, unbiased only as samples grow
+    estimator: Estimator
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Estimates(Answer):
+    """What `estimate` returns.
+
+    Attributes
+    ----------
+    rows : tuple of Estimate
+        Run by run, measure by measure.
+    topics : tuple of str
+    by_topic : dict of (run, measure) to (value, error)
+        By topic, (T,) each. One topic has few documents in the sample: its error is itself a rough estimate.
+    level : float
+        Of the intervals.
+    """
+
+    kind: ClassVar[str] = "estimates"
+
+    rows: tuple[Estimate, ...]
+    topics: tuple[str, ...]
+    by_topic: Mapping[tuple[str, str], tuple[Floats, Floats]] = field(repr=False)
+    level: float
+
+    @property
+    def title(self) -> str:
+        """What is estimated."""
+        return f"Estimated from a sample of the pool, {len(self.topics)} topics"
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What the numbers are of, and what they are not."""
+        said = (
+            "The numbers are those that judgments of the whole pool of these topics would give, where documents outside"
+            f" the pool count as not relevant. The {self.level:.0%} intervals are over samples of documents; they do"
+            " not say how other topics would turn out."
+        )
+        if any(row.estimator == "ratio" for row in self.rows):
+            ratios = "Ratios are biased in small samples, so they have no interval: docs/pooling.md has how much was"
+            return said, f"{ratios} measured. They are over topics with a relevant document in the sample."
+        return (said,)
+
+    def facts(self) -> dict[str, Any]:
+        """Give the level."""
+        return {"level": self.level}
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Give a row for each run and measure, and topics for those who ask."""
+        shown = columns_of(
+            self.rows, ("run", TEXT), ("measure", TEXT), ("value", NUMBER), ("error", NUMBER), ("estimator", TEXT)
+        )
+        each = [(key, at) for key in self.by_topic for at in range(len(self.topics))]
+        topics = (
+            Column("run", [key[0] for key, _ in each], TEXT),
+            Column("measure", [key[1] for key, _ in each], TEXT),
+            Column("query_id", [self.topics[at] for _, at in each], TEXT, "topic"),
+            Column("value", [float(self.by_topic[key][0][at]) for key, at in each], NUMBER),
+            Column("error", [float(self.by_topic[key][1][at]) for key, at in each], NUMBER),
+        )
+        rows, said = Table("rows", shown, labels=2), Sentences(self.sentences)
+        return rows, said, Table("topics", topics, labels=3, folded=True)
+
+
+def estimate(
+    pool: Pool,
+    qrels: Any,
+    runs: Any,
+    measures: str | Measure | Sequence[str | Measure],
+    *,
+    ties: TiePolicy = "docid",
+    level: float = 0.95,
+) -> Estimates:
+    """Estimate scores from judgments of a sample that `pool` drew.
+
+    Measures that are sums over documents (P@k, DCG@k, RBP, NumRel, NumRelRet and others) are estimated without bias:
+    each document counts one over its probability (Horvitz and Thompson 1952). They may leave the range of the measure.
+    Recall and AP are ratios of such estimates, corrected as in Tin 1965: AP is the sum over pairs of relevant
+    documents, each counted one over the probability that both came in (as in Aslam and Pavlu's statAP, 2007), over the
+    number of relevant documents.
+
+    Parameters
+    ----------
+    pool
+        A sample of `pool`, or a pool by depth, of which everything is judged.
+    qrels
+        Judgments of all of its pairs; others are not looked at.
+    runs
+        ``{name: run}``, or a list of runs or paths.
+    measures
+        One or several, as names or measures.
+    ties
+        How equal scores are ordered, as in `judge`.
+    level
+        Of the intervals over samples.
+
+    Raises
+    ------
+    InputError
+        If a pair of the pool has no judgment, or the pool no probabilities.
+    MeasureError
+        If a measure cannot be estimated from a sample; the message says why.
+
+    Examples
+    --------
+    >>> from judged.labels import estimate, pool
+    >>> runs = {"first": {"q": ["a", "b", "c", "d"]}, "second": {"q": ["e", "f", "g", "h"]}}
+    >>> sample = pool(runs, sample=6, strata=[2], rates=[1, 1])
+    >>> print(estimate(sample, {"q": dict.fromkeys("abcdefgh", 1)}, runs, "P@2").table().text())
+    run     measure                    value   error  estimator
+    first   P@2      0.6667 [-0.768, 2.101]  0.3333        sum
+    second  P@2      1.3333 [-0.101, 2.768]  0.3333        sum
+    """
+    if not 0 < level < 1:
+        raise InputError(f"the level {level} is not between 0 and 1", fix="use 0.95, for example")
+    wanted = tuple(dict.fromkeys(one for text in listed(measures) for one in parse_many(text)))
+    forms: dict[Measure, Estimator] = {one: form_of(one) for one in wanted}
+    known = _judged_pairs(pool, qrels)
+    rows: list[Estimate] = []
+    by_topic: dict[tuple[str, str], tuple[Floats, Floats]] = {}
+    topics: tuple[str, ...] = ()
+    for run in runs_of(runs):
+        judged = judge(known, run, ties=ties)
+        design, topics = design_of(pool, judged), judged.query_ids
+        for one, form in forms.items():
+            found = estimated(one, judged, design, level)
+            limits = found.limits if form == "sum" else None
+            rows.append(Estimate(run.name, str(one), found.value, limits, found.error, form))
+            by_topic[run.name, str(one)] = found.topics, found.errors
+    return Estimates(tuple(rows), topics, by_topic, level)
+
+
+def form_of(measure: Measure) -> Estimator:
+    """Tell how a measure can be estimated from a sample; refuse those that cannot."""
+    # A sum over documents: what each adds does not depend on which others are relevant, returned or not.
+    known, name = measure.properties, measure.entry.name
+    parameters = {one.name: one.default for one in measure.entry.all_parameters}
+    changed = {key for key, value in parameters.items() if getattr(measure, key) != value}
+    if measure.where:
+        why = "it is of some topics only: estimate those from a pool of their own"
+    elif name in _RATIOS and changed <= _RATIOS[name]:
+        return "ratio"
+    elif not known.sees_relevance:
+        why = "it does not depend on what is relevant, so evaluate gives it"
+    elif known.every_label:
+        why = "it needs every label of a document"
+    elif getattr(measure, "undefined", 0.0) != 0.0:
+        why = "whether a topic has relevant documents is not known from a sample"
+    elif (known.additive and not known.missing_matter) or name == "NumRel":
+        return "sum"
+    elif known.against_ideal or known.additive:
+        why = "it is divided by what the best ranking, or all relevant documents, would give"
+    else:
+        why = "what a document adds to it depends on which others are relevant"
+    raise MeasureError(
+        f"{measure} cannot be estimated from a sample: {why}."
+        " Fix: use a sum over documents such as P@10, DCG@10, RBP(p=0.8), NumRel; or R@k, AP"
+    )
+
+
+def _judged_pairs(pool: Pool, qrels: Any) -> Qrels:
+    """Give the judgments of the pool's pairs, and no others."""
+    if pool.pairs["probability"].null_count:
+        raise InputError(
+            "this pool has no probabilities: MaxMean prefers relevant documents, by an unknown amount",
+            fix="estimate from a sample (judged pool --sample), or evaluate with its judgments",
+        )
+    given = Qrels.of(qrels)
+    asked = pool.pairs.select(["query_id", "doc_id"])
+    found = asked.join(
+        given.table.select(["query_id", "doc_id", "relevance"]), ["query_id", "doc_id"], join_type="inner"
+    )
+    if lacking := asked.num_rows - found.num_rows:
+        raise InputError(
+            f"{lacking} of {asked.num_rows} pairs of the pool have no judgment, or several have two",
+            fix="judge all of them: what is left out is no part of a random sample",
+            path=given.where,
+        )
+    return Qrels(found.combine_chunks(), given.name, given.where)
+
+
+def design_of(pool: Pool, judged: Judged) -> Design:
+    """Give how the judged pairs of a list were drawn, in the order of its pairs."""
+    sizes, names = pool.sizes, judged.qrels.index.row_names
+    strata = {pair: at for at, pair in enumerate(zip(*(sizes[name].to_pylist() for name in _STRATUM), strict=True))}
+    of = dict(zip(zip(*(pool.pairs[name].to_pylist() for name in ("query_id", "doc_id")), strict=True),
+                  zip(*(pool.pairs[name].to_pylist() for name in _STRATUM), strict=True), strict=True))  # fmt: skip
+    asked = zip(judged.label_topic.tolist(), judged.label_row.tolist(), strict=True)
+    stratum = np.array([strata[of[judged.query_ids[topic], names[row]]] for topic, row in asked], dtype=np.int64)
+    codes = {name: code for code, name in enumerate(judged.query_ids)}
+    topic = np.array([codes[name] for name in sizes["query_id"].to_pylist()], dtype=np.int64)
+    exact = sizes["of"].to_numpy()
+    whole = np.rint(exact).astype(np.int64)
+    if (np.abs(exact - whole) > 1e-6 * exact + 1e-6).any():
+        raise InputError("the probabilities of a stratum are not its share that was drawn", fix="give a pool as saved")
+    return Design(stratum, whole, topic, len(judged))
+
+
+_STRATUM = ("query_id", "stratum")
+
+
+def shares(measure: Measure, judged: Judged) -> tuple[Floats, Floats]:
+    """Give what each topic scores with nothing judged, and what each judged pair adds: (T,) and (L,)."""
+    pairs = np.arange(len(judged.label_topic))
+    none = np.zeros(0, dtype=np.int64)
+    empty = replace(judged, **judged.hits_at(none), **judged.labels_at(none))
+    base = measure.score(empty)
+    # Each pair is a topic of its own, with the whole ranking and no other judgment.
+    alone = replace(
+        judged,
+        **judged.topics_at(judged.label_topic),
+        **judged.hits_at(
+            order := np.argsort(judged.row, kind="stable"), topic=judged.row[order], row=judged.row[order]
+        ),
+        **judged.labels_at(pairs, label_topic=pairs),
+        shown=None,
+    )
+    return base, measure.score(alone) - base[judged.label_topic]
+
+
+def estimated(measure: Measure, judged: Judged, design: Design, level: float = 0.95) -> MeanEstimate:
+    """Estimate the aggregate of a measure from a list whose judged pairs were drawn so."""
+    if form_of(measure) == "ratio":
+        return _ratio(measure, judged, design, level)
+    base, values = shares(measure, judged)
+    found = mean_estimate(design, base + design.totals(values), values, level)
+    if measure.entry.aggregate != "sum":
+        return found
+    count, (low, high) = len(judged), found.limits
+    return found._replace(value=found.value * count, error=found.error * count, limits=(low * count, high * count))
+
+
+def _ratio(measure: Measure, judged: Judged, design: Design, level: float) -> MeanEstimate:
+    """Estimate recall or AP; the linearised value of a pair is how the quotient changes with the pair's weight."""
+    relevant = judged.label_grade >= getattr(measure, "rel")  # noqa: B009  of these three measures all have it
+    known = design.totals(relevant.astype(np.float64))
+    rank = np.zeros(len(relevant), dtype=np.int64)
+    rank[judged.row] = judged.rank
+    if measure.entry.name == "AP":
+        above, slope = _pairs_in_order(design, np.flatnonzero(relevant & (rank > 0)), rank, judged.label_topic)
+    else:
+        cutoff = getattr(measure, "cutoff", None) or np.iinfo(np.int64).max
+        slope = (relevant & (rank > 0) & (rank <= cutoff)).astype(np.float64)
+        above = design.totals(slope)
+    values = np.divide(above, known, out=np.full(len(known), np.nan), where=known > 0)
+    linear = slope - relevant * np.nan_to_num(values)[judged.label_topic]
+    over = np.where(known > 0, known, 1.0)[judged.label_topic]
+    # Tin 1965: what a quotient of estimates is too large by, to the first order in the size of the sample.
+    bias = -design.covariances(linear, relevant.astype(np.float64)) / np.where(known > 0, known, 1.0) ** 2
+    return mean_estimate(design, values - bias, linear / over, level)
+
+
+def _pairs_in_order(design: Design, hits: Ints, rank: Ints, topic: Ints) -> tuple[Floats, Floats]:
+    """Estimate the sum of precisions at relevant documents, and how it changes with each unit's weight: (T,), (n,)."""
+    totals, slope = np.zeros(design.topics), np.zeros(len(rank))
+    for units in np.split(
+        hits := hits[np.lexsort((rank[hits], topic[hits]))], np.flatnonzero(np.diff(topic[hits])) + 1
+    ):
+        if len(units):
+            own, above = design.probability[units], np.tril(np.ones((len(units), len(units))), -1)
+            each = above / rank[units][:, None] / design.together(units)  # (i, j): j stands above the relevant i
+            totals[topic[units[0]]] = (1 / rank[units] / own).sum() + each.sum()
+            slope[units] = 1 / rank[units] + own * (each.sum(axis=0) + each.sum(axis=1))
+    return totals, slope
