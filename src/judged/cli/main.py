@@ -45,10 +45,9 @@ class _Commands(click.Group):
         ("Scores", ("evaluate", "explain", "curve", "measures", "advise")),
         ("Comparison", ("compare", "power", "agree", "fuse", "experiment")),
         ("Diagnosis", ("slices", "matrix", "stages", "disagree", "needs", "diff", "review", "tradeoff", "traces")),
-        ("Judgments", ("labels",)),
         ("Release", ("gate", "report")),
         ("Online", ("online", "logs")),
-        ("Judgments", ("labels", "pool")),
+        ("Judgments", ("pool", "labels", "collection")),
         ("Workbench", ("serve",)),
         ("Files and tools", ("check", "leave-one-out", "trec_eval", "demo")),
     )
