@@ -1,0 +1,430 @@
+"""Models as judges against people: how they grade, what they do to systems, and what their labels are worth."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from judged._types import ReadOnly
+from judged.agreement import agree
+from judged.agreement.agree import Judges, judges_of
+from judged.answer import COUNT, NUMBER, SHARE, TEXT, Answer, Sentences, Table, columns_of, counted, number
+from judged.data.qrels import Qrels
+from judged.decimals import decimal
+from judged.errors import InputError
+from judged.evaluation import evaluate, runs_of
+from judged.judging import judge as judge_run
+from judged.labels.labels import Labels
+from judged.measures.grammar import parse
+from judged.notes import Note
+from judged.stats.agreement import cohen_kappa
+from judged.stats.interval import IntervalMethod, mean_intervals
+from judged.stats.prediction_powered import LEAST, prediction_powered
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from judged._types import Floats
+    from judged.agreement import JudgeAgreement
+    from judged.answer import Block
+    from judged.data.run import Run
+    from judged.evaluation import Scores
+    from judged.stats.prediction_powered import Corrected
+
+_TWO, _SIGNED = number(3), number(3, "+")
+_CONTESTED = 100
+
+
+@dataclass(frozen=True)
+class JudgeCalibration:
+    """One model as a judge, against people."""
+
+    judge: str
+    shared: int  # pairs that both graded
+    absent: int  # pairs that people graded and the model did not
+    invalid: int  # its grades that are none of the scale: left out, and never rounded into it
+    same: float
+    kappa: float
+    kappa_ci: tuple[float, float] | None
+    quadratic: float
+    binary: float  # kappa of relevant and not
+    shift: float  # the mean grade of the model less that of people, over shared pairs
+    shift_ci: tuple[float, float] | None  # over topics
+    tau: float  # of the order of systems, over the topics that both judged
+    tau_ap: float
+    topics: float  # the correlation of the systems' topic scores, each less the topic's mean
+    largest_error: float  # of a system's mean
+    worth: float  # topics judged by people that its labels stand for, in the median over systems
+    worth_ci: tuple[float, float] | None
+
+
+@dataclass(frozen=True)
+class CorrectedMean:
+    """One system's mean by people, by a model, and by both."""
+
+    judge: str
+    run: str
+    known: float  # by people, on the topics that they judged
+    known_ci: tuple[float, float]
+    model: float  # by the model, on all topics
+    value: float  # corrected
+    ci: tuple[float, float]
+    weight: float  # how far the model is believed
+    difference: float  # corrected, from the first run
+    difference_ci: tuple[float, float] | None
+
+
+@dataclass(frozen=True)
+class FamilyBias:
+    """What a model's labels do to the systems of one family, and not to the others."""
+
+    judge: str
+    family: str
+    runs: int
+    bias: float  # the model's error on these systems less that on all others, over topics
+    ci: tuple[float, float] | None
+
+
+@dataclass(frozen=True)
+class Contested:
+    """A document that people and a model grade differently."""
+
+    query_id: str
+    doc_id: str
+    judge: str
+    human: float
+    model: float
+    runs: int  # that have it within the measure's cutoff
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Calibration(Answer):
+    """What `calibrate` returns."""
+
+    kind: ClassVar[str] = "calibration"
+    main: ClassVar[str] = "judges"
+
+    measure: str
+    labelled: int  # topics that people judged
+    others: int  # topics that only the models judged
+    level: float
+    judges: tuple[JudgeCalibration, ...]
+    means: tuple[CorrectedMean, ...] = field(repr=False)
+    families: tuple[FamilyBias, ...]
+    contested: tuple[Contested, ...] = field(repr=False)
+    grades: Mapping[str, Table] = field(repr=False)  # by judge, how often grades met
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """What is set against what."""
+        return "Models as judges, against people"
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What the models are worth, and what may not be concluded."""
+        return tuple(text for one in self.judges for text in self._of(one))
+
+    def _of(self, one: JudgeCalibration) -> Iterator[str]:
+        kappa = f"kappa {decimal(one.kappa, 3)}" if not math.isnan(one.kappa) else "no kappa, as grades are not whole"
+        way = "higher" if one.shift > 0 else "lower"
+        yield (
+            f"{one.judge} gives {one.same:.0%} of {counted(one.shared, 'document')} people's grade ({kappa}; quadratic"
+            f" {decimal(one.quadratic, 3)}), and grades {decimal(abs(one.shift), 2)} {way}."
+        )
+        if one.invalid:
+            yield f"{counted(one.invalid, 'grade')} of {one.judge} are not on the scale, and count as not judged."
+        if not math.isnan(one.tau):
+            yield (
+                f"Systems under {one.judge}: tau {decimal(one.tau, 3)}; within topics their scores correlate by"
+                f" {decimal(one.topics, 3)}; a mean is wrong by up to {decimal(one.largest_error, 3)}."
+            )
+        if one.worth_ci is not None:
+            low, high = one.worth_ci
+            head = f"For {self.measure} {one.judge} is worth"
+            if low <= 0:
+                yield f"{head} none of people's topics (up to {high:.0f} are not ruled out)."
+            else:
+                worth = f"{one.worth:.0f} [{low:.0f}, {high:.0f}]"
+                yield f"{head} {worth} topics beside the {self.labelled} that people judged."
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Give judges, systems under people, models and both, families, grades that met, and contested documents."""
+        agreed = (("same", SHARE), ("kappa", _TWO), "kappa_ci", ("quadratic", _TWO), ("binary", _TWO))
+        systems = (("tau", _TWO), ("tau_ap", _TWO, "tau_AP"), ("topics", _TWO, "within topics"))
+        columns: list[Any] = [("judge", TEXT), ("shared", COUNT), "absent", ("invalid", COUNT), *agreed]
+        columns += [("shift", _SIGNED), "shift_ci"]
+        if self.means or any(not math.isnan(one.tau) for one in self.judges):
+            columns += [*systems, ("largest_error", NUMBER, "largest error")]
+            columns += [("worth", number(0), "worth topics"), "worth_ci"]
+        judges = columns_of(self.judges, *columns)
+        blocks: list[Block] = [Sentences(self.sentences), Table("judges", judges)]
+        if self.means:
+            shown = (("judge", TEXT), ("run", TEXT), ("known", NUMBER, "people"), "known_ci", ("model", NUMBER))
+            rest = (
+                ("value", NUMBER, "corrected"),
+                ("weight", number(2)),
+                ("difference", number(4, "+")),
+                "difference_ci",
+            )
+            blocks.append(Table("systems", columns_of(self.means, *shown, *rest), labels=2))
+        if self.families:
+            shown = (("judge", TEXT), ("family", TEXT), ("runs", COUNT), ("bias", number(4, "+")), "ci")
+            blocks.append(Table("families", columns_of(self.families, *shown), labels=2))
+        blocks += self.grades.values()
+        numbers = (("human", number(0), "people"), ("model", number(1)), ("runs", COUNT))
+        names = (("query_id", TEXT, "topic"), ("doc_id", TEXT, "document"), ("judge", TEXT))
+        return (
+            *blocks,
+            Table("contested", columns_of(self.contested, *names, *numbers), labels=3, folded=True, title="Contested"),
+        )
+
+    def facts(self) -> dict[str, Any]:
+        """Give what the numbers are of."""
+        names = ("measure", "labelled", "others", "level")
+        return {name: getattr(self, name) for name in names}
+
+
+def calibrate(
+    human: Any,
+    models: Any = None,
+    runs: Any = (),
+    measure: str = "nDCG@10",
+    *,
+    labelled: Collection[str] | None = None,
+    rel: float = 1,
+    highest: float | None = None,
+    families: Mapping[str, str] | None = None,
+    level: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> Calibration:
+    """Set models as judges against people, and correct the means of systems by what people said.
+
+    Corrected means are of the population of topics. They take the topics that people judged to be chosen at random and
+    judged fully, and weigh the model's scores on the other topics by how well it predicts people's
+    (`judged.stats.prediction_powered`): a model that is of no use gets no weight, and does no harm.
+
+    Parameters
+    ----------
+    human
+        People's judgments, as `Qrels.of` takes them; or `Labels` (or a store) of people and models together, of which
+        the majority of people counts.
+    models
+        ``{judge: judgments}`` of models; None with labels.
+    runs, measure
+        Systems, and a measure that is a mean over topics.
+    labelled
+        The topics that people judged fully; None: all of theirs.
+    rel
+        The grade from which a document is relevant, for the binary kappa.
+    highest
+        The highest grade; None: people's. A model's grade outside the scale is invalid, and counted.
+    families
+        The family of models behind a run, by its name: a judge may favour its own.
+    level, resamples, seed
+        Of intervals, and of the bootstrap that says what a judge is worth.
+
+    Returns
+    -------
+    Calibration
+
+    Raises
+    ------
+    InputError
+        If there is nothing to compare.
+    """
+    people, judges = _judgments(human, models)
+    if labelled is not None:
+        people = people.over(set(labelled))
+    top = float(people.grades.max()) if highest is None else highest
+    given = [] if hasattr(runs, "__len__") and not len(runs) else runs_of(runs)
+    scores = evaluate(people, given, measure) if given else None
+    rows: list[JudgeCalibration] = []
+    means: list[CorrectedMean] = []
+    biases: list[FamilyBias] = []
+    contested: list[Contested] = []
+    grades: dict[str, Table] = {}
+    notes: list[Note] = []
+    others = 0
+    for judge, own in judges.items():
+        valid, invalid = _valid(own, top)
+        agreed = agree({"people": people, judge: valid}, runs=given, measures=measure, level=level)
+        if len(judges) == 1:
+            grades[judge] = agreed.confusion()
+        found: list[Corrected] = []
+        seen = None
+        if scores is not None:
+            seen = _Seen.of(scores, evaluate(valid, given, measure))
+            others = max(others, seen.rest.shape[1])
+            found = seen.corrected(level, resamples, seed)
+            means += _means(judge, seen, found, level)
+            biases += _families(judge, seen, families or {}, level)
+        grades_of = judges_of([{"people": people, judge: valid}], None)
+        rows.append(_judge(judge, agreed, grades_of, (invalid, rel, level), seen, found))
+        contested += _contested(grades_of, judge, given, measure)
+    if scores is not None and not means:
+        text = "the models judged no topics that people did not, so there is nothing to correct: name fewer as labelled"
+        notes.append(Note("nothing-to-correct", text))
+    if means and len(people.topics) < LEAST:
+        text = f"{len(people.topics)} topics judged by people are fewer than {LEAST}: intervals do not hold their level"
+        notes.append(Note("few-topics", text))
+    contested.sort(key=lambda one: (-abs(one.human - one.model), -one.runs, one.query_id, one.doc_id))
+    return Calibration(
+        measure=measure,
+        labelled=len(people.topics),
+        others=others,
+        level=level,
+        judges=tuple(rows),
+        means=tuple(means),
+        families=tuple(biases),
+        contested=tuple(contested[:_CONTESTED]),
+        grades=grades,
+        notes=tuple(notes),
+    )
+
+
+def _judgments(human: Any, models: Any) -> tuple[Qrels, dict[str, Qrels]]:
+    if models is not None:
+        return Qrels.of(human, name="people"), {
+            str(name): Qrels.of(own, name=str(name)) for name, own in models.items()
+        }
+    from judged.labels.consensus import qrels_of
+
+    labels = Labels.of(human)
+    kinds = labels.table["kind"].unique().to_pylist()
+    if "model" not in kinds:
+        raise InputError("no model gave a label", fix="ask one: judged labels ask", path=labels.where)
+    if "human" not in kinds:
+        raise InputError("no person gave a label", fix="judge some topics", path=labels.where)
+    of_models = labels.of_kind("model")
+    judges = {judge: qrels_of(of_models, by=judge) for judge in of_models.judges}
+    return qrels_of(labels.of_kind("human"), by="majority"), judges
+
+
+def _valid(own: Qrels, top: float) -> tuple[Qrels, int]:
+    """Leave the grades that are on the scale, and count the others."""
+    inside = (own.grades >= 0) & (own.grades <= top)
+    if not inside.any():
+        raise InputError(f"no grade of {own.name} lies between 0 and {top:g}", fix="check the scale", path=own.where)
+    return (own, 0) if inside.all() else (Qrels(own.table.filter(inside), own.name, own.where), int((~inside).sum()))
+
+
+def _judge(
+    judge: str,
+    agreed: JudgeAgreement,
+    grades: Judges,
+    asked: tuple[int, float, float],
+    seen: _Seen | None,
+    found: Sequence[Corrected],
+) -> JudgeCalibration:
+    invalid, rel, level = asked
+    pair, effect = agreed.pairs[0], agreed.systems[0] if agreed.systems else None
+    relevant = np.where(np.isnan(grades.grades), np.nan, grades.grades >= rel)
+    shift = sum(topic.bias * topic.shared for topic in pair.topics) / pair.shared if pair.shared else math.nan
+    worth = sorted(found, key=lambda one: one.worth)
+    middle = worth[len(worth) // 2] if worth else None
+    return JudgeCalibration(
+        judge=judge,
+        shared=pair.shared,
+        absent=pair.only_first,
+        invalid=invalid,
+        same=pair.same,
+        kappa=pair.kappa.value,
+        kappa_ci=pair.kappa.interval,
+        quadratic=pair.quadratic.value,
+        binary=cohen_kappa(relevant[:, 0], relevant[:, 1]).value,
+        shift=shift,
+        shift_ci=_interval(np.array([topic.bias for topic in pair.topics]), level),
+        tau=effect.tau.value if effect else math.nan,
+        tau_ap=effect.tau_ap.value if effect else math.nan,
+        topics=seen.within_topics if seen else math.nan,
+        largest_error=effect.largest_change if effect else math.nan,
+        worth=middle.worth if middle else math.nan,
+        worth_ci=middle.worth_interval if middle else None,
+    )
+
+
+def _interval(values: Floats, level: float) -> tuple[float, float] | None:
+    """Give a t interval over topics; None where there is none."""
+    if len(values) < 2:
+        return None
+    low, high = mean_intervals(values[None], IntervalMethod("t", level))[0].tolist()
+    return None if math.isnan(low) else (low, high)
+
+
+@dataclass(frozen=True, eq=False)
+class _Seen(ReadOnly):
+    """Scores of R systems: on n topics by people and by the model, on N others by the model alone."""
+
+    runs: tuple[str, ...]
+    people: Floats  # (R, n)
+    model: Floats  # (R, n)
+    rest: Floats  # (R, N)
+
+    @classmethod
+    def of(cls, scores: Scores, model: Scores) -> _Seen:
+        """Put scores by people and by a model side by side, by topic."""
+        names = set(scores.query_ids)
+        place = {name: at for at, name in enumerate(model.query_ids)}
+        both = [at for at, name in enumerate(scores.query_ids) if name in place]
+        rest = [at for name, at in place.items() if name not in names]
+        same = [place[scores.query_ids[at]] for at in both]
+        values, others = scores.values[:, 0], model.values[:, 0]
+        return cls(scores.run_names, values[:, both], others[:, same], others[:, rest])
+
+    @property
+    def within_topics(self) -> float:
+        """Correlate the systems' scores by people and by the model, each less the topic's mean."""
+        one, other = (table - table.mean(axis=0) for table in (self.people, self.model))
+        norm = math.sqrt(float((one**2).sum() * (other**2).sum()))
+        return float((one * other).sum() / norm) if norm else math.nan
+
+    def corrected(self, level: float, resamples: int, seed: int) -> list[Corrected]:
+        """Correct the mean of each system; none where nothing is known by the model alone."""
+        if self.people.shape[1] < 3 or self.rest.shape[1] < 2:
+            return []
+        how: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
+        return [prediction_powered(*each, **how) for each in zip(self.people, self.model, self.rest, strict=True)]
+
+
+def _means(judge: str, seen: _Seen, found: Sequence[Corrected], level: float) -> Iterator[CorrectedMean]:
+    """Give each system's means, and its corrected difference from the first one."""
+    for at, one in enumerate(found):
+        away = (table[at] - table[0] for table in (seen.people, seen.model, seen.rest))
+        apart = prediction_powered(*away, level=level, resamples=100)
+        whole = float(np.concatenate([seen.model[at], seen.rest[at]]).mean())
+        ends = apart.interval if at else None
+        people = one.known, one.known_interval
+        yield CorrectedMean(
+            judge, seen.runs[at], *people, whole, one.value, one.interval, one.weight, apart.value, ends
+        )
+
+
+def _families(judge: str, seen: _Seen, families: Mapping[str, str], level: float) -> Iterator[FamilyBias]:
+    """Compare the model's errors on the systems of a family with those on all others, topic by topic."""
+    error = seen.model - seen.people
+    for family in dict.fromkeys(families.values()):
+        mine = np.array([families.get(run) == family for run in seen.runs])
+        if 0 < mine.sum() < len(mine):
+            apart = error[mine].mean(axis=0) - error[~mine].mean(axis=0)
+            yield FamilyBias(judge, family, int(mine.sum()), float(apart.mean()), _interval(apart, level))
+
+
+def _contested(grades: Judges, judge: str, runs: Sequence[Run], measure: str) -> Iterator[Contested]:
+    """List what people and the model grade differently, with how many systems show it."""
+    index = grades.everything.index
+    apart = np.flatnonzero(np.abs(grades.grades[:, 0] - grades.grades[:, 1]) > 0)
+    shown = np.zeros(len(grades.grades), dtype=np.int64)
+    for run in runs:
+        judged = judge_run(grades.everything, run)
+        first = judged.rank <= (getattr(parse(measure), "cutoff", None) or 10)
+        shown[judged.label_row[judged.row[first]]] += 1
+    for at in apart.tolist():
+        pair = index.topics[index.topic[at]], str(index.row_names[at])
+        human, model = grades.grades[at].tolist()
+        yield Contested(*pair, judge, human, model, int(shown[at]))

@@ -1,0 +1,87 @@
+"""Prediction-powered means: by hand, and by simulated judges with a known truth."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from judged.errors import InputError
+from judged.stats.prediction_powered import _estimated, prediction_powered
+from judged.stats.student import student_quantile
+
+
+def test_by_hand() -> None:
+    known, predicted, others = np.array([1.0, 2.0, 4.0]), np.array([1.0, 3.0, 3.0]), np.array([2.0, 4.0, 5.0, 1.0])
+    found = prediction_powered(known, predicted, others, resamples=100)
+    # cov = ((-4/3)(-4/3) + (-1/3)(2/3) + (5/3)(2/3)) / 2 = 4/3; all seven predictions have variance 16.857.../6
+    spread = np.concatenate([predicted, others]).var(ddof=1)
+    weight = (4 / 3) / ((1 + 3 / 4) * spread)
+    assert found.weight == pytest.approx(weight)
+    assert found.value == pytest.approx(weight * 3.0 + (known - weight * predicted).mean())
+    left = known - weight * predicted
+    variance = weight**2 * others.var(ddof=1) / 4 + ((left - left.mean()) ** 2).sum() / (2 - 1) / 3
+    assert found.interval[1] - found.value == pytest.approx(4.302653 * variance**0.5, rel=1e-6)  # t with 2 degrees
+    assert (found.n, found.predicted, found.holds) == (3, 4, False)
+
+
+def test_an_adversary_gets_no_weight() -> None:
+    known = np.linspace(0, 1, 30)
+    found = prediction_powered(known, 1 - known, 1 - known)
+    assert (found.weight, found.value, found.worth, found.worth_interval) == (0.0, known.mean(), 0.0, (0.0, 0.0))
+    assert found.interval == pytest.approx(found.known_interval)
+    assert "worth none" in found.sentence
+
+
+@pytest.mark.parametrize("sizes", [(2, 2, 5), (3, 4, 5), (5, 5, 1)])
+def test_too_few_values_are_refused(sizes: tuple[int, int, int]) -> None:
+    with pytest.raises(InputError):
+        prediction_powered(*(np.zeros(size) for size in sizes))
+
+
+def _drawn(kind: str, size: int, shape: tuple[float, float], chance: np.random.Generator) -> tuple[Any, Any]:
+    """Draw topic scores between 0 and 1, and what a judge makes of them."""
+    truth = chance.beta(*shape, size=size)
+    noise = chance.normal(0, 0.1, size)
+    seen = {
+        "good": np.clip(truth + noise, 0, 1),
+        "biased": np.clip(truth + 0.2 + noise, 0, 1),
+        "useless": chance.beta(2, 2, size=size),
+        "adversarial": 1 - truth,
+    }[kind]
+    return truth, seen
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", [(2.0, 2.0), (5.0, 2.0), (0.6, 0.9)])
+@pytest.mark.parametrize("kind", ["good", "biased", "useless", "adversarial"])
+@pytest.mark.parametrize(("n", "others"), [(25, 100), (50, 50), (100, 400)])
+def test_intervals_hold_their_level_and_cost_nothing(
+    kind: str, shape: tuple[float, float], n: int, others: int
+) -> None:
+    chance, draws = np.random.default_rng(n), 4000
+    truth, seen = _drawn(kind, draws * (n + others), shape, chance)
+    truth, seen = truth.reshape(draws, -1), seen.reshape(draws, -1)
+    value, variance, _ = _estimated(truth[:, :n], seen[:, :n], seen[:, n:])
+    held = np.abs(value - shape[0] / sum(shape)) <= student_quantile(0.975, n - 1) * variance**0.5
+    width = (variance / (truth[:, :n].var(axis=1, ddof=1) / n)) ** 0.5
+    assert 0.93 - 0.01 <= held.mean() <= 0.97 + 0.01  # three standard errors of the simulation are 0.01
+    assert width.mean() < 1.02
+    assert width.mean() < 0.9 or kind in {"useless", "adversarial"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["good", "biased", "adversarial"])
+def test_what_a_judge_is_worth_is_inside_its_interval(kind: str) -> None:
+    chance, n, others = np.random.default_rng(3), 50, 100
+    truth, seen = _drawn(kind, 200_000, (2, 2), chance)
+    weight = np.clip(np.cov(truth, seen)[0, 1] / ((1 + n / others) * seen.var()), 0, 1)
+    variance = weight**2 * seen.var() / others + (truth - weight * seen).var() / n
+    worth = n * (truth.var() / n / variance - 1)
+    held = 0
+    for seed in range(200):
+        truth, seen = _drawn(kind, n + others, (2, 2), chance)
+        low, high = prediction_powered(truth[:n], seen[:n], seen[n:], resamples=200, seed=seed).worth_interval
+        held += low - 1e-9 <= worth <= high + 1e-9
+    assert held >= 180  # 95 % of 200, less three standard errors
