@@ -25,6 +25,7 @@ from judged.labels.asking import (
 )
 from judged.labels.asking.client import Reply
 from judged.labels.asking.replies import keep_reply
+from judged.labels import decide
 from judged.online import (
     against_qrels,
     check_log,
@@ -194,6 +195,11 @@ def explanation() -> Answer:
 
 def tools() -> Answer:
     return judged.compare_tools(QRELS, RUNS["old"], "q2", "nDCG@5")
+
+
+def deciding() -> Answer:
+    old, new = [*RUNS.values()][:2]
+    return decide({topic: {"d1": 1, "d2": 0} for topic in QRELS}, old, new, "nDCG@5", highest=3)
 
 
 def pool() -> Answer:

@@ -19,6 +19,7 @@ _COMMANDS: tuple[str, ...] = (
     "topics",
     "ask",
     "questions",
+    "next",
     "estimate",
 )
 """Each is the `command` of a module `judged.cli.labels_NAME`, imported when it is run."""

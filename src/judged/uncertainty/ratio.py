@@ -48,7 +48,7 @@ def by_ratio(asked: Arranged) -> Range | None:
     low, high = lowest.copy(), lowest.copy()
     width = (int(asked.open.counts.max(initial=0)) + 1) * len(worth)
     for some in np.array_split(asked.topics, -(-len(lowest) * width // _CELLS)):
-        parts = _Parts.of(asked, some, worth, gain)
+        parts = Parts.of(asked, some, worth, gain)
         for counts, last in ((parts.least(), True), (parts.greatest(), False)):
             scores = asked.counted(some, counts, last=last)
             low[some], high[some] = np.fmin(low[some], scores), np.fmax(high[some], scores)
@@ -56,7 +56,7 @@ def by_ratio(asked: Arranged) -> Range | None:
 
 
 @dataclass(frozen=True, eq=False)
-class _Parts:
+class Parts:
     """What N and I of some topics are made of, by the number of open documents that have each gain."""
 
     counts: Ints  # (T,): the open documents
@@ -68,7 +68,7 @@ class _Parts:
     fixed: tuple[Floats, Floats]  # two of (T,): what is in N and in I whatever the open documents have
 
     @classmethod
-    def of(cls, asked: Arranged, topics: Ints, worth: Floats, gain: Gain) -> _Parts:
+    def of(cls, asked: Arranged, topics: Ints, worth: Floats, gain: Gain) -> Parts:
         """Add up the weights of the list, and of the ideal of its judged documents."""
         full, one = asked.open.full, asked.measure
         is_open = np.zeros(len(full.rank), dtype=np.bool_)
@@ -111,17 +111,17 @@ class _Parts:
         rows = np.arange(len(self.counts))
         allowed = np.arange(self.weight.shape[1]) <= self.counted[:, np.newaxis]
         counts = np.repeat(np.minimum(self.counted, 1)[:, np.newaxis], len(self.steps), axis=1)
-        best = self._reached(rows, counts)
+        best = self.reached(rows, counts)
         for _ in range(_MOST_STEPS):
             tried = self._chain(best, allowed)
-            reached = self._reached(rows, tried)
+            reached = self.reached(rows, tried)
             better = reached > best
             if not better.any():
                 break
             counts[better], best[better] = tried[better], reached[better]
         return counts
 
-    def _reached(self, rows: Ints, counts: Ints) -> Floats:
+    def reached(self, rows: Ints, counts: Ints) -> Floats:
         above = self.fixed[0] + (self.steps * self.weight[rows[:, np.newaxis], counts]).sum(axis=1)
         below = self.fixed[1] + sum(part[rows, counts[:, at]] for at, part in enumerate(self.ideal))
         return np.where(below > 0, divide(above, below), 0.0)
