@@ -55,6 +55,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "gate": ("qrels.txt", "old.run", "new.run"),
     "gate init": ("qrels.txt", "old.run", "-o", "-"),
     "report": ("qrels.txt", *_RUNS),
+    "collection check": ("qrels.txt", *_RUNS),
     "labels next": ("qrels.txt", "old.run", "new.run"),
     "online dwell": ("log.jsonl",),
     "online list": (),

@@ -26,6 +26,7 @@ from judged.labels.asking import (
 from judged.labels.asking.client import Reply
 from judged.labels.asking.replies import keep_reply
 from judged.labels import decide
+from judged.labels import check_collection, decide
 from judged.online import (
     against_qrels,
     check_log,
@@ -200,6 +201,11 @@ def tools() -> Answer:
 def deciding() -> Answer:
     old, new = [*RUNS.values()][:2]
     return decide({topic: {"d1": 1, "d2": 0} for topic in QRELS}, old, new, "nDCG@5", highest=3)
+
+
+def collection() -> Answer:
+    labels = {judge: {topic: {"d1": 1, "d2": grade} for topic in QRELS} for grade, judge in enumerate(("ann", "bob"))}
+    return check_collection(QRELS, RUNS, measure="nDCG@5", labels=labels)
 
 
 def pool() -> Answer:

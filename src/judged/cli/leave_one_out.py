@@ -54,10 +54,11 @@ def command(
     wanted = measures_of(measure or ("nDCG@10", "AP"), rel=options.pop("rel"))
 
     judgments, given = give.inputs(qrels, runs, options)
-    give(leave_one_out(judgments, given, wanted, groups=_groups(group), **options))
+    give(leave_one_out(judgments, given, wanted, groups=groups_of(group), **options))
 
 
-def _groups(texts: tuple[str, ...]) -> dict[str, str] | None:
+def groups_of(texts: tuple[str, ...]) -> dict[str, str] | None:
+    """Read RUN=GROUP, given several times."""
     found: dict[str, str] = {}
     for text in texts:
         run, equals, group = text.partition("=")
