@@ -104,8 +104,8 @@ class Collection(Answer):
             whom = "group" if any(row.group != row.run for row in self.pool.rows) else "run"
             said.append(
                 f"Without the judgments that are owed to one {whom} alone, a run loses up to"
-                f" {max(0.0, -most.difference):.4f} of {self.measure} ({most.run}), and falls by up to {counted(places, 'place')}"
-                f"{f' ({fallen.run})' if places else ''}: so much a run of such a kind that was not pooled may be"
+                f" {max(0.0, -most.difference):.4f} of {self.measure} ({most.run}), and falls by up to"
+                f" {counted(places, 'place')}{f' ({fallen.run})' if places else ''}: so much a run of such a kind that was not pooled may be"
                 " undervalued. Runs of another kind may lose more."
             )
         if self.plans:
