@@ -102,11 +102,12 @@ class Collection(Answer):
             most, fallen = self.largest_loss
             places = max(0, (fallen.new_place or 0) - (fallen.old_place or 0))
             whom = "group" if any(row.group != row.run for row in self.pool.rows) else "run"
+            by = f" ({fallen.run})" if places else ""
             said.append(
                 f"Without the judgments that are owed to one {whom} alone, a run loses up to"
                 f" {max(0.0, -most.difference):.4f} of {self.measure} ({most.run}), and falls by up to"
-                f" {counted(places, 'place')}{f' ({fallen.run})' if places else ''}: so much a run of such a kind that was not pooled may be"
-                " undervalued. Runs of another kind may lose more."
+                f" {counted(places, 'place')}{by}: so much a run of such a kind that was not pooled may be undervalued."
+                " Runs of another kind may lose more."
             )
         if self.plans:
             said += [f"{name}: {plan.sentence}" for name, plan in self.plans.plans.items()]
