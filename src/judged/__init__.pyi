@@ -56,6 +56,7 @@ from judged.judging import TopicPolicy
 from judged.judging.join import judge as judge
 from judged.judging.join import judge_list as judge_list
 from judged.judging.judged import Judged as Judged
+from judged.labels.pooling import pool as pool
 from judged.measures.ap import AP as AP
 from judged.measures.ap import GMAP as GMAP
 from judged.measures.base import Measure
