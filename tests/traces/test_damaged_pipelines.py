@@ -6,6 +6,7 @@ from collections import Counter
 from itertools import product
 from typing import Any
 
+import numpy as np
 import pytest
 
 from judged.answer import Answer
@@ -144,3 +145,36 @@ def test_confusion_matrix(capsys: pytest.CaptureFixture[str]) -> None:
         assert matrix[damage][kind] >= 0.8 * WORLDS, damage
     for damage in ("nothing", "lost shard", "content removed"):
         assert sum(matrix[damage].values()) <= 4, damage
+
+
+def labelled(made: World, seed: int, *, careful: float, planted: int) -> dict[str, dict[str, dict[str, int]]]:
+    """Let three judges grade everything, each right with a chance; on the first topics they guess."""
+    rng, guessed = np.random.default_rng(seed), list(made.qrels)[:planted]
+
+    def grade_of(topic: str, grade: int) -> int:
+        if topic in guessed:
+            return int(rng.integers(0, 2))
+        return grade if rng.random() < careful else 1 - (grade > 0)
+
+    return {
+        f"j{judge}": {
+            topic: {doc: grade_of(topic, grade) for doc, grade in known.items()} for topic, known in made.qrels.items()
+        }
+        for judge in range(3)
+    }
+
+
+def test_topics_whose_labels_disagree_are_feedback() -> None:
+    """They are found where judges guess; where judges agree none is, and by chance no more than was declared."""
+
+    def named(seed: int, careful: float, planted: int) -> list[str]:
+        made = world("nothing", seed % 3)
+        labels = labelled(made, seed, careful=careful, planted=planted)
+        tests = failures(made.qrels, made.traces, "nDCG@10", labels=labels).tests
+        return [test.where.removeprefix("labels of ") for test in tests if test.found and "labels" in test.where]
+
+    assert named(1, 1.0, 0) == []
+    first = list(world("nothing", 1).qrels)[:5]
+    assert len({*named(1, 0.98, 5)} & {*first}) >= 4
+    times = 20
+    assert sum(bool(named(seed, 0.9, 0)) for seed in range(times)) <= 0.05 * times + 3 * (0.05 * 0.95 * times) ** 0.5

@@ -139,6 +139,7 @@ def funnel(
 @click.option("--date", metavar="COLUMN", default="date", show_default=True, help="Its column of dates.")
 @click.option("--today", metavar="DAY", help="Leave out documents dated later.  [default: the newest date]")
 @click.option("--clicks", metavar="FILE", help="Columns query_id, doc_id and clicks.  [default: as they were traced]")
+@click.option("--labels", metavar="STORE", help="Labels of several judges: topics on which they disagree are feedback.")
 @click.option(
     "--fdr", type=float, default=0.05, show_default=True, help="False-discovery rate of the tests over topics."
 )
@@ -279,7 +280,7 @@ def _sliced(
     from judged.data.qrels import Qrels
     from judged.data.texts import document_ids
 
-    files = [options.get(name) for name in ("corpus", "documents", "clicks")]
+    files = [options.get(name) for name in ("corpus", "documents", "clicks", "labels")]
     traces = _read(source, give, qrels, *files, *asked.paths)
     last = traces.run(traces.final.name)
     judgments, slicing = asked.applied(Qrels.read(qrels), last)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,8 +15,10 @@ from judged.diagnosis.changes import mean_of
 from judged.errors import InputError
 from judged.fusion import fuse
 from judged.judging import judge
+from judged.labels.labels import Labels
 from judged.slicing.documents import day_of, days_by_doc
 from judged.stats.correction import adjust
+from judged.stats.counts import chances_of_more
 from judged.stats.paired import paired_test
 from judged.stats.skewness import allowing_for_skew
 from judged.stats.slice_differences import against_rest
@@ -61,6 +64,7 @@ def tested(
     date: str,
     today: Any,
     clicks: Any,
+    labels: Any,
     fdr: float,
     level: float,
     seed: int,
@@ -78,6 +82,7 @@ def tested(
         *_feedback(made, grades, clicked, paired),
     ]
     every = [test if test.failure == "calibration" else test._replace(p=_above(test)) for test in every]
+    every += _disagreement(made, rel, labels)
     adjusted = adjust([test.p for test in every], "bh").tolist() if every else []
     return tuple(test._replace(adjusted=p, found=p <= fdr) for test, p in zip(every, adjusted, strict=True))
 
@@ -305,3 +310,32 @@ def _feedback(made: TraceFunnel, grades: Grades, clicks: Clicks, paired: Mapping
         gaps.append(float(np.mean(ways)) if ways else math.nan)
     what = "pairs with the better document lower in which the worse has more clicks, less those in which it has fewer"
     yield from _of_topics("feedback", "all topics", what, gaps, **paired)
+
+
+def _disagreement(made: TraceFunnel, rel: float, labels: Any) -> Iterator[FailureTest]:
+    """Hold each topic's documents that judges put on both sides of what is relevant against those of all topics.
+
+    Those count that people saw, or that some judge found relevant: they decide the score. Several judges graded them.
+    """
+    if labels is None:
+        return
+    given = Labels.of(labels)
+    shown = _lists(made.traces, made.losses[-1].stage.name, made.query_ids)
+    cutoff = getattr(made.measure, "cutoff", None)
+    seen = {topic: set(docs[:cutoff]) for topic, docs in shown.items()}
+    relevant = np.where(np.isnan(given.grades), np.nan, given.grades >= rel)
+    judges, votes = (~np.isnan(relevant)).sum(axis=1), np.nansum(relevant, axis=1)
+    documents, apart = Counter[str](), Counter[str]()
+    for pair, count, for_it in zip(given.pairs.to_pylist(), judges.tolist(), votes.tolist(), strict=True):
+        topic = pair["query_id"]
+        if topic in seen and count > 1 and (for_it > 0 or pair["doc_id"] in seen[topic]):
+            documents[topic] += 1
+            apart[topic] += 0 < for_it < count
+    if len(documents) < LEAST:
+        return
+    topics, total, every = list(documents), apart.total(), documents.total()
+    counts, sizes = (np.array([of[topic] for topic in topics]) for of in (apart, documents))
+    chances, _ = chances_of_more(counts, sizes, total, every)
+    what = "share of its deciding documents that judges put on both sides of relevant, less that of all topics"
+    for topic, count, size, p in zip(topics, counts.tolist(), sizes.tolist(), chances.tolist(), strict=True):
+        yield FailureTest("feedback", f"labels of {topic}", what, 1, count / size - total / every, None, p)

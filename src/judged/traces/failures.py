@@ -95,11 +95,13 @@ FAILURES = {
         over_topics=True,
     ),
     "feedback": Failure(
-        "clicks follow the position and not the grade: of two documents the worse one, shown higher, has more of them",
-        "clicks on pairs of which the better one stands lower",
-        "do not learn from these clicks without a model of positions; randomise some lists",
-        "randomised lists that users see",
-        "Joachims et al., SIGIR 2005",
+        "clicks follow the position and not the grade: of two documents the worse one, shown higher, has more of them;"
+        " or judges disagree about what is relevant more than on other topics",
+        "clicks on pairs of which the better one stands lower; labels of several judges for what decides the score",
+        "do not learn from these clicks without a model of positions, randomise some lists; settle the labels, or say"
+        " in the topic what is asked",
+        "randomised lists that users see; labels",
+        "Joachims et al., SIGIR 2005; Voorhees, SIGIR 1998",
         over_topics=True,
     ),
 }
@@ -238,8 +240,9 @@ class Failures(Answer):
             ),
             "Tests over topics",
             labels=2,
-            note="p: sign flips and Hall's test, for classes permutations; one-sided, as a difference above 0 is the"
-            " failure (calibration: two-sided); Benjamini-Hochberg over all rows; recoverable overlaps with the kinds",
+            note="p: sign flips and Hall's test, for classes permutations, for labels Fisher's exact test; one-sided,"
+            " as a difference above 0 is the failure (calibration: two-sided); Benjamini-Hochberg over all rows;"
+            " recoverable overlaps with the kinds",
         )  # fmt: skip
 
     def _curves_table(self) -> Table:
@@ -278,6 +281,7 @@ def failures(
     date: str = "date",
     today: Any = None,
     clicks: Any = None,
+    labels: Any = None,
     slicing: Any = None,
     attributes: Any = None,
     where: str | None = None,
@@ -298,6 +302,8 @@ def failures(
     clicks
         Rows of ``query_id``, ``doc_id`` and ``clicks``, for feedback and lists that are left; without them, the fact
         ``clicks`` that was recorded with the list people saw.
+    labels
+        Of several judges, as `Labels.of` takes them: for feedback, topics on which they disagree more than on others.
     slicing
         Classes of queries: for intent, and by which the kinds are shown too.
     attributes
@@ -335,7 +341,7 @@ def failures(
     known = None if attributes is None else Attributes.of(attributes)
     counts = known.numbers("traffic") if known is not None and "traffic" in known.names else traces.times
     traffic = np.array([counts.get(topic, 0.0) for topic in made.query_ids]) if counts else None
-    by = {"documents": documents, "date": date, "today": today, "clicks": clicks}
+    by = {"documents": documents, "date": date, "today": today, "clicks": clicks, "labels": labels}
     tests = tested(made, judgments, **by, fdr=fdr, level=level, seed=seed)
     steps = [name for name in made.parts if name != CORPUS]
     cutoff = getattr(made.measure, "cutoff", None) or math.inf
