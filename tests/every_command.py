@@ -73,6 +73,8 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "logs check": ("log.jsonl",),
     "logs convert": ("log.jsonl", "--to", "converted"),
     "logs draft": ("log.jsonl",),
+    "labels quality": ("labels.csv", "old.run", "--gold", "qrels.txt"),
+    "labels calibrate": ("qrels.txt", "--judge", "model=second.txt", "--run", "old.run", "--run", "new.run"),
     "labels new": ("new.db", "--topics", "queries.jsonl", "--documents", "docs.jsonl"),
     "labels judges": ("labels.db", "bob"),
     "labels tasks": ("labels.db", "second.txt", "--judges", "ann,bob", "--overlap", "0.2", "--gold", "qrels.txt"),
@@ -98,6 +100,8 @@ def write_files(folder: Path) -> None:
         (folder / name).write_text("\n".join(lines) + "\n")
     (folder / "needs.csv").write_text("query_id,need\n" + "".join(f"q{q},n{q // 3}\n" for q in _TOPICS))
     (folder / "costs.csv").write_text("run,milliseconds\nold,3\nnew,4\nother,5\n")
+    labels = [f"q{q},d{d},{judge},{grade}" for (q, d), grade in _GRADES.items() for judge in ("ann", "bob")]
+    (folder / "labels.csv").write_text("\n".join(["query_id,doc_id,judge,grade", *labels]) + "\n")
     (folder / "asked.csv").write_text("query,count\n" + "".join(f"words of {q},{q * q}\n" for q in _TOPICS))
     drawn = "".join(f"q{q},d{d},1-10,0.5,1,3\n" for q in _TOPICS for d in range(1, 5))
     (folder / "pool.csv").write_text(f"query_id,doc_id,stratum,probability,best_rank,runs\n{drawn}")

@@ -56,8 +56,9 @@ _COMMANDS = (
     "traces failures", "traces gaps", "traces diff", "traces why", "traces runs", "gate", "report", "online",
     "online metrics", "online list", "online time", "online ranks", "online dwell", "online overview", "online queries",
     "online funnel", "online difference", "online offline", "logs", "logs check", "logs convert", "logs draft",
-    "labels", "labels new", "labels judges", "labels tasks", "labels status", "labels import", "labels qrels",
-    "labels export", "serve", "check", "leave-one-out", "demo",
+    "pool", "labels", "labels new", "labels judges", "labels tasks", "labels status", "labels import", "labels qrels",
+    "labels export", "labels topics", "labels ask", "labels questions", "labels quality", "labels next",
+    "labels estimate", "labels calibrate", "collection", "collection check", "serve", "check", "leave-one-out", "demo",
 )  # fmt: skip
 
 _API = """\

@@ -13,7 +13,7 @@ from judged.diagnosis.stages.answer import Stages
 from judged.experiments import Plan, Trials, conclude
 from judged.fusion import choose_weights
 from judged.gates import Check, Guardrail
-from judged.labels import LabelStore, NewTask, assigned, status
+from judged.labels import LabelStore, NewTask, assigned, check_collection, decide, status
 from judged.labels.asking import (
     Endpoint,
     ask,
@@ -25,8 +25,6 @@ from judged.labels.asking import (
 )
 from judged.labels.asking.client import Reply
 from judged.labels.asking.replies import keep_reply
-from judged.labels import decide
-from judged.labels import check_collection, decide
 from judged.online import (
     against_qrels,
     check_log,
@@ -370,6 +368,18 @@ def estimates() -> Answer:
 
 def chosen_topics() -> Answer:
     return labels.choose_topics({"cats": 70, "dogs": 20, "birds": 5, "cat food": 5}, 3)
+
+
+def label_quality() -> Answer:
+    second = {topic: {d: max(grade - (d == "d3"), 0) for d, grade in docs.items()} for topic, docs in QRELS.items()}
+    known = {"q1": {"d1": 1, "d2": 2}}
+    return labels.quality({"ann": QRELS, "bob": second}, RUNS, "nDCG@5", gold=known, slicing=kinds())
+
+
+def calibration() -> Answer:
+    kind = {topic: {doc: min(grade + (doc == "d2"), 3) for doc, grade in docs.items()} for topic, docs in QRELS.items()}
+    how = {"labelled": TOPICS[:6], "families": {"old": "a"}, "resamples": 100}
+    return labels.calibrate(QRELS, {"model": kind}, RUNS, "nDCG@5", **how)
 
 
 EXAMPLES: dict[str, Callable[[], Answer]] = {

@@ -19,8 +19,10 @@ _COMMANDS: tuple[str, ...] = (
     "topics",
     "ask",
     "questions",
+    "quality",
     "next",
     "estimate",
+    "calibrate",
 )
 """Each is the `command` of a module `judged.cli.labels_NAME`, imported when it is run."""
 

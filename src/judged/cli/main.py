@@ -45,7 +45,6 @@ class _Commands(click.Group):
         ("Scores", ("evaluate", "explain", "curve", "measures", "advise")),
         ("Comparison", ("compare", "power", "agree", "fuse", "experiment")),
         ("Diagnosis", ("slices", "matrix", "stages", "disagree", "needs", "diff", "review", "tradeoff", "traces")),
-        ("Judgments", ("labels", "collection")),
         ("Release", ("gate", "report")),
         ("Online", ("online", "logs")),
         ("Judgments", ("pool", "labels", "collection")),

@@ -12,8 +12,6 @@ __all__, __getattr__, __dir__ = lazily(
         "judged.labels.deciding": ("Deciding", "decide"),
         "judged.labels.estimation": ("Estimates", "estimate"),
         "judged.labels.exchange": ("import_labels", "read_labels", "write_labels"),
-        "judged.labels.collection": ("check_collection",),
-        "judged.labels.deciding": ("decide",),
         "judged.labels.labels": ("Labels",),
         "judged.labels.pooling": ("Pool", "pool"),
         "judged.labels.progress": ("LabelStatus", "status"),
