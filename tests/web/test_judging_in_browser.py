@@ -41,7 +41,7 @@ def press(page: Any, keys: str) -> list[str]:
     """Press keys, and give the document that each one was pressed for."""
     seen: list[str] = []
     for key in keys:
-        expect(page.locator(".judging:not(.finished)")).to_be_visible()
+        expect(page.locator(".judging[data-ready]:not(.finished)")).to_be_visible()  # keys before that are lost
         seen.append(page.locator("#doc_id").inner_text())
         page.keyboard.press(key)
     return seen
@@ -104,6 +104,7 @@ def test_what_was_taken_back_can_be_given_anew(
     current = page.locator("#doc_id").inner_text()
     page.reload()
     expect(page.locator("#doc_id")).to_have_text(current)
+    expect(page.locator("[data-ready]")).to_be_visible()
     page.keyboard.press("u")  # what was done before the page was loaded
     expect(page.locator("#doc_id")).to_have_text(third)
     page.keyboard.press("u")

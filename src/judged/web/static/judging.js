@@ -282,3 +282,4 @@ queue = queue.filter((one) => !answered.has(one.task));
 done += answered.size;
 next();
 send();
+byId("judging").dataset.ready = "";
