@@ -46,5 +46,5 @@ def command(qrels: str, first: str, second: str, give: Give, **options: Any) -> 
     """
     from judged.labels.deciding import decide
 
-    judgments, runs = give.inputs(qrels, (first, second), options)
-    give(decide(judgments, *runs, **options))
+    judgments, (one, other) = give.inputs(qrels, (first, second), options)
+    give(decide(judgments, one, other, **options))

@@ -122,6 +122,7 @@ class Parts:
         return counts
 
     def reached(self, rows: Ints, counts: Ints) -> Floats:
+        """Give the ratios of topics with so many open documents of at least each gain."""
         above = self.fixed[0] + (self.steps * self.weight[rows[:, np.newaxis], counts]).sum(axis=1)
         below = self.fixed[1] + sum(part[rows, counts[:, at]] for at, part in enumerate(self.ideal))
         return np.where(below > 0, divide(above, below), 0.0)
