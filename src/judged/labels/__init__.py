@@ -7,9 +7,9 @@ __all__, __getattr__, __dir__ = lazily(
     {
         "judged.labels.assignment": ("assigned",),
         "judged.labels.calibration": ("Calibration", "calibrate"),
-        "judged.labels.collection": ("CollectionCheck", "check_collection"),
+        "judged.labels.collection": ("Collection", "check_collection"),
         "judged.labels.consensus": ("qrels_of",),
-        "judged.labels.deciding": ("Deciding", "decide"),
+        "judged.labels.deciding": ("Decision", "decide"),
         "judged.labels.estimation": ("Estimates", "estimate"),
         "judged.labels.exchange": ("import_labels", "read_labels", "write_labels"),
         "judged.labels.labels": ("Labels",),

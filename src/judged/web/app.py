@@ -20,6 +20,7 @@ from judged.web.experiment.routes import router as experiment
 from judged.web.guard import Guard, Rules
 from judged.web.home import router as home
 from judged.web.judging.routes import router as judging
+from judged.web.labels.routes import router as labels
 from judged.web.leaderboard.routes import router as leaderboard
 from judged.web.learn.routes import router as learning
 from judged.web.look import router as look
@@ -52,6 +53,7 @@ ROUTERS = (
     traces,
     experiment,
     judging,
+    labels,
     learning,
     look,
 )

@@ -1,0 +1,1 @@
+"""What labels are worth: how far judges agree, and models as judges against people."""
