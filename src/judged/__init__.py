@@ -5,8 +5,9 @@
 >>> round(scores.value("nDCG@10"), 4)
 0.8597
 
-Here is what people start with; the rest is in `judged.measures`, `judged.stats`, `judged.slicing`, `judged.data` and
-`judged.online`. Names are imported when they are first used, so that ``import judged`` costs next to nothing.
+Here is what people start with; the rest is in `judged.measures`, `judged.stats`, `judged.slicing`, `judged.data`,
+`judged.online` and `judged.arrays`. Names are imported when they are first used, so that ``import judged`` costs next
+to nothing.
 """
 
 from __future__ import annotations
@@ -106,6 +107,7 @@ __all__, __getattr__, __dir__ = lazily(
             "nDCG",
         ),
         "": (
+            "arrays",
             "data",
             "measures",
             "online",

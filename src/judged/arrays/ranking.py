@@ -1,0 +1,201 @@
+"""Queries x documents in the order of their scores, and where the ties stand, on any array library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from judged.errors import InputError, MissingExtraError
+
+try:
+    from array_api_compat import array_namespace, device, is_numpy_array
+except ImportError:  # pragma: no cover
+    raise MissingExtraError("array-api-compat", "arrays") from None
+
+Ties: TypeAlias = Literal["position", "averaged"]
+Cutoff: TypeAlias = int | Sequence[int] | None
+
+
+def padded(scores: Any, grades: Any, offsets: Any, *, longest: int | None = None) -> tuple[Any, Any, Any]:
+    """Lay ragged queries side by side: scores, grades and the mask of what is there, each queries x longest.
+
+    Parameters
+    ----------
+    scores, grades
+        One entry a document, query after query: (documents,).
+    offsets
+        Where each query begins, and where the last one ends: (queries + 1,).
+    longest
+        How many documents the longest query has, or more. NumPy finds it; elsewhere it must be given, because to look
+        at the offsets would stop the device.
+
+    Raises
+    ------
+    InputError
+        If `longest` is missing outside NumPy, or too small in NumPy.
+
+    Examples
+    --------
+    >>> scores, grades, where = padded(np.array([0.1, 0.2, 0.9]), np.array([0, 1, 2]), np.array([0, 2, 3]))
+    >>> grades.tolist(), where.tolist()
+    ([[0, 1], [2, 2]], [[True, True], [True, False]])
+    """
+    xp = array_namespace(scores, grades, offsets)
+    if is_numpy_array(offsets):
+        most = int(np.diff(offsets).max(initial=0))
+        if longest is not None and longest < most:
+            raise InputError(f"longest is {longest}, but a query has {most} documents", fix=f"longest={most}")
+        longest = most if longest is None else longest
+    elif longest is None:
+        raise InputError("outside NumPy the longest query is not looked for", fix="give longest=, as a number")
+    at = offsets[:-1, None] + xp.arange(longest, dtype=offsets.dtype, device=device(offsets))[None, :]
+    where = at < offsets[1:, None]
+    flat = xp.reshape(xp.where(where, at, offsets[:-1, None]), (-1,))
+    flat = xp.where(flat < scores.shape[0], flat, 0)  # an empty query at the end begins behind the last document
+    return xp.reshape(xp.take(scores, flat), at.shape), xp.reshape(xp.take(grades, flat), at.shape), where
+
+
+@dataclass
+class Ranking:
+    """The documents of each query in the order of their scores; those masked out last, with grade 0."""
+
+    xp: Any
+    grades: Any
+    """As given, but 0 where masked out, in a floating type: queries x documents."""
+    ties: Ties
+    cutoff: Cutoff
+    depth: int
+    """How many ranks are looked at."""
+    _scores: Any
+    _order: Any
+
+    @classmethod
+    def of(cls, scores: Any, grades: Any, where: Any, cutoff: Cutoff, ties: Ties) -> Ranking:
+        """Sort each query; a document that stands before another keeps its place at equal scores."""
+        xp = array_namespace(scores, grades)
+        if ties not in ("position", "averaged"):
+            raise InputError(f"ties={ties!r} is not known", fix="ties='position' or 'averaged'")
+        if any(k < 1 for k in ([] if cutoff is None else [cutoff] if isinstance(cutoff, int) else cutoff)):
+            raise InputError(f"cutoff={cutoff!r}: a cutoff is 1 or more", fix="cutoff=10, or several such as [1, 10]")
+        if scores.shape != grades.shape or (where is not None and where.shape != scores.shape):
+            raise InputError(
+                f"scores {tuple(scores.shape)} and grades {tuple(grades.shape)} do not fit each other, or the mask",
+                fix="give arrays of one shape, queries x documents",
+            )
+        if is_numpy_array(scores):  # elsewhere to look at values would stop the device
+            _check(scores if where is None else scores[where], grades if where is None else grades[where])
+        floating = scores.dtype if xp.isdtype(scores.dtype, "real floating") else xp.asarray(0.0).dtype
+        negative = -xp.astype(scores, floating, copy=False)
+        grades = xp.astype(grades, floating, copy=False)
+        if where is not None:
+            negative = xp.where(where, negative, float("inf"))
+            grades = xp.where(where, grades, 0.0)
+        order, depth = xp.argsort(negative, axis=-1, stable=True), scores.shape[-1]
+        if ties == "position" and cutoff is not None:  # what stands below the last cutoff is not looked at
+            depth = min(depth, cutoff if isinstance(cutoff, int) else max(cutoff, default=1))
+        return cls(xp, grades, ties, cutoff, depth, negative, order[..., :depth])
+
+    def sorted(self, values: Any) -> Any:
+        """Bring the values of the documents into the order of the ranking."""
+        return self.xp.take_along_axis(values, self._order, axis=-1)
+
+    def expected(self, values: Any) -> Any:
+        """Bring values into the order of the ranking, the mean of each group of ties in the place of its members."""
+        values = self.sorted(values)
+        if self.ties == "position" or not self.width:
+            return values
+        mean = self.group_sum(values) / self.size
+        return self.xp.where(self.size == 1.0, values, mean)
+
+    def group_sum(self, values: Any) -> Any:
+        """Add up sorted values over the ties of each document."""
+        return self._up_to(values, self._groups[1]) - self.above(values)
+
+    def above(self, values: Any) -> Any:
+        """Add up sorted values over all that stand above the ties of each document."""
+        return self._up_to(values, self._groups[0])
+
+    def _up_to(self, values: Any, end: Any) -> Any:
+        running = self.xp.cumulative_sum(values, axis=-1, include_initial=True)
+        return self.xp.take_along_axis(running, end, axis=-1)
+
+    @cached_property
+    def size(self) -> Any:
+        """How many documents are tied with each, itself too."""
+        begin, end = self._groups
+        return self.xp.astype(end - begin, self.grades.dtype)
+
+    @cached_property
+    def place(self) -> Any:
+        """How many of its ties stand above each document."""
+        return self.ranks - 1.0 - self.xp.astype(self._groups[0], self.grades.dtype)
+
+    @cached_property
+    def _groups(self) -> tuple[Any, Any]:
+        """Where the ties of each document begin, and where they end, counted from 0."""
+        xp, scores = self.xp, self.sorted(self._scores)
+        index = xp.broadcast_to(xp.arange(self.width, device=device(scores)), scores.shape)
+        first = xp.concat((xp.ones_like(index[..., :1]) == 1, scores[..., 1:] != scores[..., :-1]), axis=-1)
+        number = xp.cumulative_sum(xp.astype(first, index.dtype), axis=-1)
+        begins = xp.sort(xp.where(first, index, self.width), axis=-1)
+        begins = xp.concat((begins, xp.full_like(begins[..., :1], self.width)), axis=-1)
+        return xp.take_along_axis(begins, number - 1, axis=-1), xp.take_along_axis(begins, number, axis=-1)
+
+    @property
+    def width(self) -> int:
+        """How many documents a query may have."""
+        return self.grades.shape[-1]
+
+    @cached_property
+    def ranks(self) -> Any:
+        """The ranks from 1 on, in the type of the scores: (documents,)."""
+        return self.by_rank(lambda ranks: ranks.astype(np.float64), lambda ranks: ranks)
+
+    def by_rank(self, host: Callable[[Any], Any], elsewhere: Callable[[Any], Any]) -> Any:
+        """Make a number a rank: in NumPy as the measures do, to the bit, elsewhere on the device: (documents,)."""
+        if is_numpy_array(self.grades):
+            return host(np.arange(1, self.depth + 1)).astype(self.grades.dtype, copy=False)
+        ranks = self.xp.arange(1, self.depth + 1, dtype=self.grades.dtype, device=device(self.grades))
+        return elsewhere(ranks)
+
+    def added_up(self, values: Any) -> Any:
+        """Add up sorted values down to each cutoff, one addition after the other, as the measures do."""
+        return self.at_cutoffs(self.xp.cumulative_sum(values, axis=-1))
+
+    def at_cutoffs(self, values: Any, empty: float = 0.0) -> Any:
+        """Give the value at each cutoff: an axis more where several are asked for."""
+        xp = self.xp
+        if not self.width:
+            values = xp.full((*values.shape[:-1], 1), empty, dtype=values.dtype, device=device(values))
+        if self.cutoff is None or isinstance(self.cutoff, int):
+            return values[..., min(self.cutoff or values.shape[-1], values.shape[-1]) - 1]
+        return xp.stack([values[..., min(k, values.shape[-1]) - 1] for k in self.cutoff], axis=-1)
+
+    def per_query(self, values: Any) -> Any:
+        """Give a number a query the axis of the cutoffs, where there is one."""
+        return values if self.cutoff is None or isinstance(self.cutoff, int) else values[..., None]
+
+    def total(self, values: Any) -> Any:
+        """Add up over all documents of each query, with the axis of the cutoffs."""
+        return self.per_query(self.xp.sum(values, axis=-1))
+
+    def relevant(self, rel: float) -> Any:
+        """Mark with 1 the documents from the grade `rel` on, which is above 0: what is masked out never counts."""
+        if rel <= 0:
+            raise InputError(f"rel={rel:g}: a document without a judgment has grade 0", fix="rel above 0, such as 1")
+        return self.xp.astype(self.grades >= rel, self.grades.dtype)
+
+    def divided(self, above: Any, below: Any, undefined: float = 0.0) -> Any:
+        """Divide, with `undefined` where there is nothing to divide by."""
+        some = below > 0
+        return self.xp.where(some, above / self.xp.where(some, below, 1.0), undefined)
+
+
+def _check(scores: Any, grades: Any) -> None:
+    for name, values in (("scores", scores), ("grades", grades)):
+        if not np.isfinite(values).all():
+            raise InputError(f"{name} hold something that is not a finite number", fix="mask it with where=")
