@@ -4,6 +4,7 @@ from collections.abc import Callable
 from collections.abc import Iterable
 from typing import Any
 
+from judged import arrays as arrays
 from judged import data as data
 from judged import measures as measures
 from judged import online as online
