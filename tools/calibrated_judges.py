@@ -62,7 +62,7 @@ def judges(people: judged.Qrels, models: dict[str, judged.Qrels], runs: list[Pat
         worth = f"{one.worth:.1f} [{low:.1f}, {high:.1f}]" + ("" if low > 0 else " (none)")
         kappa = "" if np.isnan(one.kappa) else f"{one.kappa:.3f}"
         agreed = (f"{one.same:.0%}", kappa, f"{one.quadratic:.3f}", f"{one.shift:+.2f}")
-        systems = (f"{one.tau:.3f}", f"{one.topics:.3f}", f"{one.largest_error:.3f}")
+        systems = (f"{one.tau:.3f}", f"{one.within_topics:.3f}", f"{one.largest_error:.3f}")
         rows.append((one.judge, str(one.absent), str(one.invalid), *agreed, *systems, worth))
     head = ("judge", "absent", "invalid", "same grade", "kappa", "quadratic", "shift")
     head += ("tau of systems", "within topics", "largest error", "worth, topics")

@@ -56,7 +56,7 @@ class JudgeCalibration:
     shift_ci: tuple[float, float] | None  # over topics
     tau: float  # of the order of systems, over the topics that both judged
     tau_ap: float
-    topics: float  # the correlation of the systems' topic scores, each less the topic's mean
+    within_topics: float  # the correlation of the systems' topic scores, each less the topic's mean
     largest_error: float  # of a system's mean
     worth: float  # topics judged by people that its labels stand for, in the median over systems
     worth_ci: tuple[float, float] | None
@@ -141,7 +141,7 @@ class Calibration(Answer):
         if not math.isnan(one.tau):
             yield (
                 f"Systems under {one.judge}: tau {decimal(one.tau, 3)}; within topics their scores correlate by"
-                f" {decimal(one.topics, 3)}; a mean is wrong by up to {decimal(one.largest_error, 3)}."
+                f" {decimal(one.within_topics, 3)}; a mean is wrong by up to {decimal(one.largest_error, 3)}."
             )
         if one.worth_ci is not None:
             low, high = one.worth_ci
@@ -155,7 +155,7 @@ class Calibration(Answer):
     def blocks(self) -> tuple[Block, ...]:
         """Give judges, systems under people, models and both, families, grades that met, and contested documents."""
         agreed = (("same", SHARE), ("kappa", _TWO), "kappa_ci", ("quadratic", _TWO), ("binary", _TWO))
-        systems = (("tau", _TWO), ("tau_ap", _TWO, "tau_AP"), ("topics", _TWO, "within topics"))
+        systems = (("tau", _TWO), ("tau_ap", _TWO, "tau_AP"), ("within_topics", _TWO, "within topics"))
         columns: list[Any] = [("judge", TEXT), ("shared", COUNT), "absent", ("invalid", COUNT), *agreed]
         columns += [("shift", _SIGNED), "shift_ci"]
         if self.means or any(not math.isnan(one.tau) for one in self.judges):
@@ -342,7 +342,7 @@ def _judge(
         shift_ci=_interval(np.array([topic.bias for topic in pair.topics]), level),
         tau=effect.tau.value if effect else math.nan,
         tau_ap=effect.tau_ap.value if effect else math.nan,
-        topics=seen.within_topics if seen else math.nan,
+        within_topics=seen.within_topics if seen else math.nan,
         largest_error=effect.largest_change if effect else math.nan,
         worth=middle.worth if middle else math.nan,
         worth_ci=middle.worth_interval if middle else None,
