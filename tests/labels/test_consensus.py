@@ -132,3 +132,14 @@ def test_who_is_neither_rule_nor_judge_is_refused() -> None:
         qrels_of(Labels.of(GIVEN), by="eve")
     with pytest.raises(InputError):
         qrels_of(Labels.of(GIVEN), kinds=["model"])
+
+
+@pytest.mark.parametrize("by", ["majority", "mean", "dawid-skene"])
+def test_who_settles_a_disagreement_is_no_vote(by: str) -> None:
+    judges = {
+        "ann": {"q": {"a": 0, "b": 2, "c": 1}}, "bob": {"q": {"a": 0, "b": 2, "c": 1}},
+        "adjudicator": {"q": {"a": 3, "d": 1}},
+    }  # fmt: skip
+    made = qrels_of(Labels.of(judges), by=by, min_judges=2)
+    grades = dict(zip(made.table["doc_id"].to_pylist(), made.table["relevance"].to_pylist(), strict=True))
+    assert grades == {"a": 3.0, "b": 2.0, "c": 1.0, "d": 1.0}

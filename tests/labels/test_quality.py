@@ -72,6 +72,11 @@ def test_the_last_label_of_a_judge_counts() -> None:
     assert quality(labels(rows)).topics[0].same == 1.0
 
 
+def test_an_adjudicator_has_seen_what_the_others_said() -> None:
+    given = {"ann": ANN, "bob": BOB, "adjudicator": BOB}
+    assert quality(given).alpha.value == quality({"ann": ANN, "bob": BOB}).alpha.value
+
+
 def test_without_a_document_of_two_judges_nothing_is_said() -> None:
     with pytest.raises(InputError, match="no document was graded by two"):
         quality({"ann": {"q": {"a": 1}}, "bob": {"q": {"b": 1}}})

@@ -171,10 +171,10 @@ class Calibration(Answer):
                 ("difference", number(4, "+")),
                 "difference_ci",
             )
-            blocks.append(Table("systems", columns_of(self.means, *shown, *rest), labels=2))
+            blocks.append(Table("systems", columns_of(self.means, *shown, *rest), labels=2, title="Means of systems"))
         if self.families:
             shown = (("judge", TEXT), ("family", TEXT), ("runs", COUNT), ("bias", number(4, "+")), "ci")
-            blocks.append(Table("families", columns_of(self.families, *shown), labels=2))
+            blocks.append(Table("families", columns_of(self.families, *shown), labels=2, title="Families of systems"))
         blocks += self.grades.values()
         numbers = (("human", number(0), "people"), ("model", number(1)), ("runs", COUNT))
         names = (("query_id", TEXT, "topic"), ("doc_id", TEXT, "document"), ("judge", TEXT))

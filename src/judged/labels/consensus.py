@@ -16,7 +16,7 @@ from judged.data.qrels import Qrels
 from judged.decimals import counted
 from judged.errors import InputError
 from judged.labels.exchange import is_store
-from judged.labels.labels import Labels
+from judged.labels.labels import ADJUDICATOR, Labels
 from judged.notes import Note
 from judged.stats.dawid_skene import dawid_skene
 from judged.stats.grade_counts import coded
@@ -41,7 +41,8 @@ def qrels_of(
 ) -> Qrels:
     """Make qrels of labels.
 
-    Of a judge's repeated labels of a pair the first one counts. Pairs that nobody graded stay unjudged.
+    Of a judge's repeated labels of a pair the first one counts. Pairs that nobody graded stay unjudged. Where the
+    judge ``adjudicator``, who settles disagreements, gave a label, no rule is asked: it is the grade.
 
     Parameters
     ----------
@@ -87,12 +88,15 @@ def qrels_of(
         fix = f"use {', '.join(RULES)}, or a judge: {', '.join(given.judges)}"
         raise InputError(f"no rule and no judge is called {by!r}", fix=fix, path=given.where)
     given = given if by in RULES else given.of_judges([by])
-    enough = (~np.isnan(given.grades)).sum(axis=1) >= max(min_judges, 1)
+    votes, final = _apart(given) if by in RULES else (given.grades, np.full(given.pairs.num_rows, np.nan))
+    settled = ~np.isnan(final)
+    enough = ((~np.isnan(votes)).sum(axis=1) >= max(min_judges, 1)) | settled
     if not enough.any():
         problem = "no pair has a grade" if min_judges <= 1 else f"no pair has grades of {min_judges} judges"
         raise InputError(problem, fix="judge more, or ask for less", path=given.where)
-    grades = given.grades[enough]
-    relevance, tied, converged = _one_grade(grades, by, smoothing)
+    relevance, tied, converged = _one_grade(votes[enough], by, smoothing)
+    relevance = np.where(settled[enough], final[enough], relevance)
+    tied &= ~settled[enough]
     table = given.pairs.filter(pa.array(enough)).select(["query_id", "doc_id"]).combine_chunks()
     synthetic &= set(table["query_id"].unique().to_pylist())
     how = by if by in RULES else "judge"
@@ -105,6 +109,18 @@ def _of_store(where: str | Path, **options: Any) -> Qrels:
 
     with LabelStore.open(where, new=False) as store:
         return qrels_of(store, **options)
+
+
+def _apart(labels: Labels) -> tuple[Floats, Floats]:
+    """Give the votes of judges, (pairs, judges), and the grades that settled disagreements, (pairs,); NaN: none."""
+    grades, none = labels.grades, np.full(labels.pairs.num_rows, np.nan)
+    if ADJUDICATOR not in labels.judges or len(labels.judges) == 1:
+        return grades, none
+    at = labels.judges.index(ADJUDICATOR)
+    votes, final = np.delete(grades, at, axis=1), grades[:, at]
+    lone = np.isnan(votes).all(axis=1)
+    votes[lone, 0] = final[lone]
+    return votes, final
 
 
 def _one_grade(grades: Floats, by: str, smoothing: float) -> tuple[Floats, Bools, bool]:

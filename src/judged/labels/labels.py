@@ -40,6 +40,8 @@ SCHEMA = pa.schema(
         "logprobs": pa.string(),  # JSON: {grade: log probability} of a model's first token
     }
 )
+ADJUDICATOR = "adjudicator"
+"""The judge whose label settles what others disagree about."""
 KEY = ("query_id", "doc_id", "judge", "repeat")
 """What there is one label of at a time: of several with the same key the last one counts."""
 

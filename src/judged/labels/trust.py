@@ -16,7 +16,7 @@ from judged.data.compute import pc
 from judged.data.qrels import Qrels
 from judged.decimals import decimal, percent
 from judged.errors import InputError
-from judged.labels.labels import Labels
+from judged.labels.labels import ADJUDICATOR, Labels
 from judged.notes import Note
 from judged.slicing.topic_slices import slicing_given
 from judged.stats.agreement import ENOUGH, krippendorff_alpha
@@ -142,11 +142,11 @@ class LabelQuality(Answer):
         judges = columns_of(rows, *columns)
         blocks: list[Block] = [Sentences(self.sentences), Table("judges", judges, labels=2)]
         if self.slices:
-            blocks.append(Table("slices", _spread(self.slices, "slice", alpha=True)))
-        blocks.append(Table("grades", _spread(self.grades, "grade")))
+            blocks.append(Table("slices", _spread(self.slices, "slice", alpha=True), title="By slice"))
+        blocks.append(Table("grades", _spread(self.grades, "grade"), title="By grade"))
         blocks.append(Table("topics", _spread(self.topics, "query_id"), title="By topic", folded=True))
         if self.systems is not None:
-            blocks.append(self.systems.table("systems"))
+            blocks.append(replace(self.systems.table("systems"), title="Systems under each two judges"))
         return tuple(blocks)
 
     def facts(self) -> dict[str, Any]:
@@ -178,7 +178,8 @@ def quality(
     Parameters
     ----------
     labels
-        `Labels`, or anything that `Labels.of` takes. Of repeats the first counts, except for self-consistency.
+        `Labels`, or anything that `Labels.of` takes. Of repeats the first counts, except for self-consistency. Those
+        of the judge ``adjudicator`` are left out.
     runs, measure
         Systems that are scored under each two judges' grades, as `agree` does.
     gold
@@ -210,6 +211,8 @@ def quality(
     (0.794, [('ann', 0.8, -0.16666666666666666), ('bob', 0.8, 0.16666666666666666)])
     """
     given = Labels.of(labels)
+    if set(given.judges) > {ADJUDICATOR}:  # who has seen what the others said
+        given = given.of_judges([judge for judge in given.judges if judge != ADJUDICATOR])
     grades, topic = given.grades, given.topic
     several = (~np.isnan(grades)).sum(axis=1) > 1
     if not several.any():

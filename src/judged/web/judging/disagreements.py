@@ -5,14 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged.answer import ANY, TEXT, Table, columns_of, significant
-from judged.labels.labels import Labels
+from judged.labels.labels import ADJUDICATOR, Labels
 from judged.web.answers import PageAnswer
 
 if TYPE_CHECKING:
     from judged.labels.store import LabelStore
-
-ADJUDICATOR = "adjudicator"
-"""The judge whose label is final."""
 
 
 class Disagreements(PageAnswer):

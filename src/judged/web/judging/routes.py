@@ -10,11 +10,12 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import BaseModel, Field
 
 from judged.errors import InputError
+from judged.labels.labels import ADJUDICATOR
 from judged.web.answers import page
 from judged.web.desk import JUDGE, Opened
 from judged.web.filters import query
 from judged.web.guard import JUDGE_COOKIE
-from judged.web.judging.disagreements import ADJUDICATOR, Disagreements, disagreements
+from judged.web.judging.disagreements import Disagreements, disagreements
 from judged.web.judging.tasks import NewLabel, NewLabels, Text, keep, scale, taken_back, tasks
 from judged.web.pagination import Paging
 from judged.web.problems import PROBLEMS, Parameters
