@@ -56,6 +56,8 @@ def test_what_is_malformed_is_no_grade(text: str, why: str) -> None:
     [
         (Reply("2", finish="length"), "cut"),
         (Reply("", finish="length"), "cut"),
+        (Reply("1", finish="MAX_TOKENS"), "cut"),
+        (Reply("1", finish="model_length"), "cut"),
         (Reply("2", finish="content_filter"), "refusal"),
         (Reply("2", refused=True), "refusal"),
     ],

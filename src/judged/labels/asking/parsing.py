@@ -33,6 +33,7 @@ _REFUSAL = re.compile(
     r"|désolé|kann (ich )?nicht|leider|non posso|не могу)\b|无法|不能|抱歉|できません|할 수 없",
     re.IGNORECASE,
 )
+_CUT = frozenset({"length", "max_tokens", "model_length"})  # how servers say that an answer was ended for its length
 _LEAST = 0.5
 """An expected grade is told only where the grades have at least so much of the probability."""
 
@@ -54,7 +55,7 @@ def read(reply: Reply, forms: Sequence[str]) -> Reading:
     text = reply.content.strip()
     if reply.refused or reply.finish == "content_filter":
         return Reading(None, "refusal")
-    if reply.finish == "length":
+    if reply.finish.casefold() in _CUT:
         return Reading(None, "cut")
     if not text:
         return Reading(None, "empty")
