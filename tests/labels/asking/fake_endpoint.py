@@ -28,13 +28,14 @@ class Fake:
     content: Callable[
         [str, int], str | dict[str, Any]
     ]  # of the last message and the seed: an answer, or a whole choice
-    fault: Callable[[int], str | int] = lambda _: ""  # by number: a status, "slow", "drop", "html"
-    usage: dict[str, int] | None = field(default_factory=lambda: {"prompt_tokens": 100, "completion_tokens": 1})
+    fault: Callable[[int], str | int] = lambda _: ""  # by number: a status, "slow", "drop", "html", "deep"
+    usage: Any = field(default_factory=lambda: {"prompt_tokens": 100, "completion_tokens": 1})
     headers: dict[str, str] = field(default_factory=dict)
     bodies: list[dict[str, Any]] = field(default_factory=list)
     keys: list[str | None] = field(default_factory=list)
     url: str = ""
     slow: float = 0.5
+    deep: int = 200  # the status of what is nested too deeply
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -67,9 +68,9 @@ class _Handler(BaseHTTPRequestHandler):
         answer: Any = {"choices": [choice], **({"usage": fake.usage} if fake.usage else {})}
         if isinstance(fault, int):  # endpoints say what they were given
             answer = {"error": {"message": f"{self.headers['Authorization']} {text}", "code": "made_for_tests"}}
-        data = b"<html>" if fault == "html" else json.dumps(answer).encode()
+        data = {"html": b"<html>", "deep": b"[" * 100_000}.get(str(fault)) or json.dumps(answer).encode()
         try:
-            self.send_response(fault if isinstance(fault, int) else 200)
+            self.send_response(fault if isinstance(fault, int) else fake.deep if fault == "deep" else 200)
             for name, value in fake.headers.items():
                 self.send_header(name, value)
             self.send_header("Content-Length", str(len(data)))

@@ -148,6 +148,74 @@ def test_what_is_not_told_is_taken_for_the_most() -> None:
     assert asked.cost > 3 * sum(len(turn["content"]) for turn in fake.bodies[0]["messages"]) / 1000
 
 
+NO_COUNT: list[Any] = [
+    [1], {"prompt_tokens": 100}, {"prompt_tokens": 100, "completion_tokens": "many"},
+    {"prompt_tokens": -(10**9), "completion_tokens": 1}, {"prompt_tokens": 10**400, "completion_tokens": 1},
+    {"prompt_tokens": 1, "completion_tokens": float("inf")}, {"prompt_tokens": True, "completion_tokens": True},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("usage", NO_COUNT)
+def test_a_use_of_tokens_that_is_no_count_is_taken_for_the_most(usage: Any) -> None:
+    store = made_store(n=1)
+    with serving(confused, usage=usage) as fake:
+        asked = ask(prepare(store, fake.endpoint(price_in=0.0, price_out=1e6, max_tokens=7)))
+    assert (fake.calls, asked.tally.answered, asked.cost) == (1, 1, 7.0)
+
+
+ODD_LOGPROBS: list[Any] = [
+    "x", [1], {"content": "x"}, {"tokens": ["2"], "top_logprobs": [{"2": -0.1}]}, {"content": [{"token": 2}]},
+    {"content": [{"token": "2", "top_logprobs": {"2": -0.1}}]},
+    {"content": [{"token": "2", "top_logprobs": [{"token": "2", "logprob": None}]}]},
+    {"content": [{"token": "2", "top_logprobs": [{"token": "2", "logprob": 5000.0}]}]},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("logprobs", ODD_LOGPROBS)
+def test_an_answer_counts_without_probabilities_in_another_shape(logprobs: Any) -> None:
+    store = made_store(n=1)
+    choice = {"message": {"content": "2"}, "logprobs": logprobs}
+    with serving(lambda *_: choice) as fake:
+        ask(prepare(store, fake.endpoint()))
+    assert (fake.calls, store.labels().table.select(["grade", "logprobs"]).to_pylist()) == (
+        1,
+        [{"grade": 2.0, "logprobs": ""}],
+    )
+
+
+@pytest.mark.parametrize("status", [200, 400])
+def test_what_is_nested_too_deeply_is_not_the_protocol(status: int) -> None:
+    with serving(confused, fault=lambda _: "deep", deep=status) as fake:
+        asked = ask(prepare(made_store(n=1), fake.endpoint(retries=0)))
+    assert (fake.calls, asked.left, asked.tally.refused.total()) == (1, 1, int(status == 400))
+
+
+def test_ones_own_pauses_are_not_the_endpoints() -> None:
+    with serving(confused, fault=lambda _: 503) as fake:
+        asked = ask(prepare(made_store(n=1), fake.endpoint(retries=0, backoff=1000.0)))
+    assert (asked.stopped, dict(asked.tally.unanswered)) == ("", {"503": 1})
+
+
+def test_a_retry_after_that_is_no_time_is_passed_over() -> None:
+    absurd = "Mon, 01 Jan 2024 00:00:00 +99999999999999999999"
+    with serving(confused, fault=lambda at: 429 if at == 1 else "", headers={"Retry-After": absurd}) as fake:
+        assert ask(prepare(made_store(n=1), fake.endpoint())).left == 0
+
+
+@pytest.mark.parametrize("money", [float("nan"), -1.0])
+def test_a_budget_is_a_number(money: float) -> None:
+    with serving(confused) as fake, pytest.raises(InputError, match="a budget is"):
+        ask(prepare(made_store(n=1), fake.endpoint(price_in=1.0, price_out=1.0)), budget_money=money)
+    assert fake.calls == 0
+
+
+def test_a_key_is_not_said_where_it_looks_like_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JUDGED_TEST_KEY", "made_for_tests")  # which is the code of the error
+    with serving(confused, fault=lambda _: 400) as fake:
+        asked = ask(prepare(made_store(n=1), fake.endpoint(key_variable="JUDGED_TEST_KEY")))
+    assert dict(asked.tally.refused) == {"400": 1}
+
+
 def test_unknown_prices_are_not_0() -> None:
     store = made_store(n=3)
     with serving(confused) as fake:
@@ -291,7 +359,9 @@ def test_first_tokens_are_kept() -> None:
 ENDPOINTS = [
     {"base_url": f"http://{KEY}@host/v1"}, {"base_url": f"http://host/v1?key={KEY}"}, {"base_url": "ftp://host"},
     {"base_url": "http://["}, {"key_variable": KEY}, {"workers": 0}, {"retries": -1}, {"temperature": "hot"},
-    {"price_in": -1.0}, {"workers": True},
+    {"price_in": -1.0}, {"workers": True}, {"base_url": f"http://:{KEY}@host/v1"}, {"base_url": f"http://host/v1#{KEY}"},
+    {"price_in": float("nan")}, {"timeout": float("nan")}, {"timeout": 0}, {"temperature": float("inf")},
+    {"max_tokens": 0}, {"logprobs": -1}, {"body": {"messages": []}}, {"body": {"n": 2}}, {"body": {"max_tokens": None}},
 ]  # fmt: skip
 
 

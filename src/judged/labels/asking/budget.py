@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -38,8 +39,8 @@ class Budget:
         if self.most_money is not None and not self.endpoint.priced:
             fix = "set price_in and price_out, per million tokens, in the endpoint's file"
             raise InputError("a budget in money needs prices", fix=fix)
-        if min(self.most_calls or 0, self.most_money or 0) < 0:
-            raise InputError("a budget is not negative", fix="give 0 or more")
+        if min(self.most_calls or 0, self.most_money or 0) < 0 or math.isnan(self.most_money or 0):
+            raise InputError("a budget is a number, and not negative", fix="give 0 or more")
 
     def __getstate__(self) -> dict[str, Any]:
         """Give what goes to another process with an answer: there it is over."""

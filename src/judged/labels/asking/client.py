@@ -29,7 +29,10 @@ if TYPE_CHECKING:
     from judged.labels.asking.budget import Budget
 
 _VARIABLE = re.compile(r"[A-Za-z_]\w*", re.ASCII)
-_CODE = re.compile(r"[a-z]+(_[a-z]+)*")  # of an error: a word of the protocol, never a key or a text
+_OURS = frozenset({"messages", "model", "n", "stream"})  # fields of a request that `body` does not replace
+_CODE = re.compile(r"[a-z]{1,24}(_[a-z]{1,24}){0,5}")  # of an error: a word of the protocol, never a key or a text
+_MOST_TOKENS = 10**12  # of one request: more is no count
+_CERTAIN = 0.001  # a log probability, but for rounding: more is none
 _LONGEST_PAUSE = 120.0  # seconds: who is told to wait longer is told so, and goes on later
 _KINDS: dict[str, tuple[type, ...]] = {
     "str": (str,), "int": (int,), "float": (int, float), "float | None": (int, float), "tuple[str, ...]": (list, tuple),
@@ -81,7 +84,7 @@ class Endpoint:
         Requests under way at once.
     timeout, retries, backoff
         Seconds without a sign of an answer; how often is asked again after that, after a broken connection, 408, 429,
-        and 5xx; and the seconds before it is, twice as many each time.
+        and 5xx; and the seconds before it is, twice as many each time, up to 120.
     temperature, seed, max_tokens, logprobs
         Sent with each request. `logprobs` is the number of first tokens whose probabilities are wanted, 0 for none; a
         repeat has a seed of its own.
@@ -124,16 +127,26 @@ class Endpoint:
             usable = parts.scheme in {"http", "https"} and parts.hostname and (parts.port or 1)
         except ValueError:  # brackets, or a port that is no number
             parts, usable = urlsplit(""), False
-        if not usable or parts.username or parts.query:
+        if not usable or "@" in parts.netloc or parts.query or parts.fragment:
             fix = "give http:// or https:// with a host and a path; a key belongs into an environment variable"
             raise InputError("base_url of the endpoint cannot be used", fix=fix)
         if self.key_variable and not _VARIABLE.fullmatch(self.key_variable):
             fix = "give the name of the variable that holds the key, not the key"
             raise InputError("key_variable is not the name of an environment variable", fix=fix)
-        prices = (self.price_in or 0, self.price_out or 0)
-        if not self.model or self.workers < 1 or min(self.retries, self.requests_per_minute, self.backoff, *prices) < 0:
-            fix = "name the model; give workers from 1, and nothing below 0"
+        least = (self.retries, self.requests_per_minute, self.backoff, self.logprobs)
+        amounts = (*least, self.price_in or 0, self.price_out or 0, self.timeout, self.temperature)
+        first = min(self.workers, self.max_tokens) < 1 or self.timeout <= 0
+        if not self.model or first or not all(map(math.isfinite, amounts)) or min(amounts) < 0:
+            fix = (
+                "name the model; give workers and max_tokens from 1, a timeout above 0, and nothing below 0 or endless"
+            )
             raise InputError("the endpoint's settings cannot be used", fix=fix)
+        if ours := sorted(_OURS & set(self.body)):
+            fix = "leave it out: what is sent is what was shown, to the model that is named, for one answer"
+            raise InputError(f"body of the endpoint sets {', '.join(ours)}", fix=fix)
+        limits = [self.body[name] for name in ("max_tokens", "max_completion_tokens") if name in self.body]
+        if any(type(limit) is not int or limit < 1 for limit in limits):
+            raise InputError("a limit of tokens in body cannot be used", fix="give a whole number from 1")
 
     @classmethod
     def read(cls, path: str | Path) -> Self:
@@ -196,7 +209,7 @@ class Client:
             import httpx
         except ImportError:
             raise MissingExtraError("httpx", "labels") from None
-        key = endpoint.key()
+        self._key = key = endpoint.key()
         self._endpoint, self._budget = endpoint, budget
         self._http = httpx.Client(
             headers={"Authorization": f"Bearer {key}"} if key else {},
@@ -224,11 +237,11 @@ class Client:
             reply, why, pause = self._attempt(body)
             if reply is not None:
                 return reply
-            pause = self._endpoint.backoff * 2**attempt if pause is None else pause
-            if pause > _LONGEST_PAUSE:
+            if pause is not None and pause > _LONGEST_PAUSE:
                 raise UnansweredError(f"{why}, to be asked again in {pause:.0f} seconds", for_long=True)
             if attempt < self._endpoint.retries:
-                self.stopping.wait(pause)
+                own = min(self._endpoint.backoff * 2.0 ** min(attempt, 64), _LONGEST_PAUSE)
+                self.stopping.wait(own if pause is None else pause)
         raise UnansweredError(why)
 
     def close(self) -> None:
@@ -271,7 +284,8 @@ class Client:
                 with self._lock:
                     self._next = max(self._next, time.monotonic() + pause)
             return None, str(status), pause
-        raise RefusedError(status, _error_code(response))
+        code = _error_code(response)
+        raise RefusedError(status, "" if code == self._key else code)
 
 
 def most_tokens(body: Mapping[str, Any]) -> int | None:
@@ -281,24 +295,44 @@ def most_tokens(body: Mapping[str, Any]) -> int | None:
 
 def _understood(response: Response, seconds: float) -> tuple[Reply, tuple[int, int] | None]:
     """Take apart an answer; of its use of tokens None where it is not told."""
-    said: Any = response.json()
+    said: Any = _json(response)
     choice = said["choices"][0]
-    message, usage = choice["message"], said.get("usage") or {}
-    tokens = (choice.get("logprobs") or {}).get("content") or []
-    first: Any = next((token for token in tokens if token["token"].strip()), {})
-    top = {str(one["token"]): float(one["logprob"]) for one in first.get("top_logprobs") or []}
-    top = {token: value for token, value in top.items() if math.isfinite(value)}
+    message = choice["message"]
     content = message.get("content")
     reply = Reply(
         content if isinstance(content, str) else "",
         str(choice.get("finish_reason") or "stop"),
         bool(message.get("refusal")),
-        top,
+        _first_token(choice.get("logprobs")),
         round(seconds, 3),
     )
-    if not isinstance(usage.get("prompt_tokens"), int):
-        return reply, None
-    return reply, (usage["prompt_tokens"], int(usage.get("completion_tokens") or 0))
+    return reply, _used(said.get("usage"))
+
+
+def _json(response: Response) -> Any:
+    """Read JSON; what is nested too deeply is none."""
+    try:
+        return response.json()
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def _first_token(logprobs: Any) -> dict[str, float]:
+    """Give log probabilities of the first token that is no blank; none in another shape: the answer counts without."""
+    try:
+        first: Any = next((token for token in logprobs["content"] if token["token"].strip()), {})
+        top = {str(each["token"]): float(each["logprob"]) for each in first.get("top_logprobs") or []}
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
+        return {}
+    return {token: value for token, value in top.items() if math.isfinite(value) and value <= _CERTAIN}
+
+
+def _used(usage: Any) -> tuple[int, int] | None:
+    """Give the tokens that were sent and received; None unless both are told as counts."""
+    told = usage if isinstance(usage, Mapping) else {}
+    counts = tuple(told.get(name) for name in ("prompt_tokens", "completion_tokens"))
+    sent, received = (count if type(count) is int and 0 <= count <= _MOST_TOKENS else None for count in counts)
+    return None if sent is None or received is None else (sent, received)
 
 
 def _retry_after(response: Response) -> float | None:
@@ -308,7 +342,7 @@ def _retry_after(response: Response) -> float | None:
         return float(text)
     try:
         until = parsedate_to_datetime(text)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     return max(0.0, (until.replace(tzinfo=until.tzinfo or UTC) - datetime.now(UTC)).total_seconds())
 
@@ -316,7 +350,7 @@ def _retry_after(response: Response) -> float | None:
 def _error_code(response: Response) -> str:
     """Give the word by which the protocol calls an error; nothing else of what the endpoint says."""
     try:
-        error = response.json()["error"]
+        error = _json(response)["error"]
         words = [error.get("code"), error.get("type")]
     except (ValueError, TypeError, KeyError, AttributeError):
         return ""
