@@ -67,6 +67,23 @@ def test_queries_are_checked() -> None:
     assert shares["kind", "keywords"] == (0, 0.5)
 
 
+@pytest.mark.parametrize("sign", ["\0", "\x1b[2J", "\t", "\r", "\u2028", "\ud800", "\x85"])
+def test_controls_and_halves_of_characters_are_in_no_query(sign: str) -> None:
+    store = LabelStore.open("sqlite://")
+    with serving(lambda *_: f"who wrote{sign}it?") as fake:
+        result = ask_questions(prepare_questions(store, fake.endpoint(), {"d": "a text"}, limit=1))
+    assert [question.rejected for question in result.questions] == ["another form"]
+    assert result.add_to(store) == 0
+
+
+@pytest.mark.parametrize("text", ["誰が\u3000書いた", "who\u200cwrote it"])
+def test_blanks_and_joiners_of_other_scripts_are_in_queries(text: str) -> None:
+    with serving(lambda asked, _: "yes" if "(yes or no)" in asked else text) as fake:
+        store = LabelStore.open("sqlite://")
+        result = ask_questions(prepare_questions(store, fake.endpoint(), {"d": "a text"}, limit=1))
+    assert [question.text for question in result.used] == [text]
+
+
 def test_a_question_that_was_not_checked_is_not_used() -> None:
     store = LabelStore.open("sqlite://")
     with serving(content) as fake:

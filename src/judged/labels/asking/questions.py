@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 _RUN = 5  # words: a query that has so many of a document one behind the other is copied, or is all in it
 _LONGEST = 200  # characters of a query
+_NO_TEXT = frozenset({"Cc", "Cs", "Zl", "Zp"})  # controls, halves of characters, and separators of lines
 _UNCHECKED = "not checked yet"
 _TOKENS = 64  # of a query, at most
 _ANSWERABLE = Prompt.read("answerable", ("yes", "no"))
@@ -203,7 +205,8 @@ def _query(reply: Reply) -> tuple[str, str]:
         return "", why
     if text.casefold().strip(".") == "none":
         return "", "nothing to ask"
-    return (text, "") if "\n" not in text and len(text) <= _LONGEST and _words(text) else ("", "another form")
+    one_line = not any(unicodedata.category(sign) in _NO_TEXT for sign in text)
+    return (text, "") if one_line and len(text) <= _LONGEST and _words(text) else ("", "another form")
 
 
 def _words(text: str) -> list[str]:
