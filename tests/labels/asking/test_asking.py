@@ -15,8 +15,9 @@ import pytest
 from judged.errors import InputError
 from judged.labels import LabelStore, NewTask
 from judged.labels.asking import Endpoint, ask, prepare
+from judged.labels.asking.client import Reply
 from judged.labels.asking.injections import ADDRESSED
-from judged.labels.asking.replies import kept_requests
+from judged.labels.asking.replies import keep_reply, kept_requests
 from labels.asking.fake_endpoint import KEY, PLANTED, confused, made_store, named, serving, truth
 from labels.asking.test_parsing import BAD
 
@@ -51,6 +52,12 @@ def test_nothing_is_asked_twice() -> None:
     assert fake.calls == 6
     assert (first.tally.answered, other.tally.answered, other.tally.cached) == (6, 0, 6)
     assert len(store.labels()) == 14
+
+
+def test_of_two_runs_at_once_the_answer_that_came_first_counts_in_both() -> None:
+    store = made_store(n=1)
+    assert keep_reply(store, "request", Reply("1", top={"1": -0.5})) == Reply("1", top={"1": -0.5})
+    assert keep_reply(store, "request", Reply("2")) == Reply("1", top={"1": -0.5})
 
 
 def test_repeats_are_asked_again_with_another_seed() -> None:

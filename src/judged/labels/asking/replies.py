@@ -141,9 +141,9 @@ def _sent(
                             tally.stopped = "endpoint"
                             client.stopping.set()
                     else:
-                        keep_reply(store, flying[future][0], reply)
+                        kept = keep_reply(store, flying[future][0], reply)
                         failures = 0
-                        yield flying.pop(future)[0], reply
+                        yield flying.pop(future)[0], kept
                     room, ended = workers, ended + 1
         finally:
             client.stopping.set()
@@ -152,8 +152,8 @@ def _sent(
                     keep_reply(store, key, future.result())
 
 
-def keep_reply(store: LabelStore, key: str, reply: Reply) -> None:
-    """Put an answer into the store, unless there is one."""
+def keep_reply(store: LabelStore, key: str, reply: Reply) -> Reply:
+    """Put an answer into the store, and give the one that is kept: another run may have asked the same before."""
     from sqlalchemy.dialects import postgresql, sqlite
 
     from judged.labels import schema
@@ -161,7 +161,8 @@ def keep_reply(store: LabelStore, key: str, reply: Reply) -> None:
     insert = postgresql.insert if store.engine.dialect.name == "postgresql" else sqlite.insert
     row = {"request": key, "reply": json.dumps(reply._asdict()), "at": datetime.now(UTC).isoformat(timespec="seconds")}
     with store.engine.begin() as connection:
-        connection.execute(insert(schema.replies).on_conflict_do_nothing(), row)
+        added = connection.execute(insert(schema.replies).on_conflict_do_nothing(), row).rowcount
+    return reply if added else _load(store, key)
 
 
 def _load(store: LabelStore, key: str) -> Reply:
