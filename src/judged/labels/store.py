@@ -462,8 +462,9 @@ def _engine(where: str) -> Engine:
     from sqlalchemy import create_engine, event
 
     if where.startswith(("postgresql://", "postgres://")):
-        return create_engine("postgresql+psycopg://" + where.partition("://")[2])
-    engine = create_engine(where if where.startswith("sqlite:") else f"sqlite:///{where}")
+        return create_engine("postgresql+psycopg://" + where.partition("://")[2], hide_parameters=True)
+    address = where if where.startswith("sqlite:") else f"sqlite:///{where}"
+    engine = create_engine(address, hide_parameters=True)  # errors do not quote texts, answers, and tokens
 
     @event.listens_for(engine, "connect")
     def careful(connection: Any, _: Any) -> None:  # pyright: ignore[reportUnusedFunction]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy.exc import IntegrityError
 
 from judged.errors import InputError
 from judged.labels import LabelStore, NewTask
@@ -221,6 +222,20 @@ def test_a_key_is_not_said_where_it_looks_like_a_word(monkeypatch: pytest.Monkey
     with serving(confused, fault=lambda _: 400) as fake:
         asked = ask(prepare(made_store(n=1), fake.endpoint(key_variable="JUDGED_TEST_KEY")))
     assert dict(asked.tally.refused) == {"400": 1}
+
+
+def test_an_error_of_the_database_quotes_no_answer_and_no_text() -> None:
+    store = made_store(n=1)
+    with store.engine.begin() as connection:
+        for table in ("replies", "documents"):
+            fails = f"CREATE TRIGGER {table}_full BEFORE INSERT ON {table} BEGIN SELECT RAISE(ABORT, 'full'); END"
+            connection.exec_driver_sql(fails)
+    with serving(lambda *_: f"I like {PLANTED}") as fake, pytest.raises(IntegrityError, match="full") as caught:
+        ask(prepare(store, fake.endpoint()))
+    assert PLANTED not in str(caught.value)
+    with pytest.raises(IntegrityError, match="full") as caught:
+        store.add_documents({"new": PLANTED})
+    assert PLANTED not in str(caught.value)
 
 
 def test_unknown_prices_are_not_0() -> None:
