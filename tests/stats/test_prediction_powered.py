@@ -34,6 +34,22 @@ def test_an_adversary_gets_no_weight() -> None:
     assert "worth none" in found.sentence
 
 
+def test_the_estimated_weight_brings_a_bias_to_skew_values_that_a_given_one_does_not() -> None:
+    chance = np.random.default_rng(0)
+
+    def errors(n: int) -> tuple[float, float, float]:
+        known, others = (chance.random((20_000, size)) * (chance.random((20_000, size)) < 0.1) for size in (n, 8 * n))
+        value, variance, _ = _estimated(known, known, others)  # a perfect judge; the mean is 0.05
+        given = 0.5 * others.mean(axis=1) + (known - 0.5 * known).mean(axis=1)
+        inside = np.abs(value - 0.05) <= student_quantile(0.975, n - 1) * variance**0.5
+        return float(value.mean() - 0.05), float(given.mean() - 0.05), float(inside.mean())
+
+    (few, given, covered), (many, _, _) = errors(25), errors(100)
+    assert (few, given) == (pytest.approx(-0.011, abs=0.001), pytest.approx(0, abs=0.0005))
+    assert many == pytest.approx(few / 4, abs=0.001)  # it shrinks as 1/n
+    assert covered == pytest.approx(0.77, abs=0.02)
+
+
 @pytest.mark.parametrize("sizes", [(2, 2, 5), (3, 4, 5), (5, 5, 1)])
 def test_too_few_values_are_refused(sizes: tuple[int, int, int]) -> None:
     with pytest.raises(InputError):

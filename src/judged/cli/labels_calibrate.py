@@ -57,7 +57,7 @@ def command(
     """Set judgments by models against those by people: grades, systems, topics, and what the models are worth.
 
     The means of runs are corrected by what people said, for topics that people judged fully and that were chosen at
-    random; a model that is of no use gets no weight.
+    random; a model that is of no use gets little weight or none.
     """
     from pathlib import Path
 

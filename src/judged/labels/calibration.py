@@ -207,7 +207,7 @@ def calibrate(
 
     Corrected means are of the population of topics. They take the topics that people judged to be chosen at random and
     judged fully, and weigh the model's scores on the other topics by how well it predicts people's
-    (`judged.stats.prediction_powered`): a model that is of no use gets no weight, and does no harm.
+    (`judged.stats.prediction_powered`): a model that is of no use gets little weight or none.
 
     Parameters
     ----------

@@ -63,9 +63,10 @@ def prediction_powered(
 
     The units must be a random sample of those that the mean is of, and which are known must have been chosen at random.
     With weight w the estimate is ``w * mean(others) + mean(known - w * predicted)``: whatever the predictions are like,
-    it is unbiased. The weight that makes its variance least, ``cov(known, predicted) / ((1 + n / N) var(predicted))``,
-    is estimated and kept between 0 and 1; that costs the residual variance one degree of freedom. Intervals are t's
-    with n - 1.
+    it is unbiased for a weight that is given. The weight that makes its variance least, ``cov(known, predicted) /
+    ((1 + n / N) var(predicted))``, is estimated of the same units and kept between 0 and 1: that costs the residual
+    variance one degree of freedom, and a bias that shrinks as 1/n, and is not small beside the interval where values
+    are very skew (most of them 0). Intervals are t's with n - 1, which hold less than their level for such values.
 
     Parameters
     ----------
