@@ -78,6 +78,13 @@ def test_labels_of_models_are_named_where_qrels_are_made_and_used(folder: Path, 
     assert made.code == used.code == 0
     assert "warning" in made.err
     assert '"model-judgments"' in used.out
+    files = ("qrels.txt", "x.run")
+    for command in (("explain", *files, "-m", "AP", "--topic", "1"), ("collection", "check", *files)):
+        said = run(*command)
+        assert "by language models" in said.out + said.err
+    (folder / "y.run").write_text("1 Q0 c 1 2.0 y\n2 Q0 a 1 2.0 y\n")
+    said = run("leave-one-out", *files, "y.run")
+    assert "by language models" in said.out + said.err
 
 
 def test_a_scale_of_ones_own(folder: Path, run: Callable[..., Ended]) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pytest
 
+from judged import Qrels
+from judged.data.origin import Origin
 from judged.labels import check_collection
 
 QRELS = {"q": {"a": 1, "b": 2, "c": 0}, "r": {"a": 0, "d": 0}}
@@ -30,6 +34,13 @@ def test_time_and_noise_are_of_the_labels_that_count() -> None:
     assert found.hours == pytest.approx(18 / 3600)
     assert found.agreement is not None
     assert found.agreement.pairs[0].same == 0.5
+
+
+def test_labels_by_models_are_said_with_and_without_a_pool() -> None:
+    made = replace(Qrels.of(QRELS), origin=Origin("majority", human=2, model=3))
+    for runs in (RUNS, {"one": RUNS["one"]}):
+        rules = [note.rule for note in check_collection(made, runs, measure="P@2").notes]
+        assert rules.count("model-judgments") == 1
 
 
 def test_one_run_has_no_pool_to_be_left_out_of() -> None:

@@ -80,7 +80,9 @@ def command(
     from judged.answer import Several
     from judged.data.topics import Topics
     from judged.evaluation.inputs import measures_of
+    from judged.evaluation.notes import origin_notes
     from judged.explanation import Explanation, compare_tools, explain_list
+    from judged.notes import lines
 
     if grades is None:
         judged = _read(qrels, run, qrels_format, run_format, {"ties": ties, "depth": depth, "documents": documents})
@@ -106,7 +108,8 @@ def command(
         parts = tuple(part.titled(texts) for part in parts if isinstance(part, Explanation))
     unused = documents and not any(_asks_for_documents(one, judged.only(chosen)) for one in wanted)
     note = "no measure here asks for --documents; titles and texts are shown with --texts FILE"
-    give(parts[0] if len(parts) == 1 else Several(parts), notes=[note] if unused else [])
+    notes = [*lines(origin_notes(judged.qrels.origin)), *([note] if unused else [])]
+    give(parts[0] if len(parts) == 1 else Several(parts), notes=notes)
 
 
 def _asks_for_documents(measure: Measure, judged: Judged) -> bool:

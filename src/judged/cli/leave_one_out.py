@@ -49,12 +49,15 @@ def command(
     by how much a new run, which contributed nothing, is undervalued.
     """
     from judged.evaluation.inputs import measures_of
+    from judged.evaluation.notes import origin_notes
+    from judged.notes import lines
     from judged.uncertainty.pools import leave_one_out
 
     wanted = measures_of(measure or ("nDCG@10", "AP"), rel=options.pop("rel"))
 
     judgments, given = give.inputs(qrels, runs, options)
-    give(leave_one_out(judgments, given, wanted, groups=groups_of(group), **options))
+    notes = lines(origin_notes(judgments.origin))
+    give(leave_one_out(judgments, given, wanted, groups=groups_of(group), **options), notes=notes)
 
 
 def groups_of(texts: tuple[str, ...]) -> dict[str, str] | None:

@@ -15,6 +15,7 @@ from judged.data.qrels import Qrels
 from judged.decimals import counted, percent
 from judged.evaluation import runs_of
 from judged.evaluation.evaluate import score_lists
+from judged.evaluation.notes import origin_notes
 from judged.judging import judge
 from judged.labels.labels import Labels
 from judged.measures.grammar import parse
@@ -191,6 +192,6 @@ def check_collection(
             for judge_ in first["judge"].unique().to_pylist()
         }
         agreement = agree(by_judge, runs=named, measures=(measure,)) if len(by_judge) > 1 else None
-    notes = () if pool is None else pool.notes
+    notes = (*origin_notes(qrels.origin), *(() if pool is None else pool.notes))
     about = str(measure), len(qrels.topics), len(qrels.index.topic), without, cutoff, tuple(coverage)
     return Collection(*about, pool, plans, agreement, seconds, hours, notes)
