@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -74,6 +75,18 @@ def test_controls_and_halves_of_characters_are_in_no_query(sign: str) -> None:
         result = ask_questions(prepare_questions(store, fake.endpoint(), {"d": "a text"}, limit=1))
     assert [question.rejected for question in result.questions] == ["another form"]
     assert result.add_to(store) == 0
+    assert "another form" in result.text().encode().decode()
+
+
+def test_another_models_query_from_a_document_is_a_topic_of_its_own() -> None:
+    store = LabelStore.open("sqlite://")
+    asked = ["who wrote it?", "whose book is that?", "who wrote it?"]
+    for at, text in enumerate(asked):
+        with serving(lambda said, _, text=text: "yes" if "(yes or no)" in said else text) as fake:
+            endpoint = replace(fake.endpoint(), model=f"model {at}")
+            result = ask_questions(prepare_questions(store, endpoint, {"d": "a text"}, limit=1))
+        assert result.add_to(store) == int(at < 2)
+    assert sorted(topic["text"] for topic in store.topics()) == sorted(set(asked))
 
 
 @pytest.mark.parametrize("text", ["誰が\u3000書いた", "who\u200cwrote it"])

@@ -170,7 +170,8 @@ def ask_questions(
     for answered, rows in answered_rows(prepared, tally, progress):
         text, why = _query(answered.reply)
         for doc, document in rows:
-            query_id = f"synthetic-{sha256(doc.encode()).hexdigest()[:12]}"
+            name = sha256(f"{doc}\0{text}".encode())  # another model may ask something else of it
+            query_id = f"synthetic-{name.hexdigest()[:12]}"
             overlap, run = shared_words(text, document)
             rejected = why or ("copied" if run >= min(_RUN, len(_words(text))) else _UNCHECKED)
             made[query_id] = Question(query_id, doc, text, overlap, rejected)
@@ -206,6 +207,7 @@ def _query(reply: Reply) -> tuple[str, str]:
     if text.casefold().strip(".") == "none":
         return "", "nothing to ask"
     one_line = not any(unicodedata.category(sign) in _NO_TEXT for sign in text)
+    text = text.encode(errors="replace").decode()  # halves of characters can be neither written nor hashed
     return (text, "") if one_line and len(text) <= _LONGEST and _words(text) else ("", "another form")
 
 
