@@ -169,3 +169,38 @@ def test_the_metric_class_of_the_docs_gives_the_mean_of_all_queries(library):
     one.merge(other)
     discounted = 1 / np.log2(3)
     assert float(one.compute()) == pytest.approx(((1 + discounted) / 2 + discounted) / 2, abs=1e-6)
+
+
+def test_cutoffs_may_be_numbers_of_numpy() -> None:
+    scores, grades = np.array([[0.3, 0.2, 0.1]]), np.array([[1, 0, 2]])
+    assert arrays.ndcg(scores, grades, cutoff=np.int64(2)) == arrays.ndcg(scores, grades, cutoff=2)  # type: ignore[arg-type]
+    several = arrays.precision(scores, grades, cutoff=np.array([1, 3]))  # type: ignore[arg-type]
+    np.testing.assert_array_equal(several, arrays.precision(scores, grades, cutoff=[1, 3]))
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"cutoff": []},
+        {"cutoff": 2.5},
+        {"cutoff": "x"},
+        {"cutoff": [1, 0]},
+        {"where": np.ones((1, 2), int)},
+        {"gain": "x"},
+    ],
+)
+def test_odd_options_are_refused(odd: dict[str, object]) -> None:
+    with pytest.raises(InputError):
+        arrays.ndcg(np.array([[0.3, 0.2]]), np.array([[1, 0]]), **odd)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("odd", [{"p": 2}, {"p": np.nan}, {"p": 0.5, "max": 0}])
+def test_persistence_and_scale_are_checked(odd: dict[str, float]) -> None:
+    with pytest.raises(InputError):
+        arrays.rbp(np.array([[0.3, 0.2]]), np.array([[1, 0]]), **odd)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("offsets", [[0, 5], [0, 1], []])
+def test_offsets_that_do_not_fit_the_documents_are_refused(offsets: list[int]) -> None:
+    with pytest.raises(InputError, match="offsets"):
+        arrays.padded(np.array([0.1, 0.2]), np.array([1, 2]), np.array(offsets, dtype=np.int64))

@@ -24,10 +24,10 @@ def precision(
     """Share of the first k places that hold a relevant document, a number a query, as `judged.P`."""
     ranking, relevant, known = _relevant(scores, grades, where, cutoff, ties, rel)
     found = ranking.added_up(ranking.expected(relevant))
-    if cutoff is None or isinstance(cutoff, int):
-        share = found / float(cutoff or max(ranking.width, 1))
+    if ranking.cutoff is None or isinstance(ranking.cutoff, int):
+        share = found / float(ranking.cutoff or max(ranking.width, 1))
     else:
-        share = ranking.xp.stack([found[..., at] / float(k) for at, k in enumerate(cutoff)], axis=-1)
+        share = ranking.xp.stack([found[..., at] / float(k) for at, k in enumerate(ranking.cutoff)], axis=-1)
     return ranking.xp.where(known > 0, share, undefined)
 
 

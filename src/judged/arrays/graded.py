@@ -131,6 +131,8 @@ def rbp(
     >>> rbp(np.array([[0.9, 0.8, 0.7]]), np.array([[1, 0, 1]]), p=0.5).tolist()
     [0.625]
     """
+    if not 0 < p < 1 or (max is not None and not max > 0):
+        raise InputError(f"p={p!r}, max={max!r} make no sense", fix="0 < p < 1, and max is the highest of the scale")
     ranking = Ranking.of(scores, grades, where, cutoff, ties)
     worth = ranking.relevant(rel) if max is None else _gains(ranking, "linear") / max
     weight = ranking.by_rank(lambda ranks: powers(p, len(ranks)), lambda ranks: p ** (ranks - 1.0))
@@ -139,6 +141,8 @@ def rbp(
 
 
 def _gains(ranking: Ranking, gain: Gain) -> Any:
+    if gain not in ("linear", "exp2"):
+        raise InputError(f"gain={gain!r} is not known", fix="gain='linear' or 'exp2'")
     if is_numpy_array(ranking.grades):
         return gains(ranking.grades, gain)
     xp = ranking.xp

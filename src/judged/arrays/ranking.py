@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import index
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -36,7 +37,7 @@ def padded(scores: Any, grades: Any, offsets: Any, *, longest: int | None = None
     Raises
     ------
     InputError
-        If `longest` is missing outside NumPy, or too small in NumPy.
+        If `longest` is missing outside NumPy; in NumPy, if it is too small, or the offsets do not fit.
 
     Examples
     --------
@@ -47,6 +48,9 @@ def padded(scores: Any, grades: Any, offsets: Any, *, longest: int | None = None
     xp = array_namespace(scores, grades, offsets)
     if is_numpy_array(offsets):
         most = int(np.diff(offsets).max(initial=0))
+        if not len(scores) == len(grades) == offsets[-1:].sum():
+            problem = f"{len(scores)} scores and {len(grades)} grades, but offsets end at {offsets[-1:].sum()}"
+            raise InputError(problem, fix="offsets end behind the last document")
         if longest is not None and longest < most:
             raise InputError(f"longest is {longest}, but a query has {most} documents", fix=f"longest={most}")
         longest = most if longest is None else longest
@@ -79,13 +83,14 @@ class Ranking:
         xp = array_namespace(scores, grades)
         if ties not in ("position", "averaged"):
             raise InputError(f"ties={ties!r} is not known", fix="ties='position' or 'averaged'")
-        if any(k < 1 for k in ([] if cutoff is None else [cutoff] if isinstance(cutoff, int) else cutoff)):
-            raise InputError(f"cutoff={cutoff!r}: a cutoff is 1 or more", fix="cutoff=10, or several such as [1, 10]")
-        if scores.shape != grades.shape or (where is not None and where.shape != scores.shape):
+        cutoff = _whole(cutoff)
+        if not scores.ndim or scores.shape != grades.shape or (where is not None and where.shape != scores.shape):
             raise InputError(
                 f"scores {tuple(scores.shape)} and grades {tuple(grades.shape)} do not fit each other, or the mask",
                 fix="give arrays of one shape, queries x documents",
             )
+        if where is not None and not xp.isdtype(where.dtype, "bool"):
+            raise InputError(f"the mask is of {where.dtype}", fix="give True and False, such as where > 0")
         if is_numpy_array(scores):  # elsewhere to look at values would stop the device
             _check(scores if where is None else scores[where], grades if where is None else grades[where])
         floating = scores.dtype if xp.isdtype(scores.dtype, "real floating") else xp.asarray(0.0).dtype
@@ -193,6 +198,19 @@ class Ranking:
         """Divide, with `undefined` where there is nothing to divide by."""
         some = below > 0
         return self.xp.where(some, above / self.xp.where(some, below, 1.0), undefined)
+
+
+def _whole(cutoff: Cutoff) -> Cutoff:
+    """Give whole numbers from 1 on as Python's, and refuse everything else."""
+    try:
+        made = (
+            [index(k) for k in cutoff] if isinstance(cutoff, Iterable) else cutoff if cutoff is None else index(cutoff)
+        )
+    except TypeError:
+        made = []
+    if made is not None and (made == [] or min(made if isinstance(made, list) else [made]) < 1):
+        raise InputError(f"cutoff={cutoff!r}: a cutoff is 1 or more", fix="cutoff=10, or several such as [1, 10]")
+    return made
 
 
 def _check(scores: Any, grades: Any) -> None:
