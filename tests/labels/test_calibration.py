@@ -140,3 +140,32 @@ def test_the_most_telling_pairs_come_first() -> None:
     systems = {"one": {"q": ["b", "c"]}, "two": {"q": ["b", "a"]}}
     found = calibrate(human, {"m": model}, systems, "P@1", highest=3)
     assert [(one.doc_id, one.runs) for one in found.contested] == [("c", 0), ("b", 2), ("a", 0)]
+
+
+def test_topics_without_a_score_are_left_out_of_means() -> None:
+    docs = {"a": 1, "b": 0, "c": 2}
+    human = {f"q{at}": {**docs, "a": at % 2} for at in range(5)} | {"q1": dict.fromkeys(docs, 0)}
+    model = {f"q{at}": {**docs, "b": at % 2} for at in range(9)} | {"q3": dict.fromkeys(docs, 0), "q8": {"a": 0}}
+    systems = {"one": {f"q{at}": ["a", "b", "c"] for at in range(9)}}
+    skipped = calibrate(human, {"m": model}, systems, "nDCG(undefined=skip)@2", resamples=100)
+    kept = [
+        {topic: grades for topic, grades in each.items() if topic not in {"q1", "q3", "q8"}} for each in (human, model)
+    ]
+    without = calibrate(kept[0], {"m": kept[1]}, systems, "nDCG@2", resamples=100)
+    assert skipped.means == without.means
+    assert [note.text[0] for note in skipped.notes] == ["3"]  # topics that both judged, with a score
+
+
+def test_what_cannot_be_calibrated_is_refused() -> None:
+    human, model, systems = {"q": {"a": 1}}, {"q": {"a": 1}}, {"one": {"q": ["a"]}}
+    for odd in ({"models": {"people": model}}, {"models": {"m": {"r": {"a": 1}}}}, {"level": 95}, {"measure": "GMAP"}):
+        with pytest.raises(InputError):
+            calibrate(human, **{"models": {"m": model}, "runs": systems, **odd})  # type: ignore[arg-type]
+
+
+def test_a_model_that_gave_no_grade_is_left_out() -> None:
+    import pyarrow as pa
+
+    table = {"query_id": ["q"] * 3, "doc_id": ["d"] * 3, "judge": ["ann", "m", "n"], "grade": [1.0, 1.0, None]}
+    found = calibrate(Labels.of(pa.table({**table, "kind": ["human", "model", "model"]})))
+    assert [one.judge for one in found.judges] == ["m"]

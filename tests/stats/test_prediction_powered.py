@@ -101,3 +101,14 @@ def test_what_a_judge_is_worth_is_inside_its_interval(kind: str) -> None:
         low, high = prediction_powered(truth[:n], seen[:n], seen[n:], resamples=200, seed=seed).worth_interval
         held += low - 1e-9 <= worth <= high + 1e-9
     assert held >= 180  # 95 % of 200, less three standard errors
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, 95.0])
+def test_levels_are_between_0_and_1(level: float) -> None:
+    with pytest.raises(InputError, match="level"):
+        prediction_powered([1, 2, 3], [1, 2, 3], [1, 2], level=level)
+
+
+def test_what_is_not_finite_is_refused() -> None:
+    with pytest.raises(InputError, match="finite"):
+        prediction_powered([1, 2, float("nan")], [1, 2, 3], [1, 2])

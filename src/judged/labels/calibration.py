@@ -22,6 +22,7 @@ from judged.labels.labels import Labels
 from judged.measures.grammar import parse
 from judged.notes import Note
 from judged.stats.agreement import cohen_kappa
+from judged.stats.inputs import check_resampling, check_share, complete_topics
 from judged.stats.interval import IntervalMethod, mean_intervals
 from judged.stats.prediction_powered import LEAST, prediction_powered
 
@@ -238,11 +239,17 @@ def calibrate(
     InputError
         If there is nothing to compare.
     """
+    check_share("level", level)
+    check_resampling(resamples, seed)
     people, judges = _judgments(human, models)
+    if "people" in judges:
+        raise InputError("a model is called people", fix="give it another name")
     if labelled is not None:
         people = people.over(set(labelled))
     top = float(people.grades.max()) if highest is None else highest
     given = [] if hasattr(runs, "__len__") and not len(runs) else runs_of(runs)
+    if given and parse(measure).entry.aggregate != "mean":
+        raise InputError(f"{measure} is no mean over topics", fix="use one that is, such as nDCG@10")
     scores = evaluate(people, given, measure) if given else None
     rows: list[JudgeCalibration] = []
     means: list[CorrectedMean] = []
@@ -250,9 +257,13 @@ def calibrate(
     contested: list[Contested] = []
     grades: dict[str, Table] = {}
     notes: list[Note] = []
-    others = 0
+    others, fewest = 0, LEAST
     for judge, own in judges.items():
         valid, invalid = _valid(own, top)
+        grades_of = judges_of([{"people": people, judge: valid}], None)
+        if np.isnan(grades_of.grades).any(axis=1).all():
+            fix = "have it grade documents that people graded"
+            raise InputError(f"{judge} and people graded no document in common", fix=fix)
         agreed = agree({"people": people, judge: valid}, runs=given, measures=measure, level=level)
         if len(judges) == 1:
             grades[judge] = agreed.confusion()
@@ -262,16 +273,16 @@ def calibrate(
             seen = _Seen.of(scores, evaluate(valid, given, measure))
             others = max(others, seen.rest.shape[1])
             found = seen.corrected(level, resamples, seed)
+            fewest = min([fewest, *(one.n for one in found)])
             means += _means(judge, seen, found, level)
             biases += _families(judge, seen, families or {}, level)
-        grades_of = judges_of([{"people": people, judge: valid}], None)
         rows.append(_judge(judge, agreed, grades_of, (invalid, rel, level), seen, found))
         contested += _contested(grades_of, judge, given, measure)
     if scores is not None and not means:
         text = "the models judged no topics that people did not, so there is nothing to correct: name fewer as labelled"
         notes.append(Note("nothing-to-correct", text))
-    if means and len(people.topics) < LEAST:
-        text = f"{len(people.topics)} topics judged by people are fewer than {LEAST}: intervals do not hold their level"
+    if fewest < LEAST:
+        text = f"{fewest} topics judged by people are fewer than {LEAST}: intervals do not hold their level"
         notes.append(Note("few-topics", text))
     contested.sort(key=lambda one: (-abs(one.human - one.model), -one.runs, one.query_id, one.doc_id))
     return Calibration(
@@ -302,7 +313,8 @@ def _judgments(human: Any, models: Any) -> tuple[Qrels, dict[str, Qrels]]:
     if "human" not in kinds:
         raise InputError("no person gave a label", fix="judge some topics", path=labels.where)
     of_models = labels.of_kind("model")
-    judges = {judge: qrels_of(of_models, by=judge) for judge in of_models.judges}
+    answered = of_models.graded["judge"].unique().to_pylist()  # a model may have given no grade at all
+    judges = {judge: qrels_of(of_models, by=judge) for judge in answered}
     return qrels_of(labels.of_kind("human"), by="majority"), judges
 
 
@@ -374,8 +386,11 @@ class _Seen(ReadOnly):
         both = [at for at, name in enumerate(scores.query_ids) if name in place]
         rest = [at for name, at in place.items() if name not in names]
         same = [place[scores.query_ids[at]] for at in both]
-        values, others = scores.values[:, 0], model.values[:, 0]
-        return cls(scores.run_names, values[:, both], others[:, same], others[:, rest])
+        values, others = scores.values[:, 0][:, both], model.values[:, 0]
+        # A topic without a score for some run, as nDCG(undefined=skip) has, is left out for all.
+        known = ~np.isnan([values, others[:, same]]).any(axis=(0, 1))
+        more, _ = complete_topics(others[:, rest])
+        return cls(scores.run_names, values[:, known], others[:, same][:, known], more)
 
     @property
     def within_topics(self) -> float:

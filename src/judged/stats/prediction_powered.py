@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.errors import InputError
-from judged.stats.inputs import check_resampling
+from judged.stats.inputs import check_resampling, check_share
 from judged.stats.student import student_quantile
 
 if TYPE_CHECKING:
@@ -92,9 +92,12 @@ def prediction_powered(
     (0.4833, 1.0, 0.5)
     """
     check_resampling(resamples, seed)
+    check_share("level", level)
     y, f, rest = (np.asarray(one, dtype=np.float64) for one in (known, predicted, others))
     if y.shape != f.shape or y.ndim != 1 or rest.ndim != 1:
         raise InputError(f"shapes {y.shape}, {f.shape}, {rest.shape} do not fit", fix="give (n,), (n,) and (N,)")
+    if not all(np.isfinite(one).all() for one in (y, f, rest)):
+        raise InputError("a value is not a finite number", fix="leave its unit out")
     n, size = len(y), len(rest)
     if n < 3 or size < 2:
         problem = f"{n} known values and {size} that are only predicted are too few"
