@@ -131,3 +131,14 @@ def test_the_assessors_of_dl19_agree_as_the_page_says() -> None:
         assert (
             f"{alpha.value:.3f} [{low:.2f}, {high:.2f}]" in page.partition(f"| assessor {at} |")[2].partition("\n")[0]
         )
+
+
+def test_drift_of_shifts_that_differ_by_rounding_alone_has_no_test() -> None:
+    rows: list[dict[str, object]] = []
+    for at in range(20):
+        truth = float(at % 4)
+        rows.append(row(f"q{at:02d}", "d", "ann", truth + 0.1 + 0.3 * (at >= 10), at=f"2024-01-{at + 1:02d}T00:00:00"))
+        rows.append(row(f"q{at:02d}", "d", "bob", truth))
+    found = quality(labels(rows)).judges[0]
+    assert found.drift == pytest.approx(0.3)
+    assert math.isnan(found.drift_p)

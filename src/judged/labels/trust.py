@@ -22,6 +22,7 @@ from judged.slicing.topic_slices import slicing_given
 from judged.stats.agreement import ENOUGH, krippendorff_alpha
 from judged.stats.correction import adjust
 from judged.stats.counts import share_limits
+from judged.stats.inputs import spread
 from judged.stats.interval import IntervalMethod, mean_intervals
 
 if TYPE_CHECKING:
@@ -392,7 +393,7 @@ def _drift(labels: Labels, judge: int) -> tuple[float, float]:
         return math.nan, math.nan
     from scipy import stats
 
-    if np.ptp(first) == np.ptp(second) == 0:
+    if spread(first) == spread(second) == 0:
         return float(second.mean() - first.mean()), math.nan
     found: Any = stats.ttest_ind(second, first, equal_var=False)
     return float(second.mean() - first.mean()), float(found.pvalue)
