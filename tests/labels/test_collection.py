@@ -9,6 +9,7 @@ import pytest
 
 from judged import Qrels
 from judged.data.origin import Origin
+from judged.errors import InputError
 from judged.labels import check_collection
 
 QRELS = {"q": {"a": 1, "b": 2, "c": 0}, "r": {"a": 0, "d": 0}}
@@ -46,3 +47,9 @@ def test_labels_by_models_are_said_with_and_without_a_pool() -> None:
 def test_one_run_has_no_pool_to_be_left_out_of() -> None:
     found = check_collection(QRELS, {"one": RUNS["one"]})
     assert (found.pool, found.plans, found.agreement, found.seconds) == (None, None, None, None)
+
+
+@pytest.mark.parametrize("cutoff", [0, -1])
+def test_cutoffs_are_from_1(cutoff: int) -> None:
+    with pytest.raises(InputError, match="cutoff"):
+        check_collection({"q": {"a": 1}}, {"one": {"q": ["a"]}}, cutoff=cutoff)

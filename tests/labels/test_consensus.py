@@ -143,3 +143,22 @@ def test_who_settles_a_disagreement_is_no_vote(by: str) -> None:
     made = qrels_of(Labels.of(judges), by=by, min_judges=2)
     grades = dict(zip(made.table["doc_id"].to_pylist(), made.table["relevance"].to_pylist(), strict=True))
     assert grades == {"a": 3.0, "b": 2.0, "c": 1.0, "d": 1.0}
+
+
+def test_kinds_that_there_are_not_are_named() -> None:
+    labels = Labels.of({"ann": {"q": {"a": 1}}})
+    for kinds in ("human", ["huma"]):
+        with pytest.raises(InputError, match="kind"):
+            qrels_of(labels, kinds=kinds)  # type: ignore[arg-type]
+
+
+def test_columns_of_another_shape_are_refused() -> None:
+    table = pa.table({"query_id": ["q"], "doc_id": ["d"], "judge": ["ann"], "grade": [{"value": 1}]})
+    with pytest.raises(InputError, match="grade"):
+        Labels.of(table)
+
+
+@pytest.mark.parametrize("smoothing", [-1.0, float("nan"), float("inf")])
+def test_smoothing_is_a_number_from_0(smoothing: float) -> None:
+    with pytest.raises(InputError, match="smoothing"):
+        dawid_skene(np.array([[1.0, 0.0]]), smoothing=smoothing)

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from judged.data import Qrels
-from judged.errors import MeasureError
+from judged.errors import InputError, MeasureError
 from judged.judging import judge
+from judged.labels import decide
 from judged.labels.contest import contest, winner
 from judged.measures.grammar import parse
 
@@ -45,3 +46,13 @@ def test_a_contest_is_decided_once_the_rest_cannot_turn_it() -> None:
 def test_measures_whose_labels_do_not_add_up_are_refused(measure: str) -> None:
     with pytest.raises(MeasureError):
         contest(Qrels.of({"q": {"a": 1}}), {"q": ["a"]}, {"q": ["b"]}, measure)
+
+
+def test_grades_that_never_gain_leave_no_range() -> None:
+    found = decide({"q": {"a": 1}}, {"q": ["a", "b"]}, {"q": ["b", "c"]}, "P(rel=2)@2")  # 1 is the highest grade
+    assert (found.low, found.high) == (0, 0)
+
+
+def test_seeds_are_from_0() -> None:
+    with pytest.raises(InputError, match="seed"):
+        decide({"q": {"a": 1}}, {"q": ["a", "b"]}, {"q": ["b", "c"]}, "P@2", seed=-1)

@@ -160,3 +160,9 @@ def test_what_makes_no_sense_is_refused(given: Mapping[str, object], problem: st
 
 def test_strata_below_the_depth_are_one() -> None:
     assert pool(RUNS, sample=99, depth=4, rates=[1]).pairs["stratum"].unique().to_pylist() == ["1-4"]
+
+
+@pytest.mark.parametrize("rates", [[float("nan"), 1.0], [float("inf"), 1.0], [1e300, 1.0], [0.0, 1.0]])
+def test_rates_that_no_sample_can_follow_are_refused(rates: list[float]) -> None:
+    with pytest.raises(InputError, match="rates"):
+        pool({"one": {"q": list("abcdefgh")}}, sample=5, strata=[2], rates=rates)

@@ -80,3 +80,9 @@ def test_weights_are_taken_by_slices(tmp_path: Path) -> None:
 def test_what_cannot_be_chosen_is_refused(queries: dict[str, object], n: int, problem: str) -> None:
     with pytest.raises(InputError, match=problem):
         choose_topics(queries, n)
+
+
+def test_cuts_are_two() -> None:
+    for cuts in ([], [0.5], [0.5, 0.2]):
+        with pytest.raises(InputError, match="cuts"):
+            choose_topics({"a": 3, "b": 1}, 1, cuts=cuts)

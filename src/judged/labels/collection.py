@@ -13,6 +13,7 @@ from judged.comparison.plans import power_of_scores
 from judged.data.compute import pc
 from judged.data.qrels import Qrels
 from judged.decimals import counted, percent
+from judged.errors import InputError
 from judged.evaluation import runs_of
 from judged.evaluation.evaluate import score_lists
 from judged.evaluation.notes import origin_notes
@@ -161,6 +162,8 @@ def check_collection(
     >>> found.judged_share, found.without_relevant, [row.full_depth for row in found.coverage]
     (0.5, ('r',), [1, 1])
     """
+    if cutoff < 1:
+        raise InputError(f"the cutoff {cutoff} makes no sense", fix="give a whole number from 1")
     qrels, given, measure = Qrels.of(qrels), runs_of(runs), parse(measure)
     named = {run.name: run for run in given}
     lists = {name: judge(qrels, run) for name, run in named.items()}

@@ -16,7 +16,7 @@ from judged.data.qrels import Qrels
 from judged.decimals import counted
 from judged.errors import InputError
 from judged.labels.exchange import is_store
-from judged.labels.labels import ADJUDICATOR, Labels
+from judged.labels.labels import ADJUDICATOR, KINDS, Labels
 from judged.notes import Note
 from judged.stats.dawid_skene import dawid_skene
 from judged.stats.grade_counts import coded
@@ -82,6 +82,8 @@ def qrels_of(
         return _of_store(labels, by=by, kinds=kinds, min_judges=min_judges, smoothing=smoothing)
     topics = getattr(labels, "topics", tuple)()  # of a store
     synthetic = {row["query_id"] for row in topics if row["synthetic"]}
+    if kinds is not None and (strange := sorted({*kinds} - {*KINDS})):
+        raise InputError(f"no kind of label {strange[0]!r}", fix=f"give some of {', '.join(KINDS)}")
     given = Labels.of(labels)
     given = given if kinds is None else given.of_kind(*kinds)
     if by not in RULES and by not in given.judges:

@@ -232,4 +232,4 @@ def _weights(measure: Measure, cutoff: int, levels: Floats) -> tuple[Floats, Flo
     qrels = {f"{at:09d}": {"d": grade} for at, (_, grade) in enumerate(cells)}
     run = {f"{at:09d}": [*map(str, range(1, rank)), "d"] for at, (rank, _) in enumerate(cells)}
     scores = measure(judge(qrels, run))
-    return np.append(0.0, scores[:cutoff]), scores[cutoff:] / scores[0]
+    return np.append(0.0, scores[:cutoff]), scores[cutoff:] / (scores[0] or 1.0)

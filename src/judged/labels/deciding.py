@@ -156,6 +156,8 @@ def decide(
     """
     if limit is not None and limit < 0:
         raise InputError(f"the limit {limit} makes no sense", fix="give a whole number from 0")
+    if seed < 0:
+        raise InputError(f"the seed {seed} is below 0", fix="give a whole number from 0")
     qrels, runs = Qrels.of(qrels), (Run.of(first, name="first"), Run.of(second, name="second"))
     policies: dict[str, Any] = {"ties": ties, "precision": precision}
     made = contest(qrels, *runs, measure, highest=highest, topics=topics, policies=policies)

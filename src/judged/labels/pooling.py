@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from judged.answer import Block
     from judged.judging.ranking import TiePolicy
 
+_MOST_OFTEN = 1e9  # times that a stratum may be drawn as often as another
 Arms: TypeAlias = Generator[int, bool | None, None]
 SCHEMA = pa.schema(
     {
@@ -372,8 +373,9 @@ def _sampled(
         raise InputError("strata do not rise", fix="give the best ranks at which they end, such as 10, 30")
     ends = (*(end for end in ends if end < depth), depth)
     rates = tuple(2.0 ** np.arange(len(ends))[::-1]) if rates is None else tuple(rates)
-    if len(rates) != len(ends) or min(rates) <= 0:
-        raise InputError(f"{len(rates)} rates for {len(ends)} strata", fix="give one above 0 for each stratum")
+    if len(rates) != len(ends) or not 0 < min(rates) <= max(rates) < _MOST_OFTEN * min(rates):
+        fix = f"give one above 0 for each stratum, none {_MOST_OFTEN:g} times another"
+        raise InputError(f"{len(rates)} rates for {len(ends)} strata: {', '.join(map(str, rates))}", fix=fix)
     kinds, stratum, sizes = strata_of(found, ends)
     drawn = allocated(sample, sizes, np.array(rates)[kinds])
     rows = draw(stratum, drawn, np.random.default_rng(seed))

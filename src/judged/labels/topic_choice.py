@@ -136,7 +136,7 @@ def choose_topics(
         raise InputError(f"{n} of {counted(len(counts), 'query', 'queries')} cannot be chosen", fix="ask for fewer")
     if seed < 0:
         raise InputError(f"the seed {seed} is below 0", fix="give a whole number from 0")
-    if not 0 < cuts[0] < cuts[-1] < 1 or len(cuts) != len(_BANDS) - 1:
+    if len(cuts) != len(_BANDS) - 1 or not 0 < cuts[0] < cuts[-1] < 1:
         raise InputError(f"the cuts {cuts} make no sense", fix="give two shares that rise, such as 0.33, 0.67")
     order = np.argsort(-counts, kind="stable")
     ids, texts, counts = [ids[at] for at in order], [texts[at] for at in order], counts[order]

@@ -81,8 +81,10 @@ def dawid_skene(
     table = np.asarray(grades, dtype=np.float64)
     if table.ndim != 2 or np.isnan(table).all(axis=1).any() or not table.size:
         raise InputError("there is a thing without a grade", fix="leave it out")
-    if smoothing < 0 or not tolerance > 0 or max_iterations < 1:
-        raise InputError("smoothing is below 0, or nothing can be iterated", fix="leave the options as they are")
+    if not 0 <= smoothing < np.inf or not tolerance > 0 or max_iterations < 1:
+        raise InputError(
+            "smoothing is no number from 0, or nothing can be iterated", fix="leave the options as they are"
+        )
     classes, codes = coded(table)
     thing, column = np.nonzero(codes >= 0)
     judge = column if owner is None else np.asarray(owner)[column]
