@@ -194,7 +194,7 @@ def test_odd_options_are_refused(odd: dict[str, object]) -> None:
         arrays.ndcg(np.array([[0.3, 0.2]]), np.array([[1, 0]]), **odd)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("odd", [{"p": 2}, {"p": np.nan}, {"p": 0.5, "max": 0}])
+@pytest.mark.parametrize("odd", [{"p": 2}, {"p": np.nan}, {"p": 0.5, "max": 0}, {"p": 0.5, "max": 0.5}])
 def test_persistence_and_scale_are_checked(odd: dict[str, float]) -> None:
     with pytest.raises(InputError):
         arrays.rbp(np.array([[0.3, 0.2]]), np.array([[1, 0]]), **odd)  # type: ignore[arg-type]
@@ -204,3 +204,10 @@ def test_persistence_and_scale_are_checked(odd: dict[str, float]) -> None:
 def test_offsets_that_do_not_fit_the_documents_are_refused(offsets: list[int]) -> None:
     with pytest.raises(InputError, match="offsets"):
         arrays.padded(np.array([0.1, 0.2]), np.array([1, 2]), np.array(offsets, dtype=np.int64))
+
+
+def test_numbers_may_be_of_half_precision() -> None:
+    scores, grades = np.array([[0.3, 0.2, 0.1]]), np.array([[1, 0, 2]])
+    found = arrays.ndcg(scores.astype(np.float16), grades)
+    assert found.dtype == np.float16
+    np.testing.assert_allclose(found, arrays.ndcg(scores, grades), rtol=2e-3)

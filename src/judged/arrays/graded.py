@@ -101,8 +101,7 @@ def err(scores: Any, grades: Any, *, where: Any = None, cutoff: Cutoff = None, m
     [0.78125]
     """
     ranking = Ranking.of(scores, grades, where, cutoff, "position")
-    if is_numpy_array(scores) and ranking.grades.max(initial=0.0) > max:
-        raise InputError(f"a grade is {ranking.grades.max():g}, but max={max:g}", fix="max is the highest of the scale")
+    _check_scale(ranking, max)
     satisfied = ranking.sorted(_gains(ranking, "exp2")) / 2.0**max
     seen = ranking.xp.cumulative_prod(1.0 - satisfied, axis=-1, include_initial=True)[..., :-1]
     return ranking.added_up(satisfied * seen / ranking.ranks)
@@ -134,10 +133,17 @@ def rbp(
     if not 0 < p < 1 or (max is not None and not max > 0):
         raise InputError(f"p={p!r}, max={max!r} make no sense", fix="0 < p < 1, and max is the highest of the scale")
     ranking = Ranking.of(scores, grades, where, cutoff, ties)
+    if max is not None:
+        _check_scale(ranking, max)
     worth = ranking.relevant(rel) if max is None else _gains(ranking, "linear") / max
     weight = ranking.by_rank(lambda ranks: powers(p, len(ranks)), lambda ranks: p ** (ranks - 1.0))
     found = (1.0 - p) * ranking.added_up(ranking.expected(worth) * weight)
     return ranking.xp.where(ranking.total(worth) > 0, found, undefined)
+
+
+def _check_scale(ranking: Ranking, max: float) -> None:
+    if is_numpy_array(ranking.grades) and ranking.grades.max(initial=0.0) > max:
+        raise InputError(f"a grade is {ranking.grades.max():g}, but max={max:g}", fix="max is the highest of the scale")
 
 
 def _gains(ranking: Ranking, gain: Gain) -> Any:

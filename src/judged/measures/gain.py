@@ -84,7 +84,7 @@ def gains(grades: Floats, gain: Gain) -> Floats:
         return np.exp2(linear) - 1.0
     for grade, worth in () if gain == "linear" else gain:
         linear = np.where(grades == grade, worth, linear)
-    if (largest := np.abs(linear).max(initial=0.0)) > _LARGEST:
+    if (largest := float(np.abs(linear).max(initial=0.0))) > _LARGEST:
         raise MeasureError(f"the gain {largest:g} is too large: a sum of several is infinite. Fix: give smaller gains")
     return linear
 
