@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from judged import Qrels
-from judged.labels import LabelStore
+from judged.labels import LabelStore, status
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,6 +95,34 @@ def test_a_scale_of_ones_own(folder: Path, run: Callable[..., Ended]) -> None:
     (folder / "scale.csv").write_text("grade,word\n1,yes\nx,no\n")
     ended = run("labels", "new", "other.db", "--scale", "scale.csv")
     assert (ended.code, "scale.csv:3" in ended.err, (folder / "other.db").exists()) == (2, True, False)
+
+
+def test_a_scale_of_one_grade_leaves_nothing_behind(folder: Path, run: Callable[..., Ended]) -> None:
+    (folder / "scale.csv").write_text("grade,word\n1,yes\n")
+    ended = run("labels", "new", "l.db", "--scale", "scale.csv")
+    assert (ended.code, "scale.csv" in ended.err, (folder / "l.db").exists()) == (2, True, False)
+    assert "0-4" in run("labels", "new", "l.db", "--scale", "0-9").err
+
+
+def test_tasks_name_topics_and_documents_that_have_no_text(folder: Path, run: Callable[..., Ended]) -> None:
+    (folder / "pool.csv").write_text("query_id,doc_id\n1,a\n1,b.txt\n9,a\n")
+    run("labels", "new", "l.db", "--topics", "topics.csv", "--documents", "docs.jsonl")
+    ended = run("labels", "tasks", "l.db", "pool.csv")
+    assert ended.code == 0
+    assert ended.err.count("warning:") == 2
+    assert "'9'" in ended.err
+    assert "'b.txt'" in ended.err
+
+
+@pytest.mark.usefixtures("folder")
+def test_status_counts_tasks_of_judges_who_were_not_added(run: Callable[..., Ended]) -> None:
+    run("labels", "new", "l.db")
+    run("labels", "tasks", "l.db", "pool.csv")
+    with LabelStore.open("l.db") as store:
+        assert (status(store).judges, "0 tasks" in status(store).text()) == ((), False)
+    run("labels", "tasks", "l.db", "pool.csv", "--judges", "ann,bob")
+    with LabelStore.open("l.db") as store:
+        assert [(row["judge"], row["left"]) for row in status(store).judges] == [("ann", 4), ("bob", 4)]
 
 
 @pytest.mark.parametrize(

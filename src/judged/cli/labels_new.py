@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from judged.decimals import counted
@@ -44,7 +46,11 @@ def _own(path: str) -> list[tuple[float, str, str]]:
     """Read a scale of one's own."""
     from judged.data.records import read_records
     from judged.decimals import read_number
+    from judged.labels.scales import SCALES, scale_of
 
+    if not Path(path).exists():
+        fix = f"name {', '.join(SCALES)}, or a table with the columns grade, word and definition"
+        raise InputError(f"there is no scale, and no file, {path!r}", fix=fix)
     grades: list[tuple[float, str, str]] = []
     for line, row in read_records(path):
         try:
@@ -52,4 +58,8 @@ def _own(path: str) -> list[tuple[float, str, str]]:
         except (KeyError, ValueError) as error:
             fix = "name binary, 0-3, 0-4, or a table with the columns grade, word and definition"
             raise InputError(f"this is no scale ({error})", fix=fix, path=path, line=line) from None
+    try:
+        scale_of(grades)
+    except InputError as error:
+        raise InputError(error.problem, fix="give each grade its own line", path=path) from None
     return grades

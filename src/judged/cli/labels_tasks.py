@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from judged.cli import output
 from judged.cli.options import shared
 from judged.decimals import counted
 
@@ -54,5 +55,12 @@ def command(
         pairs = (pair for path in paths for pair in read_pairs(path, topics) if only is None or pair[0] in only)
         tasks = assigned(pairs, names, each=each, overlap=overlap, repeats=repeats, gold=grades, seed=seed)
         added = opened.add_tasks(tasks)
+        lacking = opened.lacking()
     there = f", {len(tasks) - added} were there" if added < len(tasks) else ""
     click.echo(f"{counted(added, 'task')} added{there}")
+    output.notes(
+        f"{counted(len(ids), word)} of the tasks, such as {ids[0]!r}, {'is' if len(ids) == 1 else 'are'} not in the"
+        " store: judges see only the id. Add them with 'judged labels new', and look whether the ids are the same"
+        for word, ids in lacking.items()
+        if ids
+    )

@@ -66,6 +66,8 @@ class LabelStatus(Answer):
         said = (
             f"{graded:,} of {counted(pairs, 'pair')} of topic and document {'has' if graded == 1 else 'have'} a grade"
         )
+        if not self.judges and pairs:
+            return (f"{said}; nobody has begun, and the tasks are everybody's.",)
         return (f"{said}; {counted(left, 'task is', 'tasks are')} left{hours}.",)
 
 
@@ -84,7 +86,8 @@ def status(store: LabelStore) -> LabelStatus:
     labels, tasks = store.labels() if len(store) else None, store.every_task()
     texts = {row["query_id"]: row["text"] for row in store.topics()}
     rows: list[dict[str, Any]] = [] if labels is None else labels.last.to_pylist()
-    kinds = store.judges() | {row["judge"]: row["kind"] for row in rows}
+    named = dict.fromkeys(sorted({task.judge for task in tasks} - {""}), "human")  # with tasks, and not yet here
+    kinds = named | store.judges() | {row["judge"]: row["kind"] for row in rows}
     return LabelStatus(
         store.where,
         tuple(_of_judge(judge, kind, rows, tasks) for judge, kind in kinds.items()),

@@ -426,6 +426,20 @@ class LabelStore:
         with self.engine.connect() as connection:
             return _count(connection, schema.documents)
 
+    def lacking(self) -> dict[str, list[str]]:
+        """Give the ids that tasks name and that have no entry here, by `topic` and `document`."""
+        from sqlalchemy import select
+
+        from judged.labels import schema
+
+        missing: dict[str, list[str]] = {}
+        for word, table, name in (("topic", schema.topics, "query_id"), ("document", schema.documents, "doc_id")):
+            wanted = schema.tasks.c[name]
+            chosen = select(wanted).where(wanted.not_in(select(table.c[name]))).distinct().order_by(wanted)
+            with self.engine.connect() as connection:
+                missing[word] = list(connection.scalars(chosen))
+        return missing
+
     def __enter__(self) -> Self:
         return self
 
