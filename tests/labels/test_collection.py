@@ -53,3 +53,12 @@ def test_one_run_has_no_pool_to_be_left_out_of() -> None:
 def test_cutoffs_are_from_1(cutoff: int) -> None:
     with pytest.raises(InputError, match="cutoff"):
         check_collection({"q": {"a": 1}}, {"one": {"q": ["a"]}}, cutoff=cutoff)
+
+
+def test_nothing_is_said_of_losses_that_could_not_happen() -> None:
+    same = {"one": RUNS["one"], "two": RUNS["one"]}
+    found = check_collection(QRELS, same, measure="P@2")
+    assert found.pool is not None
+    assert not any(row.lost for row in found.pool.rows)
+    assert not any("loses up to" in text for text in found.sentences)
+    assert any("loses up to" in text for text in check_collection(QRELS, RUNS, measure="P@2").sentences)

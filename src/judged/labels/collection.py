@@ -100,7 +100,11 @@ class Collection(Answer):
         if self.without_relevant:
             without = counted(len(self.without_relevant), "topic")
             said.append(f"In {without} nothing is relevant: they tell no runs apart by {self.measure}.")
-        if self.largest_loss and self.pool:
+        if self.pool and not any(row.lost for row in self.pool.rows):
+            said.append(
+                "No judgment is owed to one run or group alone: what one that was not pooled would lose is not seen."
+            )
+        elif self.largest_loss and self.pool:
             most, fallen = self.largest_loss
             places = max(0, (fallen.new_place or 0) - (fallen.old_place or 0))
             whom = "group" if any(row.group != row.run for row in self.pool.rows) else "run"
