@@ -42,6 +42,12 @@ def test_a_contest_is_decided_once_the_rest_cannot_turn_it() -> None:
     assert winner(made.bounds(np.array([0]), np.where(made.open, 0, made.level))) == 0
 
 
+def test_equal_runs_are_equal_and_nothing_is_left_to_label() -> None:
+    made = decide({"q": {"a": 1}}, {"q": ["a", "b"]}, {"q": ["a", "b"]}, "P@2")
+    assert (made.decided, made.low, made.high) == (False, 0.0, 0.0)
+    assert made.sentences[1].startswith("Equal")
+
+
 @pytest.mark.parametrize("measure", ["AP", "nDCG", "RR@10", "nDCG(undefined=1)@5"])
 def test_measures_whose_labels_do_not_add_up_are_refused(measure: str) -> None:
     with pytest.raises(MeasureError):

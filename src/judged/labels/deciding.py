@@ -76,12 +76,14 @@ class Decision(Answer):
             f" between {self.low:+.4f} and {self.high:+.4f}, whatever the {counted(self.open, 'open document')} of"
             " their first would be graded."
         )
+        if self.low == self.high == 0:
+            return said, "Equal: both have the same mean on these topics, whatever is labelled among their first."
         if self.decided:
             better = self.first if self.low > 0 else self.second
             beyond = "also" if self.decided_outside else "but not"
             sure = (
                 f"Decided: {better} has the higher mean on these topics, {beyond} if documents that neither has among"
-                " its first fill the ideal with the highest grade. That says nothing of other topics."
+                " its first are given the highest grade. That says nothing of other topics."
             )
             return said, sure
         left = f"Not decided: at most {counted(self.open, 'label')} would tell."
