@@ -144,3 +144,12 @@ def test_what_is_wrong_is_one_line_and_2(folder: Path, run: Callable[..., Ended]
     assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
     assert "Fix:" in ended.err
     assert not {"no.db", "q.txt", "q.csv"} & {path.name for path in folder.iterdir()}
+
+
+def test_a_grade_that_is_no_number_is_shown(folder: Path, run: Callable[..., Ended]) -> None:
+    (folder / "labels.csv").write_text("query_id,doc_id,judge,grade\n1,a,ann,x\n")
+    run("labels", "new", "l.db")
+    ended = run("labels", "import", "l.db", "labels.csv")
+    assert ended.code == 2
+    assert "labels.csv:2" in ended.err
+    assert "grade 'x'" in ended.err

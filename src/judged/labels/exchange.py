@@ -227,7 +227,11 @@ def _completed(given: Mapping[str, Any], judge: str, kind: str, where: str, line
             if name != "query_id" or "text" not in given:
                 row[name] = id_text(given[name], name)
         for name in ("grade", "seconds"):
-            row[name] = None if row[name] is None else read_number(row[name])
+            value = row[name]
+            try:
+                row[name] = None if value is None else read_number(value)
+            except ValueError as error:
+                raise ValueError(f"{name} {value!r} {error}") from None
         for name in ("repeat", "seed"):
             row[name] = None if row[name] is None else int(row[name])
         if isinstance(row["valid"], str) and row["valid"].lower() not in _TRUE | _FALSE:
