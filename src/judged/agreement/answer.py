@@ -10,7 +10,7 @@ import numpy as np
 
 from judged._types import ReadOnly
 from judged.answer import COUNT, NUMBER, TEXT, Answer, Column, Sentences, Show, Table, columns_of, number
-from judged.decimals import decimal, percent
+from judged.decimals import counted, decimal, percent
 
 if TYPE_CHECKING:
     from judged._types import Floats
@@ -99,7 +99,7 @@ class SystemEffect(ReadOnly):
     @property
     def sentence(self) -> str:
         """Say in plain words what was found."""
-        head = f"{self.measure}, {self.second} in place of {self.first}, {self.n} topics: "
+        head = f"{self.measure}, {self.second} in place of {self.first}, {counted(self.n, 'topic')}: "
         if math.isnan(self.tau.value):
             return head + self.tau.sentence
         pairs = self.tau.concordant + self.tau.discordant + self.tau.tied

@@ -60,7 +60,11 @@ _FOREIGN = {
     b"\xff\xfe": ("this is UTF-16 (Windows PowerShell writes it)", "save it as UTF-8", "not-utf8"),
     b"\xfe\xff": ("this is UTF-16 (Windows PowerShell writes it)", "save it as UTF-8", "not-utf8"),
     b"PK\x03\x04": ("this is a zip archive or an Excel workbook", "unpack it, or save the sheet as CSV", "not-text"),
-    b"SQLite format 3": ("this is an SQLite database", "export the table as CSV or Parquet", "not-text"),
+    b"SQLite format 3": (
+        "this is an SQLite database",
+        "export the table as CSV or Parquet; of a store of labels, make qrels: judged labels qrels",
+        "not-text",
+    ),
 }
 
 
