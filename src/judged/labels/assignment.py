@@ -67,9 +67,11 @@ def assigned(
         raise InputError("there is nothing to judge", fix="give pairs of topic and document")
     if not (0 <= overlap <= 1 and 0 <= repeats <= 1):
         raise InputError("overlap and repeats are shares", fix="give numbers from 0 to 1")
-    if not 1 <= each <= len(every) or len(set(every)) < len(every):
-        problem = f"{each} judges are to see each pair, and {len(every)} different ones are there"
-        raise InputError(problem, fix="name as many judges, each once")
+    if len(set(every)) < len(every):
+        raise InputError("a judge is named twice", fix="name each judge once")
+    if not 1 <= each <= len(every):
+        problem = f"{each} judges are to see each pair, and there {'is' if len(every) == 1 else 'are'} {len(every)}"
+        raise InputError(problem, fix="name as many judges")
     random = Random(seed)  # noqa: S311 - it deals, it hides nothing
     random.shuffle(rest)
     everybodys = {*rest[: round(overlap * len(rest))], *known}
