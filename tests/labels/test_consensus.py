@@ -78,7 +78,7 @@ def test_the_origin_tells_of_the_labels_that_count() -> None:
         {"judge": judge, "query_id": topic, "doc_id": doc, "grade": grade, "kind": kind, "at": f"2026-01-0{day}"}
         for day, (judge, topic, doc, grade, kind) in enumerate(rows, 1)
     )
-    origin = qrels_of(store).origin
+    origin = qrels_of(store, kinds=["human", "model", "click"]).origin
     assert origin is not None
     assert (origin.how, origin.human, origin.model, origin.click) == ("majority", 1, 1, 1)
     assert (origin.judges, origin.synthetic, origin.tied, origin.last) == (("ann", "llm", "log"), 1, 1, "2026-01-03")
@@ -162,3 +162,12 @@ def test_columns_of_another_shape_are_refused() -> None:
 def test_smoothing_is_a_number_from_0(smoothing: float) -> None:
     with pytest.raises(InputError, match="smoothing"):
         dawid_skene(np.array([[1.0, 0.0]]), smoothing=smoothing)
+
+
+def test_people_go_before_models_where_nobody_says_otherwise() -> None:
+    rows = [("q", "a", "ann", "human", 0.0), ("q", "a", "gpt", "model", 3.0), ("q", "b", "gpt", "model", 3.0)]
+    names = ["query_id", "doc_id", "judge", "kind", "grade"]
+    labels = Labels.of(pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))))
+    assert qrels_of(labels).table.to_pylist() == [{"query_id": "q", "doc_id": "a", "relevance": 0.0}]
+    both = qrels_of(labels, by="mean", kinds=["human", "model"])
+    assert both.table["relevance"].to_pylist() == [1.5, 3.0]

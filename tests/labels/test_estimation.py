@@ -196,3 +196,12 @@ def test_the_design_of_a_pool_is_what_was_drawn() -> None:
     some = {topic: {doc: grade for doc, grade in docs.items() if (topic, doc) in kept} for topic, docs in qrels.items()}
     design = design_of(drawn, judge(some, runs["first"]))
     assert (design.drawn.sum(), design.sizes.sum()) == (80, len(pool(runs)))
+
+
+def test_a_sample_without_variation_says_so() -> None:
+    run = {"q": {name: -float(rank) for rank, name in enumerate("abcdef")}}
+    drawn = pool(run, sample=4, strata=(), seed=1)
+    kept = drawn.pairs["doc_id"].to_pylist()
+    assert len(kept) < 6
+    found = estimate(drawn, {"q": dict.fromkeys(kept, 0)}, run, ["P@6"])
+    assert [note.rule for note in found.notes] == ["no-variation"]

@@ -208,3 +208,11 @@ def test_a_store_of_a_team_does_not_show_its_password(places: list[str], keep: E
     store.add("ann", "q", "a", 1.0)
     for shown in (repr(store), store.labels().where, status(store).json(), qrels_of(store).where):
         assert "secret" not in shown
+
+
+def test_what_no_text_can_hold_is_replaced_in_texts_and_refused_in_ids(tmp_path: Path) -> None:
+    with LabelStore.open(tmp_path / "labels.db") as store:
+        store.add_documents({"a": "half \ud800 and nul \0, \u00fc"})
+        assert store.document("a")["text"] == "half ? and nul \ufffd, \u00fc"
+        with pytest.raises(InputError, match="doc_id"):
+            store.add_tasks([NewTask("q", "a\0")])

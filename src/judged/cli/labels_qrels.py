@@ -21,7 +21,13 @@ def consensus_options(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--min-judges", type=click.IntRange(1), default=1, show_default=True, help="Leave out other pairs."
         ),
-        click.option("--kind", "kinds", type=kinds, multiple=True, help="Count only these. Repeat for more."),
+        click.option(
+            "--kind",
+            "kinds",
+            type=kinds,
+            multiple=True,
+            help="Count only these. Repeat for more.  [default: people's, if there are any]",
+        ),
         click.option(
             "--by",
             default="majority",

@@ -53,7 +53,8 @@ def qrels_of(
         a document is as relevant only as more judges say than deny; ``mean``; ``dawid-skene``: the most probable grade
         by Dawid and Skene's model, which weighs judges by how they err; ``dawid-skene-mean``: the expected one.
     kinds
-        Count only labels of ``human``, ``model`` or ``click``; None: all.
+        Count only labels of ``human``, ``model`` or ``click``; None: a rule counts people's where there are any, and
+        all otherwise.
     min_judges
         Pairs with fewer judges stay unjudged.
     smoothing
@@ -85,6 +86,8 @@ def qrels_of(
     if kinds is not None and (strange := sorted({*kinds} - {*KINDS})):
         raise InputError(f"no kind of label {strange[0]!r}", fix=f"give some of {', '.join(KINDS)}")
     given = Labels.of(labels)
+    if kinds is None and by in RULES and "human" in given.table["kind"].unique().to_pylist():
+        kinds = ("human",)
     given = given if kinds is None else given.of_kind(*kinds)
     if by not in RULES and by not in given.judges:
         fix = f"use {', '.join(RULES)}, or a judge: {', '.join(given.judges)}"

@@ -15,6 +15,7 @@ from judged.errors import InputError, MeasureError
 from judged.evaluation.inputs import runs_of
 from judged.judging import judge
 from judged.measures.grammar import listed, parse_many
+from judged.notes import Note
 from judged.stats.horvitz_thompson import Design, mean_estimate
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ class Estimates(Answer):
     topics: tuple[str, ...]
     by_topic: Mapping[tuple[str, str], tuple[Floats, Floats]] = field(repr=False)
     level: float
+    notes: tuple[Note, ...] = ()
 
     @property
     def title(self) -> str:
@@ -159,6 +161,7 @@ def estimate(
     rows: list[Estimate] = []
     by_topic: dict[tuple[str, str], tuple[Floats, Floats]] = {}
     topics: tuple[str, ...] = ()
+    notes: dict[str, Note] = {}
     for run in runs_of(runs):
         judged = judge(known, run, ties=ties)
         design, topics = design_of(pool, judged), judged.query_ids
@@ -167,7 +170,15 @@ def estimate(
             limits = found.limits if form == "sum" else None
             rows.append(Estimate(run.name, str(one), found.value, limits, found.error, form))
             by_topic[run.name, str(one)] = found.topics, found.errors
-    return Estimates(tuple(rows), topics, by_topic, level)
+            if found.error == 0 and (design.drawn < design.sizes).any():
+                notes[str(one)] = Note("no-variation", _ALIKE, str(one), of="measures")
+    return Estimates(tuple(rows), topics, by_topic, level, tuple(notes.values()))
+
+
+_ALIKE = (
+    "an error of 0 says that the documents drawn were all alike where some were left out: those may differ, and the"
+    " interval does not tell"
+)
 
 
 def form_of(measure: Measure) -> Estimator:

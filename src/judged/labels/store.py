@@ -455,7 +455,7 @@ class LabelStore:
         from sqlalchemy.dialects import postgresql, sqlite
 
         insert = postgresql.insert if self.engine.dialect.name == "postgresql" else sqlite.insert
-        every = [dict(row) for row in rows]
+        every = [{name: _storable(name, value) for name, value in row.items()} for row in rows]
         with self.engine.begin() as connection:
             before = _count(connection, table)
             for start in range(0, len(every), _ROWS):
@@ -490,6 +490,16 @@ def _engine(where: str) -> Engine:
 
 def _done(row: Any) -> Task:
     return Task(row.task, row.query_id, row.doc_id, row.repeat, row.gold, touched=True)
+
+
+def _storable(name: str, value: Any) -> Any:
+    """Replace what no database can hold in a text: NUL and halves of characters; refuse it in ids."""
+    if not isinstance(value, str) or (value.isascii() and "\0" not in value):
+        return value
+    held = value.replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8")
+    if held != value and name in {"query_id", "doc_id"}:
+        raise InputError(f"the {name} {value!r:.60} has a character that no text can hold", fix="give it another id")
+    return held
 
 
 def _count(connection: Connection, table: SqlTable) -> int:
