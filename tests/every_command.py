@@ -74,7 +74,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "logs convert": ("log.jsonl", "--to", "converted"),
     "logs draft": ("log.jsonl",),
     "labels quality": ("labels.csv", "old.run", "--gold", "qrels.txt"),
-    "labels calibrate": ("qrels.txt", "--judge", "model=second.txt", "--run", "old.run", "--run", "new.run"),
+    "labels calibrate": ("qrels.txt", "old.run", "new.run", "--judge", "model=second.txt"),
     "labels new": ("new.db", "--topics", "queries.jsonl", "--documents", "docs.jsonl"),
     "labels judges": ("labels.db", "bob"),
     "labels tasks": ("labels.db", "second.txt", "--judges", "ann,bob", "--overlap", "0.2", "--gold", "qrels.txt"),

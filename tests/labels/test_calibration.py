@@ -169,3 +169,15 @@ def test_a_model_that_gave_no_grade_is_left_out() -> None:
     table = {"query_id": ["q"] * 3, "doc_id": ["d"] * 3, "judge": ["ann", "m", "n"], "grade": [1.0, 1.0, None]}
     found = calibrate(Labels.of(pa.table({**table, "kind": ["human", "model", "model"]})))
     assert [one.judge for one in found.judges] == ["m"]
+
+
+def test_slices_are_compared_by_themselves() -> None:
+    human = {"q1": {"a": 2, "b": 0}, "q2": {"a": 1, "b": 1}, "q3": {"a": 0}}
+    model = {"q1": {"a": 2, "b": 0}, "q2": {"a": 2, "b": 2}, "q3": {"a": 0}}
+    kinds = {"q1": {"kind": "x"}, "q2": {"kind": "y"}, "q3": {"kind": "y"}}
+    found = calibrate(human, {"m": model}, slicing=kinds).slices
+    assert [(one.slice, one.n, one.shared, one.same, one.shift) for one in found] == [
+        ("kind=x", 1, 2, 1.0, 0.0),
+        ("kind=y", 2, 3, pytest.approx(1 / 3), pytest.approx(2 / 3)),
+    ]
+    assert found[1].shift_ci is not None

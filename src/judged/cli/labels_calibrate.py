@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 @click.command("calibrate", short_help="Set models as judges against people, and say what their labels are worth.")
 @click.argument("human", metavar="QRELS|STORE")
+@click.argument("runs", nargs=-1, metavar="[RUN]...")
 @click.option(
     "--judge",
     "judges",
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     metavar="[NAME=]FILE",
     help="Judgments by a model. Repeat for more.  [default: the models of STORE]",
 )
-@click.option("--run", "runs", multiple=True, metavar="RUN", help="A run to score by both. Repeat for more.")
 @click.option(
     "-m", "--measure", default="nDCG@10", show_default=True, metavar="NAME", help="A mean over topics to score runs by."
 )
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     metavar="RUN=FAMILY",
     help="The family of models behind a run: whether a judge favours its own. Repeat for more.",
 )
+@shared("attributes")
+@click.option("--by", metavar="NAME", help="With --attributes: compare grades by this attribute of topics, too.")
 @shared("level")
 @answer_options()
 @shared(*FORMATS)
@@ -49,23 +51,29 @@ def command(
     runs: tuple[str, ...],
     labelled: str | None,
     families: tuple[str, ...],
+    attributes: str | None,
+    by: str | None,
     give: Give,
     qrels_format: str | None,
     run_format: str | None,
     **options: Any,
 ) -> None:
-    """Set judgments by models against those by people: grades, systems, topics, and what the models are worth.
+    """Set judgments by models against those by people: how they grade, and what their labels are worth.
 
-    The means of runs are corrected by what people said, for topics that people judged fully and that were chosen at
-    random; a model that is of no use gets little weight or none.
+    With RUNs, also how systems and topics come out under both. The means of runs are corrected by what people said,
+    for topics that people judged fully and that were chosen at random; a model that is of no use gets little weight or
+    none.
     """
     from pathlib import Path
 
     from judged.data.qrels import Qrels
     from judged.labels import Labels, calibrate
+    from judged.slicing import slice_topics
 
     given = inputs.runs_at(runs, run_format) if runs else []
-    give.keep(human, *(run.where for run in given), *([labelled] if labelled else []))
+    give.keep(human, *(run.where for run in given), *(path for path in (labelled, attributes) if path))
+    if (by is None) != (attributes is None):
+        raise InputError("--by and --attributes go together", fix="give both, or neither")
     if wrong := next((text for text in families if "=" not in text), None):
         raise InputError(f"--family {wrong} names no family", fix="write --family RUN=FAMILY")
     models = {}
@@ -76,4 +84,5 @@ def command(
     topics = None if labelled is None else Path(labelled).read_text(encoding="utf-8").split()
     people: Any = Qrels.read(human, format=qrels_format) if models else Labels.of(human)
     named = dict(text.split("=", 1) for text in families)
+    options["slicing"] = None if by is None else slice_topics(attributes, by)
     give(calibrate(people, models or None, given, labelled=topics, families=named, **options))

@@ -21,6 +21,7 @@ from judged.judging import judge as judge_run
 from judged.labels.labels import Labels
 from judged.measures.grammar import parse
 from judged.notes import Note
+from judged.slicing.topic_slices import slicing_given
 from judged.stats.agreement import cohen_kappa
 from judged.stats.inputs import check_resampling, check_share, complete_topics
 from judged.stats.interval import IntervalMethod, mean_intervals
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from judged.answer import Block
     from judged.data.run import Run
     from judged.evaluation import Scores
+    from judged.slicing.topic_slices import Slicing
     from judged.stats.prediction_powered import Corrected
 
 _TWO, _SIGNED = number(3), number(3, "+")
@@ -61,6 +63,21 @@ class JudgeCalibration:
     largest_error: float  # of a system's mean
     worth: float  # topics judged by people that its labels stand for, in the median over systems
     worth_ci: tuple[float, float] | None
+
+
+@dataclass(frozen=True)
+class SliceCalibration:
+    """One model as a judge, on the topics of a slice."""
+
+    judge: str
+    slice: str
+    n: int  # topics in which both graded something
+    shared: int
+    same: float
+    kappa: float
+    quadratic: float
+    shift: float
+    shift_ci: tuple[float, float] | None  # over topics
 
 
 @dataclass(frozen=True)
@@ -115,6 +132,7 @@ class Calibration(Answer):
     level: float
     judges: tuple[JudgeCalibration, ...]
     means: tuple[CorrectedMean, ...] = field(repr=False)
+    slices: tuple[SliceCalibration, ...]
     families: tuple[FamilyBias, ...]
     contested: tuple[Contested, ...] = field(repr=False)
     grades: Mapping[str, Table] = field(repr=False)  # by judge, how often grades met
@@ -164,6 +182,17 @@ class Calibration(Answer):
             columns += [("worth", number(0), "worth topics"), "worth_ci"]
         judges = columns_of(self.judges, *columns)
         blocks: list[Block] = [Sentences(self.sentences), Table("judges", judges)]
+        if self.slices:
+            shown = (
+                ("judge", TEXT),
+                ("slice", TEXT),
+                ("n", COUNT, "topics"),
+                ("shared", COUNT),
+                *agreed[:2],
+                agreed[3],
+            )
+            columns = [*shown, ("shift", _SIGNED), "shift_ci"]
+            blocks.append(Table("slices", columns_of(self.slices, *columns), labels=2, title="By slice"))
         if self.means:
             shown = (("judge", TEXT), ("run", TEXT), ("known", NUMBER, "people"), "known_ci", ("model", NUMBER))
             rest = (
@@ -200,6 +229,7 @@ def calibrate(
     rel: float = 1,
     highest: float | None = None,
     families: Mapping[str, str] | None = None,
+    slicing: Any = None,
     level: float = 0.95,
     resamples: int = 1000,
     seed: int = 0,
@@ -227,6 +257,8 @@ def calibrate(
         The highest grade; None: people's. A model's grade outside the scale is invalid, and counted.
     families
         The family of models behind a run, by its name: a judge may favour its own.
+    slicing
+        Slices of topics, or a table with the one attribute by which to slice: grades are compared in each, too.
     level, resamples, seed
         Of intervals, and of the bootstrap that says what a judge is worth.
 
@@ -254,6 +286,7 @@ def calibrate(
     rows: list[JudgeCalibration] = []
     means: list[CorrectedMean] = []
     biases: list[FamilyBias] = []
+    slices: list[SliceCalibration] = []
     contested: list[Contested] = []
     grades: dict[str, Table] = {}
     notes: list[Note] = []
@@ -277,6 +310,7 @@ def calibrate(
             means += _means(judge, seen, found, level)
             biases += _families(judge, seen, families or {}, level)
         rows.append(_judge(judge, agreed, grades_of, (invalid, rel, level), seen, found))
+        slices += [] if slicing is None else _by_slice(judge, grades_of, slicing_given(slicing), level)
         contested += _contested(grades_of, judge, given, measure)
     if scores is not None and not means:
         text = "the models judged no topics that people did not, so there is nothing to correct: name fewer as labelled"
@@ -292,6 +326,7 @@ def calibrate(
         level=level,
         judges=tuple(rows),
         means=tuple(means),
+        slices=tuple(slices),
         families=tuple(biases),
         contested=tuple(contested[:_CONTESTED]),
         grades=grades,
@@ -428,6 +463,31 @@ def _families(judge: str, seen: _Seen, families: Mapping[str, str], level: float
         if 0 < mine.sum() < len(mine):
             apart = error[mine].mean(axis=0) - error[~mine].mean(axis=0)
             yield FamilyBias(judge, family, int(mine.sum()), float(apart.mean()), _interval(apart, level))
+
+
+def _by_slice(judge: str, grades: Judges, slicing: Slicing, level: float) -> Iterator[SliceCalibration]:
+    """Compare grades in each slice of topics."""
+    index, both = grades.everything.index, ~np.isnan(grades.grades).any(axis=1)
+    for one, members in zip(slicing.slices, slicing.members, strict=True):
+        names = {name for name, inside in zip(slicing.query_ids, members.tolist(), strict=True) if inside}
+        rows = both & np.isin(index.topic, [at for at, name in enumerate(index.topics) if name in names])
+        if not rows.any():
+            continue
+        (people, model), topic = grades.grades[rows].T, index.topic[rows]
+        counts = np.bincount(topic)
+        means = np.bincount(topic, weights=model - people)[counts > 0] / counts[counts > 0]
+        whole = not (grades.grades[rows] % 1).any()
+        yield SliceCalibration(
+            judge=judge,
+            slice=one.name,
+            n=len(means),
+            shared=int(rows.sum()),
+            same=float((people == model).mean()),
+            kappa=cohen_kappa(people, model).value if whole else math.nan,
+            quadratic=cohen_kappa(people, model, "quadratic").value,
+            shift=float((model - people).mean()),
+            shift_ci=_interval(means, level),
+        )
 
 
 def _contested(grades: Judges, judge: str, runs: Sequence[Run], measure: str) -> Iterator[Contested]:
