@@ -54,9 +54,9 @@ class Sources(NamedTuple):
 
     def lexical(self, query: str) -> dict[int, float]:
         """Give the places of the first documents by BM25, with scores."""
-        places, scores = self.bm25.retrieve(
-            _tokens([query]), k=min(CANDIDATES, len(self.ids)), show_progress=False, sorted=True
-        )
+        # without a backend it would take JAX where that is installed, and order equal scores otherwise
+        how = {"k": min(CANDIDATES, len(self.ids)), "show_progress": False, "backend_selection": "numpy"}
+        places, scores = self.bm25.retrieve(_tokens([query]), sorted=True, **how)
         found = zip(places[0].tolist(), scores[0].tolist(), strict=True)
         return {place: score for place, score in found if score > 0}
 

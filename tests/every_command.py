@@ -118,7 +118,7 @@ def write_files(folder: Path) -> None:
     import_labels(store, folder / "qrels.txt", judge="ann")
     store.close()
     shutil.copy(_asked(), folder / "asked.db")
-    (folder / "endpoint.toml").write_text('base_url = "http://127.0.0.1:9/v1"\nmodel = "m"\n')
+    (folder / "endpoint.toml").write_text('base_url = "http://127.0.0.1:9/v1"\nmodel = "m"\nretries = 0\n')
     (folder / "log.jsonl").write_text("".join(f"{json.dumps(record)}\n" for at in range(24) for record in _visit(at)))
 
 

@@ -100,7 +100,7 @@ def test_rankings_of_systems() -> None:
     assert effect.tau.discordant == 15
     assert effect.largest_change == pytest.approx(5 / 6)
     assert effect.sentence == (
-        "RR, judge2 in place of judge1, 1 topics: 15 of 15 pairs of systems change places (tau -1.000, tau_AP -1.000);"
+        "RR, judge2 in place of judge1, 1 topic: 15 of 15 pairs of systems change places (tau -1.000, tau_AP -1.000);"
         " a score moves by up to 0.833."
     )
 

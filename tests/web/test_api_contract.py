@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -18,6 +19,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from judged.labels import LabelStore
 from judged.web.answers import NAVIGATION
 from judged.web.app import ROUTERS, make_app
 from judged.web.compare.answer import AskedComparison
@@ -178,8 +180,13 @@ def test_no_page_has_anything_inline(states, page):
         assert "javascript:" not in text
 
 
-def test_the_page_of_the_api_names_every_route_and_its_examples_work():
-    tried = TestClient(APP)
+def test_the_page_of_the_api_names_every_route_and_its_examples_work(tmp_path):
+    store = LabelStore.open(tmp_path / "labels.db")
+    rows = [(judge, kind, doc) for judge, kind in (("ann", "human"), ("bob", "human"), ("m", "model")) for doc in "ab"]
+    store.add_many(
+        {"judge": judge, "kind": kind, "query_id": "q", "doc_id": doc, "grade": 1} for judge, kind, doc in rows
+    )
+    tried = TestClient(make_app(replace(open_sample(), labels=store)))
     page = tried.get("/api").text
     for path, method in OPERATIONS:
         assert f">{method.upper()}</span> {path}<" in page

@@ -60,8 +60,8 @@ class Bm25s(Engine):
         """Ask for documents with any of the query's words."""
         if not _WORD.search(query):
             raise QueryRefusedError("the query has no word of two letters")
-        places, scores = self._index.retrieve(
-            self._tokens([query]), k=min(k, len(self._ids)), show_progress=False, n_threads=0
-        )
+        # it would choose by JAX where that is installed, and give documents of equal scores in another order
+        how: dict[str, Any] = {"show_progress": False, "n_threads": 0, "backend_selection": "numpy"}
+        places, scores = self._index.retrieve(self._tokens([query]), k=min(k, len(self._ids)), **how)
         found = zip(places[0].tolist(), scores[0].tolist(), strict=True)
         return [(self._ids[place], score) for place, score in found if score > 0]
