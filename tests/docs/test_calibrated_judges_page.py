@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
+import calibrated_judges
 
 from shared_data import SHARED, needs_shared
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @needs_shared
 def test_the_page_is_up_to_date() -> None:
-    spec = importlib.util.spec_from_file_location("calibrated_judges", ROOT / "tools" / "calibrated_judges.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    assert module.page(SHARED) == module.PAGE.read_text(encoding="utf-8"), "run tools/calibrated_judges.py"
+    page = calibrated_judges.PAGE.read_text(encoding="utf-8")
+    assert calibrated_judges.page(SHARED) == page, "run tools/calibrated_judges.py"

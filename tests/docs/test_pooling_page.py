@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import pooling
 import pytest
 
 from shared_data import SHARED, needs_shared
@@ -16,21 +14,9 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "pooling.md"
 
 
-def tool() -> Any:
-    sys.path.insert(0, str(ROOT / "tools"))
-    spec = importlib.util.spec_from_file_location("pooling_tool", ROOT / "tools" / "pooling.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
 @needs_shared
 @pytest.mark.parametrize("name", ["Robust03", "DL19"])
 def test_maxmean_finds_more_relevant_documents_with_the_same_labels_than_depth(name: str) -> None:
-    pooling = tool()
     page = PAGE.read_text(encoding="utf-8")
     for row in pooling.found_rows(pooling.collection(name, SHARED), (1, 5, 20)):
         assert float(row[-1]) > 1.1
@@ -39,7 +25,6 @@ def test_maxmean_finds_more_relevant_documents_with_the_same_labels_than_depth(n
 
 @needs_shared
 def test_sums_are_unbiased_on_robust03_and_their_intervals_cover() -> None:
-    pooling = tool()
     whole, times = pooling.full(pooling.collection("Robust03", SHARED)), 400
     found = pooling.simulate(whole, 50, ("P@10", "RBP(p=0.8)", "NumRel"), times, seed=1)
     for name, one in found.items():
@@ -52,7 +37,6 @@ def test_sums_are_unbiased_on_robust03_and_their_intervals_cover() -> None:
 
 @needs_shared
 def test_ratios_are_measured_to_be_biased_less_than_infap() -> None:
-    pooling = tool()
     whole = pooling.full(pooling.collection("Robust03", SHARED), 20)
     found = pooling.simulate(whole, 50, ("AP", "InfAP"), 60, (), (1.0,))
     bias = {name: np.abs(one.values.mean(axis=1) - one.truth).mean() for name, one in found.items()}

@@ -10,7 +10,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 import judged
-from judged import Qrels, Run, Scores, evaluate
+from judged import Qrels, Run, Scores, agree, evaluate
 from judged.data.origin import Origin
 from judged.data.write import write_qrels, write_run
 from judged.errors import InputError
@@ -119,3 +119,9 @@ def test_reports_and_pages_say_it_too(tmp_path: Path) -> None:
     for text in (judged.report(qrels_from(MIXED), RUNS).json(), client.get("/api/v1/leaderboard").text):
         assert all(note in text for note in said)
     assert all(note in client.get("/leaderboard").text for note in said)
+
+
+def test_judges_that_are_models_are_named_where_judges_are_compared() -> None:
+    found = agree({"ann": qrels_from(PEOPLE), "mixed": qrels_from(MIXED)}, runs=RUNS, measures="AP")
+    assert ("model-judgments", "mixed") in {(note.rule, note.subject) for note in found.notes}
+    assert not any(note.subject == "ann" for note in found.notes)

@@ -129,7 +129,7 @@ def test_labels_of_people_and_models_in_one_table() -> None:
 
     together = calibrate(Labels.of(pa.Table.from_pylist(rows)))
     apart = calibrate({t: truth[t] for t in TOPICS[:3]}, {"gpt": {t: model[t] for t in TOPICS[:3]}})
-    assert together.judges == apart.judges or str(together.judges) == str(apart.judges)
+    assert str(together.judges) == str(apart.judges)  # NaN, where there are no systems, equals nothing
     with pytest.raises(InputError, match="no model"):
         calibrate(Labels.of({"ann": Qrels.of(truth)}))
 

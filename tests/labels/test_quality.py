@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from judged.errors import InputError
-from judged.labels import Labels, quality
+from judged.labels import Labels, LabelStore, NewTask, quality
 from shared_data import SHARED, needs_shared
 
 ANN = {"q1": {"a": 2, "b": 0, "c": 1}, "q2": {"a": 0, "d": 1}}
@@ -59,6 +59,16 @@ def test_repeats_known_grades_and_time_by_hand() -> None:
     assert math.isnan(bob.seconds)
     # Clopper and Pearson for 1 of 2: the roots of 1 - (1 - p)**2 = 0.025 and p**2 = ... by R 4.2, binom.test(1, 2)
     assert ann.repeated_ci == (pytest.approx(0.01257912, abs=1e-7), pytest.approx(0.98742088, abs=1e-7))
+
+
+def test_grades_that_a_store_knows_of_its_tasks_are_the_known_ones(tmp_path: Path) -> None:
+    with LabelStore.open(tmp_path / "labels.db") as store:
+        store.add_tasks([NewTask("q", "a", "ann", gold=1.0), NewTask("q", "b", "ann")])
+        for judge, grade in (("ann", 1.0), ("bob", 0.0)):
+            store.add(judge, "q", "a", grade)
+            store.add(judge, "q", "b", grade)
+        for given in (store, tmp_path / "labels.db"):
+            assert [(one.gold, one.right) for one in quality(given).judges] == [(1, 1.0), (1, 0.0)]
 
 
 def test_the_last_label_of_a_judge_counts() -> None:

@@ -19,6 +19,7 @@ from judged.data.objects import is_ids
 from judged.data.qrels import Qrels
 from judged.errors import InputError, MeasureError
 from judged.evaluation import measures_of, runs_of
+from judged.evaluation.notes import origin_notes
 from judged.judging import judge
 from judged.judging.unjudged import withdrawn
 from judged.measures.aggregates import aggregate
@@ -45,6 +46,7 @@ class Judges(ReadOnly):
     # (P, J): in the order of `everything.index`; NaN where a judge did not judge the pair
     grades: Floats = field(repr=False)
     levels: tuple[float | None, ...]  # the grade from which each judge's grades were made 1, if they were
+    origins: tuple[Note, ...] = ()  # what should be known of whose labels they were made
 
     def fractional(self, *judges: int) -> bool:
         """Whether one of these judges gave grades that are not whole numbers: a measurement, not a category."""
@@ -89,7 +91,11 @@ def judges_of(given: Sequence[Any], rel: float | Mapping[str, float] | None) -> 
         rows = everything.index.rows_of(codes[index.topic], pa.array(index.row_names, pa.string()))
         own = index.grade if level is None else ((index.grade >= level) & (index.grade >= 0)).astype(np.float64)
         grades[rows, at] = own
-    return Judges(names, everything, grades, levels)
+    said = zip(names, several, strict=True)
+    origins = tuple(
+        replace(note, subject=name, of="judges") for name, qrels in said for note in origin_notes(qrels.origin)
+    )
+    return Judges(names, everything, grades, levels, origins)
 
 
 def _distinct(several: Sequence[Qrels]) -> tuple[str, ...]:
@@ -196,7 +202,7 @@ def agree(
     policies = Policies(ties, depth, precision)
     systems = () if nothing else system_effects(judges, runs, measures, policies, own=own)
     alpha = krippendorff_alpha(judges.grades, scale, groups=topic, level=level)
-    notes = [*_notes(judges, pairs)]
+    notes = [*_notes(judges, pairs), *judges.origins]
     if systems and own:
         text = "Each judge's scores rest on all of this judge's documents: not only grades differ."
         notes.append(Note("own-documents", text))

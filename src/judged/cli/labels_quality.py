@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 @click.option(
     "-m", "--measure", default="nDCG@10", show_default=True, metavar="NAME", help="The measure that RUNs are scored by."
 )
-@click.option("--gold", metavar="QRELS", help="Judgments that are known to be right.")
+@click.option(
+    "--gold", metavar="QRELS", help="Judgments that are known to be right.  [default: those of the tasks in STORE]"
+)
 @click.option(
     "--scale",
     type=click.Choice(["nominal", "ordinal", "interval"]),
@@ -60,4 +62,4 @@ def command(
     if (by is None) != (attributes is None):
         raise InputError("--by and --attributes go together", fix="give both, or neither")
     slicing = None if by is None else slice_topics(attributes, by)
-    give(quality(labels, given, gold=known, slicing=slicing, **options))
+    give(quality(store, given, gold=known, slicing=slicing, **options))

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from judged._types import ReadOnly
 from judged.agreement import agree
 from judged.agreement.agree import Judges, judges_of
 from judged.answer import COUNT, NUMBER, SHARE, TEXT, Answer, Sentences, Table, columns_of, counted, number
@@ -18,28 +17,27 @@ from judged.decimals import decimal
 from judged.errors import InputError
 from judged.evaluation import evaluate, runs_of
 from judged.judging import judge as judge_run
+from judged.labels.by_topic import of_slices, topic_interval, topic_means
+from judged.labels.corrected_systems import CorrectedMean, FamilyBias, ScoresByBoth, corrected_means, family_biases
 from judged.labels.labels import Labels
 from judged.measures.grammar import parse
 from judged.notes import Note
 from judged.slicing.topic_slices import slicing_given
 from judged.stats.agreement import cohen_kappa
-from judged.stats.inputs import check_resampling, check_share, complete_topics
-from judged.stats.interval import IntervalMethod, mean_intervals
-from judged.stats.prediction_powered import LEAST, prediction_powered
+from judged.stats.inputs import check_resampling, check_share
+from judged.stats.prediction_powered import LEAST
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from judged._types import Floats
     from judged.agreement import JudgeAgreement
     from judged.answer import Block
     from judged.data.run import Run
-    from judged.evaluation import Scores
     from judged.slicing.topic_slices import Slicing
     from judged.stats.prediction_powered import Corrected
 
 _TWO, _SIGNED = number(3), number(3, "+")
-_CONTESTED = 100
+_CONTESTED, _MANY = 100, 12
 
 
 @dataclass(frozen=True)
@@ -78,33 +76,6 @@ class SliceCalibration:
     quadratic: float
     shift: float
     shift_ci: tuple[float, float] | None  # over topics
-
-
-@dataclass(frozen=True)
-class CorrectedMean:
-    """One system's mean by people, by a model, and by both."""
-
-    judge: str
-    run: str
-    known: float  # by people, on the topics that they judged
-    known_ci: tuple[float, float]
-    model: float  # by the model, on all topics
-    value: float  # corrected
-    ci: tuple[float, float]
-    weight: float  # how far the model is believed
-    difference: float  # corrected, from the first run
-    difference_ci: tuple[float, float] | None
-
-
-@dataclass(frozen=True)
-class FamilyBias:
-    """What a model's labels do to the systems of one family, and not to the others."""
-
-    judge: str
-    family: str
-    runs: int
-    bias: float  # the model's error on these systems less that on all others, over topics
-    ci: tuple[float, float] | None
 
 
 @dataclass(frozen=True)
@@ -204,7 +175,15 @@ class Calibration(Answer):
             blocks.append(Table("systems", columns_of(self.means, *shown, *rest), labels=2, title="Means of systems"))
         if self.families:
             shown = (("judge", TEXT), ("family", TEXT), ("runs", COUNT), ("bias", number(4, "+")), "ci")
-            blocks.append(Table("families", columns_of(self.families, *shown), labels=2, title="Families of systems"))
+            blocks.append(
+                Table(
+                    "families",
+                    columns_of(self.families, *shown),
+                    labels=2,
+                    title="Whom a judge favours",
+                    folded=len(self.families) > _MANY,
+                )
+            )
         blocks += self.grades.values()
         numbers = (("human", number(0), "people"), ("model", number(1)), ("runs", COUNT))
         names = (("query_id", TEXT, "topic"), ("doc_id", TEXT, "document"), ("judge", TEXT))
@@ -256,7 +235,8 @@ def calibrate(
     highest
         The highest grade; None: people's. A model's grade outside the scale is invalid, and counted.
     families
-        The family of models behind a run, by its name: a judge may favour its own.
+        The family of models behind a run, by its name: a judge may favour its own. None: each run by itself is set
+        against all others.
     slicing
         Slices of topics, or a table with the one attribute by which to slice: grades are compared in each, too.
     level, resamples, seed
@@ -303,12 +283,13 @@ def calibrate(
         found: list[Corrected] = []
         seen = None
         if scores is not None:
-            seen = _Seen.of(scores, evaluate(valid, given, measure))
+            seen = ScoresByBoth.of(scores, evaluate(valid, given, measure))
             others = max(others, seen.rest.shape[1])
             found = seen.corrected(level, resamples, seed)
             fewest = min([fewest, *(one.n for one in found)])
-            means += _means(judge, seen, found, level)
-            biases += _families(judge, seen, families or {}, level)
+            means += corrected_means(judge, seen, found, level)
+            alone = {run: run for run in seen.runs}
+            biases += family_biases(judge, seen, families or alone, level)
         rows.append(_judge(judge, agreed, grades_of, (invalid, rel, level), seen, found))
         slices += [] if slicing is None else _by_slice(judge, grades_of, slicing_given(slicing), level)
         contested += _contested(grades_of, judge, given, measure)
@@ -366,7 +347,7 @@ def _judge(
     agreed: JudgeAgreement,
     grades: Judges,
     asked: tuple[int, float, float],
-    seen: _Seen | None,
+    seen: ScoresByBoth | None,
     found: Sequence[Corrected],
 ) -> JudgeCalibration:
     invalid, rel, level = asked
@@ -386,7 +367,7 @@ def _judge(
         quadratic=pair.quadratic.value,
         binary=cohen_kappa(relevant[:, 0], relevant[:, 1]).value,
         shift=shift,
-        shift_ci=_interval(np.array([topic.bias for topic in pair.topics]), level),
+        shift_ci=topic_interval(np.array([topic.bias for topic in pair.topics]), level),
         tau=effect.tau.value if effect else math.nan,
         tau_ap=effect.tau_ap.value if effect else math.nan,
         within_topics=seen.within_topics if seen else math.nan,
@@ -396,97 +377,23 @@ def _judge(
     )
 
 
-def _interval(values: Floats, level: float) -> tuple[float, float] | None:
-    """Give a t interval over topics; None where there is none."""
-    if len(values) < 2:
-        return None
-    low, high = mean_intervals(values[None], IntervalMethod("t", level))[0].tolist()
-    return None if math.isnan(low) else (low, high)
-
-
-@dataclass(frozen=True, eq=False)
-class _Seen(ReadOnly):
-    """Scores of R systems: on n topics by people and by the model, on N others by the model alone."""
-
-    runs: tuple[str, ...]
-    people: Floats  # (R, n)
-    model: Floats  # (R, n)
-    rest: Floats  # (R, N)
-
-    @classmethod
-    def of(cls, scores: Scores, model: Scores) -> _Seen:
-        """Put scores by people and by a model side by side, by topic."""
-        names = set(scores.query_ids)
-        place = {name: at for at, name in enumerate(model.query_ids)}
-        both = [at for at, name in enumerate(scores.query_ids) if name in place]
-        rest = [at for name, at in place.items() if name not in names]
-        same = [place[scores.query_ids[at]] for at in both]
-        values, others = scores.values[:, 0][:, both], model.values[:, 0]
-        # A topic without a score for some run, as nDCG(undefined=skip) has, is left out for all.
-        known = ~np.isnan([values, others[:, same]]).any(axis=(0, 1))
-        more, _ = complete_topics(others[:, rest])
-        return cls(scores.run_names, values[:, known], others[:, same][:, known], more)
-
-    @property
-    def within_topics(self) -> float:
-        """Correlate the systems' scores by people and by the model, each less the topic's mean."""
-        one, other = (table - table.mean(axis=0) for table in (self.people, self.model))
-        norm = math.sqrt(float((one**2).sum() * (other**2).sum()))
-        return float((one * other).sum() / norm) if norm else math.nan
-
-    def corrected(self, level: float, resamples: int, seed: int) -> list[Corrected]:
-        """Correct the mean of each system; none where nothing is known by the model alone."""
-        if self.people.shape[1] < 3 or self.rest.shape[1] < 2:
-            return []
-        how: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
-        return [prediction_powered(*each, **how) for each in zip(self.people, self.model, self.rest, strict=True)]
-
-
-def _means(judge: str, seen: _Seen, found: Sequence[Corrected], level: float) -> Iterator[CorrectedMean]:
-    """Give each system's means, and its corrected difference from the first one."""
-    for at, one in enumerate(found):
-        away = (table[at] - table[0] for table in (seen.people, seen.model, seen.rest))
-        apart = prediction_powered(*away, level=level, resamples=100)
-        whole = float(np.concatenate([seen.model[at], seen.rest[at]]).mean())
-        ends = apart.interval if at else None
-        people = one.known, one.known_interval
-        yield CorrectedMean(
-            judge, seen.runs[at], *people, whole, one.value, one.interval, one.weight, apart.value, ends
-        )
-
-
-def _families(judge: str, seen: _Seen, families: Mapping[str, str], level: float) -> Iterator[FamilyBias]:
-    """Compare the model's errors on the systems of a family with those on all others, topic by topic."""
-    error = seen.model - seen.people
-    for family in dict.fromkeys(families.values()):
-        mine = np.array([families.get(run) == family for run in seen.runs])
-        if 0 < mine.sum() < len(mine):
-            apart = error[mine].mean(axis=0) - error[~mine].mean(axis=0)
-            yield FamilyBias(judge, family, int(mine.sum()), float(apart.mean()), _interval(apart, level))
-
-
 def _by_slice(judge: str, grades: Judges, slicing: Slicing, level: float) -> Iterator[SliceCalibration]:
     """Compare grades in each slice of topics."""
-    index, both = grades.everything.index, ~np.isnan(grades.grades).any(axis=1)
-    for one, members in zip(slicing.slices, slicing.members, strict=True):
-        names = {name for name, inside in zip(slicing.query_ids, members.tolist(), strict=True) if inside}
-        rows = both & np.isin(index.topic, [at for at, name in enumerate(index.topics) if name in names])
-        if not rows.any():
-            continue
-        (people, model), topic = grades.grades[rows].T, index.topic[rows]
-        counts = np.bincount(topic)
-        means = np.bincount(topic, weights=model - people)[counts > 0] / counts[counts > 0]
-        whole = not (grades.grades[rows] % 1).any()
+    both = ~np.isnan(grades.grades).any(axis=1)
+    table, topic = grades.grades[both], grades.everything.index.topic[both]
+    for name, rows in of_slices(slicing, grades.everything.index.topics, topic):
+        people, model = table[rows].T
+        means = topic_means(model - people, topic[rows])
         yield SliceCalibration(
             judge=judge,
-            slice=one.name,
+            slice=name,
             n=len(means),
             shared=int(rows.sum()),
             same=float((people == model).mean()),
-            kappa=cohen_kappa(people, model).value if whole else math.nan,
+            kappa=math.nan if (table[rows] % 1).any() else cohen_kappa(people, model).value,
             quadratic=cohen_kappa(people, model, "quadratic").value,
             shift=float((model - people).mean()),
-            shift_ci=_interval(means, level),
+            shift_ci=topic_interval(means, level),
         )
 
 

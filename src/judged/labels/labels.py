@@ -201,7 +201,7 @@ def completed(table: Table, kind: Kind, where: str) -> Table:
         if name in table.column_names:
             try:
                 column = table[name].cast(field_.type)
-            except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            except pa.ArrowException as error:
                 raise InputError(
                     f"the column {name} cannot be read: {error}", fix=f"give {field_.type}", path=where
                 ) from None

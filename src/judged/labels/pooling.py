@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,7 @@ from judged.errors import InputError
 from judged.evaluation.inputs import runs_of
 from judged.judging.dense import all_returned
 from judged.judging.ranking import Ranking
+from judged.labels.maxmean import after, arms_of, asked
 
 if TYPE_CHECKING:
     from judged._types import Floats, Ints
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from judged.judging.ranking import TiePolicy
 
 _MOST_OFTEN = 1e9  # times that a stratum may be drawn as often as another
-Arms: TypeAlias = Generator[int, bool | None, None]
 SCHEMA = pa.schema(
     {
         "query_id": pa.string(),
@@ -232,7 +232,7 @@ def pool(
     left = budget - len(labels)
     if left < 1:
         raise InputError(f"the budget of {budget} is spent", fix="give a larger one")
-    turns = [iter(_asked(arms, labels, batch)) for arms in arms_of(found, retention, seed)]
+    turns = [iter(asked(arms, labels, batch)) for arms in arms_of(found.lists, retention, seed)]
     rows = np.array([row for each in _in_turn(turns, left) for row in each], dtype=np.int64)
     how = f"The next by MaxMean (retention {retention:g}) among the first {depth} of a run; {len(labels)} have a label."
     return Pool(found.table(rows, [f"1-{depth}"] * len(rows), None), how)
@@ -275,36 +275,6 @@ def candidates(runs: Any, depth: int, *, queries: Any = None, ties: TiePolicy = 
     return Candidates(query_ids, topic[first][order], docs, best[order], np.bincount(row), by_topic)
 
 
-def arms_of(found: Candidates, retention: float, seed: int) -> list[Arms]:
-    """Give one bandit a topic: it gives the row to be judged next, and is sent whether it was relevant."""
-    return [_maxmean(lists, retention, np.random.default_rng([seed, at])) for at, lists in enumerate(found.lists)]
-
-
-def _maxmean(lists: Sequence[Ints], retention: float, random: np.random.Generator) -> Arms:
-    """Judge next the first document left of the run with the highest mean: each has a Beta(1, 1) before anything."""
-    rows = np.unique(np.concatenate(lists))
-    has = np.zeros((len(lists), len(rows)), dtype=np.bool_)
-    own = [np.searchsorted(rows, one) for one in lists]
-    for run, one in enumerate(own):
-        has[run, one] = True
-    relevant, seen, at = np.zeros(len(lists)), np.zeros(len(lists)), [0] * len(lists)
-    done = np.zeros(len(rows), dtype=np.bool_)
-    for _ in range(len(rows)):
-        for run, one in enumerate(own):
-            while at[run] < len(one) and done[one[at[run]]]:
-                at[run] += 1
-        ended = np.array([place == len(one) for place, one in zip(at, own, strict=True)])
-        means = np.where(ended, -1.0, (1 + relevant) / (2 + seen))
-        run = int(random.choice(np.flatnonzero(means == means.max())))
-        chosen = own[run][at[run]]
-        answer = yield int(rows[chosen])
-        done[chosen] = True
-        if answer is not None:
-            those = has[:, chosen]
-            relevant[those] = retention * relevant[those] + answer
-            seen[those] = retention * seen[those] + 1
-
-
 def maxmean_order(
     runs: Any,
     relevant: Callable[[str, str], bool],
@@ -316,30 +286,13 @@ def maxmean_order(
 ) -> list[list[str]]:
     """Give the order in which MaxMean would judge each topic's whole pool, where every answer is known."""
     found, orders = candidates(runs, depth, queries=queries), list[list[str]]()
-    for query_id, arms in zip(found.query_ids, arms_of(found, retention, seed), strict=True):
+    for query_id, arms in zip(found.query_ids, arms_of(found.lists, retention, seed), strict=True):
         order, row = list[str](), next(arms, None)
         while row is not None:
             order.append(found.doc[row])
-            row = _after(arms, relevant(query_id, order[-1]))
+            row = after(arms, relevant(query_id, order[-1]))
         orders.append(order)
     return orders
-
-
-def _after(arms: Arms, answer: bool | None) -> int | None:
-    try:
-        return arms.send(answer)
-    except StopIteration:
-        return None
-
-
-def _asked(arms: Arms, labels: Mapping[int, bool], most: int) -> Generator[int, None, None]:
-    """Give the rows that a topic asks for: at most so many of which the answer is not known."""
-    row, waiting = next(arms, None), 0
-    while row is not None and waiting < most:
-        if (answer := labels.get(row)) is None:
-            waiting += 1
-            yield row
-        row = _after(arms, answer)
 
 
 def _in_turn(turns: Sequence[Any], most: int) -> list[list[int]]:

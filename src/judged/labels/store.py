@@ -16,6 +16,7 @@ import pyarrow as pa
 from judged.data.texts import Texts
 from judged.data.topics import Topics
 from judged.errors import InputError, MissingExtraError
+from judged.labels.database import engine_of, storable, without_password
 from judged.labels.labels import KINDS, SCHEMA, Kind, Labels
 from judged.labels.scales import Grade, scale_of
 
@@ -97,11 +98,11 @@ class LabelStore:
             from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError, SQLAlchemyError
         except ImportError:
             raise MissingExtraError("SQLAlchemy", "labels") from None
-        shown = _without_password(where)
+        shown = without_password(where)
         if not new and "://" not in str(where) and not Path(where).is_file():
             raise InputError("there is no such store", fix=f"make it: judged labels new {shown}", path=shown)
         try:
-            store = cls(_engine(str(where)), shown)
+            store = cls(engine_of(str(where)), shown)
             for tried in range(_TRIES):
                 try:
                     store._prepare(scale, new)
@@ -266,7 +267,7 @@ class LabelStore:
             if row["grade"] is not None and row["valid"] and row["kind"] != "click" and row["grade"] not in allowed:
                 grades = ", ".join(f"{grade:g}" for grade in sorted(allowed))
                 raise InputError(f"the grade {row['grade']:g} is not on the scale", fix=f"use one of {grades}")
-            made.append(row)
+            made.append({name: storable(name, value) for name, value in row.items()})
         with self.engine.begin() as connection:
             for start in range(0, len(made), _ROWS):
                 connection.execute(insert(schema.labels), made[start : start + _ROWS])
@@ -455,7 +456,7 @@ class LabelStore:
         from sqlalchemy.dialects import postgresql, sqlite
 
         insert = postgresql.insert if self.engine.dialect.name == "postgresql" else sqlite.insert
-        every = [{name: _storable(name, value) for name, value in row.items()} for row in rows]
+        every = [{name: storable(name, value) for name, value in row.items()} for row in rows]
         with self.engine.begin() as connection:
             before = _count(connection, table)
             for start in range(0, len(every), _ROWS):
@@ -472,34 +473,8 @@ class LabelStore:
         return None if row is None else dict(row)
 
 
-def _engine(where: str) -> Engine:
-    from sqlalchemy import create_engine, event
-
-    if where.startswith(("postgresql://", "postgres://")):
-        return create_engine("postgresql+psycopg://" + where.partition("://")[2], hide_parameters=True)
-    address = where if where.startswith("sqlite:") else f"sqlite:///{where}"
-    engine = create_engine(address, hide_parameters=True)  # errors do not quote texts, answers, and tokens
-
-    @event.listens_for(engine, "connect")
-    def careful(connection: Any, _: Any) -> None:  # pyright: ignore[reportUnusedFunction]
-        for said in ("synchronous=FULL", "busy_timeout=30000"):
-            connection.execute(f"PRAGMA {said}")
-
-    return engine
-
-
 def _done(row: Any) -> Task:
     return Task(row.task, row.query_id, row.doc_id, row.repeat, row.gold, touched=True)
-
-
-def _storable(name: str, value: Any) -> Any:
-    """Replace what no database can hold in a text: NUL and halves of characters; refuse it in ids."""
-    if not isinstance(value, str) or (value.isascii() and "\0" not in value):
-        return value
-    held = value.replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8")
-    if held != value and name in {"query_id", "doc_id"}:
-        raise InputError(f"the {name} {value!r:.60} has a character that no text can hold", fix="give it another id")
-    return held
 
 
 def _count(connection: Connection, table: SqlTable) -> int:
@@ -518,14 +493,3 @@ def _named(judge: str, kind: str) -> None:
 def _shuffled(*parts: str) -> bytes:
     """Give each judge an order of their own that is the same each time."""
     return sha256("\0".join(parts).encode()).digest()
-
-
-def _without_password(where: str | Path) -> str:
-    """Write an address without the password, wherever it stands.
-
-    >>> _without_password("postgresql://ann:a:b@c@host/labels?password=d"), _without_password("labels.db")
-    ('postgresql://ann@host/labels', 'labels.db')
-    """
-    scheme, separator, rest = str(where).partition("://")
-    user, at, place = rest.partition("?")[0].rpartition("@")
-    return f"{scheme}{separator}{user.partition(':')[0]}{at}{place}"

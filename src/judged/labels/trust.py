@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -16,14 +17,16 @@ from judged.data.compute import pc
 from judged.data.qrels import Qrels
 from judged.decimals import decimal, percent
 from judged.errors import InputError
+from judged.labels.by_topic import of_slices, topic_interval, topic_means
+from judged.labels.exchange import is_store
 from judged.labels.labels import ADJUDICATOR, Labels
+from judged.labels.store import LabelStore
 from judged.notes import Note
 from judged.slicing.topic_slices import slicing_given
 from judged.stats.agreement import ENOUGH, krippendorff_alpha
 from judged.stats.correction import adjust
 from judged.stats.counts import share_limits
 from judged.stats.inputs import spread
-from judged.stats.interval import IntervalMethod, mean_intervals
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -184,7 +187,7 @@ def quality(
     runs, measure
         Systems that are scored under each two judges' grades, as `agree` does.
     gold
-        Judgments that are known to be right, as `Qrels.of` takes them.
+        Judgments that are known to be right, as `Qrels.of` takes them; None: those of a store's tasks, if it has any.
     slicing
         Slices of topics, or a table with the one attribute by which to slice.
     scale
@@ -228,7 +231,8 @@ def quality(
         systems = agree(
             {judge: _qrels(own) for judge, own in people.items()}, runs=runs, measures=measure, scale=scale, level=level
         )
-    judges = _judges(given, None if gold is None else Qrels.of(gold), scale, level)
+    known = _known(labels) if gold is None else _by_pair(Qrels.of(gold).table.to_pylist(), "relevance")
+    judges = _judges(given, known, scale, level)
     notes = (
         []
         if overall.groups >= ENOUGH
@@ -282,18 +286,14 @@ def _by_grade(grades: Floats) -> Iterator[Spread]:
 def _slices(
     slicing: Any, query_ids: list[str], grades: Floats, topic: Ints, scale: Scale, level: float
 ) -> Iterator[Spread]:
-    cut = slicing_given(slicing)
-    for one, members in zip(cut.slices, cut.members, strict=True):
-        names = {name for name, inside in zip(cut.query_ids, members.tolist(), strict=True) if inside}
-        chosen = np.isin(topic, [at for at, name in enumerate(query_ids) if name in names])
-        if not chosen.any():
-            continue
-        spread = _agreement(one.name, grades[chosen])
-        alpha = krippendorff_alpha(grades[chosen], scale, groups=topic[chosen], level=level)
-        yield replace(spread, alpha=alpha.value, alpha_ci=alpha.interval)
+    for name, rows in of_slices(slicing_given(slicing), query_ids, topic):
+        alpha = krippendorff_alpha(grades[rows], scale, groups=topic[rows], level=level)
+        yield replace(_agreement(name, grades[rows]), alpha=alpha.value, alpha_ci=alpha.interval)
 
 
-def _judges(labels: Labels, gold: Qrels | None, scale: Scale, level: float) -> Iterator[JudgeQuality]:
+def _judges(
+    labels: Labels, gold: Mapping[tuple[str, str], float], scale: Scale, level: float
+) -> Iterator[JudgeQuality]:
     """Look at each judge."""
     grades, topic = labels.grades, labels.topic
     kinds = dict(zip(labels.table["judge"].to_pylist(), labels.table["kind"].to_pylist(), strict=True))
@@ -308,49 +308,32 @@ def _judges(labels: Labels, gold: Qrels | None, scale: Scale, level: float) -> I
         met = ~np.isnan(rest[shared])
         same = (rest[shared] == mine[shared, None]).sum() / met.sum() if shared.any() else math.nan
         shift = mine[shared] - np.nanmean(rest[shared], axis=1)
-        means = _means(shift, topic[shared])
+        means = topic_means(shift, topic[shared])
         few = rest.shape[1] < 2 or not ((~np.isnan(rest)).sum(axis=1) > 1).any()
         again, equal = _repeats(own)
-        known, right = (0, 0) if gold is None else _gold(own, gold)
+        known, right = _gold(own, gold)
         seconds = own.graded["seconds"].drop_null().to_numpy()
         yield JudgeQuality(
-            judge,
-            kinds[judge],
-            int((~np.isnan(mine)).sum()),
-            int(pc.sum(pc.invert(own.last["valid"])).as_py() or 0),
-            int(shared.sum()),
-            float(same),
-            float(means.mean()) if len(means) else math.nan,
-            _interval(means, level),
-            math.nan if few else krippendorff_alpha(rest, scale, groups=topic, level=level).value,
-            again,
-            equal / again if again else math.nan,
-            _share(equal, again, level),
-            known,
-            right / known if known else math.nan,
-            _share(right, known, level),
-            drifts[at][0],
-            float(corrected[at]),
-            float(np.median(seconds)) if len(seconds) else math.nan,
-            float((seconds < HASTY).mean()) if len(seconds) else math.nan,
+            judge=judge,
+            kind=kinds[judge],
+            labels=int((~np.isnan(mine)).sum()),
+            invalid=int(pc.sum(pc.invert(own.last["valid"])).as_py() or 0),
+            shared=int(shared.sum()),
+            same=float(same),
+            shift=float(means.mean()) if len(means) else math.nan,
+            shift_ci=topic_interval(means, level),
+            without=math.nan if few else krippendorff_alpha(rest, scale, groups=topic, level=level).value,
+            repeats=again,
+            repeated=equal / again if again else math.nan,
+            repeated_ci=_share(equal, again, level),
+            gold=known,
+            right=right / known if known else math.nan,
+            right_ci=_share(right, known, level),
+            drift=drifts[at][0],
+            drift_p=float(corrected[at]),
+            seconds=float(np.median(seconds)) if len(seconds) else math.nan,
+            hasty=float((seconds < HASTY).mean()) if len(seconds) else math.nan,
         )
-
-
-def _means(values: Floats, topic: Ints) -> Floats:
-    """Average over each topic that has some."""
-    counts = np.bincount(topic)
-    return (
-        (np.bincount(topic, weights=values)[counts > 0] / counts[counts > 0]).astype(np.float64)
-        if len(values)
-        else values
-    )
-
-
-def _interval(means: Floats, level: float) -> tuple[float, float] | None:
-    low, high = (
-        mean_intervals(means[None], IntervalMethod("t", level))[0].tolist() if len(means) > 1 else (math.nan,) * 2
-    )
-    return None if math.isnan(low) else (low, high)
 
 
 def _share(count: int, size: int, level: float) -> tuple[float, float] | None:
@@ -369,10 +352,21 @@ def _repeats(own: Labels) -> tuple[int, int]:
     return len(several), sum(each[0] == each[1] for each in several)
 
 
-def _gold(own: Labels, gold: Qrels) -> tuple[int, int]:
-    table = gold.table
-    names = zip(table["query_id"].to_pylist(), table["doc_id"].to_pylist(), strict=True)
-    known: Mapping[tuple[str, str], float] = dict(zip(names, table["relevance"].to_pylist(), strict=True))
+def _known(labels: Any) -> Mapping[tuple[str, str], float]:
+    """Give the grades that are known to be right of a store's tasks; none where labels are no store."""
+    if isinstance(labels, (str, Path)) and is_store(labels):
+        with LabelStore.open(labels, new=False) as store:
+            return _known(store)
+    tasks = labels.every_task() if isinstance(labels, LabelStore) else ()
+    return _by_pair([task._asdict() for task in tasks if task.gold is not None], "gold")
+
+
+def _by_pair(rows: list[dict[str, Any]], column: str) -> Mapping[tuple[str, str], float]:
+    return {(row["query_id"], row["doc_id"]): row[column] for row in rows}
+
+
+def _gold(own: Labels, known: Mapping[tuple[str, str], float]) -> tuple[int, int]:
+    """Count the labels of pairs whose grade is known, and those that are right."""
     rows = [row for row in own.graded.to_pylist() if (row["query_id"], row["doc_id"]) in known and not row["repeat"]]
     return len(rows), sum(row["grade"] == known[row["query_id"], row["doc_id"]] for row in rows)
 
@@ -388,7 +382,7 @@ def _drift(labels: Labels, judge: int) -> tuple[float, float]:
     rows = rows[~np.isnan(rest[rows]).all(axis=1)]
     shift = grades[rows, judge] - np.nanmean(rest[rows], axis=1)
     half = len(rows) // 2
-    first, second = _means(shift[:half], topic[rows[:half]]), _means(shift[half:], topic[rows[half:]])
+    first, second = topic_means(shift[:half], topic[rows[:half]]), topic_means(shift[half:], topic[rows[half:]])
     if min(len(first), len(second)) < _FEW_DRIFT:
         return math.nan, math.nan
     from scipy import stats

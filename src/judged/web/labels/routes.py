@@ -62,7 +62,7 @@ def calibration_page(request: Request, workspace: Opened, asked: Annotated[Asked
 def _quality(workspace: Workspace, asked: AskedLabels) -> LabelQuality:
     labels, runs = _given(workspace)
     key = "label quality", len(labels), asked.measure
-    return workspace.remember(key, lambda: quality(labels, runs, asked.measure))
+    return workspace.remember(key, lambda: quality(workspace.labels, runs, asked.measure))
 
 
 def _calibration(workspace: Workspace, asked: AskedLabels) -> Calibration:

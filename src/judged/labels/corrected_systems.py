@@ -1,0 +1,111 @@
+"""Systems under people and under a model: their means corrected by what people said, and whom the model favours."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from judged._types import ReadOnly
+from judged.labels.by_topic import topic_interval
+from judged.stats.inputs import complete_topics
+from judged.stats.prediction_powered import prediction_powered
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from judged._types import Floats
+    from judged.evaluation import Scores
+    from judged.stats.prediction_powered import Corrected
+
+
+@dataclass(frozen=True)
+class CorrectedMean:
+    """One system's mean by people, by a model, and by both."""
+
+    judge: str
+    run: str
+    known: float  # by people, on the topics that they judged
+    known_ci: tuple[float, float]
+    model: float  # by the model, on all topics
+    value: float  # corrected
+    ci: tuple[float, float]
+    weight: float  # how far the model is believed
+    difference: float  # corrected, from the first run
+    difference_ci: tuple[float, float] | None
+
+
+@dataclass(frozen=True)
+class FamilyBias:
+    """What a model's labels do to the systems of one family, and not to the others."""
+
+    judge: str
+    family: str
+    runs: int
+    bias: float  # the model's error on these systems less that on all others, over topics
+    ci: tuple[float, float] | None
+
+
+@dataclass(frozen=True, eq=False)
+class ScoresByBoth(ReadOnly):
+    """Scores of R systems: on n topics by people and by the model, on N others by the model alone."""
+
+    runs: tuple[str, ...]
+    people: Floats  # (R, n)
+    model: Floats  # (R, n)
+    rest: Floats  # (R, N)
+
+    @classmethod
+    def of(cls, scores: Scores, model: Scores) -> ScoresByBoth:
+        """Put scores by people and by a model side by side, by topic."""
+        names = set(scores.query_ids)
+        place = {name: at for at, name in enumerate(model.query_ids)}
+        both = [at for at, name in enumerate(scores.query_ids) if name in place]
+        rest = [at for name, at in place.items() if name not in names]
+        same = [place[scores.query_ids[at]] for at in both]
+        values, others = scores.values[:, 0][:, both], model.values[:, 0]
+        # A topic without a score for some run, as nDCG(undefined=skip) has, is left out for all.
+        known = ~np.isnan([values, others[:, same]]).any(axis=(0, 1))
+        more, _ = complete_topics(others[:, rest])
+        return cls(scores.run_names, values[:, known], others[:, same][:, known], more)
+
+    @property
+    def within_topics(self) -> float:
+        """Correlate the systems' scores by people and by the model, each less the topic's mean."""
+        one, other = (table - table.mean(axis=0) for table in (self.people, self.model))
+        norm = math.sqrt(float((one**2).sum() * (other**2).sum()))
+        return float((one * other).sum() / norm) if norm else math.nan
+
+    def corrected(self, level: float, resamples: int, seed: int) -> list[Corrected]:
+        """Correct the mean of each system; none where nothing is known by the model alone."""
+        if self.people.shape[1] < 3 or self.rest.shape[1] < 2:
+            return []
+        how: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
+        return [prediction_powered(*each, **how) for each in zip(self.people, self.model, self.rest, strict=True)]
+
+
+def corrected_means(
+    judge: str, seen: ScoresByBoth, found: Sequence[Corrected], level: float
+) -> Iterator[CorrectedMean]:
+    """Give each system's means, and its corrected difference from the first one."""
+    for at, one in enumerate(found):
+        away = (table[at] - table[0] for table in (seen.people, seen.model, seen.rest))
+        apart = prediction_powered(*away, level=level, resamples=100)
+        whole = float(np.concatenate([seen.model[at], seen.rest[at]]).mean())
+        ends = apart.interval if at else None
+        people = one.known, one.known_interval
+        yield CorrectedMean(
+            judge, seen.runs[at], *people, whole, one.value, one.interval, one.weight, apart.value, ends
+        )
+
+
+def family_biases(judge: str, seen: ScoresByBoth, families: Mapping[str, str], level: float) -> Iterator[FamilyBias]:
+    """Compare the model's errors on the systems of a family with those on all others, topic by topic."""
+    error = seen.model - seen.people
+    for family in dict.fromkeys(families.values()):
+        mine = np.array([families.get(run) == family for run in seen.runs])
+        if 0 < mine.sum() < len(mine):
+            apart = error[mine].mean(axis=0) - error[~mine].mean(axis=0)
+            yield FamilyBias(judge, family, int(mine.sum()), float(apart.mean()), topic_interval(apart, level))
