@@ -1,0 +1,136 @@
+"""Intervals that hold at every look, sample ratios, and differences adjusted for the time before."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from judged.errors import InputError
+from judged.stats.adjusted_difference import Arm, adjusted_difference
+from judged.stats.always_valid import critical_value, e_value, prior_size
+from judged.stats.ratio import ratio_errors
+from judged.stats.ratio_difference import RatioSums, correlation
+from judged.stats.sample_ratio import sample_ratio
+
+
+@pytest.mark.parametrize(("n", "g"), [(50, 1.0), (1000, 30.0), (10**6, 610.0)])
+def test_the_critical_value_is_where_the_evidence_is_one_over_alpha(n: int, g: float) -> None:
+    for alpha in (0.01, 0.05, 0.2):
+        assert e_value(critical_value(n, n - 2, g, alpha), n, n - 2, g) == pytest.approx(1 / alpha, rel=1e-9)
+
+
+def test_few_units_allow_no_interval() -> None:
+    assert critical_value(3, 1, 610, 0.05) == math.inf
+
+
+def test_the_interval_is_narrowest_where_that_was_asked_for() -> None:
+    widths = {
+        scale: critical_value(5000, 4998, prior_size(5000 * scale, 0.05), 0.05) for scale in (0.5, 0.9, 1, 1.1, 2)
+    }
+    assert min(widths, key=widths.__getitem__) == 1
+
+
+def _sums(n: np.ndarray, d: np.ndarray) -> list[np.ndarray]:
+    return [np.cumsum(part, axis=-1) for part in (np.ones_like(n), n, d, n * n, d * d, n * d)]
+
+
+def test_differences_of_ratios_are_seldom_found_on_any_day_where_there_are_none() -> None:
+    # users come back, have a liking of their own, and bring many pages or few; looked at 60 times from 400 users on
+    rng, streams, users = np.random.default_rng(7), 1500, 6000
+    looks = np.unique(np.geomspace(200, users / 2, 60).astype(int)) - 1
+    values, errors = [], []
+    for _ in range(2):
+        pages = rng.geometric(0.25, (streams, users // 2)).astype(float)
+        clicks = rng.binomial(pages.astype(int), rng.beta(2, 2, pages.shape)).astype(float)
+        units, n, d, nn, dd, nd = (part[:, looks] for part in _sums(clicks, pages))
+        values.append(n / d)
+        errors.append(ratio_errors(units, n, d, nn, dd, nd))
+    t = np.abs(values[1] - values[0]) / np.hypot(*errors)
+    total = 2 * (looks + 1)
+    always = np.array([critical_value(n, n - 2, prior_size(5000, 0.05), 0.05) for n in total])
+    assert (t > always).any(axis=1).mean() <= 0.05
+    assert (t > 1.96).any(axis=1).mean() > 0.2  # what looking costs where intervals are made for one day
+    assert abs((t[:, -1] > 1.96).mean() - 0.05) < 0.017
+
+
+def test_money_of_few_users_is_seldom_found_to_differ_after_the_burn_in() -> None:
+    rng, streams, users = np.random.default_rng(8), 1000, 4000
+    looks = np.unique(np.geomspace(200, users / 2, 40).astype(int)) - 1
+    sides = []
+    for _ in range(2):
+        money = rng.lognormal(3, 1, (streams, users // 2)) * (rng.random((streams, users // 2)) < 0.1)
+        units, n, d, nn, dd, nd = (part[:, looks] for part in _sums(money, np.ones_like(money)))
+        sides.append((n / d, ratio_errors(units, n, d, nn, dd, nd)))
+    t = np.abs(sides[1][0] - sides[0][0]) / np.hypot(sides[0][1], sides[1][1])
+    total = 2 * (looks + 1)
+    always = np.array([critical_value(n, n - 2, prior_size(5000, 0.05), 0.05) for n in total])
+    assert (t > always).any(axis=1).mean() <= 0.05
+
+
+@pytest.mark.parametrize(
+    ("counts", "p"), [([5000, 5200], 0.04767), ([10000, 10300, 9700], 1.2341e-4)]
+)  # of another engine for A/B tests, to the digits that it prints
+def test_sample_ratios_of_one_look(counts: list[int], p: float) -> None:
+    assert sample_ratio(counts).p == pytest.approx(p, rel=1e-4)
+
+
+def test_an_arm_of_no_share_is_no_degree_of_freedom() -> None:
+    assert sample_ratio([500, 520, 0], [1, 1, 0])[:3] == sample_ratio([500, 520])[:3]
+    with pytest.raises(InputError, match="should be none"):
+        sample_ratio([500, 520, 1], [1, 1, 0])
+
+
+def test_sound_assignment_is_seldom_called_broken_however_often_one_looks() -> None:
+    rng, streams = np.random.default_rng(5), 400
+    counts = np.cumsum(rng.multinomial(50, [0.5, 0.3, 0.2], (streams, 60)), axis=1)
+    least = [min(sample_ratio(day.tolist(), [5, 3, 2]).p_always for day in stream) for stream in counts]
+    assert np.mean(np.array(least) < 0.05) <= 0.05
+    assert sample_ratio([5000, 5600]).p_always < 0.001  # a mix that is broken
+
+
+def _arm(rng: np.random.Generator, users: int, shift: float) -> Arm:
+    liking = rng.beta(2, 2, users)
+    sums = []
+    for add in (0.0, shift):
+        pages = rng.poisson(4, users).astype(float)
+        sums.append((rng.binomial(pages.astype(int), np.clip(liking + add, 0, 1)).astype(float), pages))
+    (n0, d0), (n1, d1) = sums
+    before, after = (
+        RatioSums(float(((n > 0) | (d > 0)).sum()), n.sum(), d.sum(), (n * n).sum(), (d * d).sum(), (n * d).sum())
+        for n, d in sums
+    )
+    rho = correlation(before, after, (n0 * n1).sum(), (n0 * d1).sum(), (d0 * n1).sum(), (d0 * d1).sum())
+    return Arm(after, before, rho)
+
+
+def test_adjusting_for_the_time_before_is_unbiased_and_sharper() -> None:
+    rng = np.random.default_rng(3)
+    made = [adjusted_difference(_arm(rng, 400, 0.0), _arm(rng, 400, 0.02)) for _ in range(400)]
+    values, errors = (np.array([getattr(one, name) for one in made]) for name in ("value", "error"))
+    assert abs(values.mean() - 0.02) < 3.5 * values.std() / 20 + 0.002  # liking is cut at 1
+    assert errors.mean() == pytest.approx(values.std(), rel=0.1)
+    assert np.mean([one.reduction for one in made]) > 0.15
+    assert np.mean(np.abs(values - values.mean()) < 1.96 * errors) == pytest.approx(0.95, abs=0.035)
+
+
+def test_adjusting_a_mean_is_what_regression_on_the_mean_before_gives() -> None:
+    # one row a user: the ratio is a mean, and theta that of pooled covariances and variances by arm
+    rng = np.random.default_rng(11)
+    arms, sides = [], []
+    for size in (60, 90):
+        x = rng.normal(size=size)
+        y = x + rng.normal(size=size)
+        ones = np.ones(size)
+        before, after = (RatioSums(size, v.sum(), size, (v * v).sum(), size, v.sum()) for v in (x, y))
+        rho = correlation(before, after, (x * y).sum(), x.sum(), y.sum(), ones.sum())
+        arms.append((x, y))
+        sides.append(Arm(after, before, rho))
+    cov = sum(np.cov(x, y)[0, 1] / len(x) for x, y in arms)
+    var = sum(np.var(x, ddof=1) / len(x) for x, y in arms)
+    theta = cov / var
+    expected = arms[1][1].mean() - arms[0][1].mean() - theta * (arms[1][0].mean() - arms[0][0].mean())
+    error = math.sqrt(sum(np.var(y - theta * x, ddof=1) / len(x) for x, y in arms))
+    made = adjusted_difference(*sides)
+    assert (made.theta, made.value, made.error) == pytest.approx((theta, expected, error), rel=1e-10)
