@@ -66,6 +66,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "online queries": ("log.jsonl",),
     "online funnel": ("log.jsonl",),
     "online difference": ("log.jsonl",),
+    "online abtest": ("log.jsonl", "--plan"),
     "online offline": ("log.jsonl", "qrels.txt", "--topics", "queries.jsonl"),
     "labels topics": ("asked.csv", "-n", "3"),
     "labels estimate": ("pool.csv", "qrels.txt", *_RUNS),

@@ -26,11 +26,13 @@ from judged.labels.asking import (
 from judged.labels.asking.client import Reply
 from judged.labels.asking.replies import keep_reply
 from judged.online import (
+    abtest,
     against_qrels,
     check_log,
     difference,
     funnel,
     overview,
+    plan_abtest,
     preference_agreement,
     queries,
     read_log,
@@ -244,6 +246,14 @@ def what_changed() -> Answer:
 
 def log_difference() -> Answer:
     return difference(read_log(sample.LOG), by="device")
+
+
+def ab_test() -> Answer:
+    return abtest(read_log(sample.LOG), guardrails=["ZeroResults"], by="device")
+
+
+def ab_test_plan() -> Answer:
+    return plan_abtest(read_log(sample.LOG), splits=100)
 
 
 def query_lists() -> Answer:

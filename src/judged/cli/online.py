@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     Tell: TypeAlias = Callable[[str, float | None], None]
 
 _DATED = "give --documents FILE: documents with a column date"
-_ELSEWHERE = {name: f"judged.cli.online_{name}" for name in ("overview", "queries", "funnel", "difference", "offline")}
+_ELSEWHERE = {
+    name: f"judged.cli.online_{name}" for name in ("overview", "queries", "funnel", "difference", "abtest", "offline")
+}
 
 
 class _Commands(click.Group):

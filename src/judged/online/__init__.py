@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from judged.online.abtest.abtest import abtest
+from judged.online.abtest.planning import plan_abtest
 from judged.online.check import check_log
 from judged.online.curves.series import over_time
 from judged.online.difference import difference
@@ -32,6 +34,7 @@ __all__ = [
     "OnlineEstimate",
     "OnlineMetric",
     "OnlineScores",
+    "abtest",
     "against_qrels",
     "check_log",
     "click_preferences",
@@ -42,6 +45,7 @@ __all__ = [
     "online_metrics",
     "over_time",
     "overview",
+    "plan_abtest",
     "preference_agreement",
     "queries",
     "read_log",

@@ -178,7 +178,8 @@ def with_bootstrap(
         chosen = [one for one in estimates if one.slice == value and one.method == "delta"]
         if not chosen:
             continue
-        limits = bootstrap_intervals(*_sums(sums, value, chosen), level=level, resamples=resamples, seed=seed)
+        drawn_from = sums_of_units(sums, [one.metric for one in chosen], value)
+        limits = bootstrap_intervals(*drawn_from, level=level, resamples=resamples, seed=seed)
         for one, (low, high) in zip(chosen, limits.tolist(), strict=True):
             # 0, 1 and infinity are what draws are cut at, unless the value is it
             cut = (low == 0.0 and one.value != 0.0) or (high == 1.0 and one.value != 1.0)
@@ -187,13 +188,13 @@ def with_bootstrap(
     return [drawn.get((str(one.metric), one.slice), one) for one in estimates]
 
 
-def _sums(sums: UnitSums, group: str | None, chosen: Sequence[OnlineEstimate]) -> tuple[Floats, Floats]:
-    """Fetch the sums of each unit: (units, metrics) numerators and denominators."""
-    names = sorted({column_of(name) for one in chosen for name in one.metric.columns()})
+def sums_of_units(sums: UnitSums, metrics: Sequence[OnlineMetric], group: str | None = None) -> tuple[Floats, Floats]:
+    """Fetch the sums of each unit, of one slice if it is named: (units, metrics) numerators and denominators."""
+    names = sorted({column_of(name) for metric in metrics for name in metric.columns()})
     columns = ", ".join(f"{sums.column(name)} AS f{at}" for at, name in enumerate(names))
     where = "" if group is None else f"WHERE slice = {literal(group)}"
     found = sums.table.engine.arrow(f"SELECT {columns} FROM {sums.table} {where} ORDER BY ALL")
     facts = {name: found[f"f{at}"].to_numpy().astype(np.float64) for at, name in enumerate(names)}
-    pairs = [(one.metric, *map(column_of, one.metric.columns())) for one in chosen]
+    pairs = [(metric, *_pair(metric)) for metric in metrics]
     numerators = np.stack([facts[name] / scale_of(metric) for metric, name, _ in pairs], axis=1)
     return numerators, np.stack([facts[name] for _, _, name in pairs], axis=1)

@@ -1,0 +1,304 @@
+"""`abtest`: two rankers or more on their own users, every difference with an interval that may be looked at any day."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from judged.answer import COUNT, P_VALUE, SHARE, TEXT, Chart, Column, Line, Sentences, Table, counted
+from judged.errors import InputError
+from judged.online.abtest.assignment import Assignment, assignment
+from judged.online.abtest.differences import (
+    ArmDifference,
+    Interaction,
+    Looks,
+    Role,
+    arm_differences,
+    corrected,
+    interactions,
+)
+from judged.online.abtest.verdict import Verdict, verdict
+from judged.online.arguments import need
+from judged.online.difference import comparable, difference_columns, headlines
+from judged.online.estimation.sums import pages_of
+from judged.online.facts.pages import FactSettings
+from judged.online.log import LogAnswer, about
+from judged.online.metrics import OnlineMetric, online_metric
+from judged.online.numbers import in_unit, percent, values
+from judged.online.slicing import slice_pages
+
+if TYPE_CHECKING:
+    from judged.answer import Block
+    from judged.online.estimation.online_metrics import Unit
+    from judged.online.log import InteractionLog
+
+_DAYS = 60  # after exposure that are drawn at most
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ABTest(LogAnswer):
+    """What a test says: whether it is sound, what differs, and what follows for each arm.
+
+    Parameters
+    ----------
+    assignment
+        Who was in which arm.
+    differences
+        By arm, then metric: the primary one, guardrails, all others.
+    verdicts
+        For each arm but the baseline.
+    margin_relative
+        How much a guardrail may lose, as a share of the baseline.
+    by, sliced, interactions
+        The declared metrics by slice, and whether their differences differ between slices.
+    days
+        The primary metric by days since exposure: what wears off is novelty.
+    refused
+        Metrics that cannot be compared, with the reason.
+    """
+
+    kind: ClassVar[str] = "abtest"
+    answers: ClassVar[str] = "A/B test: {log}"
+    asked: ClassVar[tuple[str, ...]] = ("margin_relative", "by")
+
+    assignment: Assignment
+    differences: tuple[ArmDifference, ...]
+    verdicts: tuple[Verdict, ...]
+    margin_relative: float
+    by: str | None = None
+    sliced: tuple[ArmDifference, ...] = ()
+    interactions: tuple[Interaction, ...] = ()
+    days: tuple[ArmDifference, ...] = ()
+    refused: tuple[tuple[OnlineMetric, str], ...] = ()
+
+    @property
+    def ships(self) -> bool:
+        """Whether some arm may be shipped."""
+        return any(one.decision == "ship" for one in self.verdicts)
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Give the verdicts, who was in the test, and all differences."""
+        return (
+            Sentences(tuple(map(str, self.verdicts))),
+            self._differences("differences", "What differs", self.differences),
+            self._arms(),
+            *self._by_slice(),
+            *self._by_day(),
+            self.made(*(f"not compared, {metric}: {why}" for metric, why in self.refused)),
+        )
+
+    def facts(self) -> Mapping[str, Any]:
+        """Give what was asked for, and the verdicts."""
+        refused = {str(metric): why for metric, why in self.refused}
+        return {**super().facts(), "verdicts": [vars(one) for one in self.verdicts], "refused": refused}
+
+    def _arms(self) -> Table:
+        users, ratio = self.assignment.users, self.assignment.ratio
+        left = f"{counted(self.assignment.crossed, 'user')} seen in several arms and {self.assignment.unfinished:,}"
+        return Table(
+            "arms",
+            (Column("arm", list(users), TEXT), Column("users", list(users.values()), COUNT)),
+            "Who was in it",
+            note=f"{left} with an open window do not count; exposed over {self.assignment.days:.1f} days; "
+            f"that users divide so by chance: p = {ratio.p_always:.2g} on any day, {ratio.p:.2g} today",
+        )
+
+    def _differences(self, name: str, title: str, rows: tuple[ArmDifference, ...], note: str = "") -> Table:
+        relative = [one.adjusted.relative for one in rows]
+        halves = [one.critical * one.adjusted.relative_error for one in rows]
+        ends = [(value - half, value + half) for value, half in zip(relative, halves, strict=True)]
+        return Table(
+            name,
+            (
+                Column("metric", [str(one.metric) for one in rows], TEXT),
+                *((Column("slice", [one.part for one in rows], TEXT),) if name != "differences" else ()),
+                Column("arm", [one.arm for one in rows], TEXT),
+                Column("role", [one.role for one in rows], TEXT),
+                values([one.baseline for one in rows], "baseline", self.assignment.arms[0]),
+                values([one.other for one in rows], "value", "value"),
+                *difference_columns([(one.other, one.difference) for one in rows]),
+                Column("relative", relative, in_unit("share", 1), ci=ends),
+                Column("p", [one.p for one in rows], P_VALUE),
+                Column("better", [one.better for one in rows], SHARE, "chance better"),
+                Column("reduction", [one.adjusted.reduction for one in rows], SHARE, "variance saved"),
+                Column("units", [one.other.units for one in rows], COUNT, only="data"),
+            ),
+            title,
+            labels=3 if name != "differences" else 2,
+            note=note or f"{percent(self.level)} intervals over {self.unit}s; chance better: by a flat prior, no test",
+        )
+
+    def _by_slice(self) -> tuple[Block, ...]:
+        if not self.sliced:
+            return ()
+        tests = Table(
+            "interactions",
+            (
+                Column("metric", [str(one.metric) for one in self.interactions], TEXT),
+                Column("arm", [one.arm for one in self.interactions], TEXT),
+                Column("slices", [one.slices for one in self.interactions], COUNT),
+                Column("q", [one.q for one in self.interactions], title="Q"),
+                Column("p", [one.p for one in self.interactions], P_VALUE),
+            ),
+            f"Do differences differ by {self.by}?",
+            labels=2,
+            note="Cochran's test, valid on one day; nothing else says that one slice gains more than another",
+        )
+        note = f"{percent(self.level)} intervals, each for itself; slices were not declared, so they explore"
+        return tests, self._differences("slices", f"By {self.by}", self.sliced, note)
+
+    def _by_day(self) -> tuple[Block, ...]:
+        if len({one.part for one in self.days}) < 2:
+            return ()
+        rows = self.days
+        table = Table(
+            "days",
+            (
+                Column("day", [int(one.part) for one in rows], COUNT, "day after exposure"),
+                Column("arm", [one.arm for one in rows], TEXT),
+                *difference_columns([(one.other, one.difference) for one in rows]),
+            ),
+            f"{rows[0].metric} by day after exposure",
+            labels=2,
+            note=f"{percent(self.level)} intervals, each for itself and on one day",
+            folded=True,
+        )
+        sentence = f"How {rows[0].metric} differs on each day after a user was exposed: what wears off is novelty."
+        return (
+            Chart("novelty", table.title, table, sentence, kind="points", x="day", y="difference", colour="arm",
+                  lines=(Line("y", 0.0),)),
+            table,
+        )  # fmt: skip
+
+
+def abtest(
+    log: InteractionLog,
+    primary: str | OnlineMetric | None = None,
+    *,
+    guardrails: Iterable[str | OnlineMetric] = (),
+    metrics: Iterable[str | OnlineMetric] | None = None,
+    variant: str = "variant",
+    baseline: str | None = None,
+    shares: Mapping[str, float] | None = None,
+    by: str | None = None,
+    window_days: float | None = None,
+    before_days: float = 14.0,
+    margin_relative: float = 0.02,
+    any_day: bool = True,
+    expected: int = 5000,
+    min_users: int = 200,
+    unit: Unit = "user",
+    level: float = 0.95,
+    correction: str = "holm",
+    settings: FactSettings | None = None,
+) -> ABTest:
+    """Say of a test on users whether it is sound, what differs between its arms, and what follows.
+
+    A user counts from the first page that names an arm. What users did before that makes differences sharper (CUPED):
+    it cannot hang on the arm.
+
+    Parameters
+    ----------
+    log
+        The log of the test, best with the weeks before it.
+    primary
+        The one metric that decides; None: the first of `judged.online.difference.HEADLINES` that the log can tell.
+    guardrails
+        Metrics that may not lose more than the margin.
+    metrics
+        Others to look at; their p-values are corrected together. None: the headlines.
+    variant
+        The column that holds the arm.
+    baseline
+        The arm that the others are compared with; None: the first by name.
+    shares
+        How users should divide, by arm; None: equally.
+    by
+        Slices by which declared metrics are shown too; see `judged.online.slicing.slice_pages`.
+    window_days
+        How long a user counts after exposure; users with less of it in the log do not count. None: as long as there is
+        log, so that early users count longer.
+    before_days
+        How much of the time before exposure is used.
+    margin_relative
+        How much a guardrail may lose, as a share of the baseline; and the difference that "how long" is told for.
+    any_day
+        Whether intervals hold on whichever day one looks; False: on one day that was set before the test.
+    expected
+        The number of users at which such intervals are narrowest.
+    min_users
+        No verdict before each arm has as many.
+    unit, level, correction, settings
+        As for `judged.online.difference.difference`.
+
+    Raises
+    ------
+    MeasureError
+        If there is no metric of that name.
+    InputError
+        If the log has no arms, the primary metric or a guardrail cannot be told from it, or an option makes no sense.
+    """
+    need(log=log, unit=unit, level=level, baseline=baseline, min_users=min_users, by=by)
+    settings, looks = settings or FactSettings(), Looks(level, any_day, expected)
+    roles, refused = _roles(log, primary, guardrails, metrics, unit)
+    declared: dict[OnlineMetric, Role] = {one: role for one, role in roles.items() if role != "other"}
+    goal: dict[OnlineMetric, Role] = {one: role for one, role in roles.items() if role == "primary"}
+    sliced, days = list[ArmDifference](), list[ArmDifference]()
+    with log.engine.scratch():
+        users, exposure = assignment(log, variant, baseline, shares, window_days, before_days, unit)
+        pages = pages_of(log, list(roles), settings, slices=exposure.pages())
+        made = corrected(arm_differences(pages, roles, unit, users, looks), correction)
+        if by is not None:
+            cut = slice_pages(log, by)
+            pages = pages_of(log, list(declared), settings, slices=exposure.pages(cut.table))
+            sliced = arm_differences(pages, declared, unit, users, looks, cut.values)
+        if log.has_time and log.dated:
+            last = min(_DAYS, int(users.longest) + 1)
+            pages = pages_of(log, list(goal), settings, slices=exposure.pages(exposure.days_since()))
+            once, parts = Looks(level, any_day=False), [str(day) for day in range(1, last + 1)]
+            days = arm_differences(pages, goal, unit, users, once, parts)
+    verdicts = (
+        verdict(arm, [one for one in made if one.arm == arm], users, margin_relative, min_users)
+        for arm in users.arms[1:]
+    )
+    window = "to the end of the log" if window_days is None else f"for {window_days:g} days"
+    said = {
+        "intervals hold": f"on any day, narrowest at {expected:,} users" if any_day else "on one day, set before",
+        "a user counts": f"from the first page of an arm {window}",
+        "adjusted by": f"what users did in the {before_days:g} days before",
+    }
+    return ABTest(
+        assignment=users,
+        differences=tuple(made),
+        verdicts=tuple(verdicts),
+        margin_relative=margin_relative,
+        by=by,
+        sliced=tuple(sliced),
+        interactions=tuple(interactions(sliced)),
+        days=tuple(one for one in days if one.adjusted.error > 0),
+        refused=tuple(refused.items()),
+        **about(log, unit, level, said, settings),
+    )
+
+
+def _roles(
+    log: InteractionLog, primary: Any, guardrails: Iterable[Any], metrics: Iterable[Any] | None, unit: Unit
+) -> tuple[dict[OnlineMetric, Role], dict[OnlineMetric, str]]:
+    """Say what each metric counts for; those that cannot be told, or say nothing of better or worse, are refused."""
+    usual = headlines(log, unit)
+    if primary is None and not usual:
+        raise InputError("the log can tell none of the usual metrics", fix="name the primary one", path=log.name)
+    roles: dict[OnlineMetric, Role] = {online_metric(primary or usual[0]): "primary"}
+    for metric in map(online_metric, guardrails):
+        roles.setdefault(metric, "guardrail")
+    for metric in map(online_metric, usual if metrics is None else metrics):
+        roles.setdefault(metric, "other")
+    told, refused = comparable(list(roles), log, unit)
+    for metric, role in roles.items():
+        if role == "other":
+            continue
+        problem = f"neither more nor less {metric} is better by itself" if not metric.better else ""
+        if why := refused.get(metric, problem):
+            raise InputError(f"{metric} cannot be declared: {why}", fix="declare another metric", path=log.name)
+    return {metric: roles[metric] for metric in told}, refused

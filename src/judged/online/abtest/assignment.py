@@ -1,0 +1,177 @@
+"""Who was in which arm of a test since when, and whether the test can be trusted at all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from judged.answer import counted
+from judged.errors import InputError
+from judged.online.engine import Relation, identifier, literal
+from judged.stats.sample_ratio import SampleRatio, sample_ratio
+
+if TYPE_CHECKING:
+    from judged.online.log import InteractionLog
+
+BROKEN_P = 0.001
+"""A mix of users that is rarer than this by chance breaks a test."""
+CROSSED_LIMIT = 0.01
+"""More than this share of users seen in two arms breaks a test."""
+_BEFORE, _PART = "before ", "\x1f"
+_DAY = 86_400_000
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """The users of a test.
+
+    Parameters
+    ----------
+    arms
+        Their names, the baseline first.
+    users
+        Users by arm: those whose window is complete.
+    crossed, unfinished
+        Users seen in two arms, and users whose window ends after the log; none of them counts.
+    days, longest
+        From the first exposure to the last, and from the first to the end of the log, in days.
+    ratio
+        Whether the arms have the users that they should have, unfinished ones too.
+    """
+
+    arms: tuple[str, ...]
+    users: Mapping[str, int]
+    crossed: int
+    unfinished: int
+    days: float
+    longest: float
+    ratio: SampleRatio
+
+    @property
+    def number(self) -> int:
+        """All users that count."""
+        return sum(self.users.values())
+
+    @property
+    def a_day(self) -> float:
+        """How many users come in a day."""
+        return self.number / max(self.days, 1.0)
+
+    @property
+    def broken(self) -> tuple[str, ...]:
+        """Why nothing follows from the test; empty where it is sound."""
+        everyone = self.number + self.unfinished + self.crossed
+        why: list[str] = []
+        if self.ratio.p_always < BROKEN_P:
+            numbers = ", ".join(f"{arm} {number:,}" for arm, number in self.users.items())
+            why.append(
+                f"the arms do not have the users that they should have ({numbers}; p = {self.ratio.p_always:.1g})"
+            )
+        if self.crossed > CROSSED_LIMIT * everyone:
+            why.append(f"{self.crossed:,} of {counted(everyone, 'user')} were seen in more than one arm")
+        return tuple(why)
+
+
+@dataclass(frozen=True)
+class Exposure:
+    """Units beside their arm and when they were exposed; how long they count, and how long before, in milliseconds."""
+
+    log: InteractionLog
+    table: Relation
+    unit: str
+    window: str  # SQL
+    before: int
+
+    def pages(self, parts: Relation | None = None) -> Relation:
+        """Give ``serp`` and ``slice`` of the pages in the window and of those before exposure, as `slice_of` names it.
+
+        `parts`: ``serp`` and ``slice``, by which arms are parted further.
+        """
+        key = f"p.{identifier(self.unit)} = u.{identifier(self.unit)}"
+        part, join = "''", ""
+        if parts is not None:
+            part, join = "coalesce(c.slice, '')", f"JOIN {parts} AS c ON c.serp = p.serp"
+        return self.log.engine.query(
+            f"""
+            SELECT p.serp, CASE WHEN p.time_ms < u.exposed_ms THEN {literal(_BEFORE)} ELSE '' END
+                   || u.arm || {literal(_PART)} || {part} AS slice
+            FROM {self.log.serp} AS p JOIN {self.table} AS u ON {key} {join}
+            WHERE u.arms = 1 AND u.unfinished IS NOT TRUE AND p.time_ms >= u.exposed_ms - {self.before}
+              AND ({self.window} IS NULL OR p.time_ms < u.exposed_ms + {self.window})"""
+        )
+
+    def days_since(self) -> Relation:
+        """Give ``serp`` and ``slice``: on the how-manieth day after exposure a page was, from 1."""
+        key = f"p.{identifier(self.unit)} = u.{identifier(self.unit)}"
+        return self.log.engine.query(
+            f"""
+            SELECT p.serp, CAST((p.time_ms - u.exposed_ms) // {_DAY} + 1 AS VARCHAR) AS slice
+            FROM {self.log.serp} AS p JOIN {self.table} AS u ON {key} WHERE p.time_ms >= u.exposed_ms"""
+        )
+
+
+def slice_of(arm: str, part: str = "", *, before: bool = False) -> str:
+    """Name the slice of what an arm's users did, or did before they were exposed."""
+    return f"{_BEFORE if before else ''}{arm}{_PART}{part}"
+
+
+def assignment(
+    log: InteractionLog,
+    variant: str,
+    baseline: str | None,
+    shares: Mapping[str, float] | None,
+    window_days: float | None,
+    before_days: float,
+    unit: str,
+) -> tuple[Assignment, Exposure]:
+    """Find out who was exposed to which arm, and since when.
+
+    Raises
+    ------
+    InputError
+        If the log does not say which arm a page was in, or there are fewer than two arms.
+    """
+    if variant not in log.serp.columns:
+        fix = f"name the column that holds the arm: one of {', '.join(log.serp.columns)}"
+        raise InputError(f"the log has no column {variant!r}", fix=fix, path=log.name)
+    arm, key = f"CAST({identifier(variant)} AS VARCHAR)", identifier(unit)
+    window = "NULL" if window_days is None else str(round(window_days * _DAY))
+    exposed = log.engine.keep(
+        f"""
+        SELECT {key}, min({arm}) AS arm, count(DISTINCT {arm}) AS arms, min(time_ms) AS exposed_ms,
+               min(time_ms) + {window} > (SELECT max(time_ms) FROM {log.serp}) AS unfinished
+        FROM {log.serp} WHERE {identifier(variant)} IS NOT NULL GROUP BY {key}""",
+        "exposed",
+    )
+    rows = log.engine.rows(
+        f"""
+        SELECT arm, count(*) AS everyone, count(*) FILTER (unfinished) AS unfinished,
+               min(exposed_ms) AS first_ms, max(exposed_ms) AS last_ms, (SELECT max(time_ms) FROM {log.serp}) AS end_ms
+        FROM {exposed} WHERE arms = 1 GROUP BY arm ORDER BY arm"""
+    )
+    names = [row["arm"] for row in rows]
+    if len(names) < 2:
+        problem = f"{variant} has {counted(len(names), 'arm')}: a test has two or more"
+        raise InputError(problem, fix="give a log of the whole test, or another column by variant=", path=log.name)
+    first = names[0] if baseline is None else baseline
+    if first not in names:
+        raise InputError(f"there is no arm {first!r}", fix=f"take one of {', '.join(names)}", path=log.name)
+    if shares is not None and (strange := set(shares) ^ set(names)):
+        fix = f"give a share for each of {', '.join(names)}"
+        raise InputError(f"shares and arms do not fit: {', '.join(sorted(strange))}", fix=fix, path=log.name)
+    crossed = log.engine.rows(f"SELECT count(*) AS crossed FROM {exposed} WHERE arms > 1")[0]["crossed"]
+    arms = (first, *(name for name in names if name != first))
+    everyone = {row["arm"]: int(row["everyone"]) for row in rows}
+    unfinished = {row["arm"]: int(row["unfinished"] or 0) for row in rows}
+    begin, last = min(row["first_ms"] for row in rows), max(row["last_ms"] for row in rows)
+    users = Assignment(
+        arms,
+        {name: everyone[name] - unfinished[name] for name in arms},
+        int(crossed),
+        sum(unfinished.values()),
+        (last - begin) / _DAY,
+        (rows[0]["end_ms"] - begin) / _DAY,
+        sample_ratio([everyone[name] for name in arms], None if shares is None else [shares[name] for name in arms]),
+    )
+    return users, Exposure(log, exposed, unit, window, round(before_days * _DAY))

@@ -1,0 +1,218 @@
+"""What differs between the arms of a test, adjusted for the time before, with intervals that hold at every look."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+from judged.online.abtest.assignment import Assignment, slice_of
+from judged.online.estimation.moments import moments, ratio_sums, ratios, shared_products
+from judged.online.estimation.sums import UnitSums, unit_sums
+from judged.online.metrics import OnlineMetric
+from judged.stats.adjusted_difference import AdjustedDifference, Arm, adjusted_difference
+from judged.stats.always_valid import critical_value, e_value, prior_size
+from judged.stats.correction import adjust
+from judged.stats.ratio_difference import RatioDifference, correlation
+
+if TYPE_CHECKING:
+    from judged.online.estimation.online_metrics import Unit
+    from judged.online.facts.pages import PageFacts
+    from judged.online.numbers import OnlineEstimate
+
+Role: TypeAlias = Literal["primary", "guardrail", "other"]
+_NORMAL = NormalDist()
+
+
+@dataclass(frozen=True)
+class ArmDifference:
+    """One metric of one arm against the baseline.
+
+    Parameters
+    ----------
+    metric, role, arm, part
+        Which, what it counts for, of which arm, and of which slice; empty for all pages.
+    baseline, other
+        Its estimates in both arms.
+    difference
+        The arm less the baseline, adjusted for the time before, with its interval and p-value; where looks are allowed
+        on any day, they hold on all of them.
+    adjusted
+        The same with its standard error, and relative to the baseline.
+    critical
+        Half the interval's width in standard errors.
+    better
+        The chance that the arm's metric is better, by a flat prior: a summary, no test.
+    p
+        Adjusted for the metrics that were not declared; NaN where there is none.
+    earlier
+        The p-value of a difference before exposure; NaN where nothing is known of it.
+    """
+
+    metric: OnlineMetric
+    role: Role
+    arm: str
+    part: str
+    baseline: OnlineEstimate
+    other: OnlineEstimate
+    difference: RatioDifference
+    adjusted: AdjustedDifference
+    critical: float
+    better: float
+    p: float
+    earlier: float
+
+    @property
+    def gain(self) -> tuple[float, float]:
+        """The interval of the relative difference, turned so that more is better; of a baseline of 0 it is infinite."""
+        half = self.critical * self.adjusted.relative_error
+        ends = (self.adjusted.relative - half, self.adjusted.relative + half)
+        if math.isnan(self.adjusted.relative):
+            plain = self.difference
+            ends = (math.inf * plain.low if plain.low else 0.0, math.inf * plain.high if plain.high else 0.0)
+        return ends if self.metric.better >= 0 else (-ends[1], -ends[0])
+
+
+@dataclass(frozen=True)
+class Looks:
+    """When one may look: on any day, or on one that was set before; and what follows for intervals.
+
+    Parameters
+    ----------
+    level
+        Of the intervals.
+    any_day
+        Whether they hold on all days together.
+    expected
+        The number of users at which those that do are narrowest.
+    """
+
+    level: float = 0.95
+    any_day: bool = True
+    expected: int = 5000
+
+    def critical(self, users: float) -> float:
+        """Give half the width of an interval, in standard errors."""
+        if self.any_day:
+            return critical_value(users, max(users - 2.0, 1.0), self._g, 1.0 - self.level)
+        return _NORMAL.inv_cdf(0.5 + self.level / 2.0)
+
+    def p(self, t: float, users: float) -> float:
+        """Give the p-value of a difference of t standard errors."""
+        if self.any_day:
+            return min(1.0, 1.0 / e_value(t, users, max(users - 2.0, 1.0), self._g))
+        return 2.0 * _NORMAL.cdf(-abs(t))
+
+    @property
+    def _g(self) -> float:
+        return prior_size(self.expected, 1.0 - self.level)
+
+
+class Interaction(NamedTuple):
+    """Whether a metric's differences differ by slice: Cochran's Q, its p-value, and how many slices."""
+
+    metric: OnlineMetric
+    arm: str
+    q: float
+    p: float
+    slices: int
+
+
+def arm_differences(
+    pages: PageFacts,
+    roles: Mapping[OnlineMetric, Role],
+    unit: Unit,
+    users: Assignment,
+    looks: Looks,
+    parts: Sequence[str] = ("",),
+) -> list[ArmDifference]:
+    """Compare every arm with the baseline, by part, arm, and metric; pages are sliced by `Assignment.pages`."""
+    made = [
+        one
+        for sums, of in unit_sums(pages, list(roles), unit, sliced=True)
+        for one in _differences(sums, of, unit, users, roles, looks, parts)
+    ]
+    order = {metric: at for at, metric in enumerate(roles)}
+    return sorted(made, key=lambda one: (parts.index(one.part), users.arms.index(one.arm), order[one.metric]))
+
+
+def _differences(
+    sums: UnitSums,
+    metrics: Sequence[OnlineMetric],
+    unit: Unit,
+    users: Assignment,
+    roles: Mapping[OnlineMetric, Role],
+    looks: Looks,
+    parts: Sequence[str],
+) -> Iterator[ArmDifference]:
+    found = moments(sums, metrics)
+    estimates = {(one.slice, one.metric): one for one in ratios(sums, metrics, looks.level)}
+    of = {metric: ratio_sums(found, metric) for metric in metrics}
+    first = users.arms[0]
+    for part in parts:
+        arms: dict[str, dict[OnlineMetric, Arm]] = {}
+        for name in users.arms:
+            after, earlier = slice_of(name, part), slice_of(name, part, before=True)
+            known = any(earlier in of[metric] for metric in metrics)
+            together = shared_products(sums, metrics, unit, earlier, after) if known else {}
+            arms[name] = {}
+            for metric in metrics:
+                sides = of[metric].get(after), of[metric].get(earlier)
+                if sides[0] is None or not sides[0].d:
+                    continue
+                usable = sides[1] is not None and sides[1].units > 1 and sides[1].d
+                rho = correlation(sides[1], sides[0], *together[metric]) if sides[1] and usable else 0.0
+                arms[name][metric] = Arm(sides[0], sides[1] if usable else None, rho)
+        for name in users.arms[1:]:
+            for metric in metrics:
+                if metric not in arms[first] or metric not in arms[name]:
+                    continue
+                sides_ = arms[first][metric], arms[name][metric]
+                made = adjusted_difference(*sides_)
+                number = sum(side.after.units for side in sides_) if part else users.users[first] + users.users[name]
+                critical = looks.critical(number)
+                told = made.error > 0 and math.isfinite(critical)
+                t, half = (made.value / made.error, critical * made.error) if told else (0.0, math.nan)
+                p = looks.p(t, number) if told else math.nan
+                yield ArmDifference(
+                    metric, roles[metric], name, part,
+                    estimates[slice_of(first, part), metric], estimates[slice_of(name, part), metric],
+                    RatioDifference(made.value, made.value - half, made.value + half, p), made, critical,
+                    _NORMAL.cdf(-t if metric.better < 0 else t), p, _earlier(*sides_),
+                )  # fmt: skip
+
+
+def _earlier(first: Arm, second: Arm) -> float:
+    """Give the p-value of a difference that was there before anybody was exposed; NaN where nothing is known of it."""
+    if first.before is None or second.before is None:
+        return math.nan
+    error = math.hypot(first.before.error, second.before.error)
+    return 2.0 * _NORMAL.cdf(-abs(second.before.value - first.before.value) / error) if error > 0 else math.nan
+
+
+def corrected(made: Sequence[ArmDifference], correction: str) -> list[ArmDifference]:
+    """Allow for how many metrics were looked at that nobody declared."""
+    others = [one.difference.p for one in made if one.role == "other"]
+    p = iter(adjust(others, correction).tolist() if others else [])
+    return [replace(one, p=next(p)) if one.role == "other" else one for one in made]
+
+
+def interactions(made: Sequence[ArmDifference]) -> list[Interaction]:
+    """Test for each metric and arm whether its differences differ by slice, where two slices or more can be told."""
+    from scipy.special import gammaincc
+
+    groups: dict[tuple[OnlineMetric, str], list[AdjustedDifference]] = {}
+    for one in made:
+        if one.adjusted.error > 0:
+            groups.setdefault((one.metric, one.arm), []).append(one.adjusted)
+    tests: list[Interaction] = []
+    for (metric, arm), group in groups.items():
+        if len(group) < 2:
+            continue
+        weights = [1.0 / one.error**2 for one in group]
+        mean = sum(w * one.value for w, one in zip(weights, group, strict=True)) / sum(weights)
+        q = sum(w * (one.value - mean) ** 2 for w, one in zip(weights, group, strict=True))
+        tests.append(Interaction(metric, arm, q, float(gammaincc((len(group) - 1) / 2.0, q / 2.0)), len(group)))
+    return tests

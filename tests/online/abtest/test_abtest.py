@@ -1,0 +1,181 @@
+"""A/B tests on logs with known arms: what is broken, what differs, what follows."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from judged.errors import InputError
+from judged.online.abtest.abtest import abtest
+from judged.online.abtest.planning import plan_abtest
+from judged.stats.always_valid import critical_value, prior_size
+from typed_logs import typed_log
+
+DAY = 86_400_000
+METRIC = {"primary": "SatisfiedPageCTR", "metrics": ()}
+
+
+def _log(
+    users: int = 600, better: float = 0.0, *, seed: int = 1, arms: tuple[str, ...] = ("a", "b"), keep: float = 1.0,
+    crossed: float = 0.0, before: float | None = None, zero: float = 0.0,
+) -> Any:  # fmt: skip
+    """Make a log of users with a liking of their own: a week before, exposure on a day of the second week, and after.
+
+    `better`: how much the last arm adds to each page's chance; `keep`: the share of its users that came into the log;
+    `before`: what the last arm's users liked more already before; `zero`: how much more often nothing is found there.
+    """
+    rng = np.random.default_rng(seed)
+    pages, events = [], []
+    for user in range(users):
+        arm = str(rng.choice(arms))
+        last = arm == arms[-1]
+        liking = rng.beta(3, 3)
+        exposed = int(7 * DAY + rng.integers(7 * DAY))
+        if last and rng.random() > keep:
+            continue
+        times = [*(exposed - rng.integers(7 * DAY, size=rng.poisson(3))), exposed,
+                 *(exposed + rng.integers(7 * DAY, size=rng.poisson(3)))]  # fmt: skip
+        for time_ms in map(int, times):
+            page, after = len(pages), time_ms >= exposed
+            variant = str(rng.choice(arms)) if after and rng.random() < crossed else arm
+            empty = after and last and rng.random() < zero
+            pages.append({"serp": page, "session": page, "user": user, "time_ms": time_ms, "query": "q", "n_shown": 10,
+                          "variant": variant if after else None, "zero_results": bool(empty),
+                          "device": "desktop" if user % 2 else "mobile"})  # fmt: skip
+            chance = liking + last * ((better if after else 0.0) + (before or 0.0))
+            if rng.random() < chance:
+                events.append({"serp": page, "session": page, "user": user, "time_ms": time_ms + 1000, "rank": 1,
+                               "action": "click", "object_id": "d", "dwell_ms": 60_000})  # fmt: skip
+    return typed_log(pages, events)
+
+
+def _decision(log: Any, **options: Any) -> str:
+    return abtest(log, **{**METRIC, **options}).verdicts[0].decision
+
+
+@pytest.mark.parametrize(
+    ("made", "options", "decision"),
+    [
+        ({"users": 1500, "better": 0.2}, {}, "ship"),
+        ({"users": 1500, "better": -0.2}, {}, "do not ship"),
+        ({"users": 1500, "better": 0.2, "zero": 0.3}, {"guardrails": ["ZeroResults"]}, "do not ship"),
+        ({"users": 600, "better": 0.01}, {}, "keep running"),
+        ({"users": 1500, "better": 0.2}, {"min_users": 5000}, "keep running"),
+        ({"users": 2000, "better": 0.2, "keep": 0.6}, {}, "broken"),
+        ({"users": 600, "better": 0.2, "crossed": 0.1}, {}, "broken"),
+        ({"users": 1500, "before": 0.15}, {}, "broken"),
+    ],
+)
+def test_what_follows(made: dict[str, Any], options: dict[str, Any], decision: str) -> None:
+    assert _decision(_log(**made), **options) == decision
+
+
+def test_sound_tests_are_neither_broken_nor_shipped_more_often_than_declared() -> None:
+    decisions = [_decision(_log(300, seed=seed)) for seed in range(12)]
+    assert decisions.count("broken") == 0
+    assert decisions.count("ship") <= 1
+
+
+def test_a_difference_is_that_of_a_plain_program() -> None:
+    log = _log(300, 0.1)
+    rows = log.serp.to_arrow().to_pylist()
+    clicked = set(log.event.to_arrow()["serp"].to_pylist())
+    exposed: dict[int, tuple[int, str]] = {}
+    for row in sorted(rows, key=lambda row: row["time_ms"]):
+        if row["variant"] is not None:
+            exposed.setdefault(row["user"], (row["time_ms"], row["variant"]))
+    sums = {user: np.zeros(4) for user in exposed}  # clicks and pages before, and after
+    for row in rows:
+        at = 2 * int(row["time_ms"] >= exposed[row["user"]][0])
+        sums[row["user"]][at : at + 2] += row["serp"] in clicked, 1
+    value, error, cov = {}, {}, {}
+    for arm in "ab":
+        of = np.stack([sums[user] for user, (_, name) in exposed.items() if name == arm])
+        z, size = [], len(of)
+        for at in (0, 2):
+            ratio = of[:, at].sum() / of[:, at + 1].sum()
+            z.append((of[:, at] - ratio * of[:, at + 1]) / of[:, at + 1].mean())
+            value[arm, at] = ratio
+            there = (of[:, at : at + 2] != 0).any(axis=1).sum()
+            error[arm, at] = math.sqrt((z[-1] ** 2).sum() * there / (there - 1)) / size
+        cov[arm] = (
+            (z[0] * z[1]).sum() / math.sqrt((z[0] ** 2).sum() * (z[1] ** 2).sum()) * error[arm, 0] * error[arm, 2]
+        )
+    theta = (cov["a"] + cov["b"]) / (error["a", 0] ** 2 + error["b", 0] ** 2)
+    expected = value["b", 2] - value["a", 2] - theta * (value["b", 0] - value["a", 0])
+    variance = sum(error[arm, 2] ** 2 - 2 * theta * cov[arm] + theta**2 * error[arm, 0] ** 2 for arm in "ab")
+    found = abtest(log, **METRIC)
+    one, number = found.differences[0], sum(found.assignment.users.values())
+    assert (one.adjusted.theta, one.adjusted.value) == pytest.approx((theta, expected), rel=1e-9)
+    assert one.adjusted.error == pytest.approx(math.sqrt(variance), rel=1e-9)
+    half = critical_value(number, number - 2, prior_size(5000, 0.05), 0.05) * math.sqrt(variance)
+    assert one.difference.high == pytest.approx(expected + half, rel=1e-9)
+    assert 0.05 < one.adjusted.reduction < 0.9
+    fixed = abtest(log, any_day=False, **METRIC).differences[0]
+    assert fixed.difference.high == pytest.approx(expected + 1.959964 * math.sqrt(variance), rel=1e-6)
+    assert fixed.p < one.p
+
+
+def test_only_complete_windows_count() -> None:
+    log = _log(300)
+    found = abtest(log, window_days=9, **METRIC)
+    last = max(log.serp.to_arrow()["time_ms"].to_pylist())
+    exposed = {}
+    for row in log.serp.to_arrow().to_pylist():
+        if row["variant"] is not None:
+            exposed[row["user"]] = min(exposed.get(row["user"], last), row["time_ms"])
+    complete = [user for user, time_ms in exposed.items() if time_ms + 9 * DAY <= last]
+    assert sum(found.assignment.users.values()) == len(complete)
+    assert found.assignment.unfinished == len(exposed) - len(complete) > 0
+
+
+def test_three_arms_are_compared_with_the_first_or_the_named_one() -> None:
+    log = _log(300, arms=("a", "b", "c"))
+    assert [one.arm for one in abtest(log, **METRIC).verdicts] == ["b", "c"]
+    assert [one.arm for one in abtest(log, baseline="c", **METRIC).verdicts] == ["a", "b"]
+
+
+def test_slices_differ_in_their_differences_only_where_they_do() -> None:
+    log = _log(1200, 0.15)
+    found = abtest(log, by="device", **METRIC)
+    assert {one.part for one in found.sliced} == {"desktop", "mobile"}
+    assert found.interactions[0].p > 0.01
+    parts = [one.adjusted for one in found.sliced]
+    weights = [1 / part.error**2 for part in parts]
+    mean = np.average([part.value for part in parts], weights=weights)
+    q = sum(w * (part.value - mean) ** 2 for w, part in zip(weights, parts, strict=True))
+    assert found.interactions[0].q == pytest.approx(q)
+    assert found.days[0].part == "1"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"variant": "colour"}, "no column 'colour'"),
+        ({"variant": "query_norm"}, "1 arm"),
+        ({"baseline": "z"}, "take one of a, b"),
+        ({"shares": {"a": 1.0}}, "do not fit"),
+        ({"primary": "PageCTR"}, "better by itself"),
+        ({"primary": "AddToCart"}, "cannot be declared"),
+    ],
+)
+def test_what_is_no_test_is_refused(options: dict[str, Any], words: str) -> None:
+    log = replace(_log(30), has=frozenset({"clicks", "unclicked", "dwell", "ranks", "sessions"}))
+    with pytest.raises(InputError, match=words):
+        abtest(log, **{**METRIC, **options})
+
+
+def test_splits_of_the_same_users_differ_as_often_as_declared_and_plans_are_kept() -> None:
+    log = _log(800)
+    plan = plan_abtest(log, ["SatisfiedPageCTR"], differences=(0.1,), splits=1000).plans[0]
+    assert plan.false_alarms == pytest.approx(0.05, abs=0.025)
+    # with as many users as planned, a test of one day finds the difference as often as asked for
+    number, spread = plan.users[0], plan.spread
+    rng = np.random.default_rng(2)
+    t = rng.normal(0.1 / (2 * spread / math.sqrt(number)), 1, 20_000)
+    assert (t > 1.96).mean() == pytest.approx(0.8, abs=0.015)
+    assert plan.users_any_day[0] > number
