@@ -134,3 +134,29 @@ def test_adjusting_a_mean_is_what_regression_on_the_mean_before_gives() -> None:
     error = math.sqrt(sum(np.var(y - theta * x, ddof=1) / len(x) for x, y in arms))
     made = adjusted_difference(*sides)
     assert (made.theta, made.value, made.error) == pytest.approx((theta, expected, error), rel=1e-10)
+
+
+def _numbers(users: int, arm: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Make what each user did before, and after, and on how many pages."""
+    i = np.arange(1, users + 1)
+    before = (i * 7 + arm * 3) % 11
+    return tuple(part.astype(float) for part in (before, before // 2 + (i * 5 + arm) % 7 + arm, 1 + i * 3 % 4 + i % 2))
+
+
+def test_differences_are_those_of_growthbook() -> None:
+    # gbstats 0.8.0: RatioStatistic and TwoSidedTTest, absolute and relative; CUPED by RegressionAdjustedStatistic
+    arms = _numbers(60, 0), _numbers(80, 1)
+    sums = [RatioSums(len(n), n.sum(), d.sum(), (n * n).sum(), (d * d).sum(), (n * d).sum()) for _, n, d in arms]
+    made = adjusted_difference(Arm(sums[0]), Arm(sums[1]))
+    assert (made.value, made.error) == pytest.approx((0.3291666666666664, 0.2131770615985827), rel=1e-12)
+    assert (made.relative, made.relative_error) == pytest.approx((0.18457943925233627, 0.1313123327260373), rel=1e-12)
+    sides = []
+    for before, after, _ in arms:
+        ones = np.ones(len(before))
+        old, new = (RatioSums(len(v), v.sum(), len(v), (v * v).sum(), len(v), v.sum()) for v in (before, after))
+        rho = correlation(old, new, (before * after).sum(), before.sum(), after.sum(), ones.sum())
+        sides.append(Arm(new, old, rho))
+    # it pools covariances of users, we those of the arms' means, which leaves the least variance: 0.4933 and 0.34846
+    made = adjusted_difference(*sides)
+    assert made.value == pytest.approx(0.9936663191676383, abs=2e-4)
+    assert 0.3484 < made.error < 0.34845664440909146
