@@ -123,9 +123,17 @@ class QrelsIndex:
         return {name: code for code, name in enumerate(self.topics)}
 
     @cached_property
-    def bounds(self) -> list[int]:
-        """The same as `starts`, as Python integers."""
-        return self.starts.tolist()
+    def by_topic(self) -> dict[str, tuple[int, list[str]]]:
+        """Of each topic where its pairs begin, and their document ids."""
+        bounds = self.starts.tolist()
+        return {
+            topic: (bounds[at], self.row_names[bounds[at] : bounds[at + 1]]) for at, topic in enumerate(self.topics)
+        }
+
+    @cached_property
+    def row(self) -> Ints:
+        """Every pair's own position."""
+        return np.arange(len(self.topic))
 
     @cached_property
     def _mixed(self) -> Hashes:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from judged.judging.ranking import Precision, TiePolicy
     from judged.judging.run_hits import RunHits
 
+_ENDLESS = np.iinfo(np.int64).max
+
 
 class _Meter:
     """Hashes the bytes of a file as they are read, and tells how many they were."""
@@ -117,17 +119,15 @@ def _judged(qrels: Qrels, run: Run, ranking: Ranking, hits: RunHits, sha256: str
     index = qrels.index
     returned = np.zeros(len(index.topics), dtype=np.int64)
     present = np.zeros(len(index.topics), dtype=np.bool_)
-    extra: dict[str, int] = {}
-    for name, count in zip(hits.names, hits.returned.tolist(), strict=True):
-        if (at := index.codes.get(name)) is None:
-            extra[name] = count
-        else:
-            returned[at], present[at] = count, True
-    row = index.rows_of(hits.topic, hits.doc) if hits.row is None else hits.row
-    hit = np.flatnonzero((row >= 0) & (hits.rank <= (ranking.depth or np.iinfo(np.int64).max)))
-    hit = hit[np.lexsort((hits.rank[hit], hits.topic[hit]))]
+    code = np.array([index.codes.get(name, -1) for name in hits.names], dtype=np.int64)
+    known = code >= 0
+    returned[code[known]], present[code[known]] = hits.returned[known], True
+    extra = {hits.names[at]: int(hits.returned[at]) for at in np.flatnonzero(~known).tolist()}
     names = tuple(sorted(extra))
-    most = ranking.depth or np.iinfo(np.int64).max
+    most = ranking.depth or _ENDLESS
+    row = index.rows_of(hits.topic, hits.doc) if hits.row is None else hits.row
+    hit = np.flatnonzero((row >= 0) & (hits.rank <= most))
+    hit = hit[np.argsort(hits.topic[hit] * (hits.rank.max(initial=0) + 1) + hits.rank[hit])]
     return Judged(
         query_ids=index.topics,
         returned=np.minimum(returned, most),
@@ -141,7 +141,7 @@ def _judged(qrels: Qrels, run: Run, ranking: Ranking, hits: RunHits, sha256: str
         tie_last=hits.tie_last[hit],
         label_topic=index.topic,
         label_grade=index.grade,
-        label_row=np.arange(len(index.topic)),
+        label_row=index.row,
         ranked=run.has_scores or ranking.ties == "rank",
         ranking=ranking,
         extra=names,

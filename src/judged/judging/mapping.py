@@ -6,14 +6,15 @@ result is the same as that of `scan` on the same rows; a property test holds the
 
 from __future__ import annotations
 
+import math
 import struct
 import sys
-from functools import lru_cache
+from functools import lru_cache, partial
+from itertools import pairwise, repeat
 from operator import countOf
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import pyarrow as pa
 
 from judged.data.ids import id_text, shown
 from judged.errors import InputError
@@ -22,13 +23,15 @@ from judged.judging.run_hits import RunHits, nothing
 from judged.judging.segments import falling_bounds
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from judged._types import Floats, Ints
     from judged.data.index import QrelsIndex
-    from judged.judging.ranking import Ranking
+    from judged.judging.ranking import Ranking, TiePolicy
 
 _Topics: TypeAlias = "dict[str, Mapping[Any, Any]]"
+_NANS = repeat(math.nan)  # what stands for a document that was not returned
+_NOT_JUDGED: tuple[int, list[str]] = 0, []
 
 
 def scan_mapping(index: QrelsIndex, mapping: Mapping[Any, Mapping[Any, Any]], ranking: Ranking) -> RunHits:
@@ -42,19 +45,22 @@ def scan_mapping(index: QrelsIndex, mapping: Mapping[Any, Mapping[Any, Any]], ra
     lengths = np.array(counts, dtype=np.int64)
     ends = np.cumsum(lengths)
     starts = ends - lengths
-    _make_fall(flat, starts, ends)
+    rising = _make_fall(flat, lengths, starts)
     segment, row, given = _look_up(index, topics, odd)
-    score = as_compared(given, ranking)
-    first, behind = falling_bounds(flat, starts[segment], ends[segment], score)
-    ids = [index.row_names[at] for at in row.tolist()]
-    place = first + _tie_offsets(list(topics.values()), segment, ids, score, behind - first, ranking)
-    start = starts[segment]
+    score, start = as_compared(given, ranking), starts[segment]
+    first, behind = falling_bounds(flat, start, ends[segment], score)
+    place = first - start
+    if len(tied := np.flatnonzero(behind - first > 1)):
+        tied = tied[np.argsort(first[tied], kind="stable")]  # equals behind each other, and all of a topic
+        ids = [index.row_names[at] for at in row[tied].tolist()]
+        by_score = partial(_by_score, list(topics.items()), odd, rising, ranking)
+        place[tied] += _tie_offsets(by_score, ranking.ties, segment[tied], place[tied], (behind - start)[tied], ids)
     return RunHits(
         names=tuple(topics),
         returned=lengths,
         topic=index.topic[row],
-        doc=pa.array(ids, pa.string()),
-        rank=place - start + 1,
+        doc=None,
+        rank=place + 1,
         tie_first=first - start + 1,
         tie_last=behind - start,
         score=score,
@@ -134,44 +140,47 @@ def _bad_score(topics: _Topics) -> InputError:
     return InputError("the scores changed while they were read", fix="give a dict that stays as it is", path="<dict>")
 
 
-def _make_fall(flat: Floats, starts: Ints, ends: Ints) -> None:
-    """Sort the scores of each topic that does not fall already; `flat` is ours."""
-    rises = np.flatnonzero(flat[1:] > flat[:-1]) + 1
-    rises = rises[~np.isin(rises, starts)]
-    for topic in np.unique(np.searchsorted(ends, rises, side="right")).tolist():
-        part = flat[starts[topic] : ends[topic]]
-        part[::-1].sort()
+def _make_fall(flat: Floats, lengths: Ints, starts: Ints) -> set[int]:
+    """Sort the scores of each topic that does not fall already, and give the places of these topics; `flat` is ours."""
+    full = np.flatnonzero(lengths)
+    rises = np.zeros(len(flat), dtype=np.bool_)
+    np.greater(flat[1:], flat[:-1], out=rises[1:])
+    rises[starts[full]] = False
+    if not rises.any():
+        return set()
+    rising = full[np.logical_or.reduceat(rises, starts[full])]
+    for start, end in zip(starts[rising].tolist(), (starts + lengths)[rising].tolist(), strict=True):
+        flat[start:end][::-1].sort()
+    return set(rising.tolist())
 
 
 def _look_up(index: QrelsIndex, topics: _Topics, odd: set[str]) -> tuple[Ints, Ints, Floats]:
     """Give, for each judged document that was returned: its topic's place in the run, its qrels row, its score."""
     # A document is looked up under its text and, in the topics whose ids are not all text, under its integer.
     got: list[Any] = []
-    first: list[int] = []
+    shift: list[int] = []
     ends: list[int] = []
-    names, bounds, codes = index.row_names, index.bounds, index.codes
+    judged = index.by_topic
     for topic, docs in topics.items():
-        code = codes.get(topic, -1)
-        start, end = (bounds[code], bounds[code + 1]) if code >= 0 else (0, 0)
+        start, names = judged.get(topic, _NOT_JUDGED)
+        shift.append(start - len(got))
         if topic in odd:
-            got += [_by_text_or_integer(docs, name) for name in names[start:end]]
+            got += [_by_text_or_integer(docs, name) for name in names]
         else:
-            got.extend(map(docs.get, names[start:end]))
-        first.append(start)
+            got.extend(map(docs.get, names, _NANS))
         ends.append(len(got))
-    kept = [at for at, score in enumerate(got) if score is not None]
-    scores = np.array([got[at] for at in kept], dtype=np.float64)
-    at = np.array(kept, dtype=np.int64)
+    scores = np.array(got, dtype=np.float64)
+    at = np.flatnonzero(~np.isnan(scores))
     segment = np.searchsorted(ends, at, side="right")
-    begins = np.concatenate(([0], ends))[segment].astype(np.int64)
-    return segment, np.array(first, dtype=np.int64)[segment] + at - begins, scores
+    return segment, at + np.array(shift, dtype=np.int64)[segment], scores[at]
 
 
 def _by_text_or_integer(docs: Mapping[Any, Any], name: str) -> Any:
     """Look a document up under its text, or under the integer that its text is."""
     score = docs.get(name)
     number = _integer(name) if score is None else None
-    return score if number is None else docs.get(number)
+    score = score if number is None else docs.get(number)
+    return math.nan if score is None else score
 
 
 def _integer(text: str) -> int | None:
@@ -184,24 +193,31 @@ def _integer(text: str) -> int | None:
 
 
 def _tie_offsets(
-    topics: list[Mapping[Any, Any]], segment: Ints, ids: list[str], score: Floats, size: Ints, ranking: Ranking
-) -> Ints:
-    """Count, for each row, the equals that stand before it by the tie policy."""
-    offsets = np.zeros(len(ids), dtype=np.int64)
-    tied: dict[int, list[int]] = {}
-    for row in np.flatnonzero(size > 1).tolist():
-        tied.setdefault(int(segment[row]), []).append(row)
-    for topic, rows in tied.items():
-        equals: dict[float, list[str]] = {float(score[row]): [] for row in rows}
-        docs = topics[topic]
-        compared = as_compared(np.array(list(docs.values()), dtype=np.float64), ranking).tolist()
-        for doc, value in zip(docs, compared, strict=True):
-            if (group := equals.get(value)) is not None:
-                group.append(id_text(doc, "document id"))
-        if ranking.ties != "stable":
-            for group in equals.values():
-                group.sort(reverse=ranking.ties == "docid")
-        places = {value: {doc: at for at, doc in enumerate(group)} for value, group in equals.items()}
-        for row in rows:
-            offsets[row] = places[float(score[row])][ids[row]]
+    by_score: Callable[[int], list[str]], ties: TiePolicy, topic: Ints, first: Ints, behind: Ints, ids: list[str]
+) -> list[int]:
+    """Count, for each tied row, the equals that stand before it by the tie policy; equals stand behind each other."""
+    # Only groups that hold a judged document are put in order, one at a time: most hold two or three documents.
+    begins = np.flatnonzero((np.diff(topic, prepend=-1) != 0) | (np.diff(first, prepend=-1) != 0))
+    groups = (column[begins].tolist() for column in (topic, first, behind))
+    offsets: list[int] = []
+    here, docs = -1, [""]
+    for at, low, high, (begin, end) in zip(*groups, pairwise((*begins.tolist(), len(ids))), strict=True):
+        if at != here:
+            here, docs = at, by_score(at)
+        equals = docs[low:high]
+        if ties != "stable":
+            equals.sort(reverse=ties == "docid")
+        offsets += map({doc: before for before, doc in enumerate(equals)}.__getitem__, ids[begin:end])
     return offsets
+
+
+def _by_score(
+    topics: list[tuple[str, Mapping[Any, Any]]], odd: set[str], rising: set[int], ranking: Ranking, topic: int
+) -> list[str]:
+    """Give the document ids of a topic in the order of their scores, equals as they are listed."""
+    name, docs = topics[topic]
+    ids = [id_text(doc, "document id") for doc in docs] if name in odd else list(docs)
+    if topic not in rising:
+        return ids
+    scores = as_compared(np.array(list(docs.values()), dtype=np.float64), ranking)
+    return [ids[at] for at in np.argsort(-scores, kind="stable").tolist()]

@@ -25,7 +25,7 @@ class RunHits:
     names: tuple[str, ...]
     returned: Ints
     topic: Ints  # for each row: its topic's code in the qrels
-    doc: Strings  # for each row: its document id
+    doc: Strings  # for each row: its document id; None where `row` says all
     # rank, tie_first, tie_last: for each row: its 1-based rank, and the first and last rank of those with the same
     # score
     rank: Ints

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from judged._types import Bools, Floats, Ints
 
 
@@ -66,24 +64,26 @@ def running_sum(values: Floats | Bools, starts: Ints) -> Floats:
 
 
 def falling_bounds(values: Floats, low: Ints, high: Ints, target: Floats) -> tuple[Ints, Ints]:
-    """Find where each target's equals stand in ``values[low:high]``, which falls.
+    """Find where each target's equals stand in ``values[low:high]``, which falls and holds it.
 
     >>> first, behind = falling_bounds(np.array([3.0, 2.0, 2.0, 1.0]), np.array([0]), np.array([4]), np.array([2.0]))
     >>> first.tolist(), behind.tolist()
     ([1], [3])
     """
-    # Gives the first position of the equals and the position behind the last, one of each a target.
-    return (
-        _bisect(low, high, lambda at: values[at] > target),
-        _bisect(low, high, lambda at: values[at] >= target),
-    )
+    # Gives the first position of the equals and the position behind the last, one of each a target. Most have none.
+    first = _count(values, low, high, target, np.greater)
+    behind = first + 1
+    tied = np.flatnonzero((behind < high) & (values.take(behind, mode="clip") == target))
+    behind[tied] = _count(values, behind[tied], high[tied], target[tied], np.equal)
+    return first, behind
 
 
-def _bisect(low: Ints, high: Ints, is_left: Callable[[Ints], Bools]) -> Ints:
-    low, high = low.copy(), high.copy()
-    while (low < high).any():
-        middle = (low + high) // 2
-        left = is_left(np.minimum(middle, np.maximum(high - 1, 0))) & (low < high)
-        low = np.where(left, middle + 1, low)
-        high = np.where(left, high, middle)
-    return low
+def _count(values: Floats, low: Ints, high: Ints, target: Floats, is_before: np.ufunc) -> Ints:
+    """Find the end of the part of ``values[low:high]`` that comes before, by steps of falling powers of two."""
+    end = low.copy()
+    step = 1 << int((high - low).max(initial=0)).bit_length() >> 1
+    while step:
+        last = end + (step - 1)
+        end += step * ((last < high) & is_before(values.take(last, mode="clip"), target))
+        step >>= 1
+    return end
