@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from judged.data.compute import int_array, pc
 from judged.data.objects import rows_of_object
-from judged.data.rows import Rows, TableRows
+from judged.data.rows import MappingRows, Rows, TableRows
 from judged.data.sources import Source, open_source, source_name
 from judged.data.text_rows import TextRows
 from judged.errors import InputError
@@ -96,6 +96,10 @@ class Run:
                 f"{len(names)} runs in one table: {', '.join(names[:5])}", fix="use judged.evaluation.runs_of"
             )
         return run
+
+    def emptied(self) -> Self:
+        """Give a run of the same name and place without rows: for whoever should not hold them."""
+        return type(self)(MappingRows({}, self.where), self.name)
 
     @property
     def where(self) -> str:

@@ -157,12 +157,17 @@ def evaluate(
         refuse_foreign(judged)
         lists.append(judged)
     plain = tuple(dict.fromkeys(measure.everywhere for measure in wanted))
-    known = {measure.everywhere for measure in chosen_levels(measures, read)} if rel is None else plain
     noted = (*lacking, *dialect_notes(rules, given, judgments))
-    notes = (*noted, *qrels_notes(judgments, plain, known), *level_notes(plain, rel))
+
+    def notes() -> tuple[Note, ...]:
+        written = chosen_levels(measures, read) if rel is None else plain
+        known = {measure.everywhere for measure in written}
+        return (*noted, *qrels_notes(judgments, plain, known), *level_notes(plain, rel))
+
     scores = where_asked(_scored(lists, plain, chosen, facts, movement, notes), wanted, attributes)
-    for text in lines(note for note in scores.notes if note.rule in _WARNED):
-        warnings.warn(text, JudgedWarning, stacklevel=3)
+    if any(run.missing_topics or not run.returned_judged for run in scores.runs):
+        for text in lines(note for note in notes_of_runs(lists, chosen.topics) if note.rule in _WARNED):
+            warnings.warn(text, JudgedWarning, stacklevel=3)
     return scores
 
 
@@ -207,7 +212,7 @@ def score_lists(lists: Sequence[Judged], measures: Any = DEFAULT_MEASURES, *, to
         )
     wanted = measures_of(measures)
     chosen = Policies(topics, ranking.ties, ranking.depth, ranking.precision)
-    notes = qrels_notes(judgments, wanted, chosen_levels(measures))
+    notes = partial(qrels_notes, judgments, wanted, chosen_levels(measures))
     movement = Movement(ranking.ties, False, ranking.depth, 0)
     return _scored(lists, wanted, chosen, qrels_facts(judgments), movement, notes)
 
@@ -218,10 +223,9 @@ def _scored(
     policies: Policies,
     qrels: QrelsFacts,
     movement: Movement,
-    notes: tuple[Note, ...],
+    notes: Callable[[], tuple[Note, ...]],
 ) -> Scores:
     """Score every list by every measure over the topics of all lists, and put down what the numbers rest on."""
-    notes += list_notes(lists, policies, measures)
     counting = [judged.over(policies.topics) for judged in lists]
     query_ids = counting[0].query_ids
     if any(judged.query_ids != query_ids for judged in counting):
@@ -237,6 +241,15 @@ def _scored(
             values[run, row, columns], sample = movement.score(judged, measure)
             if sample.n:
                 sampled.setdefault(judged.run.name, []).append((measure, sample))
+    # Notes take longer than a small evaluation, and few are read: they are made when someone looks. Until then the hits
+    # are kept, and not the run, which may be large, and is the caller's to change.
+    reads_run = any("everything" in vars(judged) for judged in counting)
+    kept = lists if reads_run else [replace(judged, run=judged.run.emptied(), documents=None) for judged in lists]
+
+    def all_notes() -> tuple[Note, ...]:
+        about_lists = list_notes(kept, policies, measures)
+        return notes() + about_lists + sample_notes(sampled, movement.seed) + notes_of_runs(kept, policies.topics)
+
     return Scores(
         runs=tuple(map(run_facts, lists)),
         measures=measures,
@@ -245,7 +258,7 @@ def _scored(
         counted=counted,
         policies=policies,
         qrels=qrels,
-        notes=notes + sample_notes(sampled, movement.seed) + notes_of_runs(lists, policies.topics),
+        notes=all_notes() if reads_run else all_notes,  # type: ignore[arg-type]
         versions=versions(),
         ranges=all_ranges(movement, counting, measures, query_ids),
     )

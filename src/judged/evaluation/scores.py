@@ -52,6 +52,23 @@ class FromAbove:
         return function if scores is None else MethodType(function, scores)
 
 
+class _WhenRead:
+    """A field that may be given as a function, which is called when someone reads it; empty where it is not given."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, scores: Scores | None, owner: type) -> Any:
+        if scores is None:
+            return ()
+        if callable(value := vars(scores)[self._name]):
+            value = vars(scores)[self._name] = value()
+        return value
+
+    def __set__(self, scores: Scores, value: Any) -> None:
+        vars(scores)[self._name] = value
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Scores(Answer, ReadOnly):
     """What `evaluate` returns: a score for every topic, run and measure, with what the numbers rest on.
@@ -93,9 +110,12 @@ class Scores(Answer, ReadOnly):
     counted: Bools = field(repr=False)  # (R, T): whether a topic counts for a run
     policies: Policies  # what the numbers rest on
     qrels: QrelsFacts  # what the numbers rest on
-    notes: tuple[Note, ...] = ()
+    notes: tuple[Note, ...] = _WhenRead()  # type: ignore[assignment]
     versions: dict[str, str] = field(default_factory=dict)  # what the numbers rest on
     ranges: tuple[TopicRanges, ...] = ()  # how far the scores could move, where that was asked for
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "notes": self.notes}
 
     @property
     def run_names(self) -> tuple[str, ...]:
