@@ -253,7 +253,7 @@ def _read(
     if isinstance(measure, type):
         return (measure @ 1 if entry.cutoff.required else measure()), ()
     rules = dialect_of(dialect)
-    grades = () if qrels is None else tuple(np.unique(rules.prepare_qrels(qrels).grades).tolist())
+    grades = () if qrels is None else rules.prepare_qrels(qrels).distinct_grades
     try:
         found = rules.measures(measure, grades)
     except MeasureError:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -129,6 +129,11 @@ class QrelsIndex:
         return {
             topic: (bounds[at], self.row_names[bounds[at] : bounds[at + 1]]) for at, topic in enumerate(self.topics)
         }
+
+    @cached_property
+    def kept(self) -> dict[Any, np.ndarray[Any, Any]]:
+        """What measures have made of the judged pairs alone, for the next run."""
+        return {}
 
     @cached_property
     def row(self) -> Ints:

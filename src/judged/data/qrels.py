@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pyarrow as pa
 
-from judged.data.compute import pc
+from judged.data.compute import distinct, pc
 from judged.data.index import Aspects, QrelsIndex, build_aspects, build_index
 from judged.data.objects import rows_of_object
 from judged.data.origin import Origin, origin_of_file
@@ -124,6 +124,11 @@ class Qrels:
     def grades(self) -> np.ndarray[Any, np.dtype[np.float64]]:
         """All grades, in the order of the table."""
         return self.table["relevance"].to_numpy()
+
+    @cached_property
+    def distinct_grades(self) -> tuple[float, ...]:
+        """The different grades, rising."""
+        return tuple(distinct(self.grades).tolist())
 
     @property
     def topics(self) -> tuple[str, ...]:

@@ -235,7 +235,8 @@ def _scored(
     counted = np.zeros((len(lists), len(query_ids)), dtype=np.bool_)
     sampled: dict[str, list[tuple[Measure, Sampled]]] = {}
     for run, judged in enumerate(counting):
-        columns = [place[topic] for topic in judged.query_ids]
+        all_topics = judged.query_ids == query_ids
+        columns = slice(None) if all_topics else [place[topic] for topic in judged.query_ids]
         counted[run, columns] = True
         for row, measure in enumerate(measures):
             values[run, row, columns], sample = movement.score(judged, measure)

@@ -121,6 +121,8 @@ def _named(data: Any, name: str) -> list[Run]:
 
 def _distinct(runs: list[Run]) -> list[Run]:
     """Give every run a name of its own; a name that was given stays, one that is a file's stem makes room."""
+    if len(runs) == 1:
+        return runs
     given = {run.name for run in runs if run.name != source_name(run.where)}
     names = [run.name for run in runs]
     times = Counter(names)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.data.compute import distinct
 from judged.errors import InputError
 from judged.evaluation.facts import Policies, QrelsFacts, RunFacts
 from judged.evaluation.notes import list_notes, notes_of_runs, qrels_notes, unjudged_notes
@@ -100,8 +99,7 @@ def run_facts(judged: Judged) -> RunFacts:
 
 def qrels_facts(qrels: Qrels) -> QrelsFacts:
     """Tell what is worth knowing of judgments."""
-    grades = tuple(distinct(qrels.grades).tolist())
-    counts = len(qrels.topics), len(qrels), grades
+    counts = len(qrels.topics), len(qrels), qrels.distinct_grades
     return QrelsFacts(qrels.name, qrels.where, qrels.sha256, *counts, qrels.chosen_by, qrels.origin)
 
 

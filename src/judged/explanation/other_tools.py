@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from judged.answer import TEXT, Answer, Column, Section, Sentences, Table, columns_of
-from judged.data.compute import distinct
 from judged.data.qrels import Qrels
 from judged.data.run import Run
 from judged.errors import MeasureError
@@ -185,7 +184,7 @@ class _Asking:
 
     def _measure(self, reading: Reading) -> tuple[Measure, float]:
         """Find our measure for the tool's number, and what it is multiplied by."""
-        grades = tuple(distinct(self.qrels.grades).tolist())
+        grades = self.qrels.distinct_grades
         called = self._called(reading)
         if self.dialect.name == "ranx" and (rbp := ranx_rbp(called, grades)) is not None:
             return rbp

@@ -15,7 +15,7 @@ from judged.judging.ranking import Ranking
 from judged.judging.segments import running_count, running_sum, segment_starts, segment_sum
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Hashable
 
     from judged._types import Bools, Floats, Ints
     from judged.data.documents import Documents
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _OF_HITS = ("topic", "rank", "grade", "row", "score", "tie_first", "tie_last")
 _OF_LABELS = ("label_topic", "label_grade", "label_row")
+_MOST_KEPT = 64  # arrays: a curve has a hundred cutoffs, each with an ideal of its own
 
 
 class Labels(NamedTuple):
@@ -133,26 +134,24 @@ class JudgedHits(ReadOnly):
 
     def relevant(self, rel: float) -> Bools:
         """Mark the hits of at least this grade; a negative grade is never relevant. (H,)."""
-        return self._once(("relevant", rel), lambda: (self.grade >= rel) & (self.grade >= 0))
+        return _once(self._made, ("relevant", rel), lambda: (self.grade >= rel) & (self.grade >= 0))
 
     def relevant_labels(self, rel: float) -> Bools:
         """Mark the judged pairs of at least this grade. (L,)."""
-        return self._once(("labels", rel), lambda: (self.label_grade >= rel) & (self.label_grade >= 0))
+        return self.of_labels(("labels", rel), lambda: (self.label_grade >= rel) & (self.label_grade >= 0))
 
     def num_relevant(self, rel: float) -> Floats:
         """Count the relevant documents that the qrels know. (T,)."""
-        return self._once(("count", rel), lambda: self.sum_labels(self.relevant_labels(rel)))
+        return self.of_labels(("count", rel), lambda: self.sum_labels(self.relevant_labels(rel)))
 
-    def _once(self, key: tuple[str, float], make: Callable[[], np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
-        """Keep what nearly every measure asks for, so that a hundred measures make it once."""
-        if key not in self._made:
-            made = make()
-            made.flags.writeable = False
-            self._made[key] = made
-        return self._made[key]
+    def of_labels(self, key: Hashable, make: Callable[[], np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
+        """Keep what follows from the judged pairs alone: with the qrels, for every run, if these are all pairs."""
+        index = self.qrels.index
+        whole = self.label_grade is index.grade and self.label_row is index.row
+        return _once(index.kept if whole else self._made, key, make)
 
     @cached_property
-    def _made(self) -> dict[tuple[str, float], np.ndarray[Any, Any]]:
+    def _made(self) -> dict[Hashable, np.ndarray[Any, Any]]:
         return {}
 
     def within(self, cutoff: int | None) -> Bools:
@@ -200,3 +199,16 @@ class JudgedHits(ReadOnly):
                 f" Fix: give documents= (on the command line --documents), a table with doc_id and {name}"
             )
         return self.documents.column(name, self.everything.doc)
+
+
+def _once(
+    kept: dict[Hashable, np.ndarray[Any, Any]], key: Hashable, make: Callable[[], np.ndarray[Any, Any]]
+) -> np.ndarray[Any, Any]:
+    """Keep what nearly every measure asks for, so that a hundred measures make it once."""
+    if (known := kept.get(key)) is not None:
+        return known
+    made = make()
+    made.flags.writeable = False
+    if len(kept) < _MOST_KEPT:
+        kept[key] = made
+    return made

@@ -119,7 +119,9 @@ class IdealDCG(Measure):
 
     def score(self, judged: Judged) -> Floats:
         """DCG of the ideal ranking."""
-        return _add_up(self, ideal_by_gain(judged, self.gain))
+        if judged.working is not None:
+            return _add_up(self, ideal_by_gain(judged, self.gain))
+        return judged.of_labels(self, lambda: _add_up(self, ideal_by_gain(judged, self.gain)))
 
 
 def _add_up(measure: DCG | IdealDCG, judged: Judged) -> Floats:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from judged.decimals import read_number
@@ -77,11 +78,17 @@ def parse_many(text: object) -> tuple[Measure, ...]:
         return (text(),)
     if not isinstance(text, str):
         raise MeasureError(f"{text!r:.80} is not a measure. Fix: give a name such as 'nDCG@10', or a measure")
+    return _parsed(text, REGISTRY.added)
+
+
+@lru_cache(maxsize=1024)
+def _parsed(text: str, added: int) -> tuple[Measure, ...]:
+    """Read a name, and keep what it means until another measure is registered."""
     if len(several := listed(text)) > 1:
-        return tuple(measure for one in several for measure in parse_many(one))
+        return tuple(measure for one in several for measure in _parsed(one, added))
     name, where = condition_of(text)
     if where:
-        return tuple(measure.replace(where=where) for measure in parse_many(name))
+        return tuple(measure.replace(where=where) for measure in _parsed(name, added))
     entry, values, cutoffs = _read(text)
     if cutoffs is None:
         return (entry.cls(**values).complete(),)

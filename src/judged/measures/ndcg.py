@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from judged.measures.arithmetic import divide
@@ -14,7 +15,7 @@ from judged.measures.registry import measure
 if TYPE_CHECKING:
     from judged._types import Floats
     from judged.judging import Judged
-    from judged.measures.gain import Discount, TakesGain
+    from judged.measures.gain import Discount, Gain, TakesGain
 
 
 @measure(
@@ -64,13 +65,18 @@ class nDCG(RelevanceMeasure):
 
     def score(self, judged: Judged) -> Floats:
         """Divide the DCG of the ranking by the DCG of the ideal."""
-        how: dict[str, Any] = {name: getattr(self, name) for name in ("cutoff", "gain", "discount", "base")}
-        dcg, ideal = DCG(**how).score(judged), IdealDCG(**how).score(judged)
+        dcg, ideal = (part.score(judged) for part in _parts(self.cutoff, self.gain, self.discount, self.base))
         return judged.step(self, divide(dcg, ideal), "DCG / IdealDCG", DCG=dcg, IdealDCG=ideal)
 
     def is_defined(self, judged: Judged) -> Any:
         """Mark the topics in which some judged document gains something."""
         return gaining(judged, self.gain) > 0
+
+
+@lru_cache(maxsize=64)
+def _parts(cutoff: int | None, gain: Gain, discount: Discount, base: float) -> tuple[DCG, IdealDCG]:
+    how: dict[str, Any] = {"cutoff": cutoff, "gain": gain, "discount": discount, "base": base}
+    return DCG(**how), IdealDCG(**how)
 
 
 @measure(

@@ -28,6 +28,7 @@ class Registry(Mapping[str, Entry]):
 
     def __init__(self) -> None:
         self._entries: dict[str, Entry] = {}
+        self.added = 0  # how often one was registered
 
     def add(self, entry: Entry) -> None:
         """Register a measure; the same class again is its new version: a notebook cell that was run again."""
@@ -37,6 +38,7 @@ class Registry(Mapping[str, Entry]):
         if (known and (known.cls.__module__, known.cls.__qualname__) != place) or (ours and place[0] != ours):
             raise MeasureError(f"two measures are called {entry.name}")
         self._entries[entry.name] = entry
+        self.added += 1
 
     def __getitem__(self, name: str) -> Entry:
         if name not in self._entries and name in HOMES:
