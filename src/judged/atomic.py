@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -29,7 +28,8 @@ def replaced(path: str | Path) -> Generator[Path]:
         if path.is_dir():
             raise InputError("this is a folder", fix="name a file in it", path=str(path))
         if path.exists() and not path.is_file():  # a device or a pipe cannot be replaced, it is written to
-            import tempfile  # it is seldom needed, and imports much
+            import shutil  # they are seldom needed, and import much
+            import tempfile
 
             with tempfile.TemporaryDirectory() as folder:
                 whole = Path(folder) / "whole"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import re
-from difflib import get_close_matches
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -117,6 +116,8 @@ def one_of(what: str, given: str, known: Iterable[str]) -> str:
     names = list(known)
     name = spelled(given, names) if isinstance(given, str) else given  # pyright: ignore[reportUnnecessaryIsInstance]
     if name not in names:
+        from difflib import get_close_matches  # only wrong names need it
+
         close = get_close_matches(str(given).casefold(), names, 1)
         fix = f"did you mean {close[0]}? One of {', '.join(names)}" if close else f"use one of {', '.join(names)}"
         raise InputError(f"no {what} {given!r}", fix=fix)

@@ -6,7 +6,6 @@ import errno
 import io
 import os
 import sys
-import traceback
 from contextlib import suppress
 from typing import TextIO
 
@@ -87,6 +86,8 @@ def ended(error: BaseException) -> int:
     with suppress(OutputError):
         click.echo(on_terminal(sentence), err=True)
         if code == FAULT and os.environ.get(_TRACEBACK):
+            import traceback  # only faults need it
+
             traceback.print_exception(error)
     return code
 

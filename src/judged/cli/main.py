@@ -9,7 +9,6 @@ import os
 import sys
 import warnings
 from contextlib import suppress
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
@@ -71,6 +70,8 @@ class _Commands(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
+            from difflib import get_close_matches  # only wrong names need it
+
             if close := get_close_matches(args[0], self.NAMES, 1):
                 error.fix = f"write {ctx.command_path} {close[0]}"  # type: ignore[attr-defined]
             raise

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from typing import TYPE_CHECKING
 
@@ -45,5 +44,7 @@ def coloured(terminal: bool) -> bool:
 def width() -> int | None:
     """Give the width to fit tables into: that of the terminal, or COLUMNS; none into a pipe or a file."""
     if "COLUMNS" in os.environ or sys.stdout.isatty():
+        import shutil  # it imports every way to compress
+
         return shutil.get_terminal_size().columns
     return None

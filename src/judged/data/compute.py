@@ -6,11 +6,12 @@ short command a thirtieth of its time. What every evaluation passes goes through
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute
+from pyarrow import _compute as _arrow
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,8 +20,42 @@ if TYPE_CHECKING:
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
-pc: Any = pyarrow.compute
-"""The compute functions as a value of type Any: they are made at import, so no type checker sees them."""
+_DIRECT = {
+    "any": ("any", 1, None),
+    "binary_length": ("binary_length", 1, None),
+    "index_in": ("index_in", 1, "SetLookupOptions"),
+    "run_end_encode": ("run_end_encode", 1, None),
+    "sort_indices": ("sort_indices", 1, "SortOptions"),
+    "starts_with": ("starts_with", 1, "MatchSubstringOptions"),
+    "take": ("take", 2, None),
+    "unique": ("unique", 1, None),
+}
+"""What every evaluation of a file calls: the name in Arrow, how many arguments are data, and what holds the others."""
+
+
+class _Functions:
+    """Arrow's compute functions by name. Methods of arrays (``take``, ``cast``, ``filter``) import the module."""
+
+    # ``pyarrow.compute`` writes a wrapper with its documentation for each of some 300 functions when it is imported,
+    # which takes a quarter of a small command's time. Those of every evaluation are called without it.
+    def __getattr__(self, name: str) -> Any:
+        if name in _DIRECT:
+            made = partial(_call, *_DIRECT[name])
+        else:
+            import pyarrow.compute
+
+            made = getattr(pyarrow.compute, name)
+        setattr(self, name, made)
+        return made
+
+
+def _call(function: str, data: int, holder: str | None, *given: Any, **named: Any) -> Any:
+    options = getattr(_arrow, holder)(*given[data:], **named) if holder and (named or given[data:]) else None
+    return _arrow.call_function(function, list(given[:data]), options)
+
+
+pc: Any = _Functions()
+"""The compute functions as a value of type Any: no type checker sees them."""
 
 
 def int_array(values: Ints) -> Any:

@@ -8,9 +8,7 @@ import gzip
 import io
 import lzma
 import os
-import shutil
 import sys
-import tempfile
 import zlib
 from contextlib import contextmanager
 from pathlib import Path
@@ -187,6 +185,9 @@ def local(path: str | Path) -> Path:
 
 
 def _copied(stream: IO[bytes]) -> Path:
+    import shutil  # what is no file is seldom read, and both import much
+    import tempfile
+
     with tempfile.NamedTemporaryFile(prefix="judged-stdin-", delete=False) as copy:
         shutil.copyfileobj(stream, copy, BLOCK)
     kept = Path(copy.name)

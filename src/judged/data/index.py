@@ -166,13 +166,13 @@ class QrelsIndex:
 
     def rows_of(self, topic: Ints, docs: Strings) -> Ints:
         """Give each pair's position among the judged pairs, -1 where it is not judged."""
-        codes = pc.fill_null(pc.index_in(docs, value_set=self.docs), -1).to_numpy(zero_copy_only=False)
-        codes = np.asarray(codes, dtype=np.int64)
+        codes = pc.index_in(docs, value_set=self.docs).to_numpy(zero_copy_only=False)
+        known = ~np.isnan(codes)  # null is NaN
         if not len(self.pair):
             return np.full(len(codes), -1, dtype=np.int64)
-        wanted = topic * len(self.docs) + codes
+        wanted = topic * len(self.docs) + np.where(known, codes, -1).astype(np.int64)
         at = np.minimum(np.searchsorted(self.pair, wanted), len(self.pair) - 1)
-        return np.where((codes >= 0) & (self.pair[at] == wanted), at, -1)
+        return np.where(known & (self.pair[at] == wanted), at, -1)
 
 
 def build_index(table: Table) -> QrelsIndex:

@@ -13,7 +13,6 @@ import pyarrow as pa
 from judged.data.compute import distinct, pc
 from judged.data.index import Aspects, QrelsIndex, build_aspects, build_index
 from judged.data.objects import rows_of_object
-from judged.data.origin import Origin, origin_of_file
 from judged.data.sources import Source, open_source
 from judged.errors import InputError
 
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from judged._types import Table
+    from judged.data.origin import Origin
 
 QRELS_COLUMNS = ("query_id", "doc_id", "relevance", "iteration")
 _PREFERENCES = ("query_id", "doc_id", "relevance", "user", "subgroup")
@@ -94,6 +94,8 @@ class Qrels:
         qrels, digest = source.table(_PREFERENCES if format == "prefs" else QRELS_COLUMNS)
         if format == "prefs":
             qrels = by_user(qrels, "subgroup")
+        from judged.data.origin import origin_of_file  # what stands beside files of their own is seldom read
+
         where = source.rows.where
         made = cls(qrels, name or source.name, where, digest, origin=origin_of_file(where, digest))
         made._refuse_duplicates(source)

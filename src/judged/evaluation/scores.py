@@ -19,7 +19,6 @@ from judged.evaluation.dialects import DIALECTS
 from judged.evaluation.facts import Estimate, Policies, QrelsFacts, Reach, RunFacts, TopicRanges
 from judged.evaluation.inputs import place_of
 from judged.evaluation.provenance import Provenance
-from judged.evaluation.storage import load, parquet_of
 from judged.evaluation.summary import Summary
 from judged.measures.aggregates import aggregate, logarithms
 from judged.measures.base import Measure
@@ -357,7 +356,11 @@ class Scores(Answer, ReadOnly):
 
     def written(self, form: str, **options: Any) -> str | bytes:
         """Write in one of the forms, as every answer; Parquet holds all that `load` needs."""
-        return parquet_of(self) if form == "parquet" else super().written(form, **options)
+        if form != "parquet":
+            return super().written(form, **options)
+        from judged.evaluation.storage import parquet_of  # most calls save nothing
+
+        return parquet_of(self)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -368,6 +371,8 @@ class Scores(Answer, ReadOnly):
         InputError
             If the file is not one of ours.
         """
+        from judged.evaluation.storage import load
+
         return load(cls, path)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:

@@ -8,18 +8,16 @@ from typing import TYPE_CHECKING, TypeVar, get_args
 
 import numpy as np
 
-from judged.data.expression import among
 from judged.errors import InputError
 from judged.judging.hits import JudgedHits
 from judged.judging.ranking import TopicPolicy
 from judged.judging.segments import segment_starts
-from judged.judging.working import Rows, Step, Working
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from judged._types import Bools, Floats, Ints
-    from judged.judging.working import Part
+    from judged.judging.working import Part, Working
 
     Values = TypeVar("Values", Floats, Ints, Bools)
 
@@ -87,7 +85,7 @@ class Judged(JudgedHits):
             What the formula is made of: (T,), or a number for all.
         """
         if self.working is not None:
-            self.working.entries.append(Step(str(name), np.asarray(values, dtype=np.float64), how, parts, self))
+            self.working.step(self, str(name), np.asarray(values, dtype=np.float64), how, parts)
         return values
 
     def summed(self, name: object, values: Values, column: str) -> Values:
@@ -111,7 +109,7 @@ class Judged(JudgedHits):
     def rows(self, title: str, columns: Mapping[str, Sequence[object] | np.ndarray], **how: str) -> None:
         """Show a table of its own: recall points, subtopics, pairs; and how columns come from others, by name."""
         if self.working is not None:
-            self.working.entries.append(Rows(title, columns, how, self))
+            self.working.rows(self, title, columns, how)
 
     @cached_property
     def ideal(self) -> Judged:
@@ -176,6 +174,8 @@ class Judged(JudgedHits):
             return self._recoded(np.flatnonzero(self.present), ())
         if topics == "run":
             return self._recoded(np.flatnonzero(self.present), self.extra)
+        from judged.data.expression import among  # only what is no policy needs it
+
         fix = f'use one of {", ".join(get_args(TopicPolicy))}; to use some topics, where="{among(topics)}"'
         raise InputError(f"no topic policy {topics!r}", fix=fix)
 

@@ -122,13 +122,13 @@ def rank_topics(index: QrelsIndex, batch: Batch, ranking: Ranking, runs: TopicRu
     first, behind = _equals(falling, place, start, ends[topic])
     if ranking.ties != "stable":
         direction = "ascending" if ranking.ties == "docid-rising" else "descending"
-        taken = lambda at: docs.take(int_array(at if order is None else order[at]))  # noqa: E731
+        taken = lambda at: pc.take(docs, int_array(at if order is None else order[at]))  # noqa: E731
         place = _break_ties(place, first, behind, taken, direction)
     return RunHits(
         names=tuple(queries),
         returned=lengths,
         topic=code[topic],
-        doc=docs.take(int_array(rows)),
+        doc=pc.take(docs, int_array(rows)),
         rank=place - start + 1,
         tie_first=first - start + 1,
         tie_last=behind - start,

@@ -126,7 +126,7 @@ def _cut(index: QrelsIndex, ranking: Ranking, batch: Batch) -> _Cut:
 
 def _copied(batch: Batch) -> Batch:
     """Copy a slice, so that it does not keep its whole part in memory."""
-    return batch.take(int_array(np.arange(batch.num_rows)))
+    return pc.take(batch, int_array(np.arange(batch.num_rows)))
 
 
 def _joined(batches: list[Batch]) -> Batch:

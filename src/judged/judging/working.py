@@ -84,6 +84,16 @@ class Working:
                 self.entries.append(Column(key, part, "", {}, on, topic, at))
         self.entries.append(Column(name, np.asarray(values)[kept], how, cut, on, topic, at))
 
+    def step(self, on: JudgedHits, name: str, values: Floats, how: str, parts: Mapping[str, Part]) -> None:
+        """Write a number per topic down."""
+        self.entries.append(Step(name, values, how, parts, on))
+
+    def rows(
+        self, on: JudgedHits, title: str, columns: Mapping[str, Sequence[object] | np.ndarray], how: Mapping[str, str]
+    ) -> None:
+        """Write a table down."""
+        self.entries.append(Rows(title, columns, how, on))
+
     def _has(self, on: JudgedHits, name: str) -> bool:
         return any(isinstance(entry, Column) and entry.on is on and entry.name == name for entry in self.entries)
 
