@@ -107,10 +107,10 @@ def table_run(rows: Sequence[tuple[str, str, float]]) -> judged.Run:
 
 
 @contextmanager
-def small_pieces(share: int = 7, edge: int = 3, part: int = 5) -> Iterator[None]:
+def small_pieces(held: int = 7, edge: int = 3, part: int = 5) -> Iterator[None]:
     """Let files and tables come in many small pieces, so that topics cross their ends."""
     with ExitStack() as stack:
-        stack.enter_context(patch.object(scanning, "SHARE", share))
+        stack.enter_context(patch.object(scanning, "_HELD", held))
         stack.enter_context(patch.object(scanning, "_EDGE_ROWS", edge))
         stack.enter_context(patch("judged.data.rows.SLICE", part))
         yield
@@ -214,19 +214,28 @@ def test_topics_that_cross_many_blocks(order: str, tmp_path: Path) -> None:
         "interleaved": [(topic, *list(docs.items())[at]) for at in range(40) for topic, docs in run.items()],
     }[order]
     for block in (50, 333, 5000, 1 << 20):
-        with small_pieces(share=200, edge=60, part=33):
+        with small_pieces(held=200, edge=60, part=33):
             assert_as_expected(judge(qrels, text_run(tmp_path / "a.run", rows, block)), qrels, run)
             assert_as_expected(judge(qrels, table_run(rows)), qrels, run)
 
 
-def test_a_scattered_run_is_taken_in_several_shares() -> None:
-    shares = scanning._shares
-    with patch.object(scanning, "SHARE", 10):
-        cut = shares({f"t{at}": 10 for at in range(10)})
-        assert [len(part) for part in cut] == [3, 3, 3, 1]
-        assert [topic for part in cut for topic in part] == [f"t{at}" for at in range(10)]
-        assert shares({"big": 1000, "small": 1}) == [["big"], ["small"]]
-    assert shares({"a": 1, "b": 1}) == [["a", "b"]]
+def test_a_scattered_run_is_held_a_few_topics_at_a_time() -> None:
+    rows = pa.record_batch({"query_id": [f"t{at % 50}" for at in range(500)], "row": list(range(500))})
+    parts = [lambda at=at: rows.slice(at, 20) for at in range(0, 500, 20)]
+    seen, begin, passes = [], 0, 0
+    with patch.object(scanning, "_HELD", 130):
+        while begin < scanning._BUCKETS:
+            held, end = scanning._held(parts, begin)
+            assert sum(piece.rows.num_rows for piece in held) <= 130 or end - begin == 1
+            seen += [scanning._bucket(held, at).to_pylist() for at in range(end - begin)]
+            begin, passes = end, passes + 1
+    assert 4 <= passes <= 16
+    assert sorted(row["row"] for bucket in seen for row in bucket) == list(range(500))
+    for bucket in seen:
+        topics = {row["query_id"]: [] for row in bucket}
+        for row in bucket:
+            topics[row["query_id"]].append(row["row"])
+        assert [row["row"] for row in bucket] == [row for of_topic in topics.values() for row in sorted(of_topic)]
 
 
 # --- duplicates -------------------------------------------------------------------------------------

@@ -110,7 +110,7 @@ def rank_topics(index: QrelsIndex, batch: Batch, ranking: Ranking, runs: TopicRu
     code = np.array([index.codes.get(query, -1) for query in queries], dtype=np.int64)
     rows = index.maybe_judged(code, lengths, hashes)
     topic = np.searchsorted(ends, rows, side="right")
-    order = _order(scores, lengths, starts)
+    order = _order(scores, lengths, starts, stable=ranking.ties == "stable")
     if order is None:
         falling, place = scores, rows
     else:
@@ -191,11 +191,15 @@ def _refuse_duplicates(lengths: Ints, hashes: Hashes, names: Strings, docs: Stri
         seen.add((topic, doc))
 
 
-def _order(scores: Floats, lengths: Ints, starts: Ints) -> Ints | None:
+def _order(scores: Floats, lengths: Ints, starts: Ints, *, stable: bool) -> Ints | None:
     """Give the order in which scores fall within each topic, or None where they do already."""
     rises = scores[1:] > scores[:-1]
     rises[starts[1:] - 1] = False
-    return np.lexsort((-scores, np.repeat(np.arange(len(lengths)), lengths))) if rises.any() else None
+    if not rises.any():
+        return None
+    falling = np.argsort(-scores, kind="stable" if stable else None)  # where ties are broken later any order will do
+    topic = np.repeat(np.arange(len(lengths), dtype=np.min_scalar_type(len(lengths))), lengths)  # few bytes sort fast
+    return falling[np.argsort(topic[falling], kind="stable")]
 
 
 def _break_ties(place: Ints, first: Ints, behind: Ints, docs_at: Callable[[Ints], Strings], direction: str) -> Ints:

@@ -1,8 +1,8 @@
 """Read a run part by part, in threads, and rank each topic as soon as it is complete.
 
 A topic may begin in one part and end in another, so each part gives up its first and last topic: these
-edges are put together in order. Where a topic comes back after others, the file is not grouped by
-topic, and it is read again, a share of the topics at a time.
+edges are put together in order. Where a topic comes back after others, the run is not grouped by topic: it is
+read again, and its rows are held, sorted by buckets of topics, until all of a bucket are there.
 """
 
 from __future__ import annotations
@@ -15,19 +15,20 @@ import pyarrow as pa
 
 from judged.data.bulk import in_order
 from judged.data.compute import int_array, pc
+from judged.data.ids import hash_ids
 from judged.judging.ranking import columns_of, rank_topics, topic_runs
 from judged.judging.run_hits import RunHits, together
 
 if TYPE_CHECKING:
-    from judged._types import Batch, Strings
+    from collections.abc import Iterable
+
+    from judged._types import Batch, Ints
     from judged.data.index import QrelsIndex
-    from judged.data.rows import Digest, Rows
+    from judged.data.rows import Digest, Part, Rows
     from judged.judging.ranking import Ranking
 
-SHARE = 2_000_000
-"""Rows of a scattered run that are held at a time, at the least."""
-_MOST_SHARES = 4
-_MOST_ROWS = 50_000_000  # in a share: Arrow holds 2 GB of ids in one array
+_HELD = 20_000_000  # rows of a scattered run that are held at a time
+_BUCKETS = 64  # of its topics: what is ranked at a time
 _EDGE_ROWS = 1 << 16
 
 
@@ -100,18 +101,58 @@ def _scan_grouped(index: QrelsIndex, rows: Rows, ranking: Ranking, digest: Diges
 
 
 def _scan_scattered(index: QrelsIndex, rows: Rows, ranking: Ranking, digest: Digest | None) -> RunHits:
-    counts: dict[str, int] = {}
-    for lengths in in_order(rows.parts(("query_id",), digest), _topic_lengths):
-        for name, length in lengths.items():
-            counts[name] = counts.get(name, 0) + length
     hits: list[RunHits] = []
-    for share in _shares(counts):
-        wanted = pa.array(share, pa.string())
-        pieces = list(in_order(rows.parts(columns_of(ranking)), partial(_only, wanted=wanted)))
-        batch = _joined([piece for piece in pieces if piece.num_rows])
-        codes = pc.index_in(batch.column("query_id"), value_set=wanted).to_numpy()
-        hits.append(rank_topics(index, batch.take(int_array(np.argsort(codes, kind="stable"))), ranking))
+    begin = 0
+    while begin < _BUCKETS:
+        held, end = _held(rows.parts(columns_of(ranking), digest), begin)
+        buckets = [partial(_bucket, held, at) for at in range(end - begin)]
+        hits += in_order(buckets, partial(rank_topics, index, ranking=ranking))
+        del held, buckets  # before the next are held
+        begin, digest = end, None
     return together(hits)
+
+
+def _held(parts: Iterable[Part], begin: int) -> tuple[list[_Sorted], int]:
+    """Hold the rows of some buckets, from this one on, and name the first that memory has no room for."""
+    end, count = _BUCKETS, 0
+    held: list[_Sorted] = []
+    for piece in in_order(parts, partial(_sorted, begin=begin)):
+        held.append(piece.first(end - begin))
+        count += held[-1].rows.num_rows
+        while count > _HELD and end - begin > 1:
+            end -= (end - begin) // 2
+            held = [piece.first(end - begin) for piece in held]
+            count = sum(piece.rows.num_rows for piece in held)
+    return held, end
+
+
+class _Sorted(NamedTuple):
+    """Rows sorted by bucket, and where each bucket begins; one entry more at the end."""
+
+    rows: Batch
+    starts: Ints
+
+    def first(self, count: int) -> _Sorted:
+        """Keep so many buckets."""
+        if len(self.starts) <= count + 1:
+            return self
+        return _Sorted(_copied(self.rows.slice(0, self.starts[count])), self.starts[: count + 1])
+
+
+def _sorted(batch: Batch, begin: int) -> _Sorted:
+    """Sort rows by the bucket of their topic, and leave out those before this one."""
+    bucket = (hash_ids(batch.column("query_id")) % np.uint64(_BUCKETS)).astype(np.uint8)
+    order = np.argsort(bucket, kind="stable")
+    starts = np.searchsorted(bucket[order], np.arange(begin, _BUCKETS + 1))
+    return _Sorted(batch.take(int_array(order[starts[0] :])), starts - starts[0])
+
+
+def _bucket(held: list[_Sorted], at: int) -> Batch:
+    """Gather the rows of one bucket, each topic in one piece, its rows in the order of the run."""
+    batch = _joined([rows.slice(starts[at], starts[at + 1] - starts[at]) for rows, starts in held])
+    topics = pc.dictionary_encode(batch.column("query_id"))
+    codes = topics.indices.to_numpy().astype(np.min_scalar_type(len(topics.dictionary)))  # few bytes sort fast
+    return batch.take(int_array(np.argsort(codes, kind="stable")))
 
 
 def _cut(index: QrelsIndex, ranking: Ranking, batch: Batch) -> _Cut:
@@ -130,38 +171,9 @@ def _copied(batch: Batch) -> Batch:
 
 
 def _joined(batches: list[Batch]) -> Batch:
-    return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
+    whole = pa.Table.from_batches(batches).combine_chunks().to_batches()
+    return whole[0] if whole else batches[0]
 
 
 def _first_topic(batch: Batch) -> str:
     return batch.column("query_id")[0].as_py()
-
-
-def _topic_lengths(batch: Batch) -> dict[str, int]:
-    names, starts, ends = topic_runs(batch.column("query_id"))
-    lengths: dict[str, int] = {}
-    for name, length in zip(names.to_pylist(), (ends - starts).tolist(), strict=True):
-        lengths[name] = lengths.get(name, 0) + length
-    return lengths
-
-
-def _shares(counts: dict[str, int]) -> list[list[str]]:
-    """Divide the topics into shares of about equal rows: as few as memory allows, at most four."""
-    rows = sum(counts.values())
-    shares = max(min(_MOST_SHARES, -(-rows // SHARE)), -(-rows // _MOST_ROWS))
-    size = rows / shares
-    cut: list[list[str]] = [[]]
-    rows = 0
-    for name, count in counts.items():
-        if rows >= size and len(cut) < shares:
-            cut.append([])
-            rows = 0
-        cut[-1].append(name)
-        rows += count
-    return cut
-
-
-def _only(batch: Batch, wanted: Strings) -> Batch:
-    names, starts, ends = topic_runs(batch.column("query_id"))
-    keep = np.repeat(np.asarray(pc.is_in(names, value_set=wanted)), ends - starts)
-    return batch.filter(pa.array(keep))
