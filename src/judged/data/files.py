@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from judged.data.rows import Digest
 
-BLOCK = 2 << 20
+BLOCK = 1 << 20
 """Bytes read at a time: enough for the parser to work in bulk, few enough to keep memory small."""
 
 LONGEST = 1 << 26
