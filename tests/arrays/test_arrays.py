@@ -69,6 +69,23 @@ def test_numpy_gives_the_registry_s_numbers_to_the_bit(batches, name):
 
 
 @pytest.mark.parametrize("name", PAIRS)
+def test_long_lists_with_ties_give_the_registry_s_numbers_to_the_bit(name):
+    rng = np.random.default_rng(5)
+    scores, grades = rng.integers(0, 40, (30, 300)) / 4, rng.integers(-1, 4, (30, 300)).astype(np.float64)
+    there = rng.random(scores.shape) < 0.8
+    function, measure = PAIRS[name]
+    docs = [np.flatnonzero(row)[np.argsort(-scores[at, row], kind="stable")] for at, row in enumerate(there)]
+    qrels = {f"{at:02}": {str(doc): grades[at, doc] for doc in row} for at, row in enumerate(docs)}
+    run = {f"{at:02}": {str(doc): -float(rank) for rank, doc in enumerate(row)} for at, row in enumerate(docs)}
+    ours = function(scores, grades, where=there, cutoff=CUTOFF)
+    np.testing.assert_array_equal(ours, measure.score(judged.judge(qrels, run)))
+    if name in AVERAGED:  # what is below the cutoff matters only where it is tied with what is above
+        several = function(scores, grades, where=there, cutoff=[CUTOFF, 300], ties="averaged")
+        alone = function(scores, grades, where=there, cutoff=CUTOFF, ties="averaged")
+        np.testing.assert_allclose(alone, several[:, 0], rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", PAIRS)
 @pytest.mark.parametrize("library", ["array_api_strict", "jax", "torch"])
 def test_other_libraries_give_the_registry_s_numbers(batches, name, library):
     xp = pytest.importorskip("jax.numpy" if library == "jax" else library)

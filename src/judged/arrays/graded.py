@@ -84,7 +84,7 @@ def ndcg(
     ranking = Ranking.of(scores, grades, where, cutoff, ties)
     worth, discount = _gains(ranking, gain), _discounts(ranking)
     found = ranking.added_up(ranking.expected(worth) / discount)
-    ideal = ranking.added_up(-ranking.xp.sort(-worth, axis=-1)[..., : ranking.depth] / discount)
+    ideal = ranking.added_up(-ranking.xp.sort(-worth, axis=-1, stable=False)[..., : ranking.depth] / discount)
     return ranking.divided(found, ideal, undefined)
 
 
