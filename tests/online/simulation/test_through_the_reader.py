@@ -51,6 +51,11 @@ def both(request: pytest.FixtureRequest) -> tuple[SimulatedLog, InteractionLog]:
     return made, log
 
 
+def test_what_is_shown_can_still_be_read(both: tuple[SimulatedLog, InteractionLog]) -> None:
+    _, log = both
+    assert len(log.shown.to_arrow()) == sum(log.serp.to_arrow()["n_shown"].to_pylist())
+
+
 def test_metrics_are_the_truth(both: tuple[SimulatedLog, InteractionLog]) -> None:
     """What was broken here can be put right without a loss: so every sum must be exact."""
     simulated, log = both

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
+import weakref
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -187,12 +190,13 @@ class SimulatedLog:
     def log(self, **options: Any) -> InteractionLog:
         """Write it, and read it as any other log; `options` go to `judged.online.read_log`."""
         import importlib
-        import tempfile
 
         read_log = importlib.import_module("judged.online.open_log").read_log
-        with tempfile.TemporaryDirectory() as folder:
-            form: damage.Form = "ndjson" if self.plan.broken.truncated else "parquet"
-            return read_log([str(path) for path in self.write(folder, form)], **options)
+        folder = tempfile.mkdtemp()
+        form: damage.Form = "ndjson" if self.plan.broken.truncated else "parquet"
+        log: InteractionLog = read_log([str(path) for path in self.write(folder, form)], **options)
+        weakref.finalize(log.engine, shutil.rmtree, folder, ignore_errors=True)  # what is shown is read where it stands
+        return log
 
     def qrels(self) -> Qrels:
         """Give the true grades of every document of each text's topic, for the texts that were asked."""
