@@ -26,7 +26,7 @@ Which: TypeAlias = Literal["first", "all"]
 
 Unit: TypeAlias = Literal["user", "session"]
 
-_BELOW = (1 << 50) - 27  # hashes are cut to this, so that their sum over a long list still is a number of 64 bits
+BELOW = (1 << 50) - 27  # hashes are cut to this, so that their sum over a long list still is a number of 64 bits
 
 NO_SLICE = "(not known)"
 """Pages whose value of the slice is null."""
@@ -233,7 +233,7 @@ def list_codes(log: InteractionLog, joined: Joined) -> Ints:
 
     The database makes two numbers of 50 bits of each list, sums over its rows; no list is fetched.
     """
-    hashes = [f"CAST(sum(hash({pair}) % {_BELOW}) AS BIGINT)" for pair in ("rank, object_id", "object_id, rank")]
+    hashes = [f"CAST(sum(hash({pair}) % {BELOW}) AS BIGINT)" for pair in ("rank, object_id", "object_id, rank")]
     with log.engine.scratch():
         pages = keyed(log, joined.serp, joined.topic)
         table: Table = log.engine.arrow(f"""

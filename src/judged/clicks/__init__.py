@@ -1,0 +1,10 @@
+"""What clicks tell of documents: models of how users click, and judgments made of them."""
+
+from judged._lazily import lazily
+
+__all__, __getattr__, __dir__ = lazily(
+    __name__,
+    {
+        "judged.clicks.cells": ("Cells", "Patterns", "cells_of", "patterns_of"),
+    },
+)
