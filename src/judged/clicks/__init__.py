@@ -5,6 +5,7 @@ from judged._lazily import lazily
 __all__, __getattr__, __dir__ = lazily(
     __name__,
     {
+        "judged.clicks.models": ("MODELS", "ClickModel"),
         "judged.clicks.cells": ("Cells", "Patterns", "cells_of", "patterns_of"),
     },
 )

@@ -1,0 +1,197 @@
+"""Models fitted by expectation maximisation to counts, with shrinkage and standard errors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+from scipy.special import digamma
+
+from judged.clicks.chains import Chain, part_of, predicted
+from judged.clicks.looked_at import LookedAt, predictions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from judged._types import Floats
+    from judged.clicks.cells import Patterns
+    from judged.clicks.information import Parameters, Sums
+    from judged.clicks.models import ClickModel
+
+    Data: TypeAlias = LookedAt | Chain
+    Tell: TypeAlias = Callable[[str, float | None], None]
+
+Shrink: TypeAlias = Literal["empirical", "none"]
+"""How pairs that are seldom shown are estimated: towards the others, or each by itself."""
+
+Beta: TypeAlias = tuple[float, float]
+
+TOLERANCE = 1e-5
+"""A fit has converged where no probability moves by more in a step."""
+
+_STRONGEST = 1e4  # pseudo-pages, where pairs do not differ by more than chance
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """Parameters of a model, and how they were found.
+
+    Parameters
+    ----------
+    model
+        The model.
+    parameters
+        By name: ``attractiveness`` (P,), ``examination``, ``satisfaction``, ``continuation``.
+    sums
+        Expected successes and trials, of the last step.
+    priors
+        Beta distributions that values of pairs were drawn towards, by name: pseudo-successes and pseudo-failures.
+    iterations, converged
+        Steps, and whether nothing moved any more after them.
+    moved
+        By how much at most in the last one.
+    """
+
+    model: ClickModel
+    parameters: Parameters
+    sums: Sums
+    priors: dict[str, Beta]
+    iterations: int
+    converged: bool
+    moved: float
+
+
+def data_of(model: ClickModel, patterns: Patterns, counts: Floats) -> Data:
+    """Give pages that count so often each, (N,), as a model is fitted to them."""
+    return Chain(model, patterns, counts) if model.go_on else LookedAt.of_patterns(model, patterns, counts)
+
+
+def fit(
+    data: Data,
+    *,
+    shrink: Shrink = "empirical",
+    iterations: int = 1000,
+    start: Parameters | None = None,
+    priors: Mapping[str, Beta] | None = None,
+    fixed: Mapping[str, int] | None = None,
+    tell: Callable[[float], None] | None = None,
+) -> Fit:
+    """Fit a model.
+
+    Parameters
+    ----------
+    data
+        `LookedAt` or `Chain`.
+    shrink
+        ``empirical``: values of pairs are drawn towards a beta distribution that is fitted to them beside.
+    iterations
+        At most so many steps.
+    start
+        Where to begin.
+    priors, fixed
+        Pseudo-counts, and places whose value is 1: in the place of what `shrink` and the model say.
+    tell
+        Called with the share of the steps that are done.
+    """
+    model = data.model
+    values = dict(start or data.start())
+    ones = data.fixed() if fixed is None else fixed
+    for name, place in ones.items():
+        values[name] = _with(values[name], place)
+    yes, no = values, {name: 1 - one for name, one in values.items()}
+    betas: dict[str, Beta] = dict(priors or {})
+    sums: Sums = data.sums(yes, no)
+    step, moved = 0, np.inf
+    while step < iterations:
+        step += 1
+        if priors is None and shrink == "empirical":
+            betas = {name: beta_of(*sums[name]) for name in values if of_pairs(model, name)}
+        new = {name: _means(*sums[name], betas.get(name)) for name in values}
+        for name, place in ones.items():
+            new[name] = _with(new[name], place)
+        moved = 0.0 if model.counted else max(float(np.abs(new[name] - values[name]).max()) for name in values)
+        values = new
+        if moved < TOLERANCE:
+            break
+        if tell is not None and not step % 10:
+            tell(step / iterations)
+        yes, no = dict(values), {name: 1 - one for name, one in values.items()}
+        if priors is None:
+            for name, (a, b) in betas.items():
+                yes[name], no[name] = _typical(*sums[name], a, b)
+        sums = data.sums(yes, no)
+    return Fit(model, values, sums, betas, step, moved < TOLERANCE, moved)
+
+
+def _typical(successes: Floats, trials: Floats, a: float, b: float) -> tuple[Floats, Floats]:
+    """Give what stands for a probability that is only known up to a beta distribution, and for its complement.
+
+    These are the exponentials of the means of the logarithms (variational Bayes; Beal, 2003, 2.4): with the mean itself
+    all that is not clicked would count as seen too often, and what all pages share would come out too high.
+    """
+    above, below = a + successes, b + trials - successes
+    both = digamma(above + below)
+    return np.exp(digamma(above) - both), np.exp(digamma(below) - both)
+
+
+def of_pairs(model: ClickModel, name: str) -> bool:
+    """Say whether every pair of query and document has its own value of a parameter."""
+    return name == "attractiveness" or (name == "satisfaction" and model.satisfied == "pair")
+
+
+def beta_of(successes: Floats, trials: Floats) -> Beta:
+    """Give the beta distribution that shares vary by, of counts: by moments (Kleinman, JASA 1973).
+
+    Of trials that are expected counts the noise is somewhat larger than a binomial's, and so is the spread then.
+
+    Returns
+    -------
+    a, b : float
+        Pseudo-counts: the mean is a / (a + b).
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> shown = np.full(20_000, 50)
+    >>> a, b = beta_of(rng.binomial(shown, rng.beta(2.0, 6.0, 20_000)), shown)
+    >>> abs(a - 2) < 0.1, abs(b - 6) < 0.3
+    (True, True)
+    """
+    there = trials > 1e-9
+    x, n = successes[there], trials[there]
+    total = float(n.sum())
+    mean = min(max(float(x.sum()) / total, 1e-6), 1 - 1e-6) if total else 0.5
+    spread = float((n * (x / n - mean) ** 2).sum()) / (mean * (1 - mean))
+    chance = len(n) - 1
+    more = total - float((n * n).sum()) / total - chance if total else 0.0
+    share = (spread - chance) / more if more > 0 else 0.5
+    strength = min(max(1 / max(share, 1e-9) - 1, 0.01), _STRONGEST)
+    return mean * strength, (1 - mean) * strength
+
+
+def _means(successes: Floats, trials: Floats, beta: Beta | None) -> Floats:
+    """Give shares; where nothing was tried, that of all together."""
+    a, b = beta or (0.0, 0.0)
+    below = trials + a + b
+    overall = float(successes.sum() / max(trials.sum(), 1e-300)) if trials.any() else 0.5
+    return np.where(below > 0, (successes + a) / np.where(below > 0, below, 1.0), overall)
+
+
+def _with(values: Floats, place: int) -> Floats:
+    changed = values.copy()
+    changed[place] = 1.0
+    return changed
+
+
+def predict(model: ClickModel, patterns: Patterns, parameters: Parameters) -> tuple[Floats, Floats]:
+    """Give the probability of every click given those above it, and before any is known: (N, K), 0 at no result."""
+    if not model.go_on:
+        return predictions(model, patterns, parameters)
+    found: Any = np.empty((2, *patterns.pair.shape))
+    for at in range(0, len(patterns.pair), 16_384):
+        rows = slice(at, at + 16_384)
+        part = part_of(patterns.pair[rows], patterns.clicked[rows], np.ones(0))
+        given, before, _ = predicted(model, part, parameters)
+        found[0, rows], found[1, rows] = given.T, before.T
+    return found[0], found[1]

@@ -1,0 +1,194 @@
+"""Fits against values of another program, another way to the same maximum, and users whose parameters are known."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from clicks.users import clicks_of, pages_of, patterns, truth_of
+from judged.clicks.fitting import beta_of, data_of, fit, predict
+from judged.clicks.models import MODELS
+from judged.errors import InputError
+from shared_data import SHARED
+
+QUERIES, DOCS, DEPTH = 40, 12, 6
+
+
+@pytest.fixture(scope="module")
+def recorded():
+    """400 pages of 6 queries, and what PyClick 0.2 makes of them: 50 steps, starting at 1/2, with counts (1, 2)."""
+    if not SHARED.is_dir():
+        pytest.skip("the shared test data is not beside this checkout")
+    known = json.loads((SHARED / "logs" / "pyclick_fixture.json").read_text())
+    pair = np.array([[8 * query + doc for doc in docs] for query, docs, _ in known["sessions"]])
+    return patterns(pair, np.array([clicks for *_, clicks in known["sessions"]], dtype=bool)), known["models"]
+
+
+ONE_MORE = dict.fromkeys(("attractiveness", "examination", "satisfaction"), (1.0, 1.0))  # PyClick's counts (1, 2)
+
+
+@pytest.mark.parametrize("name", ["CM", "DCM", "SDBN"])
+def test_models_that_are_counted_have_pyclicks_values(recorded, name):
+    pages, values = recorded
+    found = fit(data_of(MODELS[name], pages, pages.counts()), priors=ONE_MORE)
+    wanted, given = values[name], predict(MODELS[name], pages, found.parameters)
+    attractive = [wanted["params"]["attr"][f"q{at // 8}|d{at % 8}"] for at in range(48)]
+    np.testing.assert_allclose(found.parameters["attractiveness"], attractive, atol=1e-12)
+    if name == "DCM":
+        np.testing.assert_allclose(1 - found.parameters["satisfaction"], wanted["params"]["cont"], atol=1e-12)
+    if name == "SDBN":
+        satisfied = [wanted["params"]["sat"][f"q{at // 8}|d{at % 8}"] for at in range(48)]
+        np.testing.assert_allclose(found.parameters["satisfaction"], satisfied, atol=1e-12)
+    with np.errstate(divide="ignore"):
+        happened = [np.log(np.where(pages.clicked, p, 1 - p))[pages.pattern] for p in given]
+    if name != "CM":  # which PyClick gives a click that it takes for impossible
+        assert happened[0].mean() == pytest.approx(wanted["ll_per_result_mean"], abs=1e-9)
+    by_rank = np.exp(-happened[1].mean(axis=0))
+    np.testing.assert_allclose(by_rank, wanted["perplexity_at_rank"], atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["PBM", "UBM"])
+def test_the_textbooks_steps_pass_pyclicks_values_on_their_way_to_ours(recorded, name):
+    """The textbook lets results attract that nobody looked at: the same maximum, in smaller steps.
+
+    After 50 of them, as many as PyClick takes, they have its values, and at last ours. Of UBM only what is clicked
+    below a click agrees: what no click stands above, PyClick looks up in the wrong place.
+    """
+    pages, values = recorded
+    model = MODELS[name]
+    data = data_of(model, pages, pages.counts())
+    found = fit(data, priors=ONE_MORE, fixed={}, iterations=5000)
+    shown, missed = data.shown, data.shown - data.clicked
+    alpha, gamma = np.full(48, 0.5), np.full(data.nodes, 0.5)
+    for step in range(5000):
+        if step == 50 and name == "PBM":
+            wanted = [values[name]["params"]["attr"][f"q{at // 8}|d{at % 8}"] for at in range(48)]
+            np.testing.assert_allclose(alpha, wanted, atol=1e-9)
+            np.testing.assert_allclose(gamma, values[name]["params"]["exam"], atol=1e-9)
+            given, _ = predict(model, pages, {"attractiveness": alpha, "examination": gamma})
+            likely = np.log(np.where(pages.clicked, given, 1 - given))[pages.pattern].mean()
+            assert likely == pytest.approx(values[name]["ll_per_result_mean"], abs=1e-9)
+        a, g = alpha[data.pair], gamma[data.node]
+        attracted = data.clicked + missed * a * (1 - g) / (1 - a * g)
+        looked = data.clicked + missed * g * (1 - a) / (1 - a * g)
+        alpha = (np.bincount(data.pair, attracted) + 1) / (np.bincount(data.pair, shown) + 2)
+        gamma = (np.bincount(data.node, looked, data.nodes) + 1) / (np.bincount(data.node, shown, data.nodes) + 2)
+    np.testing.assert_allclose(found.parameters["attractiveness"], alpha, atol=2e-4)
+    np.testing.assert_allclose(found.parameters["examination"], gamma, atol=2e-4)
+
+
+def test_the_likelihood_of_ubm_is_pyclicks(recorded):
+    """PyClick's UBM has no place for "no click above" but the one of the last rank, whose value it then has."""
+    pages, values = recorded
+    wanted = values["UBM"]
+    found = fit(data_of(MODELS["UBM"], pages, pages.counts()), priors=ONE_MORE, fixed={})
+    given, _ = predict(MODELS["UBM"], pages, found.parameters)
+    likely = np.log(np.where(pages.clicked, given, 1 - given))[pages.pattern].mean()
+    assert likely == pytest.approx(wanted["ll_per_result_mean"], abs=2e-4)
+    assert likely > wanted["ll_per_result_mean"]
+
+
+def simulated(name, pages, seed):
+    """Draw pages of users of a model."""
+    rng = np.random.default_rng(seed)
+    truth = truth_of(name, QUERIES * DOCS, DEPTH, rng)
+    pair = pages_of(pages, QUERIES, DOCS, DEPTH, rng)
+    made = patterns(pair, clicks_of(name, pair, truth, rng), pairs=QUERIES * DOCS)
+    return truth, data_of(MODELS[name], made, made.counts())
+
+
+def covered(data, found, truth):
+    """Tell which 95 % intervals hold the truth, by parameter, of what was tried at least 20 times."""
+    errors = data.information(found.parameters).errors(found.parameters, found.priors)
+    made = {}
+    for name, values in found.parameters.items():
+        kept = np.isfinite(errors[name]) & (found.sums[name][1] > 20) & (values > 0) & (values < 1)
+        value, error, true = values[kept], errors[name][kept], truth[name][: len(kept)][kept]
+        odds = np.log(value / (1 - value)) - np.log(true / (1 - true))
+        made[name] = np.abs(odds) < 1.959964 * error / (value * (1 - value))
+    return made
+
+
+@pytest.mark.parametrize("name", ["RCTR", "DCTR", "PBM", "UBM", "CM", "CCM", "DBN"])
+def test_intervals_hold_the_truth_at_the_declared_rate(name):
+    """Over five logs, of maximum likelihood: all parameters of pairs, and all that pages share, each within bounds."""
+    held = {}
+    for seed in range(5):
+        truth, data = simulated(name, 12_000, seed)
+        found = fit(data, shrink="none", iterations=3000)
+        assert found.converged
+        for key, inside in covered(data, found, truth).items():
+            held.setdefault(key, []).extend(inside.tolist())
+    for key, inside in held.items():
+        rate, noise = np.mean(inside), 3 * np.sqrt(0.95 * 0.05 / len(inside))
+        assert 0.95 - noise - 0.02 <= rate <= 0.95 + noise + 0.03, (key, rate, len(inside))
+
+
+@pytest.mark.parametrize("name", ["PBM", "UBM", "DBN", "CCM"])
+def test_shrinkage_brings_rare_pairs_nearer_to_the_truth(name):
+    truth, data = simulated(name, 3_000, 5)
+    wrong = {}
+    for shrink in ("empirical", "none"):
+        value = fit(data, shrink=shrink).parameters["attractiveness"]
+        shown = fit(data, shrink=shrink).sums["attractiveness"][1]
+        rare = (shown > 0) & (shown < 10)
+        wrong[shrink] = np.sqrt(np.mean((value - truth["attractiveness"])[rare] ** 2))
+    assert wrong["empirical"] < 0.8 * wrong["none"]
+
+
+def test_dbn_finds_how_often_its_users_go_on():
+    """The truth is 0.85; another tool says 0.9999 of such pages."""
+    truth, data = simulated("DBN", 20_000, 1)
+    found = fit(data, shrink="none", iterations=3000)
+    error = data.information(found.parameters).errors(found.parameters, {})["continuation"][0]
+    assert truth["continuation"][0] == 0.85
+    assert abs(found.parameters["continuation"][0] - 0.85) < 3 * error
+    assert error < 0.01
+
+
+def test_every_step_makes_clicks_likelier():
+    for name, model in MODELS.items():
+        if model.counted or name in {"RCTR", "DCTR", "CM"}:  # whose first step is the last
+            continue
+        _, data = simulated(name, 1_000, 2)
+        likely = [data.loglik(fit(data, shrink="none", iterations=steps).parameters) for steps in range(1, 12)]
+        assert (np.diff(likely) > -1e-9).all(), name
+
+
+def test_ranks_that_share_no_clicked_result_are_refused():
+    pair = np.array([[0, 1], [0, 1], [2, 3], [2, 3]])
+    clicked = np.array([[1, 0], [0, 1], [1, 1], [0, 0]], dtype=bool)
+    pages = patterns(pair, clicked)
+    data = data_of(MODELS["PBM"], pages, pages.counts())
+    with pytest.raises(InputError, match=r"rank 2.*rank 1"):
+        data.need_connected()
+    pages = patterns(np.vstack([pair, [[1, 0]]]), np.vstack([clicked, [[0, 0]]]).astype(bool))
+    data = data_of(MODELS["PBM"], pages, pages.counts())
+    data.need_connected()  # result 1 was clicked at rank 2, and is shown at rank 1 too
+    unclicked = np.zeros_like(clicked)
+    unclicked[0, 0] = True
+    pages = patterns(np.array([[0, 1], [0, 1], [1, 2], [2, 3]]), unclicked)
+    with pytest.raises(InputError):
+        data_of(MODELS["PBM"], pages, pages.counts()).need_connected()  # what is never clicked tells nothing of ranks
+
+
+def test_a_fit_that_is_stopped_early_says_so():
+    _, data = simulated("UBM", 2_000, 3)
+    assert not fit(data, iterations=3).converged
+    assert fit(data, iterations=3000).converged
+
+
+def test_the_scale_is_that_of_the_topmost_rank():
+    truth, data = simulated("PBM", 20_000, 4)
+    del truth
+    assert fit(data).parameters["examination"][0] == 1.0
+
+
+@pytest.mark.parametrize(("a", "b", "shown"), [(2.0, 6.0, 30), (0.5, 4.0, 100), (10.0, 10.0, 8)])
+def test_the_beta_distribution_of_shares_is_found(a, b, shown):
+    rng = np.random.default_rng(6)
+    trials = rng.integers(1, shown, 50_000)
+    found = beta_of(rng.binomial(trials, rng.beta(a, b, 50_000)), trials)
+    np.testing.assert_allclose(found, (a, b), rtol=0.1)
