@@ -1,4 +1,3 @@
-"""What clicks tell of documents: models of how users click, and judgments made of them."""
 
 from judged._lazily import lazily
 
@@ -7,5 +6,7 @@ __all__, __getattr__, __dir__ = lazily(
     {
         "judged.clicks.models": ("MODELS", "ClickModel"),
         "judged.clicks.cells": ("Cells", "Patterns", "cells_of", "patterns_of"),
+        "judged.clicks.expected": ("Coec", "coec"),
+        "judged.clicks.examination": ("Propensities", "propensities", "read_propensities"),
     },
 )
