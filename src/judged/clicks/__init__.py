@@ -8,5 +8,6 @@ __all__, __getattr__, __dir__ = lazily(
         "judged.clicks.cells": ("Cells", "Patterns", "cells_of", "patterns_of"),
         "judged.clicks.expected": ("Coec", "coec"),
         "judged.clicks.examination": ("Propensities", "propensities", "read_propensities"),
+        "judged.clicks.counterfactual": ("IpsScores", "ips"),
     },
 )

@@ -146,8 +146,8 @@ def _key(log: InteractionLog, qrels: Qrels, topics: Any) -> tuple[str, dict[str,
     if isinstance(topics, str) and topics in columns:
         return topics, None, f"by the column {topics}"
     if topics is not None:
-        known = topics if isinstance(topics, Topics) else _read(topics, columns)
-        return "query_norm", _by_text(known), f"by the text of the query, as in {known.name}"
+        known = topics if isinstance(topics, Topics) else topics_at(topics, columns)
+        return "query_norm", topics_by_text(known), f"by the text of the query, as in {known.name}"
     if "topic" in columns:
         return "topic", None, "by the column topic"
     names = pa.array(qrels.index.topics, pa.string()).to_pylist()[:1000]
@@ -159,7 +159,8 @@ def _key(log: InteractionLog, qrels: Qrels, topics: Any) -> tuple[str, dict[str,
     )
 
 
-def _read(topics: Any, columns: Any) -> Topics:
+def topics_at(topics: Any, columns: Any) -> Topics:
+    """Read the texts of topics; `columns` are those of the log, which were meant if it is none."""
     if isinstance(topics, Path):
         return Topics.read(topics)
     if isinstance(topics, Mapping) or hasattr(topics, "columns"):
@@ -176,7 +177,7 @@ def _read(topics: Any, columns: Any) -> Topics:
         ) from None
 
 
-def _by_text(topics: Topics) -> dict[str, str | None]:
+def topics_by_text(topics: Topics) -> dict[str, str | None]:
     """Look topics up by text; None for a text that several share."""
     found: dict[str, str | None] = {}
     names, texts = topics.table["query_id"].to_pylist(), topics.table["text"].to_pylist()
