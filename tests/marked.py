@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 # Beginnings of paths, where a test takes more than a twentieth of a second in the mean, or where there are many.
 SLOW = (
-    "agreement/test_agree", "answer/test_contract", "charts/", "cli/test_exits", "cli/test_every", "cli/test_gate",
+    "agreement/test_agree", "answer/test_contract", "charts/", "clicks/", "cli/test_exits", "cli/test_every", "cli/test_gate",
     "cli/test_labels", "cli/test_logs", "cli/test_many_runs", "cli/test_online", "cli/test_progress", "cli/test_report",
     "cli/test_serve", "cli/test_slices", "cli/test_stages", "cli/test_tradeoff", "compat/test_trec_eval_command",
     "curves/test_command", "curves/test_curve_of_scores", "curves/test_saving", "diagnosis/test_matrix",

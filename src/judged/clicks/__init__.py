@@ -1,3 +1,4 @@
+"""What clicks tell of documents: models of how users click, and judgments made of them."""
 
 from judged._lazily import lazily
 
@@ -9,5 +10,7 @@ __all__, __getattr__, __dir__ = lazily(
         "judged.clicks.expected": ("Coec", "coec"),
         "judged.clicks.examination": ("Propensities", "propensities", "read_propensities"),
         "judged.clicks.counterfactual": ("IpsScores", "ips"),
+        "judged.clicks.judgments": ("ClickJudgments", "judge_clicks"),
+        "judged.clicks.uncertain": ("UncertainScores", "evaluate_uncertain"),
     },
 )

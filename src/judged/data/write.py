@@ -129,7 +129,7 @@ def _write(table: Table, kind: Kind, path: Path, format: str | None) -> None:
             io.TextIOWrapper(packed, encoding="utf-8", newline="") as file,
         ):
             if chosen == "trec":
-                _write_trec(table, kind, file, str(path))
+                write_trec(table, kind, file, str(path))
             elif chosen == "jsonl":
                 _write_jsonl(table, file)
             elif chosen == "csv":
@@ -151,7 +151,8 @@ def _rows(table: Table, names: list[str]) -> Iterator[tuple[object, ...]]:
         yield from zip(*columns, strict=True)
 
 
-def _write_trec(table: Table, kind: Kind, file: IO[str], where: str) -> None:
+def write_trec(table: Table, kind: Kind, file: IO[str], where: str) -> None:
+    """Write rows as lines of TREC; `where` is what messages call them."""
     _refuse_ids(table, _NO_FIELD, where)
     if kind == "qrels":
         names = ["query_id", "iteration", "doc_id", "relevance"]
