@@ -68,6 +68,12 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "online difference": ("log.jsonl",),
     "online abtest": ("log.jsonl", "--plan"),
     "online offline": ("log.jsonl", "qrels.txt", "--topics", "queries.jsonl"),
+    "clicks propensities": ("swapped.jsonl",),
+    "clicks coec": ("swapped.jsonl",),
+    "clicks ips": ("swapped.jsonl", *_RUNS, "--propensities", "propensities.csv", "--topics", "queries.jsonl"),
+    "clicks judge": ("swapped.jsonl", "--min-shown", "1"),
+    "clicks evaluate": ("judgments.csv", *_RUNS),
+    "clicks against": ("swapped.jsonl", "qrels.txt", "--topics", "queries.jsonl", "--min-shown", "1"),
     "labels topics": ("asked.csv", "-n", "3"),
     "labels estimate": ("pool.csv", "qrels.txt", *_RUNS),
     "pool": (*_RUNS, "--sample", "100"),
@@ -121,6 +127,11 @@ def write_files(folder: Path) -> None:
     shutil.copy(_asked(), folder / "asked.db")
     (folder / "endpoint.toml").write_text('base_url = "http://127.0.0.1:9/v1"\nmodel = "m"\nretries = 0\n')
     (folder / "log.jsonl").write_text("".join(f"{json.dumps(record)}\n" for at in range(24) for record in _visit(at)))
+    swapped = [record for at in range(36) for record in _visit(at, swapped=at % 3 == 0)]
+    (folder / "swapped.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in swapped))
+    (folder / "propensities.csv").write_text("rank,value\n1,1\n2,0.5\n")
+    measured = [f"q{q},d{d},{grade},{grade},0.25" for (q, d), grade in _GRADES.items()]
+    (folder / "judgments.csv").write_text("\n".join(["query_id,doc_id,grade,value,se", *measured]) + "\n")
 
 
 _PLAN = """
@@ -180,14 +191,19 @@ def _write_collection(folder: Path) -> None:
     (folder / "experiment.toml").write_text(_PLAN)
 
 
-def _visit(at: int) -> tuple[dict[str, object], ...]:
-    """Make a page and a click on it, and a later page that ends the reading."""
+def _visit(at: int, *, swapped: bool = False) -> tuple[dict[str, object], ...]:
+    """Make a page and a click on it, and a later page that ends the reading; swapped: of the other result, second."""
     start, who = f"2026-01-0{1 + at % 7}T10:{at:02}", {"client_id": f"u{at}", "user_query": f"words of {1 + at % 12}"}
-    page = {**who, "query_id": f"p{at}", "timestamp": f"{start}:00Z", "query_response_hit_ids": ["d1", "d2"]}
+    page = {
+        **who,
+        "query_id": f"p{at}",
+        "timestamp": f"{start}:00Z",
+        "query_response_hit_ids": ["d2", "d1"] if swapped else ["d1", "d2"],
+    }
     return (
         page,
         {"action_name": "click", "query_id": f"p{at}", "client_id": f"u{at}", "timestamp": f"{start}:10Z",
-         "event_attributes": {"object": {"object_id": "d1"}, "position": {"ordinal": 1}}},
+         "event_attributes": {"object": {"object_id": "d1"}, "position": {"ordinal": 1 + swapped}}},
         {**page, "query_id": f"s{at}", "timestamp": f"{start}:50Z"},
     )  # fmt: skip
 

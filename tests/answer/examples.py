@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import judged
 import online_scores_made as made
-from judged import labels, sample, traces
+from judged import clicks, labels, sample, traces
 from judged.comparison.collections import collections_of_scores
 from judged.diagnosis.stages.answer import Stages
 from judged.experiments import Plan, Trials, conclude
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
     from judged.answer import Answer
     from judged.labels.asking.preparation import Prepared
+    from judged.online import InteractionLog
 
 TOPICS = [f"q{at}" for at in range(1, 13)]
 QRELS = {topic: {f"d{doc}": (at * doc) % 4 for doc in range(1, 9)} for at, topic in enumerate(TOPICS, 1)}
@@ -390,6 +391,46 @@ def calibration() -> Answer:
     kind = {topic: {doc: min(grade + (doc == "d2"), 3) for doc, grade in docs.items()} for topic, docs in QRELS.items()}
     how = {"labelled": TOPICS[:6], "families": {"old": "a"}, "resamples": 100, "slicing": kinds()}
     return labels.calibrate(QRELS, {"model": kind}, RUNS, "nDCG@5", **how)
+
+
+def clicked_log() -> InteractionLog:
+    """Show two results in both orders, on phones and desks."""
+    sides = {"phone": (("a", "b"), ("a",)), "desk": (("b", "a"), ("b", "a"))}
+    kinds = ("phone", "desk", "desk", "phone", "phone")
+    pages = [
+        {"query": f"words {at % 4}", "shown": list(shown), "clicks": [*clicks, "b"], "user": at, "topic": f"q{at % 4}"}
+        for at in range(60)
+        for shown, clicks in [sides[kinds[at % 5]]]
+    ]
+    return log_of(pages, has=frozenset({"shown", "clicks", "ranks", "unclicked"}))
+
+
+CLICK_GRADES = {f"q{at}": {"a": 2 - at % 3, "b": 1} for at in range(4)}
+CLICK_RUNS = {"ab": {f"q{at}": ["a", "b"] for at in range(4)}, "ba": {f"q{at}": ["b", "a"] for at in range(4)}}
+
+
+def click_ratios() -> Answer:
+    return clicks.coec(clicked_log())
+
+
+def examination() -> Answer:
+    return clicks.propensities(clicked_log())
+
+
+def inverse_propensity_scores() -> Answer:
+    return clicks.ips(clicked_log(), CLICK_RUNS, [1, 0.5], clip=10)
+
+
+def click_judgments() -> Answer:
+    return clicks.judge_clicks(clicked_log())
+
+
+def scores_by_uncertain_judgments() -> Answer:
+    return clicks.evaluate_uncertain(clicks.judge_clicks(clicked_log()), CLICK_RUNS, "DCG@2", resamples=100)
+
+
+def click_agreement() -> Answer:
+    return clicks.against_people(clicks.judge_clicks(clicked_log()), CLICK_GRADES, CLICK_RUNS, "DCG@2", resamples=100)
 
 
 EXAMPLES: dict[str, Callable[[], Answer]] = {

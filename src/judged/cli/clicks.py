@@ -8,7 +8,14 @@ import click
 
 from judged.cli.options import checked
 
-_COMMANDS: tuple[str, ...] = ("models", "fit")
+_COMMANDS: tuple[str, ...] = (
+    "propensities",
+    "coec",
+    "ips",
+    "judge",
+    "evaluate",
+    "against",
+)
 """Each is the `command` of a module `judged.cli.clicks_NAME`, imported when it is run."""
 
 

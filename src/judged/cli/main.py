@@ -45,7 +45,7 @@ class _Commands(click.Group):
         ("Comparison", ("compare", "power", "agree", "fuse", "experiment")),
         ("Diagnosis", ("slices", "matrix", "stages", "disagree", "needs", "diff", "review", "tradeoff", "traces")),
         ("Release", ("gate", "report")),
-        ("Online", ("online", "logs")),
+        ("Online", ("online", "logs", "clicks")),
         ("Judgments", ("pool", "labels", "collection")),
         ("Workbench", ("serve",)),
         ("Files and tools", ("check", "leave-one-out", "trec_eval", "demo")),
