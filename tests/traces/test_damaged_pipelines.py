@@ -128,6 +128,32 @@ def test_clicks_recorded_with_the_list_count_as_those_of_a_table() -> None:
     assert isinstance(traced, Answer)
 
 
+@pytest.mark.parametrize("damage", ["nothing", "position", "popularity"])
+def test_clicks_beyond_those_expected_tell_position_and_popularity(damage: str) -> None:
+    """Ten documents of two grades are shown in a random order; popular ones are shown for all topics."""
+    rng = np.random.default_rng(4)
+    looks = 1 / np.arange(1, 11)
+    spans, clicks, qrels = [], list[dict[str, Any]](), dict[str, dict[str, int]]()
+    for topic in (f"t{at:02}" for at in range(40)):
+        docs = [f"star{at}" if at % 2 else f"{topic}-{at}" for at in rng.permutation(10)]
+        qrels[topic] = {doc: int(rng.integers(0, 2)) for doc in docs}
+        spans.append(
+            Span(topic, topic, "list", "shown", (), tuple(Document(doc, at) for at, doc in enumerate(docs, 1)))
+        )
+        for place, doc in enumerate(docs):
+            rate = 20 * looks[place] * (0.5 + qrels[topic][doc])
+            rate *= (2.0 if place < 4 else 0.7) if damage == "position" else 1
+            rate *= (2.0 if "star" in doc else 0.7) if damage == "popularity" else 1
+            row = {"query": topic, "doc_id": doc, "clicks": int(rng.poisson(rate)), "expected": 20 * looks[place]}
+            clicks.append(row)
+    tests = failures(qrels, Traces(tuple(spans)), "nDCG@10", clicks=clicks).tests
+    assert [test.where for test in tests] == ["all topics", "position", "popularity"]
+    assert {test.where for test in tests if test.found} - {"all topics"} == {damage} - {"nothing"}
+    plain = [{**row, "expected": None} for row in clicks]
+    (alone,) = failures(qrels, Traces(tuple(spans)), "nDCG@10", clicks=plain).tests
+    assert alone.difference > tests[0].difference  # without them clicks of the better are hidden by its place
+
+
 @pytest.mark.slow
 def test_confusion_matrix(capsys: pytest.CaptureFixture[str]) -> None:
     """Planted against found, over worlds that no rule was made on: the declared rate, and four of five at least.

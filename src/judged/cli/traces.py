@@ -138,7 +138,7 @@ def funnel(
 @click.option("--documents", metavar="FILE", help="Table of documents with their dates: for freshness.")
 @click.option("--date", metavar="COLUMN", default="date", show_default=True, help="Its column of dates.")
 @click.option("--today", metavar="DAY", help="Leave out documents dated later.  [default: the newest date]")
-@click.option("--clicks", metavar="FILE", help="Columns query_id, doc_id and clicks.  [default: as they were traced]")
+@click.option("--clicks", metavar="FILE", help="Columns query_id, doc_id, clicks and expected.  [default: as traced]")
 @click.option("--labels", metavar="STORE", help="Labels of several judges: topics on which they disagree are feedback.")
 @click.option(
     "--fdr", type=float, default=0.05, show_default=True, help="False-discovery rate of the tests over topics."

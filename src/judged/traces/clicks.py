@@ -27,8 +27,11 @@ def clicks_of(traces: Traces, stage: str) -> dict[str, dict[str, float]]:
     return found
 
 
-def read_clicks(clicks: Any) -> dict[str, dict[str, float]]:
+def read_clicks(clicks: Any) -> tuple[dict[str, dict[str, float]], dict[str, dict[str, float]]]:
     """Read clicks: rows of ``query_id``, ``doc_id`` and, where it is not 1, ``clicks``; a row without a document: none.
+
+    Where rows have ``expected`` too, the clicks that ranks let expect as `judged.clicks.coec` counts them, the second
+    are these; a document without any was not shown.
 
     Raises
     ------
@@ -36,21 +39,25 @@ def read_clicks(clicks: Any) -> dict[str, dict[str, float]]:
         If they cannot be read so.
 
     >>> read_clicks([{"query_id": "q", "doc_id": "a", "clicks": 2}, {"query_id": "left", "doc_id": None}])
-    {'q': {'a': 2.0}, 'left': {}}
+    ({'q': {'a': 2.0}, 'left': {}}, {})
     """
     where = str(clicks) if isinstance(clicks, (str, Path)) else "<clicks>"
     fix = "give columns query_id, doc_id and clicks"
     found: dict[str, dict[str, float]] = {}
+    expected: dict[str, dict[str, float]] = {}
     for line, row in records_of(clicks, where, "clicks", fix):
-        query, doc, times = row.get("query_id"), row.get("doc_id"), row.get("clicks", 1)
+        query, doc, times = row.get("query_id", row.get("query")), row.get("doc_id"), row.get("clicks", 1)
         try:
-            count = float(1 if times is None else times)
+            count, hoped = float(1 if times is None else times), float(row.get("expected") or 0)
         except (TypeError, ValueError):
-            count = math.nan
-        if query is None or "doc_id" not in row or not 0 <= count < math.inf:
-            problem = "a row without query_id or doc_id, or whose clicks are not a count"
+            count = hoped = math.nan
+        if query is None or "doc_id" not in row or not (0 <= count < math.inf and 0 <= hoped < math.inf):
+            problem = "a row without query_id or doc_id, or whose clicks or expected clicks are not a count"
             raise InputError(problem, fix=fix, path=where, line=line)
         known = found.setdefault(str(query), {})
         if doc is not None and doc != "":
             known[str(doc)] = known.get(str(doc), 0.0) + count
-    return found
+            if hoped:
+                own = expected.setdefault(str(query), {})
+                own[str(doc)] = own.get(str(doc), 0.0) + hoped
+    return found, expected

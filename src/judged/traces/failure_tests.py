@@ -72,14 +72,15 @@ def tested(
     """Test every kind that there is something to test by; the rate of false discoveries is that over all of them."""
     rel = made.rel
     grades = _grades(qrels)
-    clicked = clicks_of(made.traces, made.losses[-1].stage.name) if clicks is None else read_clicks(clicks)
+    traced = clicks_of(made.traces, made.losses[-1].stage.name)
+    clicked, expected = (traced, dict[str, dict[str, float]]()) if clicks is None else read_clicks(clicks)
     paired = {"level": level, "seed": seed}
     every = [
         *_calibration(made, qrels, grades, rel, paired),
         *_freshness(made, grades, rel, documents, date, today, paired),
         *_subtopics(made, qrels, rel, paired),
         *_classes(made, clicked, level, seed),
-        *_feedback(made, grades, clicked, paired),
+        *_feedback(made, grades, clicked, expected, paired),
     ]
     every = [test if test.failure == "calibration" else test._replace(p=_above(test)) for test in every]
     every += _disagreement(made, rel, labels)
@@ -294,22 +295,52 @@ def _classes(made: TraceFunnel, clicks: Clicks, level: float, seed: int) -> Iter
             yield FailureTest("intent", name, what, rest.n, rest.difference, rest.interval, rest.p, gain)
 
 
-def _feedback(made: TraceFunnel, grades: Grades, clicks: Clicks, paired: Mapping[str, Any]) -> Iterator[FailureTest]:
-    """Look at pairs in which the better document stands lower: how often the worse one has more clicks, less fewer."""
+def _feedback(
+    made: TraceFunnel, grades: Grades, clicks: Clicks, expected: Clicks, paired: Mapping[str, Any]
+) -> Iterator[FailureTest]:
+    """Look at pairs of documents: whether clicks follow the grade, and, of one grade, the place or what is popular.
+
+    Clicks count by those that ranks let expect, where these are known. Only then is what still follows the place a
+    failure; a document is popular by its clicks for other topics.
+    """
     shown = _lists(made.traces, made.losses[-1].stage.name, made.query_ids)
-    gaps: list[float] = []
+    popular = Counter[str]()
+    for counts in clicks.values():
+        popular.update(counts)
+    worse: list[float] = []
+    higher: list[float] = []
+    favoured: list[float] = []
     for topic, listed in shown.items():
         if topic not in clicks:
             continue
-        known = [(grades.get(topic, {}).get(doc), clicks[topic].get(doc, 0.0)) for doc in listed]
-        ways = [
-            float(np.sign(above - below))
-            for (worse, above), (better, below) in combinations(known, 2)
-            if worse is not None and better is not None and better > worse
+        own, hoped = clicks[topic], expected.get(topic)
+        known = [
+            (grades[topic][doc], own.get(doc, 0.0), (hoped or {}).get(doc, 0.0), popular[doc] - own.get(doc, 0.0))
+            for doc in listed
+            if doc in grades.get(topic, {}) and (hoped is None or hoped.get(doc))  # without expected clicks: not shown
         ]
-        gaps.append(float(np.mean(ways)) if ways else math.nan)
+        pairs: list[tuple[float, float, float, float]] = []
+        for (grade, count, hope, liked), (below, other, less, disliked) in combinations(known, 2):
+            # As if both had been shown equally often at one rank: of unequal counts the signs follow the expected ones.
+            one, two = (count * less / (hope + less), other * hope / (hope + less)) if hoped else (count, other)
+            more, size = (one - two, one + two) if hoped else (float(np.sign(one - two)), 1.0)
+            pairs.append((grade - below, more, size, float(np.sign(liked - disliked))))
+        worse.append(_share([(more, size) for gap, more, size, _ in pairs if gap < 0]))
+        if hoped is not None:
+            higher.append(_share([(more, size) for gap, more, size, _ in pairs if gap == 0]))
+            favoured.append(_share([(more * side, size) for gap, more, size, side in pairs if gap == 0 and side]))
     what = "pairs with the better document lower in which the worse has more clicks, less those in which it has fewer"
-    yield from _of_topics("feedback", "all topics", what, gaps, **paired)
+    yield from _of_topics("feedback", "all topics", what, worse, **paired)
+    what = "pairs of one grade: clicks of the upper less those of the lower, of all, at equal expected clicks"
+    yield from _of_topics("feedback", "position", what, higher, **paired)
+    what = "pairs of one grade: the same of the document that is clicked more for other topics"
+    yield from _of_topics("feedback", "popularity", what, favoured, **paired)
+
+
+def _share(parts: list[tuple[float, float]]) -> float:
+    """Divide a sum by a sum; NaN where there is nothing."""
+    size = sum(size for _, size in parts)
+    return sum(more for more, _ in parts) / size if size else math.nan
 
 
 def _disagreement(made: TraceFunnel, rel: float, labels: Any) -> Iterator[FailureTest]:

@@ -96,12 +96,14 @@ FAILURES = {
     ),
     "feedback": Failure(
         "clicks follow the position and not the grade: of two documents the worse one, shown higher, has more of them;"
-        " or judges disagree about what is relevant more than on other topics",
-        "clicks on pairs of which the better one stands lower; labels of several judges for what decides the score",
+        " or, of two of one grade, the upper one or the popular one has, though by rank as many were expected; or"
+        " judges disagree about what is relevant more than on other topics",
+        "clicks, and those that ranks let expect, on pairs of which the better one stands lower or that are of one"
+        " grade; labels of several judges for what decides the score",
         "do not learn from these clicks without a model of positions, randomise some lists; settle the labels, or say"
         " in the topic what is asked",
         "randomised lists that users see; labels",
-        "Joachims et al., SIGIR 2005; Voorhees, SIGIR 1998",
+        "Joachims et al., SIGIR 2005; Zhang and Jones, WWW 2007; Voorhees, SIGIR 1998",
         over_topics=True,
     ),
 }
@@ -301,7 +303,8 @@ def failures(
         Later documents are left out; None: the newest date.
     clicks
         Rows of ``query_id``, ``doc_id`` and ``clicks``, for feedback and lists that are left; without them, the fact
-        ``clicks`` that was recorded with the list people saw.
+        ``clicks`` that was recorded with the list people saw. With ``expected`` clicks, as `judged.clicks.coec` counts
+        them, two documents of one grade are compared as well: by position and by popularity.
     labels
         Of several judges, as `Labels.of` takes them: for feedback, topics on which they disagree more than on others.
     slicing
