@@ -71,7 +71,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "clicks propensities": ("swapped.jsonl",),
     "clicks coec": ("swapped.jsonl",),
     "clicks ips": ("swapped.jsonl", *_RUNS, "--propensities", "propensities.csv", "--topics", "queries.jsonl"),
-    "clicks judge": ("swapped.jsonl", "--min-shown", "1"),
+    "clicks judge": ("swapped.jsonl", "--topics", "queries.jsonl", "--min-shown", "1"),
     "clicks evaluate": ("judgments.csv", *_RUNS),
     "clicks against": ("swapped.jsonl", "qrels.txt", "--topics", "queries.jsonl", "--min-shown", "1"),
     "labels topics": ("asked.csv", "-n", "3"),
@@ -127,7 +127,7 @@ def write_files(folder: Path) -> None:
     shutil.copy(_asked(), folder / "asked.db")
     (folder / "endpoint.toml").write_text('base_url = "http://127.0.0.1:9/v1"\nmodel = "m"\nretries = 0\n')
     (folder / "log.jsonl").write_text("".join(f"{json.dumps(record)}\n" for at in range(24) for record in _visit(at)))
-    swapped = [record for at in range(36) for record in _visit(at, swapped=at % 3 == 0)]
+    swapped = [record for at in range(36) for record in _visit(at, swapped=at < 12)]
     (folder / "swapped.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in swapped))
     (folder / "propensities.csv").write_text("rank,value\n1,1\n2,0.5\n")
     measured = [f"q{q},d{d},{grade},{grade},0.25" for (q, d), grade in _GRADES.items()]

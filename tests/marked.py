@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 # Beginnings of paths, where a test takes more than a twentieth of a second in the mean, or where there are many.
 SLOW = (
-    "agreement/test_agree", "answer/test_contract", "charts/", "clicks/", "cli/test_exits", "cli/test_every", "cli/test_gate",
+    "agreement/test_agree", "answer/test_contract", "charts/", "cli/test_exits", "cli/test_every", "cli/test_gate",
     "cli/test_labels", "cli/test_logs", "cli/test_many_runs", "cli/test_online", "cli/test_progress", "cli/test_report",
     "cli/test_serve", "cli/test_slices", "cli/test_stages", "cli/test_tradeoff", "compat/test_trec_eval_command",
     "curves/test_command", "curves/test_curve_of_scores", "curves/test_saving", "diagnosis/test_matrix",
@@ -23,7 +23,7 @@ SLOW = (
     "stats/test_weighted", "uncertainty/test_order_flags", "uncertainty/test_ties", "uncertainty/test_unjudged",
     "web/test_api_contract", "web/test_request_limits", "web/test_compare", "web/test_evaluator", "web/test_experiment",
     "web/test_leaderboard", "web/test_learn", "web/test_matrix", "web/test_uploads", "web/test_paths",
-    "web/test_slices", "web/test_topics",
+    "web/test_slices", "web/test_topics", "clicks/",
 )  # fmt: skip
 ORACLE = (
     "oracle/", "compat/test_ir_measures", "compat/test_pytrec_eval", "measures/test_assessors",

@@ -21,7 +21,7 @@ KNOWN = dict(commands())
 FORMS = [
     (name, form)
     for name, command in KNOWN.items()
-    for form in (forms(command)[: 1 if name.startswith("online") else None] or ("",))
+    for form in (forms(command)[: 1 if name.startswith(("online", "clicks")) else None] or ("",))
 ]
 WITH_FILE = [(name, form) for name, form in FORMS if any(option.name == "out" for option in KNOWN[name].params)]
 ENDING = {"markdown": "md", "table": "txt", "text": "txt", "plot": "txt", "latex": "tex"}

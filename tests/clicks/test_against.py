@@ -37,7 +37,7 @@ def test_pairs_of_documents_by_hand():
     # every ratio is 1 at a rank with one document, and c has nothing: no order of a and b; c is below both
     assert (own.compared, raw.compared) == (3, 3)
     assert (raw.value, rank.value) == (pytest.approx(2 / 3), pytest.approx(2 / 3))
-    assert [(row.ranks, row.documents, row.people, row.rate) for row in made.ranks] == [
+    assert [(row.ranks, row.documents, row.people, row.ctr) for row in made.ranks] == [
         ("1", 1, 1, 0.8), ("2 to 3", 2, 1, 0.2)
     ]  # fmt: skip
     assert own.ci is None  # of one topic

@@ -36,7 +36,7 @@ def test_of_three_pages_by_hand():
         {"query": "q", "shown": ["b", "a"], "clicks": [], "user": 4},
     ]
     made = coec(log_of(pages, has=HAS))
-    assert [(row.rank, row.shown, row.clicks, row.rate) for row in made.ranks] == [(1, 4, 3, 0.75), (2, 4, 1, 0.25)]
+    assert [(row.rank, row.shown, row.clicks, row.ctr) for row in made.ranks] == [(1, 4, 3, 0.75), (2, 4, 1, 0.25)]
     assert made.clicks.tolist() == [2, 2]
     assert made.expected.tolist() == [2 * 0.75 + 2 * 0.25] * 2
     assert {note.rule for note in made.notes} == {"no-differences"}
@@ -58,7 +58,7 @@ def test_order_is_nearer_to_the_truth_than_that_of_raw_rates_and_of_the_lowest_r
         made = coec_of(cells)
         lowest = np.full(len(made.clicks), 99)
         np.minimum.at(lowest, cells.pair, cells.rank)
-        rate = np.array([row.rate for row in made.ranks])
+        rate = np.array([row.ctr for row in made.ranks])
         by_lowest = made.clicks / (made.shown * rate[lowest - 1])  # OpenSearch's formula, SRW at 1134d566
         known = coec_of(cells, propensities=planted_clicks.EXAMINED)
         values = (made.shrunk.value, made.clicks / made.shown, by_lowest, known.shrunk.value)

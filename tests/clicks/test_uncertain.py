@@ -82,9 +82,9 @@ def test_of_a_sum_the_part_of_judgments_is_that_of_their_errors():
     row = evaluate_uncertain(qrels, {f"q{at}": ["a", "b"] for at in range(6)}, "DCG@2", resamples=4000).rows[0]
     assert row.value == pytest.approx(row.plain, abs=0.02)
     by_hand = 0.3**2 * (1 + 1 / np.log2(3) ** 2) / 6  # of the mean over six topics
-    assert row.judgments**2 == pytest.approx(by_hand, rel=0.05)
-    assert row.topics**2 + row.judgments**2 == pytest.approx(np.var(np.arange(6), ddof=1) / 6, rel=0.05)
-    assert row.share == pytest.approx(row.judgments**2 / (row.topics**2 + row.judgments**2))
+    assert row.by_judgments**2 == pytest.approx(by_hand, rel=0.05)
+    assert row.by_topics**2 + row.by_judgments**2 == pytest.approx(np.var(np.arange(6), ddof=1) / 6, rel=0.05)
+    assert row.share == pytest.approx(row.by_judgments**2 / (row.by_topics**2 + row.by_judgments**2))
 
 
 def test_certain_judgments_give_the_scores_of_evaluate():

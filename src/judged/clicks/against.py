@@ -55,7 +55,7 @@ class AtRanks(NamedTuple):
     documents: int
     people: float  # mean grades
     judgments: float
-    rate: float  # clicks an impression
+    ctr: float  # clicks an impression
 
 
 class FeedbackTest(NamedTuple):
@@ -137,7 +137,12 @@ class ClickAgreement(Answer):
             with_ci(self.orders, "gain", CHANGE, "more than clicks an impression", "gain_ci"),
         )
         ranks = columns_of(
-            self.ranks, ("ranks", TEXT), ("documents", COUNT), ("people", _TWO), ("judgments", _TWO), ("rate", _THREE)
+            self.ranks,
+            ("ranks", TEXT),
+            ("documents", COUNT),
+            ("people", _TWO),
+            ("judgments", _TWO),
+            ("ctr", _THREE, "clicks an impression"),
         )
         feedback = (
             *columns_of(self.feedback, ("source", TEXT), ("tau", _THREE, "tau with the rank")),
@@ -287,9 +292,9 @@ def _by_rank(judgments: ClickJudgments, known: Floats, both: Bools) -> Iterator[
         rows = both & (rank >= low) & (rank <= high)
         if rows.any():
             name = f"{low}" if low == high else f"{low} and below" if math.isinf(high) else f"{low} to {high}"
-            rate = float(values.clicks[rows].sum() / values.shown[rows].sum())
+            ctr = float(values.clicks[rows].sum() / values.shown[rows].sum())
             grades = float(np.maximum(known[rows], 0).mean()), float(judgments.grade[rows].mean())
-            yield AtRanks(name, int(rows.sum()), *grades, rate)
+            yield AtRanks(name, int(rows.sum()), *grades, ctr)
 
 
 def _feedback(sources: tuple[Floats, ...], grade: Floats, topic: Ints, level: float) -> Iterator[FeedbackTest]:

@@ -99,9 +99,12 @@ def shrunk(clicks: Floats, expected: Floats, level: float = 0.95) -> Shrunk:
     ends = (math.log(_NARROW), math.log(_WIDE))
     found: Any = minimize_scalar(loss, bounds=ends, method="bounded")
     a = math.exp(found.x)
+    if a > 0.9 * _WIDE:
+        ones = np.ones(len(clicks))
+        return Shrunk(ones, np.zeros(len(clicks)), ones, ones, math.inf)
     shape, scale = clicks + a, expected + a
     low, high = (gammaincinv(shape, (1 + side * level) / 2) / scale for side in (-1, 1))
-    return Shrunk(shape / scale, np.sqrt(shape) / scale, low, high, math.inf if a > 0.9 * _WIDE else a)
+    return Shrunk(shape / scale, np.sqrt(shape) / scale, low, high, a)
 
 
 class RankRate(NamedTuple):
@@ -111,7 +114,7 @@ class RankRate(NamedTuple):
     rank: int
     shown: int
     clicks: int
-    rate: float
+    ctr: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -154,7 +157,7 @@ class Coec(Answer):
         made, many = self.shrunk, len({row[0] for row in self.ranks}) > 1
         ranks = columns_of(
             self.ranks, ("stratum", TEXT) if many else "stratum", ("rank", COUNT), ("shown", COUNT), ("clicks", COUNT),
-            ("rate", number(4)),
+            ("ctr", number(4), "clicks an impression"),
         )  # fmt: skip
         order = np.lexsort((np.arange(len(made.low)), -made.low)).tolist()
         raw = np.divide(self.clicks, self.expected, out=np.full(len(self.clicks), np.nan), where=self.expected > 0)

@@ -275,16 +275,21 @@ def _values(
     fitted, alone = (fit_model(log, source.upper(), level=level, shrink=how, **choice) for how in ("empirical", "none"))
     if "attractiveness" not in fitted.values:
         raise InputError(f"{source} says nothing of documents", fix="take another model, such as PBM")
-    drawn, sd = fitted.values["attractiveness"], fitted.errors["attractiveness"]
-    own, error = alone.values["attractiveness"], alone.errors["attractiveness"]
+    drawn, own = (made.values["attractiveness"] for made in (fitted, alone))
+    sd, se = (_known(made.errors["attractiveness"], drawn, shown) for made in (fitted, alone))
     limits = np.array([ends or (np.nan, np.nan) for ends in fitted.limits("attractiveness")])
     low, high = (np.where(np.isnan(end), drawn, end) for end in limits.T)
     spread = max(float(np.var(drawn)), 1e-300)
     values = Values(
-        own, np.where(np.isfinite(error), error, sd), drawn, sd, low, high, spread / (spread + sd**2), shown,
+        own, se, drawn, sd, low, high, spread / (spread + sd**2), shown,
         fitted.clicked, rank,
     )  # fmt: skip
     return fitted.pairs, values, fitted.notes
+
+
+def _known(error: Floats, value: Floats, shown: Floats) -> Floats:
+    """Give errors, and that of a share where a model has none: at 0 and at 1."""
+    return np.where(np.isfinite(error), error, np.sqrt(value * (1 - value) / shown))
 
 
 def _as_people(pairs: ArrowTable, values: Values, gold: Qrels) -> tuple[Floats, Floats, int]:

@@ -40,8 +40,8 @@ class UncertainMean(NamedTuple):
     plain: float  # by the grades as they stand
     value: float  # by values without their noise
     ci: _Limits
-    topics: float  # standard errors that topics and judgments add
-    judgments: float
+    by_topics: float  # standard errors that topics and judgments add
+    by_judgments: float
     share: float  # of the variance, by judgments
     difference: float  # from the first run
     difference_ci: _Limits
@@ -95,7 +95,7 @@ class UncertainScores(Answer):
         table = (
             *columns_of(self.rows, ("run", TEXT), ("measure", TEXT), "plain"),
             with_ci("value", NUMBER, "mean"),
-            *columns_of(self.rows, ("topics", NUMBER, "error by topics"), ("judgments", NUMBER, "by judgments")),
+            *columns_of(self.rows, ("by_topics", NUMBER, "error by topics"), ("by_judgments", NUMBER, "by judgments")),
             *columns_of(self.rows, ("share", SHARE, "share")),
             with_ci("difference", CHANGE, f"less {self.rows[0].run}"),
             *columns_of(self.rows, ("difference_share", SHARE, "share")),
