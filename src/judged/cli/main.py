@@ -45,6 +45,7 @@ class _Commands(click.Group):
         ("Comparison", ("compare", "power", "agree", "fuse", "experiment")),
         ("Diagnosis", ("slices", "matrix", "stages", "disagree", "needs", "diff", "review", "tradeoff", "traces")),
         ("Release", ("gate", "report")),
+        ("Answers", ("rag",)),
         ("Online", ("online", "logs", "clicks")),
         ("Judgments", ("pool", "labels", "collection")),
         ("Workbench", ("serve",)),
