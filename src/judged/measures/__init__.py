@@ -12,6 +12,7 @@ __all__, __getattr__, __dir__ = lazily(
     __name__,
     {
         "judged.measures.base": (
+            "AnswerMeasure",
             "Measure",
             "Properties",
             "param",

@@ -13,6 +13,7 @@ import numpy as np
 
 from judged.errors import MeasureError
 from judged.judging import judge_list
+from judged.judging.answered import Answered, judge_answer
 from judged.measures.parameters import JUDGED_ONLY, UNDEFINED, Parameter, spell
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from judged._types import Floats
     from judged.judging import Judged
+    from judged.judging.answered import Pieces
     from judged.judging.join import Grade, Grades
     from judged.measures.aggregates import Aggregate
     from judged.measures.parameters import Undefined
@@ -66,6 +68,8 @@ class Properties:
         Whether the ranking is set against such an ideal: a higher grade in the ranking never lowers the score while
         the judgments stay as they are, and a higher grade in the judgments never raises it while the ranking stays,
         given that something is relevant.
+    reads_answers
+        Whether it is a measure of what a system answered (`judged.judging.answered.Answered`), not of a ranking.
     """
 
     low: float | None = 0.0
@@ -84,6 +88,7 @@ class Properties:
     sees_relevance: bool = True
     missing_matter: bool = True
     against_ideal: bool = False
+    reads_answers: bool = False
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -326,3 +331,45 @@ class RelevanceMeasure(Measure):
 
     judged_only: bool = param(JUDGED_ONLY)
     undefined: Undefined = param(UNDEFINED)
+
+
+class AnswerMeasure(Measure):
+    """Base of the measures of what a system answered: the weighted mean of pieces, such as nuggets or sentences."""
+
+    exact: ClassVar[bool] = True  # whether some verdicts reach both ends of `reach`
+
+    def pieces(self, answered: Answered) -> Pieces:
+        """Give what the score is the mean of."""
+        raise MeasureError(f"{type(self).__name__} has no formula for the {len(answered)} topics")
+
+    def __call__(self, judged: Any) -> Floats:
+        """Score every topic on what is judged: (T,); NaN where nothing is, or there is nothing to score."""
+        if not isinstance(judged, Answered):
+            raise MeasureError(
+                f"{self} is a measure of answers, not of rankings. Fix: give answers: 'judged rag evaluate RESPONSES',"
+                " in Python judged.rag.evaluate(responses, ...)"
+            )
+        if self.where:
+            raise MeasureError(f"{self} needs attributes of topics. Fix: ask for it in judged.rag.evaluate")
+        return judged.mean(self.pieces(judged))
+
+    def reach(self, answered: Answered) -> tuple[Floats, Floats]:
+        """Give the least and the greatest score that verdicts could make which are missing now: (T,) each."""
+        ends = [self(answered.filled(best=best)) for best in (False, True)]
+        return np.fmin(*ends), np.fmax(*ends)
+
+    def decided(self, answered: Answered) -> float:
+        """Give the share of the pieces whose value no further verdict could change; NaN where there are none."""
+        pieces = self.pieces(answered)
+        ends = [self.pieces(answered.filled(best=best)).worth for best in (False, True)]
+        settled = (~np.isnan(pieces.worth) & (ends[0] == ends[1]))[np.asarray(pieces.weight) > 0]
+        return float(settled.mean()) if settled.size else math.nan
+
+    def of_answer(self, **parts: Any) -> float:
+        """Score one answer, given as `judged.judging.answered.judge_answer` takes it.
+
+        >>> from judged.measures import NuggetRecall
+        >>> NuggetRecall().of_answer(vital=["support", "not"], okay=["partial", None])
+        0.5
+        """
+        return float(self(judge_answer(**parts))[0])

@@ -15,15 +15,14 @@ from judged.data.compute import pc
 from judged.data.records import records_of
 from judged.data.run import Run
 from judged.errors import InputError
+from judged.judging.answered import CONTRADICTS, FAILED, NOT, PARTIAL, SUPPORT
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from judged._types import Table
     from judged.data.records import Record
 
-SUPPORT, PARTIAL, NOT, CONTRADICTS, FAILED = "support", "partial", "not", "contradicts", "failed"
-"""How far a sentence or an answer carries something; ``failed``: somebody was asked, and there is no verdict."""
 VITAL, OKAY = "vital", "okay"
 
 _ANSWER = {"query_id": pa.string(), "run_id": pa.string()}
@@ -143,7 +142,7 @@ class Responses:
 
     @classmethod
     def of(cls, data: Any, *, name: str = "responses") -> Responses:
-        """Make them of tables by name, or of a path that `judged.rag.readers.read_responses` can read.
+        """Make them of tables by name, a path that `judged.rag.readers.read_responses` can read, or several of these.
 
         A table is anything that Arrow takes, a list of dicts, or the path of one. Columns that are not given hold what
         is usual: one system ``run``, one judge, a vital nugget, ranks and places in the order of the rows; sentences
@@ -160,8 +159,11 @@ class Responses:
             from judged.rag.readers import read_responses
 
             return read_responses(data)
+        if isinstance(data, (list, tuple)) and data:
+            parts = [cls.of(part) for part in data]
+            return parts[0] if len(parts) == 1 else cls(_together(parts), name, ", ".join(part.where for part in parts))
         if not isinstance(data, Mapping):
-            raise InputError("no answers can be read from it", fix="give tables by name, or a path")
+            raise InputError("no answers can be read from it", fix="give tables by name, a path, or a list of these")
         tables = {str(key): _table(str(key), given) for key, given in data.items()}
         if "sentences" not in tables:
             named = [tables[key].select(KEYS["sentences"]) for key in ("citations", "support") if key in tables]
@@ -192,6 +194,21 @@ class Responses:
             fix = f"use one of {', '.join(self.run_names)}"
             raise InputError(f"there are no answers of {run!r}", fix=fix, path=self.where)
         return self._kept("run_id", (run,))
+
+    def called(self, name: str) -> Responses:
+        """Leave the system of this name; where there is only one, with another name, call it so."""
+        if name in self.run_names or len(self.run_names) > 1:
+            return self.of_run(name)
+        run = pa.scalar(name, pa.string())
+        return replace(
+            self,
+            tables={
+                key: table.set_column(at, "run_id", pa.repeat(run, table.num_rows))
+                if (at := table.column_names.index("run_id") if "run_id" in table.column_names else -1) >= 0
+                else table
+                for key, table in self.tables.items()
+            },
+        )
 
     def of_topics(self, topics: Collection[str]) -> Responses:
         """Leave some topics."""
@@ -253,6 +270,19 @@ class Responses:
             f"Responses({self.name!r}: {answers} answer{'s' * (answers != 1)}"
             f" of {systems} system{'s' * (systems != 1)})"
         )
+
+
+def _together(parts: Sequence[Responses]) -> dict[str, Table]:
+    """Put the tables of several below each other; what they share, such as nuggets, stands there once."""
+    names = [run for part in parts for run in part.run_names]
+    if twice := [run for run in names if names.count(run) > 1]:
+        raise InputError(f"two systems are called {twice[0]!r}", fix="name one of them: OTHER=PATH")
+    tables = {name: pa.concat_tables([part[name] for part in parts]) for name in TABLES}
+    return {
+        name: table if "run_id" in table.column_names else table.group_by(table.column_names).aggregate([])
+        for name, table in tables.items()
+        if table.num_rows
+    }
 
 
 def _check_name(name: str, where: str) -> None:
