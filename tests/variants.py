@@ -44,7 +44,9 @@ def variants(name: str) -> list[Measure]:
     return [base, *varied]
 
 
-ALL = [one for name in REGISTRY for one in variants(name)]
+OF_RANKINGS = [name for name, entry in REGISTRY.items() if not entry.properties.reads_answers]
+"""The others read what systems answered: tests/measures/test_answers.py."""
+ALL = [one for name in OF_RANKINGS for one in variants(name)]
 SCORED = [one for one in ALL if getattr(one, "undefined", 0.0) == 0.0]
 """Those whose topics without a relevant document score 0, as the declared range has it."""
 

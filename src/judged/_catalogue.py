@@ -49,6 +49,10 @@ MODULES: dict[str, tuple[str, ...]] = {
     "err": ("ERR",),
     "tbg": ("TBG",),
     "umeasure": ("UMeasure",),
+    "nuggets": ("NuggetRecall", "Completeness"),
+    "support": ("SupportP", "SupportR", "SentencePrecision", "ArgueF", "Groundedness", "ContradictionRate"),
+    "answers": ("Correctness", "RightAbstention", "WrongAbstention", "AnswerLength"),
+    "contexts": ("CitationRecall", "ContextUtility", "EvidencePosition", "ContextRedundancy"),
 }
 
 _OTHER_NAMES = {"JudgedShare": "Judged", "UnjudgedShare": "Unjudged"}

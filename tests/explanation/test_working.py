@@ -13,9 +13,8 @@ from explanation.formulas import check
 from judged.explanation import explain_list
 from judged.explanation.sheets import number
 from judged.judging.working import Step, Working
-from judged.measures.registry import REGISTRY
 from strategies import collections
-from variants import ALL, judge, shares, some, variants
+from variants import ALL, OF_RANKINGS, judge, shares, some, variants
 
 if TYPE_CHECKING:
     from judged import Judged
@@ -41,7 +40,7 @@ def same(one: float, other: float) -> bool:
     return one == other or (math.isnan(one) and math.isnan(other))
 
 
-@pytest.mark.parametrize("name", list(REGISTRY))
+@pytest.mark.parametrize("name", OF_RANKINGS)
 def test_the_last_number_is_the_score_and_follows_from_what_is_written(name: str) -> None:
     judged = judge(*COLLECTION)
     for measure in variants(name):

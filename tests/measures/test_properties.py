@@ -22,11 +22,12 @@ from families import NEEDED, ORACLE, SETS, VALUES, lookup
 from judged import InputError, MeasureError
 from judged.judging import judge_list
 from judged.measures import Measure, Properties, measure, parse, parse_many
+from judged.measures.base import AnswerMeasure
 from judged.measures.gain import discounts
 from judged.measures.pages import FAMILIES, catalogue, page
 from judged.measures.registry import REGISTRY
 from strategies import Qrels, Run, collections, facts, ranked, untied, without_ties
-from variants import ALL, SCORED, default, judge, listed, shares, some
+from variants import ALL, OF_RANKINGS, SCORED, default, judge, listed, shares, some
 
 LEVELS = (0.0, 5e-324, 1.0, 1.5, 2.0)
 """The levels of relevance among the variants; any grade above 0 is relevant to graded measures."""
@@ -50,6 +51,9 @@ def test_the_oracle_value(name: str) -> None:
     written, grades, missing, value, _, *more = ORACLE[name]
     one = parse(written)
     assert one.entry.name == name
+    if isinstance(one, AnswerMeasure):
+        assert one.of_answer(**grades) == pytest.approx(value, rel=1e-15, abs=0)
+        return
     assert one.of_list(grades, missing=missing, **(more[0] if more else {})) == pytest.approx(value, rel=1e-15, abs=0)
 
 
@@ -234,7 +238,7 @@ def test_unjudged_documents_at_the_end(pair: tuple[Qrels, Run], more: int, share
 
 def test_measures_that_see_an_unjudged_tail_do_see_it() -> None:
     lists: list[tuple[list[Any], list[int]]] = [([1, None, 0], []), ([1, 0], [1, 1, 1]), ([0, 1], [])]
-    for name in REGISTRY:
+    for name in OF_RANKINGS:
         if not REGISTRY[name].properties.ignores_unjudged_tail:
             one = default(name)
             changes = [
@@ -257,7 +261,7 @@ def test_measures_of_a_set_do_not_see_the_order(pair: tuple[Qrels, Run], chance:
 
 def test_measures_of_a_ranking_do_see_the_order() -> None:
     before, after = listed([1, 3, 0, None, None, None]), listed([None, None, None, 0, 3, 1])
-    for name in REGISTRY:
+    for name in OF_RANKINGS:
         if REGISTRY[name].properties.needs_ranking:
             one = default(name)
             one = one.replace(cutoff=2) if hasattr(one, "cutoff") else one
@@ -309,7 +313,7 @@ def test_binary_measures_do_not_see_how_relevant_a_document_is(pair: tuple[Qrels
 
 def test_graded_measures_do_see_how_relevant_a_document_is() -> None:
     before, after = listed([1, 1, 2]), listed([2, 1, 2])
-    for name in REGISTRY:
+    for name in OF_RANKINGS:
         if REGISTRY[name].properties.graded:
             assert default(name)(before)[0] < default(name)(after)[0], name
 

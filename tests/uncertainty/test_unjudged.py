@@ -20,7 +20,6 @@ from judged.judging import judge_list
 from judged.judging.unjudged import opened, unjudged
 from judged.judging.variants import copies
 from judged.measures import Measure, Properties, parse
-from judged.measures.registry import REGISTRY
 from judged.uncertainty import arrangements
 from judged.uncertainty import unjudged as module
 from judged.uncertainty.arrangements import Arranged, by_counts, by_enumeration
@@ -28,7 +27,7 @@ from judged.uncertainty.ratio import by_ratio
 from judged.uncertainty.unjudged import levels_of, unjudged_range
 from shared_data import SHARED, needs_shared
 from strategies import collections, untied
-from variants import ALL, SCORED, judge, listed, variants
+from variants import ALL, OF_RANKINGS, SCORED, judge, listed, variants
 
 NAMES = [f"d{at:02d}" for at in range(20)]
 SCALES = ((0, 1), (0, 1, 2), (-1, 0, 1, 2, 3), (0, 0, 0, 1), (0, 0.5, 1, 2), (1, 2, 3))
@@ -88,7 +87,7 @@ def _kinds(one: Measure, times: int, most: int, ways: int = _MOST_WAYS, **policy
     return kinds
 
 
-@pytest.mark.parametrize("name", list(REGISTRY))
+@pytest.mark.parametrize("name", OF_RANKINGS)
 def test_every_measure_with_every_parameter(name: str) -> None:
     """Few ways to grade are tried, and exact. Without trying, the range is exact or wider."""
     for one in variants(name):
@@ -481,4 +480,4 @@ def test_the_usual_measures_are_exact_on_real_runs(name: str) -> None:
 
 
 def test_every_variant_is_there() -> None:
-    assert {one.entry.name for one in ALL} == set(REGISTRY)
+    assert {one.entry.name for one in ALL} == set(OF_RANKINGS)

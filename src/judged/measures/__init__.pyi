@@ -3,6 +3,10 @@
 from judged.measures.accuracy import Accuracy as Accuracy
 from judged.measures.alpha_dcg import AlphaDCG as AlphaDCG
 from judged.measures.alpha_dcg import AlphanDCG as AlphanDCG
+from judged.measures.answers import AnswerLength as AnswerLength
+from judged.measures.answers import Correctness as Correctness
+from judged.measures.answers import RightAbstention as RightAbstention
+from judged.measures.answers import WrongAbstention as WrongAbstention
 from judged.measures.ap import AP as AP
 from judged.measures.ap import GMAP as GMAP
 from judged.measures.ap import SetAP as SetAP
@@ -10,6 +14,7 @@ from judged.measures.assessors import APjg as APjg
 from judged.measures.assessors import Pjg as Pjg
 from judged.measures.assessors import RprecMultJg as RprecMultJg
 from judged.measures.awrf import AWRF as AWRF
+from judged.measures.base import AnswerMeasure as AnswerMeasure
 from judged.measures.base import Measure as Measure
 from judged.measures.base import Properties as Properties
 from judged.measures.base import param as param
@@ -18,6 +23,10 @@ from judged.measures.bpm import BPMD as BPMD
 from judged.measures.bpref import Bpref as Bpref
 from judged.measures.bpref import GMBpref as GMBpref
 from judged.measures.compatibility import Compat as Compat
+from judged.measures.contexts import CitationRecall as CitationRecall
+from judged.measures.contexts import ContextRedundancy as ContextRedundancy
+from judged.measures.contexts import ContextUtility as ContextUtility
+from judged.measures.contexts import EvidencePosition as EvidencePosition
 from judged.measures.counts import NumNonrelRet as NumNonrelRet
 from judged.measures.counts import NumQ as NumQ
 from judged.measures.counts import NumRel as NumRel
@@ -59,6 +68,8 @@ from judged.measures.nerr import NERR10 as NERR10
 from judged.measures.nerr import NERR11 as NERR11
 from judged.measures.nrbp import NRBP as NRBP
 from judged.measures.nrbp import nNRBP as nNRBP
+from judged.measures.nuggets import Completeness as Completeness
+from judged.measures.nuggets import NuggetRecall as NuggetRecall
 from judged.measures.pair_accuracy import PairAccuracy as PairAccuracy
 from judged.measures.parameters import Parameter as Parameter
 from judged.measures.precision import P as P
@@ -84,6 +95,12 @@ from judged.measures.shares import Hole as Hole
 from judged.measures.shares import JudgedShare as JudgedShare
 from judged.measures.shares import UnjudgedShare as UnjudgedShare
 from judged.measures.success import Success as Success
+from judged.measures.support import ArgueF as ArgueF
+from judged.measures.support import ContradictionRate as ContradictionRate
+from judged.measures.support import Groundedness as Groundedness
+from judged.measures.support import SentencePrecision as SentencePrecision
+from judged.measures.support import SupportP as SupportP
+from judged.measures.support import SupportR as SupportR
 from judged.measures.tbg import TBG as TBG
 from judged.measures.trap import TrAP as TrAP
 from judged.measures.umeasure import UMeasure as UMeasure

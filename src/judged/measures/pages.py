@@ -27,6 +27,8 @@ FAMILIES = {
     "diversity": "A query has several meanings, and the page should serve them all. The qrels tell subtopics apart.",
     "preferences and assessors": "Users said which document is better, or several people judged.",
     "facts about documents": "Facts about a document count too, such as its length, or the group it belongs to.",
+    "answers": "What a system answered, what it cites and what its context held, judged piece by piece:"
+    " `judged rag evaluate`. A piece without a verdict is left out, and bounded.",
     "count": "Plain numbers to see what the averages rest on.",
 }
 """What the measures of a family have in common, in the order of the catalogue."""

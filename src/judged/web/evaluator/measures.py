@@ -62,6 +62,7 @@ _NEEDS_FAMILY = {
     "diversity": "needs judgments by subtopic: a typed list has one grade per document",
     "preferences and assessors": "needs the judgments of several assessors or users: a typed list has one grade a"
     " document",
+    "answers": "reads what a system answered: a typed list is a ranking",
     "facts about documents": "needs facts about documents, such as their lengths: a typed list has none",
 }
 _NEEDS_SIZE = "needs n, the number of documents of the whole collection: a typed list does not say it"

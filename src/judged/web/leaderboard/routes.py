@@ -71,6 +71,7 @@ def _known() -> tuple[str, ...]:
     return tuple(
         entry.cutoff.example(name, entry.at) if entry.cutoff is not None and entry.cutoff.required else name
         for name, entry in REGISTRY.items()
+        if not entry.properties.reads_answers
     )
 
 

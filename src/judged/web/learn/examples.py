@@ -86,9 +86,9 @@ class ExamplePage(PageAnswer):
 
 
 def example_of(entry: Entry) -> Example | None:
-    """Make the worked example of a measure; None for one of others that needs what is not known here."""
+    """Make the worked example of a measure; None for one that reads answers, or needs what is not known here."""
     required = {parameter.name: _GIVEN.get(parameter.name) for parameter in entry.all_parameters if parameter.required}
-    if None in required.values():
+    if None in required.values() or entry.properties.reads_answers:
         return None
     measure = entry.cls(**required, **_USUAL.get(entry.name, {}))
     fixed = unavailable().get(entry.name, "")

@@ -62,6 +62,7 @@ def _page_of(cls: type[Measure]) -> MeasurePage:
     first, *rest = blocks(definition(entry))
     example = example_of(entry)
     named = example.measure if example else entry.name
+    of_answers = entry.properties.reads_answers
     quoted = f'"{named}"' if "(" in named else named
     about = {
         "name": entry.name,
@@ -77,8 +78,8 @@ def _page_of(cls: type[Measure]) -> MeasurePage:
         "changing": list(changing(entry)),
         "tools": entry.tools,  # what other tools call it
         "examples": blocks(examples(entry)),
-        "command": f"judged evaluate QRELS RUN -m {quoted}",
-        "python": f'judged.evaluate(qrels, run, "{named}")',
+        "command": f"judged {'rag evaluate RESPONSES' if of_answers else 'evaluate QRELS RUN'} -m {quoted}",
+        "python": f'judged.{"rag.evaluate(responses" if of_answers else "evaluate(qrels, run"}, "{named}")',
         "source": entry.cite,
     }
     parameters = entry.all_parameters
