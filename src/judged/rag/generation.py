@@ -1,0 +1,157 @@
+"""Ask generators: a query and the passages of a run go in, answers with sentences, context and citations come out."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from judged.errors import InputError
+from judged.rag.responses import Responses
+from judged.traces.traces import traces_of_runs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from judged.data.texts import Text
+    from judged.data.topics import Topics
+
+_CITED = re.compile(r"\s*\[(\d+(?:\s*,\s*\d+)*)\]")
+# where sentences end: a citation stands before or after the full stop
+_ENDS = re.compile(
+    r"(?<=[.!?\]])\s+(?=[^\s\[a-z=+/<>|&%,;:])"
+)  # of sentences; a citation stands before or after the full stop
+
+
+class Passage(NamedTuple):
+    """What a generator is given of a document."""
+
+    doc_id: str
+    title: str
+    text: str
+
+
+class Generated(NamedTuple):
+    """What a generator gave, where it also tells what that took."""
+
+    text: str | Sequence[str] | None
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+
+
+Generate: TypeAlias = "Callable[[str, list[Passage]], str | Sequence[str] | Generated | None]"
+"""``generate(query, passages)``: an answer, or its sentences; ``[2]`` cites the second passage, None abstains."""
+
+
+@dataclass(frozen=True)
+class Generation:
+    """What `respond` returns.
+
+    Parameters
+    ----------
+    responses
+        Answers, sentences, context and citations; the systems are named as the generators are.
+    costs
+        A row an answer: ``query_id``, ``run_id``, ``seconds``, and ``tokens_in`` and ``tokens_out`` where the generator
+        told them.
+    """
+
+    responses: Responses
+    costs: list[dict[str, Any]]
+
+
+def respond(
+    generators: Mapping[str, Generate],
+    queries: Topics,
+    run: Any,
+    texts: Mapping[str, Text],
+    *,
+    topics: Sequence[str] | None = None,
+    cutoff: int = 5,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Generation:
+    """Ask generators with the first documents of a run.
+
+    Parameters
+    ----------
+    generators
+        ``generate(query, passages)`` by the name of the system. It gives an answer, or a list of its sentences; ``[2]``
+        in a sentence cites the second passage, and None or "" says that it cannot answer. One that knows what an answer
+        took gives a `Generated`.
+    queries
+        The texts of the topics.
+    run
+        Where the context comes from: a `Run`, or what `judged.evaluate` takes for one.
+    texts
+        Titles and texts of documents.
+    topics
+        Those that are asked; all for None. One for which the run has no document is asked with no passage.
+    cutoff
+        How many documents of the run are the context.
+
+    Raises
+    ------
+    InputError
+        If something cannot be read, a topic has no text, or a generator gives no text.
+
+    Examples
+    --------
+    >>> from judged.data.texts import Text
+    >>> from judged.data.topics import Topics
+    >>> def first(query, passages):
+    ...     return f"{passages[0].text} [1]" if passages else None
+    >>> texts = {"d1": Text("Ohm", "It is measured in ohms."), "d2": Text("Volt", "It is measured in volts.")}
+    >>> made = respond({"first": first}, Topics.of({"q": "unit of voltage"}), {"q": {"d2": 2.0, "d1": 1.0}}, texts)
+    >>> made.responses["sentences"]["text"].to_pylist(), made.responses["citations"]["doc_id"].to_pylist()
+    (['It is measured in volts.'], ['d2'])
+    """
+    lists = {
+        span.query_id: [document.doc_id for document in (span.documents or ())[:cutoff]]
+        for span in traces_of_runs({"run": run}).spans
+    }
+    tables: dict[str, list[dict[str, Any]]] = {name: [] for name in ("answers", "sentences", "context", "citations")}
+    costs: list[dict[str, Any]] = []
+    for query in queries.table["query_id"].to_pylist() if topics is None else topics:
+        passages = [Passage(doc, *texts.get(doc, ("", ""))) for doc in lists.get(query, ())]
+        for system, generate in generators.items():
+            begun = clock()
+            given = generate(queries.text(query), list(passages))
+            seconds = clock() - begun
+            answer = {"query_id": query, "run_id": system}
+            generated = given if isinstance(given, Generated) else Generated(given)
+            tokens = {"tokens_in": generated.tokens_in, "tokens_out": generated.tokens_out}
+            costs.append({**answer, "seconds": seconds, **tokens})
+            for name, rows in tables_of(generated.text, passages, f"{system}, topic {query}").items():
+                tables[name] += [answer | row for row in rows]
+    return Generation(Responses.of(tables), costs)
+
+
+def tables_of(
+    given: str | Sequence[str] | None, passages: Sequence[Passage], where: str = "<answer>"
+) -> dict[str, list[dict[str, Any]]]:
+    """Read an answer: its text and sentences without the marks of citations, and what they cite.
+
+    A number for which there is no passage stays a citation, of a document that nobody gave.
+
+    >>> tables_of("Use a. [1, 2] Or b [7].", [Passage("x", "", "A."), Passage("y", "", "B.")])["citations"]
+    [{'sentence': 1, 'doc_id': 'x'}, {'sentence': 1, 'doc_id': 'y'}, {'sentence': 2, 'doc_id': '[7]'}]
+    """
+    listed = _ENDS.split(given.strip()) if isinstance(given, str) else list(given or ())
+    if not all(isinstance(part, str) for part in listed):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InputError(f"a generator gave {given!r:.60}", fix="give a text, its sentences, or None", path=where)
+    sentences, citations = [], []
+    for number, part in enumerate(filter(str.strip, listed), 1):
+        sentences.append({"sentence": number, "text": _CITED.sub("", part).strip()})
+        places = dict.fromkeys(int(place) for marks in _CITED.findall(part) for place in marks.split(","))
+        citations += [
+            {"sentence": number, "doc_id": passages[place - 1].doc_id if 0 < place <= len(passages) else f"[{place}]"}
+            for place in places
+        ]
+    return {
+        "answers": [{"text": " ".join(row["text"] for row in sentences), "abstained": not sentences}],
+        "sentences": sentences,
+        "context": [{"doc_id": one.doc_id, "text": f"{one.title}\n{one.text}".strip()} for one in passages],
+        "citations": citations,
+    }
