@@ -52,23 +52,29 @@ def read(reply: Reply, forms: Sequence[str]) -> Reading:
     >>> [read(Reply(text), ("0", "1", "2")).form for text in ("2", " 2 ", "the grade is 2", "2.0", "7")]
     ['2', '2', None, None, None]
     """
-    text = reply.content.strip()
-    if reply.refused or reply.finish == "content_filter":
-        return Reading(None, "refusal")
-    if reply.finish.casefold() in _CUT:
-        return Reading(None, "cut")
-    if not text:
-        return Reading(None, "empty")
-    fenced = _FENCE.fullmatch(text)
-    bare = (fenced[1] if fenced else text).strip()
+    bare, invalid = text_of(reply)
+    if invalid:
+        return Reading(None, invalid)
     known = {form.casefold(): form for form in forms}
     if bare.isascii() and bare.casefold() in known:
         return Reading(known[bare.casefold()])
-    return Reading(None, _why(bare, forms))
+    return Reading(None, why_none(bare, forms))
 
 
-def _why(text: str, forms: Sequence[str]) -> Invalid:
-    numeric = all(form.isdigit() for form in forms)
+def text_of(reply: Reply) -> tuple[str, Invalid | None]:
+    """Give the text of an answer without what is passed over, or why there is none."""
+    text = reply.content.strip()
+    if reply.refused or reply.finish == "content_filter":
+        return "", "refusal"
+    if reply.finish.casefold() in _CUT:
+        return "", "cut"
+    fenced = _FENCE.fullmatch(text)
+    return (fenced[1] if fenced else text).strip(), None if text else "empty"
+
+
+def why_none(text: str, forms: Sequence[str]) -> Invalid:
+    """Tell why a text is none of the forms."""
+    numeric = bool(forms) and all(form.isdigit() for form in forms)
     if numeric and _WHOLE.fullmatch(text):
         return "out of scale"
     if numeric and _DECIMAL.fullmatch(text):

@@ -65,6 +65,7 @@ class Prepared(Answer):
     addressed: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     example: tuple[str, ...] = ()  # the messages of the first request
     each: int = 1  # up to so many requests are sent for each
+    sends: str = "texts of topics, titles and texts of documents, our prompt with the scale, and the examples"
     notes: tuple[Note, ...] = ()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -95,7 +96,7 @@ class Prepared(Answer):
         said = [
             f"{counted(self.calls, 'request')} will be sent to {self.endpoint.host}, for {self.endpoint.model}.",
             f"{self.cached:,} of {len(self.requests):,} are answered in the store already, and are not sent.",
-            "Sent are texts of topics, titles and texts of documents, our prompt with the scale, and the examples.",
+            f"Sent are {self.sends}.",
             f"Beside them: {listed(fields)}. Not sent are ids, names of judges, and anybody's labels.",
         ]
         if self.cost is None:
@@ -171,7 +172,7 @@ def prepare(
     done = set(zip(*(given[name].to_pylist() for name in ("query_id", "doc_id", "repeat")), strict=True))
     for query, doc in dict.fromkeys((query, doc) for query, doc, repeat in [*open_, *sorted(done)] if repeat == 0):
         again = (query, doc, 1)
-        if again not in done and _share(judge, query, doc) < repeats:
+        if again not in done and share_of(judge, query, doc) < repeats:
             open_.setdefault(again, False)
     if not open_ and not done:
         raise InputError("there is nothing to judge", fix="add tasks to the store", path=store.where)
@@ -190,7 +191,7 @@ def prepare(
 
 
 class Source:
-    """The texts of what is asked about; of what it gives out it remembers which documents address the judge."""
+    """The texts of what is asked about; of what it gives out it remembers what addresses the judge."""
 
     def __init__(self, store: LabelStore, texts: Any = None, characters: int | None = None) -> None:
         self.store = store
@@ -206,12 +207,16 @@ class Source:
         title, text = kept["title"], kept["text"]
         if not (title or text) and self._texts is not None:
             title, text = self._texts.title(doc_id), self._texts.text(doc_id)
-        whole = "\n".join(filter(None, (title, text))).strip()
+        return self.shown(doc_id, "\n".join(filter(None, (title, text))))
+
+    def shown(self, name: str, text: str) -> str:
+        """Give what is shown of a text, and remember whether it was cut, and what it says to the judge."""
+        whole = text.strip()
         if self._characters is not None and len(whole) > self._characters:
-            self.cut.add(doc_id)
+            self.cut.add(name)
             whole = whole[: self._characters]
         if found := injection_signs(whole):
-            self.addressed[doc_id] = found
+            self.addressed[name] = found
         return whole
 
     def has(self, query: str, *docs: str) -> bool:
@@ -261,7 +266,7 @@ def _refuse_another(given: ArrowTable, judge: str, model: str, prompt: Prompt) -
             raise InputError(problem, fix="name another judge")
 
 
-def _share(*parts: str) -> float:
+def share_of(*parts: str) -> float:
     """Give a number from 0 to 1 that is the same each time."""
     return int.from_bytes(sha256("\0".join(parts).encode()).digest()[:6]) / 2**48
 
@@ -285,5 +290,5 @@ def prepared(
     return Prepared(
         source.store, endpoint, judge, prompt, requests, rows, len(requests) - len(sent),
         sum(signs) * each // _BYTES, None if longest is None else longest * len(sent) * each,
-        source.addressed, example, each, source.notes(),
+        source.addressed, example, each, notes=source.notes(),
     )  # fmt: skip

@@ -35,11 +35,9 @@ class Prompt:
     examples: Sequence[tuple[Mapping[str, str], str]] = ()  # values of places, and the right answer
 
     @classmethod
-    def read(cls, name: str, forms: tuple[str, ...] = (), **more: Any) -> Self:
+    def read(cls, name: str, forms: tuple[str, ...] = (), package: str = "judged.labels.asking", **more: Any) -> Self:
         """Read one of our files."""
-        return cls(
-            name, (files("judged.labels.asking") / "prompts" / f"{name}.txt").read_text(encoding="utf-8"), forms, **more
-        )
+        return cls(name, (files(package) / "prompts" / f"{name}.txt").read_text(encoding="utf-8"), forms, **more)
 
     @classmethod
     def graded(cls, scale: Sequence[Grade], examples: Sequence[Mapping[str, Any]] = ()) -> Self:
@@ -67,7 +65,7 @@ class Prompt:
     def messages(self, values: Mapping[str, str]) -> list[dict[str, str]]:
         """Write what is sent for a query and documents; examples stand before as if they had been asked.
 
-        Lines around documents carry a code that is a hash of them, which no document can hold.
+        Lines around texts carry a code that is a hash of them, which no text can hold.
         """
         system, _, user = self.text.partition("\n---\n")
         turns = [{"role": "system", "content": self._filled(system, {})}]
@@ -76,6 +74,7 @@ class Prompt:
         return [*turns, {"role": "user", "content": self._filled(user, values)}]
 
     def _filled(self, text: str, values: Mapping[str, str]) -> str:
-        content = "\0".join(values.get(name, "") for name in ("query", "document", "other"))
+        others = sorted(values.keys() - {"query", "need", "document", "other"})
+        content = "\0".join(values.get(name, "") for name in ("query", "document", "other", *others))
         known = {"need": "", **self.values, **values, "code": sha256(content.encode()).hexdigest()[:_HASH]}
         return _PLACE.sub(lambda place: known[place[1]], text).strip()  # in one go: texts have no places

@@ -1,0 +1,17 @@
+"""Models that fill tables of answers: nuggets, and verdicts on answers, sentences and citations."""
+
+from judged._lazily import lazily
+
+__all__, __getattr__, __dir__ = lazily(
+    __name__,
+    {
+        "judged.rag.asking.filling": ("Filled", "fill"),
+        "judged.rag.asking.questions": (
+            "Filling",
+            "prepare_assignments",
+            "prepare_correctness",
+            "prepare_nuggets",
+            "prepare_support",
+        ),
+    },
+)
