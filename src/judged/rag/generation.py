@@ -128,6 +128,15 @@ def respond(
     return Generation(Responses.of(tables), costs)
 
 
+def sentences_of(text: str) -> list[str]:
+    """Split an answer into its sentences, each with the citations behind it.
+
+    >>> sentences_of("Use a. [1] Or b, e.g. c.")
+    ['Use a. [1]', 'Or b, e.g. c.']
+    """
+    return [part for part in _ENDS.split(text.strip()) if part.strip()]
+
+
 def tables_of(
     given: str | Sequence[str] | None, passages: Sequence[Passage], where: str = "<answer>"
 ) -> dict[str, list[dict[str, Any]]]:
@@ -138,7 +147,7 @@ def tables_of(
     >>> tables_of("Use a. [1, 2] Or b [7].", [Passage("x", "", "A."), Passage("y", "", "B.")])["citations"]
     [{'sentence': 1, 'doc_id': 'x'}, {'sentence': 1, 'doc_id': 'y'}, {'sentence': 2, 'doc_id': '[7]'}]
     """
-    listed = _ENDS.split(given.strip()) if isinstance(given, str) else list(given or ())
+    listed = sentences_of(given) if isinstance(given, str) else list(given or ())
     if not all(isinstance(part, str) for part in listed):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InputError(f"a generator gave {given!r:.60}", fix="give a text, its sentences, or None", path=where)
     sentences, citations = [], []

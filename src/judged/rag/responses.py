@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from judged._types import Table
     from judged.data.records import Record
+    from judged.notes import Note
 
 VITAL, OKAY = "vital", "okay"
 
@@ -99,6 +100,8 @@ class Responses:
         Arrow tables by name, with the columns of `TABLES`; a table that is not there is one that nobody made.
     name, where
         How messages and results call it, and the path it came from.
+    notes
+        What was left out or made up when it was read.
 
     Raises
     ------
@@ -119,6 +122,7 @@ class Responses:
     tables: Mapping[str, Table] = field(repr=False)
     name: str = "responses"
     where: str = "<responses>"
+    notes: tuple[Note, ...] = ()
 
     def __post_init__(self) -> None:
         for name in self.tables:

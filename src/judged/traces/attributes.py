@@ -14,6 +14,7 @@ REDACTED = "__REDACTED__"
 """What OpenInference writes for what must not be recorded."""
 
 _ASKED = ("query", "question", "query_str", "str_or_query_bundle", "search_query", "user_query", "input", "text", "q")
+_ANSWERED = ("answer", "output", "response", "result", "content", "text")
 
 
 def attributes_of(row: Row) -> Row | None:
@@ -128,6 +129,17 @@ def asked(text: Any) -> str | None:
     for _ in range(3):
         if isinstance(value, Mapping):
             value = first(value, *_ASKED)
+    return value if isinstance(value, str) and value not in ("", REDACTED) else None
+
+
+def answered(text: Any) -> str | None:
+    """Give the text of an answer, also where it stands in JSON; None where there is none.
+
+    >>> answered("At noon."), answered('{"answer": "At noon."}'), answered('{"a": 1}'), answered("__REDACTED__")
+    ('At noon.', 'At noon.', None, None)
+    """
+    value = parsed(text) if isinstance(text, str) and text.lstrip()[:1] in ("{", "[", '"') else text
+    value = first(value, *_ANSWERED) if isinstance(value, Mapping) else text if value is None else value
     return value if isinstance(value, str) and value not in ("", REDACTED) else None
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from judged.traces.attributes import asked, dig, first, parent_id, parsed, span_id, times, trace_id
+from judged.traces.attributes import answered, asked, dig, first, parent_id, parsed, span_id, times, trace_id
 from judged.traces.conventions import facts_of, recorded_stage, span_kind
 from judged.traces.traces import Span
 
@@ -67,9 +67,19 @@ def step_of(
         end=end,
         query=None if stage else asked(dig(attributes, "input.value")),
         query_id=None if topic_from is None else _named(attributes, topic_from),
-        facts={} if stage else facts_of(attributes),
+        facts={} if stage else facts_of(attributes) | _answer(row, attributes),
         stage=stage,
     )
+
+
+def _answer(row: Row, attributes: Row) -> dict[str, Any]:
+    """Give what the outermost span or a model gave back."""
+    if parent_id(row) and span_kind(row, attributes).upper() != "LLM":
+        return {}
+    message = "llm.output_messages.0.message.content"
+    given = first(attributes, message, "output.value") if parent_id(row) else first(attributes, "output.value", message)
+    text = answered(given)
+    return {"answer": text} if text else {}
 
 
 def _named(attributes: Row, path: str) -> Any:
@@ -116,6 +126,9 @@ def spans_of_trace(steps: Sequence[Step], topic: str, shared: Collection[str]) -
     last = made.pop()
     every = [last.facts, *(step.facts for step in steps)]  # what is known of the trace goes with its last stage
     known = {name: fact for facts in reversed(every) for name, fact in facts.items()}
+    said = [step for step in steps if "answer" in step.facts]
+    if said:  # the outermost span's, or else that of the model that was asked last
+        known["answer"] = max(said, key=lambda step: (not step.parent_id, step.end or 0)).facts["answer"]
     feedback = [one for facts in every for one in facts.get("feedback", ())]
     return [*made, replace(last, facts=known | ({"feedback": feedback} if feedback else {}))]
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from judged.errors import InputError
-from judged.rag.responses import Responses
 from judged.rag.asking import fill, prepare_assignments, prepare_correctness, prepare_nuggets, prepare_support
+from judged.rag.responses import Responses
 from labels.asking.fake_endpoint import serving
 
 if TYPE_CHECKING:
