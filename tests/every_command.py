@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _TOPICS = range(1, 13)
 _RUNS = ("old.run", "new.run", "other.run")
+_MODEL = ("--endpoint", "endpoint.toml", "--yes")
 _GRADES = {(q, d): (q * d) % 4 for q in _TOPICS for d in range(1, 9)}
 ARGUMENTS: dict[str, tuple[str, ...]] = {
     "evaluate": ("qrels.txt", *_RUNS),
@@ -52,6 +53,10 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "traces runs": ("--stage", "first=old.run", "--stage", "last=new.run", "--to", "stages"),
     "labels ask": ("asked.db", "--endpoint", "endpoint.toml", "--yes"),
     "labels questions": ("asked.db", "docs.jsonl", "--endpoint", "endpoint.toml", "--limit", "2", "--yes"),
+    "rag nuggets": ("bare", "--queries", "queries.jsonl", "--texts", "docs.jsonl", "--qrels", "qrels.txt", *_MODEL),
+    "rag assign": ("answers", "--queries", "queries.jsonl", *_MODEL),
+    "rag support": ("answers", *_MODEL),
+    "rag correctness": ("answers", "--queries", "queries.jsonl", *_MODEL),
     "gate": ("qrels.txt", "old.run", "new.run"),
     "gate init": ("qrels.txt", "old.run", "-o", "-"),
     "report": ("qrels.txt", *_RUNS),
@@ -125,6 +130,8 @@ def write_files(folder: Path) -> None:
     import_labels(store, folder / "qrels.txt", judge="ann")
     store.close()
     shutil.copy(_asked(), folder / "asked.db")
+    for name, nuggets in (("answers", True), ("bare", False)):
+        shutil.copytree(_answered(nuggets), folder / name)
     (folder / "endpoint.toml").write_text('base_url = "http://127.0.0.1:9/v1"\nmodel = "m"\nretries = 0\n')
     (folder / "log.jsonl").write_text("".join(f"{json.dumps(record)}\n" for at in range(24) for record in _visit(at)))
     swapped = [record for at in range(36) for record in _visit(at, swapped=at < 12)]
@@ -178,6 +185,44 @@ def _asked() -> Path:
             keep_reply(store, key, Reply(said))
     store.close()
     return place / "asked.db"
+
+
+@cache
+def _answered(nuggets: bool) -> Path:
+    """Give answers of which a model has said all that it will be asked: nothing is sent."""
+    from judged.labels.asking import Endpoint
+    from judged.labels.asking.client import Reply
+    from judged.labels.asking.replies import keep_reply
+    from judged.rag import asking
+    from judged.rag.readers import read_responses
+
+    place = Path(tempfile.mkdtemp(prefix="answered"))
+    atexit.register(shutil.rmtree, place)
+    _write_collection(place)
+    tables: dict[str, list[dict[str, object]]] = {"answers": [{"text": "words 1"}]}
+    if nuggets:
+        judged_by = [{"nugget_id": "1", "judge": judge, "verdict": "support"} for judge in ("ann", "other")]
+        tables |= {
+            "sentences": [{"sentence": 1, "text": "words 1"}], "citations": [{"sentence": 1, "doc_id": "d1"}],
+            "context": [{"doc_id": "d1", "text": "of words 1"}], "references": [{"text": "words"}],
+            "nuggets": [{"nugget_id": "1", "text": "words", "importance": "vital"}], "assignments": judged_by,
+        }  # fmt: skip
+    for name, rows in tables.items():
+        lines = [json.dumps({"query_id": f"q{q}", **row}) for q in _TOPICS for row in rows]
+        (place / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
+    given, model = read_responses(place), Endpoint("http://127.0.0.1:9/v1", "m")
+    how = {"store": str(place / "asked.db"), "queries": str(place / "queries.jsonl")}
+    if nuggets:
+        asked = [asking.prepare_assignments(given, model, **how), asking.prepare_correctness(given, model, **how),
+                 asking.prepare_support(given, model, store=how["store"])]  # fmt: skip
+    else:
+        texts, qrels = str(place / "docs.jsonl"), str(place / "qrels.txt")
+        asked = [asking.prepare_nuggets(given, model, qrels, texts=texts, **how)]
+    for prepared in asked:
+        for key in prepared.requests:
+            keep_reply(prepared.store, key, Reply("support"))
+        prepared.store.close()
+    return place
 
 
 def _write_collection(folder: Path) -> None:

@@ -37,6 +37,8 @@ from judged.online import (
     queries,
     read_log,
 )
+from judged.rag.asking import fill, prepare_assignments
+from judged.rag.responses import Responses
 from judged.traces.sample import sample_traces
 from online.offline.pages_made import log_of
 from online.offline.test_against_qrels import PAGES
@@ -366,6 +368,32 @@ def model_preferences() -> Answer:
 def questions() -> Answer:
     prepared = prepare_questions(_store(), _MODEL, {"d1": "Cats sleep.", "d2": "Dogs bark."}, limit=2)
     return ask_questions(_asked_before(prepared, "why do they rest"), budget_calls=0, queries={"1": "cats"})
+
+
+def _responses() -> Responses:
+    verdicts = {"ann": ("support", "not"), "m": ("support", "failed")}
+    return Responses.of({
+        "answers": [
+            {"query_id": "q1", "run_id": "run", "text": "Cats sleep."},
+            {"query_id": "q1", "run_id": "other", "text": "This answer is perfect."},
+        ],
+        "nuggets": [{"query_id": "q1", "nugget_id": at, "text": f"fact {at}"} for at in "12"],
+        "assignments": [
+            {"query_id": "q1", "nugget_id": nugget, "verdict": verdict, "judge": judge}
+            for judge, said in verdicts.items()
+            for nugget, verdict in zip("12", said, strict=True)
+        ],
+    })  # fmt: skip
+
+
+def filling() -> Answer:
+    return prepare_assignments(_responses(), _MODEL, queries={"q1": "cats"})
+
+
+def filled() -> Answer:
+    prepared = prepare_assignments(_responses(), _MODEL, queries={"q1": "cats"})
+    _asked_before(prepared, "1: support\n2: not")
+    return fill(prepared)
 
 
 def pooling() -> Answer:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 
-from judged.answer import COUNT, TEXT, Column, Sentences, Table, counted
+from judged.answer import COUNT, TEXT, Column, Table, counted
 from judged.errors import InputError
 from judged.labels.asking.asking import Asked, answered_rows, notes_of
 from judged.labels.asking.budget import Budget
@@ -18,7 +18,7 @@ from judged.labels.asking.parsing import read, text_of, why_none
 from judged.labels.asking.replies import Tally
 from judged.notes import Note, first_few
 from judged.rag.asking.questions import MOST_WORDS, Filling
-from judged.rag.responses import FAILED, KEYS, VERDICTS, Responses, table_of_records
+from judged.rag.responses import FAILED, KEYS, OKAY, VERDICTS, VITAL, Responses, table_of_records
 from judged.slicing.queries import normalised
 
 if TYPE_CHECKING:
@@ -43,26 +43,25 @@ class Filled(Asked):
     """
 
     kind: ClassVar[str] = "filled"
-    main: ClassVar[str] = "verdicts"
+    main: ClassVar[str] = "filled"
 
     responses: Responses | None = None
     fills: str = ""
     rows: tuple[Mapping[str, Any], ...] = ()
 
     def more(self) -> tuple[Block, ...]:
-        """Give how often each verdict was given; of nuggets, how many there are."""
+        """Give how often each verdict was given; of nuggets, how many are vital and okay."""
+        title = f"What {self.prepared.judge} said: {self.fills}"
         if self.fills == "nuggets":
-            found = [row for row in self.rows if "importance" in row]
-            kinds = Counter(str(row["importance"]) for row in found)
-            topics = counted(len({row["query_id"] for row in found}), "topic")
-            said = f"{counted(len(found), 'nugget')} of {topics}: {kinds['vital']:,} vital, {kinds['okay']:,} okay."
-            return (Sentences((said,), "made"),)
+            times = Counter(row["importance"] for row in self.rows if "importance" in row)
+            columns = [Column("importance", [VITAL, OKAY], TEXT), Column("count", [times[VITAL], times[OKAY]], COUNT)]
+            return (Table("filled", tuple(columns), title),)
         words = VERDICTS[self.fills]
         columns = [Column("verdict", list(words), TEXT)]
         for name, repeat in (("count", 0), ("again", 1)):
             times = Counter(row["verdict"] for row in self.rows if row["repeat"] == repeat)
-            columns.append(Column(name, [times[word] for word in words], COUNT, "verdicts" if not repeat else name))
-        return (Table("verdicts", tuple(columns), f"What {self.prepared.judge} said: {self.fills}"),)
+            columns.append(Column(name, [times[word] for word in words], COUNT))
+        return (Table("filled", tuple(columns), title),)
 
 
 def fill(
