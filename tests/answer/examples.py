@@ -38,6 +38,7 @@ from judged.online import (
     read_log,
 )
 from judged.rag.asking import fill, prepare_assignments
+from judged.rag.judge_error import calibrate
 from judged.rag.responses import Responses
 from judged.traces.sample import sample_traces
 from online.offline.pages_made import log_of
@@ -394,6 +395,10 @@ def filled() -> Answer:
     prepared = prepare_assignments(_responses(), _MODEL, queries={"q1": "cats"})
     _asked_before(prepared, "1: support\n2: not")
     return fill(prepared)
+
+
+def verdict_calibration() -> Answer:
+    return calibrate(_responses(), "ann", ())
 
 
 def pooling() -> Answer:

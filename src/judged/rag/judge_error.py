@@ -1,0 +1,415 @@
+"""A model's verdicts against people's: may it be believed, what its error does to means, and how far it wavers."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from judged.answer import (
+    COUNT,
+    NUMBER,
+    SHARE,
+    TEXT,
+    Answer,
+    Column,
+    Sentences,
+    Table,
+    columns_of,
+    counted,
+    listed,
+    number,
+)
+from judged.data.compute import pc
+from judged.errors import InputError
+from judged.evaluation.inputs import measures_of
+from judged.labels import calibration
+from judged.labels.by_topic import topic_interval
+from judged.labels.calibration import JudgeCalibration
+from judged.labels.consensus import qrels_of
+from judged.labels.corrected_systems import ScoresByBoth
+from judged.labels.labels import Labels, completed
+from judged.notes import Note
+from judged.rag.responses import CONTRADICTS, FAILED, KEYS, NOT, PARTIAL, SUPPORT, VERDICTS, Responses
+from judged.stats.inputs import check_resampling, check_share
+from judged.stats.prediction_powered import LEAST
+
+if TYPE_CHECKING:
+    from judged._types import Floats
+    from judged.answer import Block
+    from judged.evaluation import Scores
+
+Believed: TypeAlias = Literal["yes", "no", "undecided"]
+
+_PEOPLE = "people"
+_GRADES = (CONTRADICTS, NOT, PARTIAL, SUPPORT)  # the grade of a verdict is its place: kappa and shift need an order
+_MEASURES = {
+    "nuggets": ("NuggetRecall", "NuggetRecall(vital=true,partial=0)"), "citations": ("SupportP", "SupportR"),
+    "grounded": ("Groundedness",), "correctness": ("Correctness",),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class OwnVariance:
+    """How much of the variance of a mean over topics is the judge's own: it says something else when asked again."""
+
+    topics: int  # that were asked twice
+    variance: float  # of a topic's score, by the judge alone; NaN where nothing was asked twice
+    share: float  # of the variance of the mean over topics; NaN also where topics do not differ
+    share_ci: tuple[float, float] | None
+
+    @classmethod
+    def of(cls, first: Floats, again: Floats, scores: Floats, level: float = 0.95) -> OwnVariance:
+        """Estimate it of topics that were scored twice, (R, K) and (R, K) of R systems, for one system's scores, (T,).
+
+        Half the mean squared difference of two independent scores is the judge's variance, without bias; it is taken to
+        be the same for all systems. The variance of scores over topics holds it already, so an interval over topics
+        needs nothing added. The interval is t's over topics; it and the share are kept from 0 to 1.
+
+        >>> found = OwnVariance.of(np.array([[0.5, 0.5]]), np.array([[0.7, 0.5]]), np.array([0.5, 0.5, 0.1, 0.9]))
+        >>> round(found.variance, 3), round(found.share, 3)
+        (0.01, 0.094)
+        """
+        halves = ((first - again) ** 2 / 2).mean(axis=0)
+        whole = float(scores.var(ddof=1)) if len(scores) > 1 else 0.0
+        if not len(halves) or not whole > 0:
+            return cls(len(halves), float(halves.mean()) if len(halves) else math.nan, math.nan, None)
+        low, high = topic_interval(halves, level) or (float(halves[0]),) * 2
+        share, least, most = np.clip(np.array([halves.mean(), low, high]) / whole, 0, 1).tolist()
+        return cls(len(halves), float(halves.mean()), share, (least, most))
+
+
+@dataclass(frozen=True)
+class VerdictAgreement:
+    """How far a model and people give the same verdicts, in one table."""
+
+    judge: str
+    verdicts: str  # the table
+    shared: int
+    failed: int  # of the model's, among those that people judged
+    same: float
+    kappa: float
+    kappa_ci: tuple[float, float] | None
+    quadratic: float
+    shift: float  # in grades: contradicts 0, not 1, partial 2, support 3
+
+
+@dataclass(frozen=True)
+class JudgedMean:
+    """A system's mean by people, by a model, and by both."""
+
+    judge: str
+    measure: str
+    run: str
+    labelled: int  # topics that both scored
+    known: float  # by people
+    model: float  # by the model, over all its topics
+    bias: float  # the model's less people's, over the topics that both scored
+    bias_ci: tuple[float, float] | None
+    believed: Believed  # whether the bias is shown to be within the margin, or beyond it
+    value: float  # corrected; NaN where the model judged no topics beside people's
+    ci: tuple[float, float] | None
+    weight: float  # how far the model is believed in it
+    repeated: int  # topics that the model judged twice
+    own_sd: float  # of a topic's score, by the judge alone, over all systems
+    own_share: float  # of the variance of the model's mean
+    own_share_ci: tuple[float, float] | None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class VerdictCalibration(Answer):
+    """What `calibrate` returns."""
+
+    kind: ClassVar[str] = "verdict-calibration"
+    main: ClassVar[str] = "agreement"
+
+    margin: float
+    level: float
+    agreement: tuple[VerdictAgreement, ...]
+    means: tuple[JudgedMean, ...]
+    grades: Mapping[tuple[str, str], Table]
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """What is set against what."""
+        return "Verdicts of models, against people's"
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Whether each judge may be believed, and how far it wavers."""
+        said = [
+            f"{one.judge} gives {one.same:.0%} of {counted(one.shared, 'verdict')} on {one.verdicts} as people do"
+            f" (kappa {one.kappa:.3f}); {one.failed:,} failed."
+            for one in self.agreement
+        ]
+        for judge in dict.fromkeys(one.judge for one in self.means):
+            own = [one for one in self.means if one.judge == judge]
+            of: dict[str, list[str]] = {"yes": [], "no": [], "undecided": []}
+            for one in own:
+                of[one.believed].append(f"{one.measure} of {one.run}")
+            if of["yes"]:
+                said.append(f"Within {self.margin:g} of people's, by {judge}: {listed(of['yes'])}.")
+            if of["no"]:
+                said.append(f"Not to be reported as if people had said it, by {judge}: {listed(of['no'])}.")
+            if of["undecided"]:
+                said.append(
+                    f"Not shown either way by the topics that people judged, for {judge}: {listed(of['undecided'])}."
+                )
+            shares = [one.own_share for one in own if not math.isnan(one.own_share)]
+            if shares:
+                twice = counted(max(one.repeated for one in own), "topic")
+                span = f"{min(shares):.0%} to {max(shares):.0%}" if len(shares) > 1 else f"{shares[0]:.0%}"
+                said.append(f"Asked again on {twice}, {judge} is itself the cause of {span} of the variance of a mean.")
+        return tuple(said)
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Give the sentences, agreement by table, means, and how verdicts met."""
+        means = columns_of(
+            self.means, ("judge", TEXT), ("measure", TEXT), ("run", TEXT), ("labelled", COUNT, "topics"),
+            ("known", NUMBER, "people"), ("model", NUMBER), ("bias", number(4, "+")), "bias_ci", ("believed", TEXT),
+            ("value", NUMBER, "corrected"), ("weight", number(2)), ("repeated", COUNT), ("own_sd", NUMBER, "own sd"),
+            ("own_share", SHARE, "own share"), "own_share_ci",
+        )  # fmt: skip
+        agreement = columns_of(
+            self.agreement, ("judge", TEXT), ("verdicts", TEXT), ("shared", COUNT), ("failed", COUNT), ("same", SHARE),
+            ("kappa", number(3)), "kappa_ci", ("quadratic", number(3)), ("shift", number(3, "+")),
+        )  # fmt: skip
+        return (
+            Sentences(self.sentences),
+            Table("agreement", agreement, "Verdicts", labels=2),
+            *((Table("means", means, "Means of systems", labels=3),) if self.means else ()),
+            *(self.grades.values() if len({judge for judge, _ in self.grades}) == 1 else ()),
+        )
+
+    def facts(self) -> dict[str, Any]:
+        """Give what the numbers are of."""
+        return {"margin": self.margin, "level": self.level, "grades": list(_GRADES)}
+
+
+def calibrate(
+    responses: Any,
+    people: str | Collection[str],
+    measures: Any = None,
+    *,
+    labelled: Collection[str] | None = None,
+    margin: float = 0.05,
+    level: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> VerdictCalibration:
+    """Set the verdicts of models against people's on a share of topics, and correct the means of measures by them.
+
+    Whether a model may be believed is decided by what its errors do to means: by the interval of its bias over the
+    topics that people judged, against a margin. Agreement and kappa stand beside it and decide nothing. Corrected means
+    (`judged.stats.prediction_powered`, over topics) are of the population of topics; they take those that people judged
+    to be chosen at random and judged fully. All intervals hold the judge's own variance, for it is in the scores that
+    they are made of; bias is in none but the corrected ones.
+
+    Parameters
+    ----------
+    responses
+        `Responses`, or what `Responses.of` takes, with verdicts of people and of models.
+    people
+        The judges who are people; of several the majority counts. All others are models.
+    measures
+        Measures of answers; None: those that the verdicts allow; ``()``: none, only verdicts are compared.
+    labelled
+        The topics that people judged fully; None: all of theirs.
+    margin
+        A bias that does not matter.
+    level, resamples, seed
+        Of intervals, and of the bootstrap that says what a judge is worth.
+
+    Raises
+    ------
+    InputError
+        If there is nothing to compare.
+    """
+    check_share("level", level)
+    check_resampling(resamples, seed)
+    if not margin > 0:
+        raise InputError(f"a margin of {margin:g} decides nothing", fix="give a number above 0")
+    given = Responses.of(responses)
+    humans = {people} if isinstance(people, str) else set(people)
+    names = {judge for table in VERDICTS for judge in given[table]["judge"].unique().to_pylist()}
+    if strange := sorted(humans - names):
+        raise InputError(
+            f"no verdict is {strange[0]!r}'s", fix=f"use some of {', '.join(sorted(names))}", path=given.where
+        )
+    agreement: list[VerdictAgreement] = []
+    means: list[JudgedMean] = []
+    grades: dict[tuple[str, str], Table] = {}
+    known = _with_majority(given, humans)
+    topics = {topic for table in VERDICTS for topic in known[table]["query_id"].to_pylist()}
+    topics &= topics if labelled is None else set(labelled)
+    for judge in sorted(names - humans):
+        own = _of_judge(given, judge)
+        both = [table for table in VERDICTS if known[table].num_rows and own[table].num_rows]
+        for table in both:
+            found = _agreement(known, own, table, judge, level)
+            if found is not None:
+                agreement.append(found[0])
+                grades |= {(judge, table): found[1]}
+        if any(one.judge == judge for one in agreement) and measures != ():
+            means += _means(known.of_topics(topics), own, _of_judge(given, judge, 1), measures, judge,
+                            (margin, level, resamples, seed))  # fmt: skip
+    if not agreement:
+        fix = "have a model judge some of what people judged"
+        raise InputError("no model and people judged the same", fix=fix, path=given.where)
+    fewest = min([LEAST, *(one.labelled for one in means)])
+    text = f"{fewest} topics judged by people are fewer than {LEAST}: intervals do not hold their level"
+    notes = (Note("few-topics", text),) if fewest < LEAST else ()
+    return VerdictCalibration(margin, level, tuple(agreement), tuple(means), grades, (*given.notes, *notes))
+
+
+def _of_judge(given: Responses, judge: str, repeat: int = 0) -> Responses:
+    """Leave the verdicts of one judge, and of those what it said first, or again."""
+    tables = {
+        name: given[name].filter(
+            pc.and_(pc.equal(given[name]["judge"], judge), pc.equal(given[name]["repeat"], repeat))
+        )
+        for name in VERDICTS
+    }
+    return given.with_tables(**tables)
+
+
+def verdict_labels(given: Responses, table: str, kind: Literal["human", "model"]) -> Labels | None:
+    """Make labels of verdicts: what was judged is the document, and the grade is how far; None where there are none."""
+    key = [name for name in KEYS[table] if name not in ("query_id", "judge", "repeat")]
+    rows = [
+        {
+            "query_id": row["query_id"],
+            "doc_id": json.dumps([row[name] for name in key]),
+            "judge": row["judge"],
+            "repeat": row["repeat"],
+            "grade": None if row["verdict"] == FAILED else float(_GRADES.index(row["verdict"])),
+            "valid": row["verdict"] != FAILED,
+        }
+        for row in given[table].to_pylist()
+    ]
+    return Labels(completed(pa.Table.from_pylist(rows), kind, given.where), table, given.where) if rows else None
+
+
+def _with_majority(given: Responses, humans: Collection[str]) -> Responses:
+    """Put the majority of people in the place of all verdicts."""
+    tables: dict[str, Any] = {}
+    chosen = pa.array(sorted(humans), pa.string())
+    theirs = {name: given[name].filter(pc.is_in(given[name]["judge"], value_set=chosen)) for name in VERDICTS}
+    kept = given.with_tables(**theirs)
+    for name in VERDICTS:
+        labels = verdict_labels(kept, name, "human")
+        key = [column for column in KEYS[name] if column not in ("query_id", "judge", "repeat")]
+        rows = [] if labels is None or not labels.graded.num_rows else qrels_of(labels).table.to_pylist()
+        tables[name] = [
+            {"query_id": row["query_id"], **dict(zip(key, json.loads(row["doc_id"]), strict=True)), "judge": _PEOPLE,
+             "verdict": _GRADES[int(row["relevance"])]}
+            for row in rows
+        ]  # fmt: skip
+    return given.with_tables(**tables)
+
+
+def _agreement(
+    known: Responses, own: Responses, table: str, judge: str, level: float
+) -> tuple[VerdictAgreement, Table] | None:
+    """Compare verdicts on what both judged; None where that is nothing."""
+    people, model = verdict_labels(known, table, "human"), verdict_labels(own, table, "model")
+    if people is None or model is None:
+        return None
+    pairs = {(row["query_id"], row["doc_id"]) for row in people.table.to_pylist()}
+    shared = [row for row in model.table.to_pylist() if (row["query_id"], row["doc_id"]) in pairs]
+    if not any(row["valid"] for row in shared):
+        return None
+    both = Labels(pa.concat_tables([people.table, pa.Table.from_pylist(shared, schema=people.table.schema)]))
+    made = calibration.calibrate(both, rel=len(_GRADES) - 1, highest=len(_GRADES) - 1, level=level)
+    one: JudgeCalibration = made.judges[0]
+    failed = sum(not row["valid"] for row in shared)
+    said = {(row["query_id"], row["doc_id"]): row["grade"] for row in people.table.to_pylist()}
+    met = Counter((said[row["query_id"], row["doc_id"]], row["grade"]) for row in shared)
+    words = [word for word in (*_GRADES, FAILED) if word in VERDICTS[table]]
+    columns = [Column(_PEOPLE, words[:-1], TEXT)]
+    for model_word in words:
+        grade = None if model_word == FAILED else float(_GRADES.index(model_word))
+        times = [met[float(_GRADES.index(word)), grade] for word in words[:-1]]
+        columns.append(Column(model_word, times, COUNT))
+    confusion = Table(table, tuple(columns), f"What {judge} said of {table}, by what people said", folded=True)
+    found = VerdictAgreement(
+        judge, table, one.shared, failed, one.same, one.kappa, one.kappa_ci, one.quadratic, one.shift
+    )
+    return found, confusion
+
+
+def _means(
+    known: Responses, own: Responses, again: Responses, measures: Any, judge: str, how: tuple[float, float, int, int]
+) -> list[JudgedMean]:
+    """Give each system's mean of each measure by people, by the model, and corrected."""
+    from judged.rag.answered import asked
+    from judged.rag.scoring import evaluate
+
+    margin, level, resamples, seed = how
+    usual = [name for part in sorted(asked(known) & asked(own)) for name in _MEASURES[part]]
+    counts = [[Counter(one[table]["query_id"].to_pylist()) for table in VERDICTS] for one in (own, again)]
+    repeated = {  # as a whole: half a topic would be scored on other pieces than before
+        topic for count in counts[1] for topic in count
+        if all(after[topic] in (0, before[topic]) for before, after in zip(*counts, strict=True))
+    }  # fmt: skip
+    made: list[JudgedMean] = []
+    for measure in measures_of(usual if measures is None else measures):
+        scores, model = evaluate(known, measure, unjudged=False), evaluate(own, measure, unjudged=False)
+        if scores.run_names != model.run_names:
+            fix = "leave it out, or have people judge its answers"
+            raise InputError("a system has no answer among the topics that people judged", fix=fix, path=known.where)
+        twice = evaluate(again.of_topics(repeated), measure, unjudged=False) if repeated else None
+        seen = ScoresByBoth.of(scores, model)
+        corrected = seen.corrected(level, resamples, seed)
+        for at, run in enumerate(seen.runs):
+            errors = seen.model[at] - seen.people[at]
+            ci = topic_interval(errors, level)
+            ends = (float(errors[0]), float(errors[0])) if ci is None and len(errors) else ci
+            whole = model.values[at, 0][~np.isnan(model.values[at, 0])]
+            variance = OwnVariance.of(*_twice(model, twice), whole, level)
+            found = corrected[at] if corrected else None
+            made.append(
+                JudgedMean(
+                    judge=judge, measure=str(measure), run=run, labelled=len(errors),
+                    known=float(seen.people[at].mean()) if len(errors) else math.nan,
+                    model=float(whole.mean()) if len(whole) else math.nan,
+                    bias=float(errors.mean()) if len(errors) else math.nan, bias_ci=ends,
+                    believed=believed(len(errors), ends, margin),
+                    value=found.value if found else math.nan, ci=found.interval if found else None,
+                    weight=found.weight if found else math.nan, repeated=variance.topics,
+                    own_sd=math.sqrt(variance.variance), own_share=variance.share, own_share_ci=variance.share_ci,
+                )
+            )  # fmt: skip
+    return made
+
+
+def _twice(model: Scores, twice: Scores | None) -> tuple[Floats, Floats]:
+    """Give the scores of the topics that were judged twice for all systems, as they were first and again."""
+    if twice is None or twice.run_names != model.run_names:
+        return np.empty((1, 0)), np.empty((1, 0))
+    place = {topic: at for at, topic in enumerate(model.query_ids)}
+    first = model.values[:, 0][:, [place[topic] for topic in twice.query_ids]]
+    again = twice.values[:, 0]
+    both = ~(np.isnan(first) | np.isnan(again)).any(axis=0)
+    return first[:, both], again[:, both]
+
+
+def believed(n: int, ci: Sequence[float] | None, margin: float) -> Believed:
+    """Say whether a bias is shown to lie within a margin; with too few topics nothing is shown.
+
+    >>> believed(40, (-0.01, 0.03), 0.05), believed(40, (0.06, 0.2), 0.05), believed(40, (0.01, 0.2), 0.05)
+    ('yes', 'no', 'undecided')
+    """
+    if ci is None or n < LEAST:
+        return "undecided"
+    low, high = ci
+    if -margin <= low and high <= margin:
+        return "yes"
+    return "no" if low > margin or high < -margin else "undecided"
