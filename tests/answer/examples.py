@@ -37,6 +37,7 @@ from judged.online import (
     queries,
     read_log,
 )
+from judged.rag import waterfall
 from judged.rag.asking import fill, prepare_assignments
 from judged.rag.judge_error import calibrate
 from judged.rag.responses import Responses
@@ -44,6 +45,7 @@ from judged.traces.sample import sample_traces
 from online.offline.pages_made import log_of
 from online.offline.test_against_qrels import PAGES
 from online.offline.test_against_qrels import QRELS as RELEVANT
+from rag.planted_losses import planted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -464,6 +466,12 @@ def scores_by_uncertain_judgments() -> Answer:
 
 def click_agreement() -> Answer:
     return clicks.against_people(clicks.judge_clicks(clicked_log()), CLICK_GRADES, CLICK_RUNS, "DCG@2", resamples=100)
+
+
+def rag_waterfall() -> Answer:
+    answers = planted({"old": {"context": 0.3}, "new": {"cited": 0.3}}, topics=12)
+    halves = judged.slice_topics({topic: {"half": "ab"[at % 2]} for at, topic in enumerate(answers.qrels)}, "half")
+    return waterfall(*answers[:2], runs=answers.runs, slicing=halves)
 
 
 EXAMPLES: dict[str, Callable[[], Answer]] = {

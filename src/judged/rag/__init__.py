@@ -6,5 +6,7 @@ __all__, __getattr__, __dir__ = lazily(
     __name__,
     {
         "judged.rag.responses": ("Responses",),
+        "judged.rag.where_lost": ("waterfall",),
+        "judged.rag.waterfall_answer": ("Waterfall",),
     },
 )

@@ -1,0 +1,209 @@
+"""The waterfall: sums as fractions, chains by hand, what is unjudged, planted losses, and what it names by chance."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import pairwise
+from math import prod
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judged.errors import InputError
+from judged.rag import waterfall
+from judged.rag.chains import settled
+from judged.slicing.topic_slices import slice_topics
+from judged.traces import Document, Span, Traces
+from rag.planted_losses import CHAIN, planted
+
+BY_HAND: dict[str, Any] = {
+    "answers": [{"query_id": topic, "text": "x", "abstained": topic == "q3"} for topic in ("q1", "q2", "q3")],
+    "context": [{"query_id": "q1", "doc_id": doc} for doc in "abx"] + [{"query_id": "q2", "doc_id": "a"}],
+    "sentences": [{"query_id": "q1", "sentence": at} for at in (1, 2, 3)] + [{"query_id": "q3", "sentence": 1}],
+    "citations": [{"query_id": "q1", "sentence": 1, "doc_id": "a"}, {"query_id": "q1", "sentence": 1, "doc_id": "x"},
+                  {"query_id": "q1", "sentence": 2, "doc_id": "d"}],
+    "support": [{"query_id": "q1", "sentence": 1, "doc_id": "a", "verdict": "partial"},
+                {"query_id": "q1", "sentence": 1, "doc_id": "x", "verdict": "support"},
+                {"query_id": "q1", "sentence": 2, "doc_id": "d", "verdict": "failed"}],
+    "correctness": [{"query_id": "q1", "verdict": "support"}, {"query_id": "q2", "verdict": "failed"}],
+    "feedback": [{"query_id": "q1", "user_id": "u", "satisfied": True},
+                 {"query_id": "q1", "user_id": "v", "satisfied": False}],
+}  # fmt: skip
+QRELS = {"q1": {"a": 1, "b": 1, "c": 1, "d": 1, "x": 0}, "q2": {"a": 2, "b": 1}, "q3": {"a": 0}, "q4": {"a": 1}}
+
+
+def counts(made: Any, unit: str, run: str | None = None) -> list[tuple[str, int, int, int, int]]:
+    """Give step, given, n, unjudged and around of a chain."""
+    return [
+        (one.step, one.given, one.n, one.unjudged, one.around)
+        for one in made.steps
+        if one.unit == unit and run in {None, one.run}
+    ]
+
+
+def test_documents_by_hand() -> None:
+    """Q1: a, b of a, b, c, d are in the context; a is cited, and only partly supports; d is cited from elsewhere."""
+    made = waterfall(BY_HAND, QRELS)
+    assert counts(made, "document") == [("context", 6, 3, 0, 0), ("cited", 3, 1, 0, 1), ("supported", 1, 0, 0, 0)]
+    assert counts(waterfall(BY_HAND, QRELS, strict=False), "document")[-1] == ("supported", 1, 1, 0, 0)
+    assert made.lead == "answer"
+    assert ("run", "document", "q1", "d", "context", False) in made.lost
+
+
+def test_units_change_unless_a_table_links_them() -> None:
+    """Sentences begin anew; users go on from the answers that they were given; abstentions have no sentences."""
+    made = waterfall(BY_HAND, QRELS)
+    # sentence 3 cites nothing; 2 cites d, which was not in the context: what supports it is d, and has no verdict
+    assert counts(made, "sentence") == [("cited", 3, 2, 0, 0), ("context", 2, 1, 0, 0), ("supported", 1, 1, 0, 0)]
+    # q3 has no relevant document; q2 has one in the context, and cites nothing
+    assert counts(made, "answer") == [("context", 2, 2, 0, 0), ("cited", 2, 1, 0, 0), ("supported", 1, 0, 0, 0),
+                                      ("answered", 0, 0, 0, 2), ("correct", 0, 0, 0, 1)]  # fmt: skip
+    assert counts(made, "user") == [("answered", 2, 2, 0, 0), ("correct", 2, 2, 0, 0), ("satisfied", 2, 1, 0, 0)]
+    assert {note.rule for note in made.notes} >= {"topics-not-answered", "topics-not-judged", "steps-not-recorded"}
+
+
+def test_nuggets_are_linked_by_evidence_only() -> None:
+    """Without evidence nuggets begin anew; with it they come through if one of their documents does."""
+    tables = {**BY_HAND, "nuggets": [{"query_id": "q1", "nugget_id": name} for name in "mno"],
+              "assignments": [{"query_id": "q1", "nugget_id": name, "verdict": verdict}
+                              for name, verdict in (("m", "support"), ("n", "failed"))]}  # fmt: skip
+    assert counts(waterfall(tables, QRELS), "nugget") == [("covered", 3, 1, 2, 0)]
+    evidence = [
+        {"query_id": "q1", "nugget_id": name, "doc_id": doc} for name, doc in (("m", "c"), ("n", "x"), ("n", "d"))
+    ]
+    linked = waterfall({**tables, "evidence": evidence}, QRELS)
+    # m stands in c, which is not in the context, and yet is said; n in x, which is cited and supports
+    assert counts(linked, "nugget") == [("context", 2, 1, 0, 0), ("cited", 1, 1, 0, 0), ("supported", 1, 1, 0, 0),
+                                        ("covered", 1, 0, 1, 1)]  # fmt: skip
+    assert linked.lead == "nugget"
+    covered = linked.steps[3]
+    assert (np.isnan(covered.overall.value), covered.lowest, covered.highest) == (True, 0.0, 0.5)
+    assert "nuggets-without-evidence" in {note.rule for note in linked.notes}
+
+
+def test_failed_and_absent_verdicts_are_unjudged_and_bounded() -> None:
+    """Of four citations two support, one verdict failed, one is absent: 2 of 2, and 50 % to 100 %."""
+    tables = {
+        "answers": [{"query_id": "q", "text": "x"}],
+        "citations": [{"query_id": "q", "sentence": at, "doc_id": "d"} for at in range(4)],
+        "support": [{"query_id": "q", "sentence": at, "doc_id": "d", "verdict": verdict}
+                    for at, verdict in enumerate(("support", "support", "failed"))],
+    }  # fmt: skip
+    made = waterfall(tables)
+    supported = made.steps[-1]
+    assert (supported.given, supported.n, supported.unjudged) == (4, 2, 2)
+    assert (supported.share.value, supported.lowest, supported.highest) == (1.0, 0.5, 1.0)
+    assert {one[-1] for one in made.lost} == {True}
+
+
+def test_several_verdicts_make_the_middle_one() -> None:
+    rows = [{"query_id": "q", "verdict": verdict} for verdict in ("support", "support", "not", "failed")]
+    assert settled(rows, "query_id") == {("q",): "support"}
+    assert settled(rows[-1:], "query_id") == {("q",): "failed"}
+
+
+def test_stages_come_from_traces_and_queries_that_were_not_traced_are_unknown() -> None:
+    """The second of two first stages finds b; the last one keeps a; q2 was not traced."""
+    spans = [Span("t", "q1", "bm25", "candidates", (), (Document("a", 1),)),
+             Span("t", "q1", "dense", "candidates", (), (Document("b", 1), Document("c", 101))),
+             Span("t", "q1", "rerank", "rerank", ("bm25", "dense"), (Document("a", 1), Document("b", 11)))]  # fmt: skip
+    made = waterfall(BY_HAND, QRELS, traces=Traces(tuple(spans)), corpus="abd")
+    assert counts(made, "document")[:3] == [("corpus", 6, 5, 0, 0), ("retrieved", 5, 2, 2, 0), ("ranked", 2, 1, 0, 0)]
+    runs = {"bm25": {"q1": {"a": 1.0}}}
+    assert counts(waterfall(BY_HAND, QRELS, runs=runs), "document")[0] == ("retrieved", 6, 1, 0, 0)
+
+
+def test_what_cannot_be_followed_is_refused() -> None:
+    with pytest.raises(InputError, match="followed"):
+        waterfall({"answers": [{"query_id": "q", "text": "x"}]})
+    with pytest.raises(InputError, match="both"):
+        waterfall(BY_HAND, QRELS, runs={}, traces=Traces(()))
+
+
+LOSSES = st.dictionaries(st.sampled_from((*CHAIN, "correct", "satisfied")), st.floats(0, 1))
+
+
+@settings(max_examples=40, deadline=None)
+@given(LOSSES, LOSSES, st.integers(0, 1000))
+def test_shares_multiply_exactly(first: dict[str, float], second: dict[str, float], seed: int) -> None:
+    """Over all topics together, in each slice and within each topic, as fractions of counts."""
+    made = planted({"a": first, "b": second}, topics=6, relevant=3, seed=seed)
+    slicing = slice_topics({topic: {"half": str(at % 2)} for at, topic in enumerate(made.qrels)}, "half")
+    found = waterfall(*made[:2], runs=made.runs, corpus=made.corpus, slicing=slicing)
+    chains: dict[Any, list[Any]] = {}
+    for step in (*found.steps, *found.by_slice):
+        chains.setdefault((step.run, step.slice, step.unit), []).append(step)
+    for steps in chains.values():
+        for at, step in enumerate(steps):
+            passed = [Fraction(one.n, one.given) if one.given else Fraction(0) for one in steps[: at + 1]]
+            share = Fraction(step.n, steps[0].given)
+            assert prod(passed) == share
+            assert step.overall.value == pytest.approx(float(share), abs=1e-12)
+            assert step.lowest == step.highest
+    for _, _, behind in found.topics:
+        assert prod(Fraction(n, max(given, 1)) for given, n in pairwise(behind)) == Fraction(behind[-1], behind[0])
+
+
+def test_the_error_of_a_product_is_that_of_the_ratio_that_it_is() -> None:
+    """Where all is judged: the delta method on what is there at the end, by what was there at the begin."""
+    made = planted({"a": {"context": 0.3, "cited": 0.2}}, seed=4)
+    last = [one for one in waterfall(*made[:2], runs=made.runs).steps if one.unit == "document"][-1]
+    begin, end = np.full(40, 4.0), np.array(last.share.passed)
+    error = np.sqrt(((end - last.overall.value * begin) ** 2).sum() / (40 * 39)) / 4
+    assert last.overall.sums.error == pytest.approx(error, rel=1e-9)
+
+
+@pytest.mark.parametrize("step", [*CHAIN, "correct", "satisfied"])
+@pytest.mark.parametrize("severity", [0.35, 0.7])
+def test_planted_losses_are_found(step: str, severity: float) -> None:
+    """One step loses much more than the others: it is the one to work on, and its share is found again."""
+    losses = dict.fromkeys((*CHAIN, "correct", "satisfied"), 0.05) | {step: severity}
+    made = planted({"a": losses}, topics=150, seed=7)
+    found = waterfall(*made[:2], runs=made.runs, corpus=made.corpus)
+    if step in CHAIN:
+        worst = found.weakest["a"]
+        assert (worst.step.step, worst.p <= 0.05) == (step, True)
+        others = 0.95 ** (len(CHAIN) - 1)
+        assert worst.step.perfect.value == pytest.approx(others, abs=0.1)
+    unit = {"correct": "answer", "satisfied": "user"}.get(step, "nugget")
+    share = next(one.share for one in found.steps if (one.unit, one.step) == (unit, step))
+    assert share.value == pytest.approx(1 - severity, abs=0.12)
+
+
+def test_a_system_that_loses_more_is_found_at_that_step_alone() -> None:
+    made = planted({"a": {"context": 0.1, "cited": 0.1}, "b": {"context": 0.1, "cited": 0.5}}, topics=100, seed=2)
+    shown = [one for one in waterfall(*made[:2], runs=made.runs).differences if one.p <= 0.05]
+    assert {(one.run, one.step) for one in shown} == {("b", "cited")}
+    assert all(one.share.value < 0 for one in shown)
+
+
+@pytest.mark.slow
+def test_undamaged_chains_show_nothing_at_the_declared_rate() -> None:
+    """200 pairs of equal systems whose steps all lose alike: a step is named, or differs, at most 1 time in 20."""
+    same: dict[str, float] = dict.fromkeys(CHAIN[3:], 0.15)
+    named = differ = 0
+    for seed in range(200):
+        made = planted({"a": same, "b": same}, topics=40, seed=seed)
+        found = waterfall(*made[:2])
+        named += found.weakest["a"].p <= 0.05
+        differ += any(one.p <= 0.05 for one in found.differences)
+    assert named <= 17  # P(more | 0.05) = 0.01
+    assert differ <= 17
+
+
+@pytest.mark.slow
+def test_intervals_hold_the_planted_shares() -> None:
+    """The share of a step and that of the whole chain, 200 times: at least 91 % where 95 % are said."""
+    losses = {"context": 0.2, "cited": 0.3, "supported": 0.1}
+    held = np.zeros(2)
+    for seed in range(200):
+        made = planted({"a": losses}, topics=40, seed=seed)
+        last = [one for one in waterfall(*made[:2]).steps if one.unit == "document"]
+        truths = (0.7, 0.8 * 0.7 * 0.9)
+        for at, (share, truth) in enumerate(zip((last[1].share, last[2].overall), truths, strict=True)):
+            low, high = share.ci or (np.nan, np.nan)
+            held[at] += low <= truth <= high
+    assert (held >= 0.91 * 200).all(), held
