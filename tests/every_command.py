@@ -90,6 +90,8 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "labels new": ("new.db", "--topics", "queries.jsonl", "--documents", "docs.jsonl"),
     "labels judges": ("labels.db", "bob"),
     "labels tasks": ("labels.db", "second.txt", "--judges", "ann,bob", "--overlap", "0.2", "--gold", "qrels.txt"),
+    "rag check": ("responses", "--qrels", "qrels.txt"),
+    "rag waterfall": ("responses", "--qrels", "qrels.txt", "--run", "old.run"),
     "labels status": ("labels.db",),
     "labels import": ("labels.db", "second.txt", "--judge", "bob"),
     "labels qrels": ("labels.db", "-o", "made.txt"),
@@ -124,6 +126,10 @@ def write_files(folder: Path) -> None:
         for one in stages
     ]
     (folder / "traces.jsonl").write_text("".join(f"{json.dumps(stage)}\n" for stage in stages))
+    (folder / "responses").mkdir()
+    for name in ("answers", "sentences", "context", "citations"):
+        rows = [{"query_id": f"q{q}", "text": "x", "doc_id": f"d{q % 4}", "sentence": 1} for q in _TOPICS]
+        (folder / "responses" / f"{name}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     shutil.copytree(_experiment(), folder / "results")
     store = LabelStore.open(folder / "labels.db")
     store.add_topics(folder / "queries.jsonl")

@@ -5,6 +5,8 @@ from judged._lazily import lazily
 __all__, __getattr__, __dir__ = lazily(
     __name__,
     {
+        "judged.rag.checking": ("check_responses",),
+        "judged.rag.queries": ("query_facts",),
         "judged.rag.responses": ("Responses",),
         "judged.rag.where_lost": ("waterfall",),
         "judged.rag.waterfall_answer": ("Waterfall",),

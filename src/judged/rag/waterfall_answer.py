@@ -123,7 +123,9 @@ class Waterfall(Answer):
 
     def blocks(self) -> tuple[Block, ...]:
         """Give the leading chain, where the others end, systems side by side, slices, topics, and what was lost."""
-        leading = self._steps("lead", [one for one in self.steps if one.unit == self.lead], UNITS[self.lead][1])
+        leading = self._steps(
+            "lead", [one for one in self.steps if one.unit == self.lead], UNITS[self.lead][1].capitalize()
+        )
         what = f"What comes through, of {UNITS[self.lead][0]}"
         how: dict[str, Any] = {"kind": "dots", "colour": "run"} if self.several else {"kind": "bars"}
         how |= {"percent": "x", "from_zero": True, "reach": {"x": (0.0, 1.0)}}
@@ -214,7 +216,13 @@ class Waterfall(Answer):
             Column("items", [begin for _, _, (begin, *_) in self.topics], COUNT, "all"),
             *(Column(name, [row.get(name) for row in counts], COUNT, self.called(name)) for name in names),
         )
-        return Table("topics", columns, f"{UNITS[self.lead][1]}, topic by topic", labels=1 + self.several, folded=True)
+        return Table(
+            "topics",
+            columns,
+            f"{UNITS[self.lead][0].capitalize()}, topic by topic",
+            labels=1 + self.several,
+            folded=True,
+        )
 
     def _lost(self) -> Table:
         columns = (

@@ -199,11 +199,10 @@ def _notes(
         ):
             if some:
                 yield Note(rule, f"{len(some)} {what}: {first_few(some)}", run, len(some))
-        for chain in made:
-            unknown = int((chain.held[-1] == UNJUDGED).sum())
-            if chain.run == run and unknown:
-                of = f"{unknown} of {len(chain.items)} {UNITS[chain.unit][0]}"
-                yield Note("unjudged", f"no verdict for {of}: neither held nor lost", run, unknown)
+        unknown = {UNITS[chain.unit][0]: int((chain.held[-1] == UNJUDGED).sum()) for chain in made if chain.run == run}
+        if of := [f"{count} {what}" for what, count in unknown.items() if count]:
+            text = f"for want of verdicts neither held nor lost: {listed(of)}"
+            yield Note("unjudged", text, run, sum(unknown.values()))
     linked = {(row["query_id"], row["nugget_id"]) for row in responses["evidence"].to_pylist()}
     every = responses["nuggets"].num_rows
     if 0 < len(linked) < every:
