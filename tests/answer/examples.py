@@ -37,7 +37,7 @@ from judged.online import (
     queries,
     read_log,
 )
-from judged.rag import waterfall
+from judged.rag import read_answer, waterfall
 from judged.rag.asking import fill, prepare_assignments
 from judged.rag.judge_error import calibrate
 from judged.rag.responses import Responses
@@ -472,6 +472,11 @@ def rag_waterfall() -> Answer:
     answers = planted({"old": {"context": 0.3}, "new": {"cited": 0.3}}, topics=12)
     halves = judged.slice_topics({topic: {"half": "ab"[at % 2]} for at, topic in enumerate(answers.qrels)}, "half")
     return waterfall(*answers[:2], runs=answers.runs, slicing=halves)
+
+
+def one_answer() -> Answer:
+    answers = planted({"old": {"cited": 0.5}}, topics=1)
+    return read_answer(answers.responses, "old", "q000", qrels=answers.qrels)
 
 
 EXAMPLES: dict[str, Callable[[], Answer]] = {

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from judged.cli.formats import answer_options
-from judged.cli.rag_inputs import before, ids, sources
+from judged.cli.rag_sources import before, ids, sources
 
 if TYPE_CHECKING:
     from judged.cli.formats import Give

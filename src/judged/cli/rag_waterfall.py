@@ -8,7 +8,7 @@ import click
 
 from judged.cli.formats import answer_options
 from judged.cli.options import shared
-from judged.cli.rag_inputs import before, ids, sources
+from judged.cli.rag_sources import before, ids, sources
 from judged.cli.slice_options import SliceOptions, slice_options
 from judged.errors import InputError
 

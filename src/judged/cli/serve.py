@@ -25,6 +25,7 @@ _NEEDED = ("fastapi", "uvicorn", "jinja2", "python_multipart")
 @click.argument("runs", nargs=-1, metavar="[RUN]...")
 @shared("queries", "texts", "attributes")
 @click.option("--traces", multiple=True, metavar="FILE", help="Traces, as for 'judged traces'. Repeat for more.")
+@click.option("--rag", metavar="RESPONSES", help="Answers, as for 'judged rag'.")
 @click.option("--experiment", metavar="PLAN", help="Engines to try queries on, as for 'judged experiment'; no QRELS.")
 @click.option(
     "--results",
@@ -69,12 +70,15 @@ def command(
     this machine. Ctrl-C stops it.
     """
     _need_web()
+    from judged.rag import Responses
     from judged.web.server import place, serve
 
     where = place(host, port, token)
     address = where.address
     try:
         workspace = replace(_workspace(qrels, runs, options), labels=_labels(options["labels"]))
+        if options["rag"]:
+            workspace = replace(workspace, responses=Responses.of(options["rag"]))
         _tell(workspace, address)
         serve(workspace, where, ready=lambda: webbrowser.open(address) if browse else None)
     except KeyboardInterrupt:

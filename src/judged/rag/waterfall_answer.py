@@ -127,11 +127,13 @@ class Waterfall(Answer):
             "lead", [one for one in self.steps if one.unit == self.lead], UNITS[self.lead][1].capitalize()
         )
         what = f"What comes through, of {UNITS[self.lead][0]}"
+        ends = {one.run: f"{one.run} {percent(one.overall.value)}" for one in self.steps if one.unit == self.lead}
+        said = f"Behind the last step: {', '.join(ends.values())}."
         how: dict[str, Any] = {"kind": "dots", "colour": "run"} if self.several else {"kind": "bars"}
         how |= {"percent": "x", "from_zero": True, "reach": {"x": (0.0, 1.0)}}
         return (
             Sentences(self.sentences),
-            Chart("waterfall", what, leading, self.sentences[0], x="overall", y="step", **how),
+            Chart("waterfall", what, leading, said, x="overall", y="step", **how),
             leading,
             self._ends(),
             *([self._differences()] if self.differences else []),
@@ -203,7 +205,7 @@ class Waterfall(Answer):
             _changes("overall", [one.overall for one in rows], "of all"),
             *columns_of(rows, ("p", p_value(1 - self.level))),
         )
-        return Table("differences", columns, f"Against {self.responses.run_names[0]}", note, labels=3)
+        return Table("differences", columns, f"Against {self.responses.run_names[0]}", note, labels=3, folded=True)
 
     def _topics(self) -> Table:
         names = list(dict.fromkeys(one.step for one in self.steps if one.unit == self.lead))

@@ -32,6 +32,7 @@ NAVIGATION = (
     ("/matrix", "Matrix"),
     ("/slices", "Slices"),
     ("/traces", "Traces"),
+    ("/rag", "Answers"),
     ("/experiment", "Experiment"),
     ("/judging", "Judging"),
     ("/learn", "Learn"),

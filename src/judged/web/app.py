@@ -26,6 +26,7 @@ from judged.web.learn.routes import router as learning
 from judged.web.look import router as look
 from judged.web.matrix.routes import router as matrix
 from judged.web.problems import Faults, add_problems
+from judged.web.rag.routes import router as rag
 from judged.web.shared_files import router as shared_files
 from judged.web.slices.routes import router as slices
 from judged.web.topics.routes import router as topics
@@ -51,6 +52,7 @@ ROUTERS = (
     matrix,
     slices,
     traces,
+    rag,
     experiment,
     judging,
     labels,

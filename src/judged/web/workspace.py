@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from judged.experiments.conclusions import Results
     from judged.experiments.trial import Trials
     from judged.labels.store import LabelStore
+    from judged.rag import Responses
     from judged.traces import Traces
 
 
@@ -97,6 +98,7 @@ class Workspace:
     trials: Trials | None = None  # the engines of a plan
     results: Results | None = None  # what running it left behind
     labels: LabelStore | None = None  # what is judged in the browser
+    responses: Responses | None = None  # what systems answered
     _kept: Kept = field(default_factory=lambda: Kept(256), repr=False)
 
     @property
@@ -254,6 +256,7 @@ def open_sample() -> Workspace:
     from judged import sample
     from judged.experiments import Plan
     from judged.experiments.trial import Trials
+    from judged.rag import Responses
     from judged.traces.sample import sample_traces
 
     topics = sample.topics()
@@ -266,7 +269,12 @@ def open_sample() -> Workspace:
         traces=sample_traces(),
         title="the sample: find the standard-library function",
     )
-    return replace(opened, trials=Trials(Plan.read(sample.FOLDER / "experiment.toml")))
+    answers = sample.FOLDER / "responses"
+    return replace(
+        opened,
+        trials=Trials(Plan.read(sample.FOLDER / "experiment.toml")),
+        responses=Responses.of(answers) if answers.is_dir() else None,
+    )
 
 
 def _traces(given: Any, topics: Topics | None) -> Traces | None:
