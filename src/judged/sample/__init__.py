@@ -1,7 +1,7 @@
 """The sample that ships with judged: a small real test collection over Python's standard library.
 
-With it comes a log of what simulated users did with two of its runs. How all of it was made, and its limits, are
-described in ``pydocs/README.md``.
+With it come a log of what simulated users did with two of its runs, and what two answerers said. How all of it was
+made, and its limits, are described in ``pydocs/README.md``.
 """
 
 from __future__ import annotations
@@ -23,6 +23,10 @@ FOLDER = Path(str(files(__name__))) / "pydocs"
 
 LOG = FOLDER / "simulated_log.ndjson.gz"
 """What simulated users did with two of its runs: nobody did what it says. `judged.online.read_log` reads it."""
+
+RESPONSES = FOLDER / "responses"
+"""What two extractive answerers said to 25 of its topics, with nuggets, assignments and support made by hand:
+`judged.rag.Responses.of` reads it."""
 
 
 def qrels() -> Qrels:
