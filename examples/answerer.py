@@ -4,9 +4,9 @@
 
 Both are `generate(query, passages)`, which is what judged asks of a generator: it gives the sentences of an answer,
 where [2] cites the second passage, or nothing where it does not know. Both name the function that a passage is about,
-quote what stands there, and abstain where no passage has three tenths of what the query asks for. They differ in what they
-quote: `lead` the first sentences of the first three passages, `overlap` of every passage the sentence that
-shares most with the query, and the three best of these.
+quote what stands there, and abstain where no passage has three tenths of what the query asks for. They differ in what
+they quote: `lead` the first sentences of the first three passages, `overlap` of every passage the sentence that shares
+most with the query, and the three best of these. answerer.toml tries both behind two searches.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ SLOW = (
     "cli/test_labels", "cli/test_logs", "cli/test_many_runs", "cli/test_online", "cli/test_progress", "cli/test_report",
     "cli/test_serve", "cli/test_slices", "cli/test_stages", "cli/test_tradeoff", "compat/test_trec_eval_command",
     "curves/test_command", "curves/test_curve_of_scores", "curves/test_saving", "diagnosis/test_matrix",
-    "diagnosis/test_planted_losses", "docs/", "experiments/test_run", "experiments/test_trial", "fuzz/",
+    "diagnosis/test_planted_losses", "docs/", "experiments/test_generation", "experiments/test_run", "experiments/test_trial", "fuzz/",
     "gates/test_decision", "gates/test_first", "gates/test_forms", "labels/", "measures/test_properties",
     "online/", "reports/", "results/", "slicing/test_compare_slices", "stats/test_agreement", "stats/test_always",
     "stats/test_believed", "stats/test_blocked", "stats/test_clusters", "stats/test_detectable", "stats/test_extremes",

@@ -22,7 +22,7 @@ def run(name: str, *arguments: str) -> Any:
 
 def test_all_are_tried() -> None:
     names = {path.name for path in EXAMPLES.iterdir() if path.is_file()}
-    elsewhere = {"pipeline.py", "answerer.py"}  # in test_pipeline_page.py and test_sample_responses.py
+    elsewhere = {"pipeline.py", "answerer.py", "answerer.toml"}  # see below, and tests of their pages
     assert names - elsewhere == {"course.py", "paper_table.py", "release_gate.py", "retriever.ipynb"}
 
 
@@ -68,3 +68,16 @@ def test_a_learned_reranker_is_run_beside_what_it_reranks(tmp_path: Path) -> Non
     recall, at_ten = "R(rel=2)@50", "nDCG@10"
     assert found.scores.value(recall, "reranked") == found.scores.value(recall, "control")
     assert found.scores.value(at_ten, "reranked") != found.scores.value(at_ten, "control")
+
+
+def test_answerers_are_run_behind_searches(tmp_path: Path) -> None:
+    """What answers differ by is not the search, and what searches differ by is in both."""
+    found = experiments.run(EXAMPLES / "answerer.toml", tmp_path)
+    assert found.failures == {}
+    assert found.responses is not None
+    assert set(found.responses.run_names) == set(found.levels)
+    control, other = found.scores.run_names[:2]
+    assert found.levels[other]["generator"] == "answerer:overlap"
+    assert found.scores.value("nDCG@10", control) == found.scores.value("nDCG@10", other)
+    texts = [found.responses.of_run(name)["answers"]["text"].to_pylist() for name in (control, other)]
+    assert texts[0] != texts[1]

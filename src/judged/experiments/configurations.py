@@ -17,7 +17,7 @@ from judged.data.toml_places import SettingError
 from judged.errors import InputError
 from judged.experiments.engines import ENGINES, engine_named
 from judged.experiments.modules import files_of
-from judged.experiments.pipelines import OPERATORS, Part, settings_of
+from judged.experiments.pipelines import OPERATORS, Part, is_endpoint, settings_of
 from judged.fusion.fuse import weights_of
 
 if TYPE_CHECKING:
@@ -31,11 +31,16 @@ CONTROL = "control"
 FULL, ONE_AT_A_TIME = "full", "one-at-a-time"
 _MOST = 1e308  # beyond it is no finite number; NaN is not below it either
 _FILES = ("synonyms", "file")  # settings that name a file
-_NEEDED = {"http": "file", "function": "search", "rerank": "function"}  # settings without which nothing can be asked
+_NEEDED = {
+    "http": "file",
+    "function": "search",
+    "rerank": "function",
+    "generate": "generator",
+}  # settings without which nothing can be asked
 _KINDS: Mapping[type, str] = {
     tuple: "a list", str: "text", float: "a number", int: "a whole number", bool: "true or false",
 }  # fmt: skip
-_FUNCTIONS = ("rewrite", "function", "embed", "search")  # settings that name module:function
+_FUNCTIONS = ("rewrite", "function", "embed", "search", "generator")  # settings that name module:function
 
 
 @dataclass(frozen=True)
@@ -124,7 +129,7 @@ class Choices:
         if value is None or outside or (setting.values and value not in setting.values):
             takes = setting.takes or _KINDS[type(setting.default)]
             raise RefusedLevelError(f"{engine} has no {key} {given!r}", fix=f"it takes {takes}")
-        return str(self.folder / str(value)) if key in _FILES and value else value
+        return str(self.folder / str(value)) if _names_file(key, value) else value
 
     def expanded(self) -> tuple[list[Configuration], list[LeftOut], dict[str, list[str]]]:
         """Give the configurations, the control first; what is left out; and by engine the factors it does not know."""
@@ -193,6 +198,11 @@ class Choices:
         }
         engine = [settings["engine"]] if len(self.engines) > 1 else []
         return " ".join([*engine, *([spelled(differs)] if differs else [])])
+
+
+def _names_file(key: str, value: Any) -> bool:
+    """Say whether a setting names a file: an endpoint's stands where a generator's function may."""
+    return bool(value) and (key in _FILES or (key == "generator" and is_endpoint(value)))
 
 
 def spelled(levels: Mapping[str, Any]) -> str:
@@ -279,7 +289,7 @@ class Hashes:
 
     def said(self, key: str, value: Any) -> tuple[Any, ...]:
         """Give a setting, and the hashes of what it names."""
-        if value and key in _FILES:
+        if _names_file(key, value):
             return key, self.file(value)
         if value and key in _FUNCTIONS:
             if (key, value) not in self._functions:

@@ -16,12 +16,14 @@ from judged.errors import InputError
 from judged.experiments.engines import ENGINES, engine_named
 from judged.experiments.engines.base import QueryRefusedError, Setting, called
 from judged.fusion import ALGORITHMS, NORMALISATIONS, fuse
+from judged.rag.generation import answered, passages_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from judged.data.texts import Text
     from judged.experiments.engines.base import Engine, Hit
+    from judged.rag.generation import Answered
     from judged.traces.traces import Kind
 
 FUSION: Mapping[str, Setting] = {
@@ -36,16 +38,20 @@ RERANK: Mapping[str, Setting] = {
     "function": Setting("", (), "module:function that gives a score for each candidate"),
     "cutoff": Setting(100, (), "how many documents are put in another order; the rest stays behind them", 1),
 }
+GENERATE: Mapping[str, Setting] = {
+    "generator": Setting("", (), "module:function that answers a query from passages, or an endpoint's .toml file"),
+    "passages": Setting(5, (), "how many of the first documents it is given", 1),
+}
 COMMON: Mapping[str, Setting] = {
     "synonyms": Setting("", (), "file with a group of words a line, separated by commas, by which queries are widened"),
     "rewrite": Setting("", (), "module:function that makes a query of a query"),
 }
 """Settings that every engine has, because they are about the query."""
-OPERATORS = {"fusion": FUSION, "rerank": RERANK}
+OPERATORS = {"fusion": FUSION, "rerank": RERANK, "generate": GENERATE}
 
 
 def settings_of(engine: str) -> Mapping[str, Setting]:
-    """Give all settings of an engine, of ``fusion`` or of ``rerank``.
+    """Give all settings of an engine, of ``fusion``, ``rerank`` or ``generate``.
 
     >>> sorted(settings_of("sqlite"))
     ['rewrite', 'stemmer', 'synonyms', 'title_weight', 'tokens']
@@ -64,7 +70,7 @@ def settings_of(engine: str) -> Mapping[str, Setting]:
 
 @dataclass(frozen=True)
 class Part:
-    """An engine, a fusion or a reranker, with every setting given, and what it is given the lists of."""
+    """An engine, or what is made of some, with every setting given, and what it is given the lists of."""
 
     name: str
     engine: str
@@ -122,7 +128,7 @@ def system_of(part: Part, made: dict[str, System] | None = None) -> System:
     made = {} if made is None else made
     if part.name not in made:
         below = [system_of(one, made) for one in part.of]
-        kind = {"fusion": _Fusion, "rerank": _Rerank}.get(part.engine)
+        kind = {"fusion": _Fusion, "rerank": _Rerank, "generate": Generating}.get(part.engine)
         made[part.name] = _Searched(part) if kind is None else kind(part, below)
     return made[part.name]
 
@@ -218,6 +224,28 @@ class _Rerank(_Pipeline):
         return hits[:k]
 
 
+class Generating(_Pipeline):
+    """The list as it is, and an answer from its first documents."""
+
+    def build(self, documents: Mapping[str, Text], folder: Path) -> None:
+        """Import the generator, and build what is below."""
+        from judged.rag.model import Model
+
+        given = self._part.settings["generator"]
+        self._generate = Model(given) if is_endpoint(given) else called(given)
+        self._documents = documents
+        super().build(documents, folder)
+
+    def search(self, query: str, k: int, told: list[Asked] | None = None) -> list[Hit]:
+        """Give the list of what is below."""
+        return self._below[0].search(query, k, told)
+
+    def answer(self, query: str, hits: list[Hit], clock: Callable[[], float]) -> Answered:
+        """Ask the generator."""
+        first = [doc for doc, _ in hits[: self._part.settings["passages"]]]
+        return answered(self._generate, query, passages_of(first, self._documents), self._part.name, clock)
+
+
 def _ranked(hits: list[Hit]) -> list[Hit]:
     """Put documents of one score in the order that they have in runs; a score that rises stays, to be refused."""
     return [hit for _, tied in groupby(hits, key=itemgetter(1)) for hit in sorted(tied, reverse=True)]
@@ -229,6 +257,11 @@ def _tell(
     if told is not None and all(other.name != part.name for other in told):
         taken = 1000 * (time.perf_counter() - begun)
         told.append(Asked(part.name, kind, tuple(one.name for one in part.of), query, hits, taken, refused))
+
+
+def is_endpoint(given: Any) -> bool:
+    """Say whether a generator is the model of an endpoint's file, and not ``module:function``."""
+    return str(given).endswith(".toml")
 
 
 def read_synonyms(path: str) -> tuple[tuple[str, ...], ...]:

@@ -186,7 +186,7 @@ def _pipeline(name: str, own: Any) -> Mapping[str, Any]:
     engine = own.get("engine")
     if engine not in (*ENGINES, *OPERATORS):
         raise SettingError("engine", f"no engine {engine!r}", f"use one of {', '.join((*ENGINES, *OPERATORS))}")
-    needs = {"fusion": ("lists",), "rerank": ("of", "function")}.get(engine, ())
+    needs = {"fusion": ("lists",), "rerank": ("of", "function"), "generate": ("of",)}.get(engine, ())
     for key in needs:
         if key not in own:
             raise SettingError(key, f"{engine} needs {key}", f"name it: {key} = ...")

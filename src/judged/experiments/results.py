@@ -17,6 +17,7 @@ from judged.data.topics import Topics
 from judged.decimals import counted
 from judged.errors import InputError, JudgedWarning
 from judged.evaluation import evaluate
+from judged.experiments.answers import responses_of
 from judged.experiments.collection import no_query
 from judged.experiments.latency import QUANTILES, quantile
 from judged.experiments.worker import COSTS, FAILURE, RUN, TRACES
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from judged.evaluation import Scores
+    from judged.rag.responses import Responses
     from judged.traces import Traces
 
 PLAN = "plan.json"
@@ -60,7 +62,9 @@ class Results:
         and, where it was asked for, ``queries_per_second``; None for what is not known. ``p50_ms`` and
         ``p95_ms`` are quantiles over the queries of a round, of all rounds the median. Beside them stand
         ``p50_ms_ci``, their 95% interval over queries, None where there are too few, and ``p50_ms_noise``, from the
-        least to the most that they were in one round: where two of these overlap, the difference is noise.
+        least to the most that they were in one round: where two of these overlap, the difference is noise. Of
+        a configuration that generates, also ``answer_ms``, ``tokens_in`` and ``tokens_out``: the median milliseconds
+        and the mean tokens of an answer.
     refused : dict of tuple of Refused
         Queries that were not taken, by configuration.
     failures : dict
@@ -71,6 +75,8 @@ class Results:
         What it ran on, by configuration.
     qrels : Qrels
     queries : Topics
+    responses : Responses or None
+        What configurations answered, and what is known of it: the tables in ``responses`` of the folder.
     folder : Path
     """
 
@@ -84,6 +90,7 @@ class Results:
     machine: Mapping[str, Mapping[str, Any]] = field(repr=False)
     qrels: Qrels = field(repr=False)
     queries: Topics = field(repr=False)
+    responses: Responses | None = field(repr=False)
     folder: Path
 
     def run(self, configuration: str) -> Run:
@@ -134,6 +141,7 @@ def load(folder: str | Path, measures: Any = ()) -> Results:
     failures = {name: f"{problem}. Fix: {fix}." if fix else problem for name, (problem, fix) in missing.items()}
     runs = [Run.scan(folder_of(place, one["key"]) / RUN, name=name) for name, one in done.items()]
     qrels = Qrels.read(plan["qrels"])
+    responses = responses_of({name: folder_of(place, one["key"]) for name, one in done.items()}, place)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", JudgedWarning)  # they are notes of the scores
         scores = evaluate(qrels, runs, [*plan["measures"], *listed(measures)])
@@ -169,6 +177,7 @@ def load(folder: str | Path, measures: Any = ()) -> Results:
         {name: one["machine"] for name, one in told.items()},
         qrels,
         topics,
+        responses,
         place,
     )
 

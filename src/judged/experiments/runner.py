@@ -18,6 +18,7 @@ from judged.atomic import replaced
 from judged.data.qrels import Qrels
 from judged.data.topics import Topics
 from judged.errors import InputError
+from judged.experiments.answers import keep
 from judged.experiments.collection import MISSING, TWICE
 from judged.experiments.plan import Plan
 from judged.experiments.reading import FILES
@@ -89,6 +90,8 @@ def run(plan: Any, folder: str | Path, *, progress: Callable[[str, int], None] |
             progress(todo[-1].name, 1)
         results = load(place)
         results.scores.save(place / "scores.parquet")
+        if results.responses is not None:
+            keep(results.responses, place)
         return results
 
 

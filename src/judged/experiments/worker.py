@@ -26,7 +26,8 @@ from judged.errors import InputError, JudgedError
 from judged.experiments.configurations import versions
 from judged.experiments.latency import rounds_of, throughput
 from judged.experiments.machine import Memory, energy, machine
-from judged.experiments.pipelines import Asked, Part, system_of
+from judged.experiments.pipelines import Asked, Generating, Part, system_of
+from judged.rag.generation import costs_of, tables_by_topic
 from judged.traces import Recorder
 
 if TYPE_CHECKING:
@@ -36,8 +37,10 @@ if TYPE_CHECKING:
     from judged.experiments.engines.base import Hit
     from judged.experiments.latency import Clock
     from judged.experiments.pipelines import System
+    from judged.rag.generation import Answered
 
 RUN, TRACES, COSTS, FAILURE = "run.parquet", "traces.jsonl", "costs.json", "failure.json"
+ANSWERS = "answers.json"  # of a configuration that generates: tables by name
 _FEW = 10  # documents that are indexed first, so that libraries are there when it counts
 
 
@@ -97,7 +100,8 @@ def work(job: Mapping[str, Any], folder: Path, clock: Clock = time.perf_counter)
     part = Part.read(job["part"])
     with ExitStack() as built:
         system, costs = _built(part, documents, folder, clock, built)
-        refused, cold_ms = _asked(system, queries, job["depth"], folder, clock)
+        refused, cold_ms, of_answers = _asked(system, queries, job["depth"], folder, clock)
+        costs |= of_answers
         timed = [query for query in queries if query not in refused]
         told = {"refused": refused, "timed": timed, "cold_ms": cold_ms, "rounds_ms": []}
 
@@ -152,12 +156,13 @@ def _close(system: System) -> None:
 
 def _asked(
     system: System, queries: Mapping[str, str], depth: int, folder: Path, clock: Clock
-) -> tuple[dict[str, list[tuple[str, str]]], list[float]]:
-    """Ask every query for the first time; give what was refused, by whom and why, and the milliseconds."""
+) -> tuple[dict[str, list[tuple[str, str]]], list[float], dict[str, float | None]]:
+    """Ask every query for the first time; give what was refused and why, the milliseconds, and what answers cost."""
     recorder = Recorder(folder / TRACES)
     rows: list[tuple[str, str, float]] = []
     refused: dict[str, list[tuple[str, str]]] = {}
     cold_ms: list[float] = []
+    answers: dict[str, Answered] = {}
     for query, text in queries.items():
         told: list[Asked] = []
         begun = clock()
@@ -170,13 +175,27 @@ def _asked(
             for one in told:
                 trace.stage(one.name, one.kind, one.hits, parents=one.parents, query=one.query,
                             latency_ms=one.milliseconds)  # fmt: skip
+            if isinstance(system, Generating):
+                answers[query] = said = _answer(system, query, text, hits, clock)
+                trace.stage("context", "shown", [row["doc_id"] for row in said.tables["context"]])
+                trace.stage("cited", "cited", list(dict.fromkeys(row["doc_id"] for row in said.tables["citations"])))
     if not rows:
         why = next(iter(refused.values()))[0][1] if refused else "it gave none"
         raise InputError(f"no document was found for any query: {why}", fix="look at how queries are made")
     names = ("query_id", "doc_id", "score")
     columns = zip(*rows, strict=True)
     write_run(Run.of(pa.table(dict(zip(names, map(pa.array, columns), strict=True)))), folder / RUN)
-    return refused, cold_ms
+    if answers:
+        (folder / ANSWERS).write_text(json.dumps(tables_by_topic(answers)), encoding="utf-8")
+    return refused, cold_ms, costs_of(answers.values())
+
+
+def _answer(system: Generating, query: str, text: str, hits: list[Hit], clock: Clock) -> Answered:
+    try:
+        return system.answer(text, hits, clock)
+    except Exception as error:
+        error.add_note(f"query {query}")
+        raise
 
 
 def refuse_odd(query: str, hits: list[tuple[str, float]]) -> None:

@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from judged.errors import InputError
@@ -13,7 +14,7 @@ from judged.rag.responses import Responses
 from judged.traces.traces import traces_of_runs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection, Iterable
 
     from judged.data.texts import Text
     from judged.data.topics import Topics
@@ -23,6 +24,9 @@ _CITED = re.compile(r"\s*\[(\d+(?:\s*,\s*\d+)*)\]")
 _ENDS = re.compile(
     r"(?<=[.!?\]])\s+(?=[^\s\[a-z=+/<>|&%,;:])"
 )  # of sentences; a citation stands before or after the full stop
+
+GENERATED = ("answers", "sentences", "context", "citations")
+"""The tables that a generator fills."""
 
 
 class Passage(NamedTuple):
@@ -34,15 +38,25 @@ class Passage(NamedTuple):
 
 
 class Generated(NamedTuple):
-    """What a generator gave, where it also tells what that took."""
+    """What a generator gave, where it also tells what that took, or that it was asked in vain."""
 
     text: str | Sequence[str] | None
     tokens_in: int | None = None
     tokens_out: int | None = None
+    failed: bool = False  # there is no answer, which is not to abstain: the topic counts as not answered
 
 
 Generate: TypeAlias = "Callable[[str, list[Passage]], str | Sequence[str] | Generated | None]"
 """``generate(query, passages)``: an answer, or its sentences; ``[2]`` cites the second passage, None abstains."""
+
+
+class Answered(NamedTuple):
+    """An answer as rows of tables, and what it took."""
+
+    tables: Mapping[str, list[dict[str, Any]]]
+    seconds: float
+    tokens_in: int | None
+    tokens_out: int | None
 
 
 @dataclass(frozen=True)
@@ -54,12 +68,12 @@ class Generation:
     responses
         Answers, sentences, context and citations; the systems are named as the generators are.
     costs
-        A row an answer: ``query_id``, ``run_id``, ``seconds``, and ``tokens_in`` and ``tokens_out`` where the generator
-        told them.
+        By system: ``answer_ms``, the median milliseconds of an answer, and ``tokens_in`` and ``tokens_out``, the tokens
+        of an answer in the mean; None where the generator does not tell them.
     """
 
     responses: Responses
-    costs: list[dict[str, Any]]
+    costs: Mapping[str, Mapping[str, float | None]]
 
 
 def respond(
@@ -79,7 +93,7 @@ def respond(
     generators
         ``generate(query, passages)`` by the name of the system. It gives an answer, or a list of its sentences; ``[2]``
         in a sentence cites the second passage, and None or "" says that it cannot answer. One that knows what an answer
-        took gives a `Generated`.
+        took, or that there is none, gives a `Generated`. `judged.rag.model.Model` makes one of an endpoint.
     queries
         The texts of the topics.
     run
@@ -111,21 +125,60 @@ def respond(
         span.query_id: [document.doc_id for document in (span.documents or ())[:cutoff]]
         for span in traces_of_runs({"run": run}).spans
     }
-    tables: dict[str, list[dict[str, Any]]] = {name: [] for name in ("answers", "sentences", "context", "citations")}
-    costs: list[dict[str, Any]] = []
-    for query in queries.table["query_id"].to_pylist() if topics is None else topics:
-        passages = [Passage(doc, *texts.get(doc, ("", ""))) for doc in lists.get(query, ())]
-        for system, generate in generators.items():
-            begun = clock()
-            given = generate(queries.text(query), list(passages))
-            seconds = clock() - begun
-            answer = {"query_id": query, "run_id": system}
-            generated = given if isinstance(given, Generated) else Generated(given)
-            tokens = {"tokens_in": generated.tokens_in, "tokens_out": generated.tokens_out}
-            costs.append({**answer, "seconds": seconds, **tokens})
-            for name, rows in tables_of(generated.text, passages, f"{system}, topic {query}").items():
-                tables[name] += [answer | row for row in rows]
-    return Generation(Responses.of(tables), costs)
+    asked = queries.table["query_id"].to_pylist() if topics is None else list(topics)
+    made: dict[str, dict[str, Answered]] = {}
+    for system, generate in generators.items():
+        made[system] = {
+            query: answered(generate, queries.text(query), passages_of(lists.get(query, ()), texts), system, clock)
+            for query in asked
+        }
+    tables = together({system: tables_by_topic(answers) for system, answers in made.items()})
+    return Generation(Responses.of(tables), {system: costs_of(answers.values()) for system, answers in made.items()})
+
+
+def passages_of(documents: Iterable[str], texts: Mapping[str, Text]) -> list[Passage]:
+    """Give documents as passages; one without a text has an empty one."""
+    return [Passage(doc, *texts.get(doc, ("", ""))) for doc in documents]
+
+
+def answered(
+    generate: Generate, query: str, passages: list[Passage], where: str, clock: Callable[[], float]
+) -> Answered:
+    """Ask a generator once."""
+    begun = clock()
+    given = generate(query, list(passages))
+    seconds = clock() - begun
+    made = given if isinstance(given, Generated) else Generated(given)
+    tables = {name: [] for name in GENERATED} if made.failed else tables_of(made.text, passages, where)
+    return Answered(tables, seconds, made.tokens_in, made.tokens_out)
+
+
+def tables_by_topic(answers: Mapping[str, Answered]) -> dict[str, list[dict[str, Any]]]:
+    """Put the tables of the answers of one system, by topic, below each other."""
+    return {
+        name: [{"query_id": query, **row} for query, one in answers.items() for row in one.tables[name]]
+        for name in GENERATED
+    }
+
+
+def together(tables: Mapping[str, Mapping[str, list[dict[str, Any]]]]) -> dict[str, list[dict[str, Any]]]:
+    """Put the tables of several systems, by name, below each other."""
+    return {
+        name: [{"run_id": system, **row} for system, of in tables.items() for row in of[name]] for name in GENERATED
+    }
+
+
+def costs_of(answers: Collection[Answered]) -> dict[str, float | None]:
+    """Give the costs of answers; nothing where there are none.
+
+    >>> costs_of([Answered({}, 0.5, 7, 2), Answered({}, 0.7, 9, 3)])
+    {'answer_ms': 600.0, 'tokens_in': 8.0, 'tokens_out': 2.5}
+    """
+    if not answers:
+        return {}
+    tokens = {name: [getattr(one, name) for one in answers] for name in ("tokens_in", "tokens_out")}
+    means = {name: None if None in counts else sum(counts) / len(counts) for name, counts in tokens.items()}
+    return {"answer_ms": round(1000 * median(one.seconds for one in answers), 6), **means}
 
 
 def sentences_of(text: str) -> list[str]:

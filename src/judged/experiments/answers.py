@@ -1,0 +1,74 @@
+"""What the configurations of an experiment answered, as one folder of tables to which verdicts are added."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from judged.experiments.worker import ANSWERS
+from judged.rag.generation import GENERATED, together
+from judged.rag.readers import read_responses
+from judged.rag.responses import TABLES, Responses
+from judged.rag.writing import write_responses
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from judged._types import Table
+
+FOLDER = "responses"
+
+
+def responses_of(places: Mapping[str, Path], folder: Path) -> Responses | None:
+    """Give what configurations answered, each in its place, with what is known of it; None where none generates.
+
+    Nuggets, verdicts and so on are those that somebody put into the folder ``responses``; a verdict on an answer that
+    is no longer the same is none.
+    """
+    files = {run: place / ANSWERS for run, place in places.items()}
+    tables = {run: json.loads(file.read_text(encoding="utf-8")) for run, file in files.items() if file.exists()}
+    if not any(of["answers"] for of in tables.values()):
+        return None
+    made, place = Responses.of(together(tables)), folder / FOLDER
+    if not (place / "answers.jsonl").exists():
+        return made
+    before = read_responses(place)
+    then, now = _by_answer(before), _by_answer(made)
+    same = {key for key, rows in then.items() if now.get(key) == rows}
+    return replace(made, where=str(place), tables={
+        **{name: table if "run_id" not in TABLES[name].names
+           else table.filter(pa.array([key in same for key in _keys(table)], pa.bool_()))
+           for name, table in before.tables.items()},
+        **made.tables,
+    })  # fmt: skip
+
+
+def keep(responses: Responses, folder: Path) -> None:
+    """Write answers to the folder ``responses``; what lost verdicts there stays as ``earlier.NAME``."""
+    place = folder / FOLDER
+    names: list[str] = list(GENERATED)
+    if (place / "answers.jsonl").exists():
+        for name, table in read_responses(place).tables.items():
+            if name not in GENERATED and responses[name].num_rows < table.num_rows:
+                file = next(file for file in place.iterdir() if file.name.partition(".")[0] == name)
+                file.replace(place / f"earlier.{file.name}")
+                names.append(name)
+    write_responses(responses, place, names)
+
+
+def _keys(table: Table) -> list[tuple[str, str]]:
+    return list(zip(table["query_id"].to_pylist(), table["run_id"].to_pylist(), strict=True))
+
+
+def _by_answer(responses: Responses) -> dict[tuple[str, str], set[tuple[Any, ...]]]:
+    """Give everything that a generator said, by topic and system."""
+    rows: dict[tuple[str, str], set[tuple[Any, ...]]] = defaultdict(set)
+    for name in GENERATED:
+        for key, row in zip(_keys(responses[name]), responses[name].to_pylist(), strict=True):
+            rows[key].add((name, *row.values()))
+    return rows
