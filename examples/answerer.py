@@ -33,7 +33,7 @@ STOP = re.compile(
 def lead(query: str, passages: list[Passage]) -> list[str]:
     """Quote the first sentence of each of the first passages."""
     firsts = [(place, sentences(passage.text)[:1]) for place, passage in enumerate(passages[:SENTENCES], 1)]
-    return [said(passages, place, first[0]) for place, first in firsts if first and known(query, passages)]
+    return [said(query, passages, place, first[0]) for place, first in firsts if first and known(query, passages)]
 
 
 def overlap(query: str, passages: list[Passage]) -> list[str]:
@@ -43,7 +43,7 @@ def overlap(query: str, passages: list[Passage]) -> list[str]:
         scored = [(shared(query, f"{passage.title} {one}"), one) for one in sentences(passage.text)]
         best |= {place: max(scored, key=lambda one: one[0])} if scored else {}
     chosen = sorted(best, key=lambda place: -best[place][0])[:SENTENCES]
-    return [said(passages, place, best[place][1]) for place in sorted(chosen) if known(query, passages)]
+    return [said(query, passages, place, best[place][1]) for place in sorted(chosen) if known(query, passages)]
 
 
 def known(query: str, passages: list[Passage]) -> bool:
@@ -51,9 +51,9 @@ def known(query: str, passages: list[Passage]) -> bool:
     return max((shared(query, f"{one.title} {one.text}") for one in passages), default=0.0) >= ENOUGH
 
 
-def said(passages: list[Passage], place: int, sentence: str) -> str:
-    """Write one sentence of an answer."""
-    return f"Use {passages[place - 1].doc_id}: {sentence} [{place}]"
+def said(query: str, passages: list[Passage], place: int, sentence: str) -> str:
+    """Write one sentence of an answer, which can be judged alone: it says what the function is for."""
+    return f'For "{query}" use {passages[place - 1].doc_id}: {sentence} [{place}]'
 
 
 def sentences(text: str) -> list[str]:
