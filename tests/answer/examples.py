@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import judged
 import online_scores_made as made
-from judged import clicks, labels, sample, traces
+from judged import clicks, labels, rag, sample, traces
 from judged.comparison.collections import collections_of_scores
 from judged.diagnosis.stages.answer import Stages
 from judged.experiments import Plan, Trials, conclude
@@ -477,6 +477,31 @@ def rag_waterfall() -> Answer:
 def one_answer() -> Answer:
     answers = planted({"old": {"cited": 0.5}}, topics=1)
     return read_answer(answers.responses, "old", "q000", qrels=answers.qrels)
+
+
+def _responses() -> dict[str, Any]:
+    """Give what two systems answered: one verdict in four failed."""
+    verdicts = ("support", "partial", "not", "failed")
+    pairs = [(at, topic, run) for at, topic in enumerate(TOPICS) for run in ("old", "new")]
+    of = [{"query_id": topic, "run_id": run} for _, topic, run in pairs]
+    return {
+        "answers": [{**one, "text": "It is so."} for one in of],
+        "nuggets": [{"query_id": topic, "nugget_id": n, "text": f"fact {n}"} for topic in TOPICS for n in "12"],
+        "assignments": [
+            {"query_id": topic, "run_id": run, "nugget_id": n, "verdict": verdicts[(at + int(n) + (run == "new")) % 4]}
+            for at, topic, run in pairs
+            for n in "12"
+        ],
+        "context": [{**one, "doc_id": f"d{doc}"} for one in of for doc in (1, 2, 3)],
+    }
+
+
+def scores_of_answers() -> Answer:
+    return rag.evaluate(_responses(), ["NuggetRecall", "nDCG@5"], qrels=QRELS)
+
+
+def answer_explained() -> Answer:
+    return rag.explain(_responses(), "NuggetRecall", topic="q2", run="new")
 
 
 EXAMPLES: dict[str, Callable[[], Answer]] = {

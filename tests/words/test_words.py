@@ -24,7 +24,7 @@ PACKAGES = (
     "judged.advice", "judged.clicks", "judged.fusion", "judged.online", "judged.reports", "judged.traces",
     "judged", "judged.agreement", "judged.comparison", "judged.curves", "judged.data", "judged.evaluation",
     "judged.experiments", "judged.explanation", "judged.gates", "judged.judging", "judged.slicing", "judged.stats",
-    "judged.labels", "judged.uncertainty",
+    "judged.labels", "judged.rag", "judged.uncertainty",
 )  # fmt: skip
 INTERNAL = {"chosen_levels", "config_of", "dialect_of", "measures_of", "parse_config", "read_config", "runs_of"}
 LOGS = ("online ", "logs ", "clicks ")

@@ -154,7 +154,7 @@ def compared(scores: Scores, choices: Choices, ci: IntervalName = "adjusted") ->
         measures[at] = replace(shown, pairs=done, family=sizes[at], overall=tests[at].overall)
     noted = (*scores.notes, *notes(scores, measures, choices))
     words = scores.interval_words(IntervalMethod(ci, choices.level, seed=choices.seed))
-    rules = scores.policies.words(len(scores.query_ids))
+    rules = scores.rules()
     return Comparison(scores, tuple(measures), choices, noted, words, rules)
 
 

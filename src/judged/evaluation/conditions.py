@@ -52,13 +52,25 @@ def narrowed(qrels: Qrels, where: str | None, attributes: Any = None) -> tuple[Q
     """
     if where is None:
         return qrels, ()
+    kept, notes = topics_where(qrels.topics, where, attributes)
+    both = f"({qrels.chosen_by}) and ({where})" if qrels.chosen_by else where
+    return replace(qrels.over(kept), chosen_by=both), notes
+
+
+def topics_where(topics: Sequence[str], where: str, attributes: Any = None) -> tuple[list[str], tuple[Note, ...]]:
+    """Name the topics that satisfy an expression, and say of how many this is not known.
+
+    Raises
+    ------
+    InputError
+        If it is not an expression, an attribute is not known, or no topic satisfies it.
+    """
     if not where.strip():
         raise InputError("where is empty", fix="say which topics, or leave it out")
-    known = _known(qrels.topics, attributes)
+    known = _known(topics, attributes)
     mask = _holds(where, known, given=attributes is not None)
-    kept = [query for query, chosen in zip(qrels.topics, mask.tolist(), strict=True) if chosen]
-    both = f"({qrels.chosen_by}) and ({where})" if qrels.chosen_by else where
-    return replace(qrels.over(kept), chosen_by=both), tuple(_lacking([where], known))
+    kept = [query for query, chosen in zip(topics, mask.tolist(), strict=True) if chosen]
+    return kept, tuple(_lacking([where], known))
 
 
 def _known(query_ids: Sequence[str], attributes: Any) -> Attributes:

@@ -131,6 +131,12 @@ class Scores(Answer, ReadOnly):
         """What the numbers rest on."""
         return Provenance(self.qrels, self.policies, self.runs, self.versions, self.notes)
 
+    def rules(self, over: str = "") -> str:
+        """Say over how many topics the numbers are, or over what, and by which rules."""
+        if any(measure.properties.reads_answers for measure in self.measures):
+            return f"Over {over or f'the {len(self.query_ids)} topics of the answers'}"
+        return self.policies.words(len(self.query_ids), over)
+
     def blocks(self) -> tuple[Block, ...]:
         """Give the blocks of `summary`."""
         return self.summary().blocks()

@@ -73,7 +73,11 @@ class Summary(Answer):
             show = _WHOLE if measure.entry.aggregate in {"sum", "count"} else NUMBER
             reaches = [estimate.reaches for estimate in estimates] if self.scores.ranges else []
             beside = [
-                " ".join(_reach(reach.reason, reach.kind, reach.low, reach.high, reach.judged) for reach in several)
+                " ".join(
+                    _reach(reach.reason, reach.kind, reach.low, reach.high, reach.judged)
+                    for reach in several
+                    if reach.judged < 1 or reach.low < reach.high or reach.reason != "unjudged"
+                )
                 for several in reaches
             ]
             limits = [estimate.ci for estimate in estimates]
@@ -157,7 +161,7 @@ def best_first(lead: Measure, estimates: Sequence[Estimate], emphasised: Sequenc
 
 def basis(scores: Scores, interval: IntervalMethod | None = None, over: str = "") -> str:
     """Say by which rules numbers were made: topics, ties, depth, intervals."""
-    rules = scores.policies.words(len(scores.query_ids), over)
+    rules = scores.rules(over)
     for row, measure in enumerate(scores.measures):
         if measure.where:
             rules += f"; {measure}: over {int((~np.isnan(scores.values[:, row])).any(axis=0).sum())} of them"

@@ -8,6 +8,8 @@ __all__, __getattr__, __dir__ = lazily(
         "judged.rag.checking": ("check_responses",),
         "judged.rag.queries": ("query_facts",),
         "judged.rag.reading": ("read_answer",),
+        "judged.rag.scoring": ("evaluate",),
+        "judged.rag.explaining": ("explain",),
         "judged.rag.responses": ("Responses",),
         "judged.rag.where_lost": ("waterfall",),
         "judged.rag.waterfall_answer": ("Waterfall",),

@@ -92,7 +92,7 @@ def _of_folder(folder: Path) -> Responses:
     tables = {
         name: table_of_records(name, read_records(files[name]), str(files[name])) for name in TABLES if name in files
     }
-    return Responses(tables, folder.name, str(folder))
+    return Responses.of_tables(tables, folder.name, str(folder))
 
 
 def responses_of_traces(traces: Traces, *, run: str = "", texts: Any = None) -> Responses:

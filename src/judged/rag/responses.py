@@ -168,13 +168,16 @@ class Responses:
             return parts[0] if len(parts) == 1 else cls(_together(parts), name, ", ".join(part.where for part in parts))
         if not isinstance(data, Mapping):
             raise InputError("no answers can be read from it", fix="give tables by name, a path, or a list of these")
-        tables = {str(key): _table(str(key), given) for key, given in data.items()}
-        if "sentences" not in tables:
-            named = [tables[key].select(KEYS["sentences"]) for key in ("citations", "support") if key in tables]
-            if named:
-                tables["sentences"] = _typed("sentences", pa.concat_tables(named).group_by(KEYS["sentences"])
-                                             .aggregate([]), "<tables>")  # fmt: skip
-        return cls(tables, name, "<tables>")
+        return cls.of_tables({str(key): _table(str(key), given) for key, given in data.items()}, name, "<tables>")
+
+    @classmethod
+    def of_tables(cls, tables: Mapping[str, Table], name: str, where: str) -> Responses:
+        """Make them of tables that have all their columns; sentences that nobody lists are those that others name."""
+        named = [tables[key].select(KEYS["sentences"]) for key in ("citations", "support") if key in tables]
+        if named and "sentences" not in tables:
+            known = pa.concat_tables(named).group_by(KEYS["sentences"]).aggregate([])
+            tables = {**tables, "sentences": _typed("sentences", known, where)}
+        return cls(tables, name, where)
 
     def __getitem__(self, name: str) -> Table:
         """Give a table, with no rows where nobody made it."""
