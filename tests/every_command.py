@@ -81,6 +81,9 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "clicks against": ("swapped.jsonl", "qrels.txt", "--topics", "queries.jsonl", "--min-shown", "1"),
     "labels topics": ("asked.csv", "-n", "3"),
     "labels estimate": ("pool.csv", "qrels.txt", *_RUNS),
+    "rag evaluate": ("responses", "--attributes", "queries.jsonl", "--by", "kind"),
+    "rag explain": ("old=responses", "-t", "q1", "-m", "NuggetRecall"),
+    "rag gate": ("old=responses", "new=responses", "--qrels", "qrels.txt", "-m", "NuggetRecall,R@5", "--margin", "0.5"),
     "pool": (*_RUNS, "--sample", "100"),
     "logs check": ("log.jsonl",),
     "logs convert": ("log.jsonl", "--to", "converted"),
@@ -112,6 +115,7 @@ def write_files(folder: Path) -> None:
     for shift, name in enumerate(_RUNS):
         lines = [f"q{q} Q0 d{d} 0 {-(d * (q + shift) % 11)} {name[:-4]}" for q in _TOPICS for d in range(1, 11)]
         (folder / name).write_text("\n".join(lines) + "\n")
+    _write_responses(folder / "responses")
     (folder / "needs.csv").write_text("query_id,need\n" + "".join(f"q{q},n{q // 3}\n" for q in _TOPICS))
     (folder / "costs.csv").write_text("run,milliseconds\nold,3\nnew,4\nother,5\n")
     labels = [f"q{q},d{d},{judge},{grade}" for (q, d), grade in _GRADES.items() for judge in ("ann", "bob")]
@@ -145,6 +149,32 @@ def write_files(folder: Path) -> None:
     (folder / "propensities.csv").write_text("rank,value\n1,1\n2,0.5\n")
     measured = [f"q{q},d{d},{grade},{grade},0.25" for (q, d), grade in _GRADES.items()]
     (folder / "judgments.csv").write_text("\n".join(["query_id,doc_id,grade,value,se", *measured]) + "\n")
+
+
+def _write_responses(folder: Path) -> None:
+    """Write what two systems answered, and what is known of it."""
+    folder.mkdir()
+    pairs = [(f"q{q}", run) for q in _TOPICS for run in ("old", "new")]
+    said = {topic: "support" if at % 3 else "not" for at, (topic, _) in enumerate(pairs)}
+    tables = {
+        "answers": [(topic, run, "It is so.") for topic, run in pairs],
+        "nuggets": [(f"q{q}", "n", "it is so") for q in _TOPICS],
+        "context": [(topic, run, f"d{d}") for topic, run in pairs for d in (1, 2, 3)],
+        "citations": [(topic, run, 1, "d1") for topic, run in pairs],
+        "support": [(topic, run, 1, "d1", said[topic]) for topic, run in pairs],
+        "assignments": [(topic, run, "n", said[topic]) for topic, run in pairs],
+    }
+    columns = {
+        "answers": "query_id,run_id,text",
+        "nuggets": "query_id,nugget_id,text",
+        "context": "query_id,run_id,doc_id",
+        "citations": "query_id,run_id,sentence,doc_id",
+        "support": "query_id,run_id,sentence,doc_id,verdict",
+        "assignments": "query_id,run_id,nugget_id,verdict",
+    }
+    for name, rows in tables.items():
+        lines = [columns[name], *(",".join(map(str, row)) for row in rows)]
+        (folder / f"{name}.csv").write_text("\n".join(lines) + "\n")
 
 
 _PLAN = """

@@ -59,7 +59,8 @@ _COMMANDS = (
     "labels new", "labels judges", "labels tasks", "labels status", "labels import", "labels qrels", "labels export",
     "labels topics", "labels ask", "labels questions", "labels quality", "labels next", "labels estimate",
     "labels calibrate", "clicks", "clicks propensities", "clicks coec", "clicks ips", "clicks judge", "clicks evaluate",
-    "clicks against", "collection", "collection check", "serve", "check", "leave-one-out", "demo",
+    "clicks against", "collection", "collection check", "serve", "check", "leave-one-out", "demo", "rag",
+    "rag evaluate", "rag explain", "rag gate",
 )  # fmt: skip
 
 _API = """\
@@ -110,7 +111,9 @@ def main() -> int:
     return 1 if wrong or (check and stale) else 0
 
 
-STUBBED = ("judged", "judged.data", "judged.experiments", "judged.measures", "judged.stats", "judged.uncertainty")
+STUBBED = tuple(
+    f"judged{part}" for part in ("", ".data", ".experiments", ".measures", ".rag", ".stats", ".uncertainty")
+)
 """Packages that import at the first use what they export."""
 
 

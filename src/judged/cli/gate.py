@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -12,6 +12,14 @@ from judged.cli import inputs, output
 from judged.cli.formats import Give, answer_options
 from judged.cli.options import FORMATS, checked, shared
 from judged.errors import InputError, JudgedWarning
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from judged.gates import GateConfig
+    from judged.gates.answer import GateResult
+
+    Command = TypeVar("Command", bound=Callable[..., Any])
 
 _FILE = click.Path(path_type=Path)
 
@@ -32,6 +40,118 @@ class _Gate(click.Command):
         return super().invoke(ctx) if ctx.command is self else ctx.command.invoke(ctx)
 
 
+def deciding(measure: str) -> Callable[[Command], Command]:
+    """Give a command the options of a decision: what is checked, and the forms in which the result is written."""
+
+    def decorate(command: Command) -> Command:
+        for option in reversed(
+            (
+                click.option(
+                    "--config",
+                    type=_FILE,
+                    metavar="FILE",
+                    help="Checks, margins, slices and guardrails, in TOML."
+                    "  [default: gate.toml, unless -m or a margin is given]",
+                ),
+                click.option(
+                    "-m",
+                    "--measure",
+                    multiple=True,
+                    metavar="NAME",
+                    help=f"Without a configuration: check this measure. Repeat for more.  [default: {measure}]",
+                ),
+                click.option(
+                    "--margin",
+                    type=float,
+                    metavar="D",
+                    help="Without a configuration: the largest loss of each measure that is fine.",
+                ),
+                click.option(
+                    "--margin-relative",
+                    type=float,
+                    metavar="SHARE",
+                    help="The same, as a share of the baseline's mean: 0.02 for 2%.",
+                ),
+                click.option(
+                    "--strict/--not-strict",
+                    default=None,
+                    help="Whether an inconclusive check counts as failed.  [default: as configured]",
+                ),
+                answer_options(junit=".xml", sarif=".sarif"),
+                click.option(
+                    "--markdown",
+                    type=_FILE,
+                    metavar="FILE",
+                    help='Also write Markdown, for example to "$GITHUB_STEP_SUMMARY".',
+                ),
+                click.option("--json", type=_FILE, metavar="FILE", help="Also write JSON."),
+                click.option(
+                    "--junit",
+                    type=_FILE,
+                    metavar="FILE",
+                    help="Also write JUnit XML, with one test case for each check.",
+                ),
+                click.option(
+                    "--sarif",
+                    type=_FILE,
+                    metavar="FILE",
+                    help="Also write SARIF, with one result for each check that did not pass.",
+                ),
+            )
+        ):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def configured(
+    config: Path | None,
+    measures: tuple[str, ...] | None,
+    margin: float | None,
+    margin_relative: float | None,
+    strict: bool | None,
+) -> tuple[GateConfig, Path | None]:
+    """Give what is checked, and the file that says so: gate.toml, where nothing else does."""
+    from dataclasses import replace
+
+    from judged.gates.config_reader import config_of
+
+    plain = bool(measures) or margin is not None or margin_relative is not None
+    file = config or (None if plain else Path("gate.toml"))
+    asked = config_of(file, measures or None, margin, margin_relative)
+    if strict is not None:
+        asked = replace(asked, strict=strict, checks=tuple(replace(check, strict=None) for check in asked.checks))
+    return asked, file
+
+
+def kept(
+    give: Give, asked: GateConfig, file: Path | None, paths: Sequence[str], others: Mapping[str, Path | None]
+) -> None:
+    """Refuse to write results over what is read, or over one another."""
+    named = [asked.attributes, asked.queries, *(guardrail.table for guardrail in asked.guardrails)]
+    read = [*paths, str(file or ""), *(str((file or Path()).parent / name) for name in named if name)]
+    targets = [path for path in (give.out, *others.values()) if path is not None]
+    for path in targets:
+        if targets.count(path) > 1:
+            raise InputError(
+                "two results would be written to this file", fix="give each a file of its own", path=str(path)
+            )
+        inputs.keep_inputs(path, read)
+
+
+def give_decision(result: GateResult, give: Give, others: Mapping[str, Path | None]) -> None:
+    """Write a decision in the forms that are asked for, and end with its exit code."""
+    for name, path in others.items():
+        if path is not None:
+            output.write(getattr(result, name)(), path)
+    give(result)
+    if give.out is not None and str(give.out) != "-":
+        click.echo(result.verdict)
+    if result.exit_code:
+        raise SystemExit(result.exit_code)
+
+
 @click.command(
     "gate",
     cls=_Gate,
@@ -41,39 +161,7 @@ class _Gate(click.Command):
 @click.argument("qrels")
 @click.argument("baseline")
 @click.argument("candidate")
-@click.option(
-    "--config",
-    type=_FILE,
-    metavar="FILE",
-    help="Checks, margins, slices and guardrails, in TOML.  [default: gate.toml, unless -m or a margin is given]",
-)
-@click.option(
-    "-m",
-    "--measure",
-    multiple=True,
-    metavar="NAME",
-    help="Without a configuration: check this measure. Repeat for more.  [default: nDCG@10]",
-)
-@click.option(
-    "--margin", type=float, metavar="D", help="Without a configuration: the largest loss of each measure that is fine."
-)
-@click.option(
-    "--margin-relative", type=float, metavar="SHARE", help="The same, as a share of the baseline's mean: 0.02 for 2%."
-)
-@click.option(
-    "--strict/--not-strict",
-    default=None,
-    help="Whether an inconclusive check counts as failed.  [default: as configured]",
-)
-@answer_options(junit=".xml", sarif=".sarif")
-@click.option(
-    "--markdown", type=_FILE, metavar="FILE", help='Also write Markdown, for example to "$GITHUB_STEP_SUMMARY".'
-)
-@click.option("--json", type=_FILE, metavar="FILE", help="Also write JSON.")
-@click.option("--junit", type=_FILE, metavar="FILE", help="Also write JUnit XML, with one test case for each check.")
-@click.option(
-    "--sarif", type=_FILE, metavar="FILE", help="Also write SARIF, with one result for each check that did not pass."
-)
+@deciding("nDCG@10")
 @shared(*FORMATS)
 def command(
     qrels: str,
@@ -94,39 +182,16 @@ def command(
     A check fails if a loss beyond its margin is shown, passes if such a loss is ruled out, and is inconclusive
     otherwise. Exit code 0: nothing failed; 1: a check failed, or was inconclusive and is strict; 2: wrong input.
     """
-    from dataclasses import replace
-
     from judged.data.qrels import Qrels
     from judged.gates import gate
-    from judged.gates.config_reader import config_of
 
-    plain = bool(measure) or margin is not None or margin_relative is not None
-    file = config or (None if plain else Path("gate.toml"))
-    asked = config_of(file, measure or None, margin, margin_relative)
-    if strict is not None:
-        asked = replace(asked, strict=strict, checks=tuple(replace(check, strict=None) for check in asked.checks))
+    asked, file = configured(config, measure or None, margin, margin_relative, strict)
     judgments = Qrels.read(qrels, format=qrels_format)
     first, second = (inputs.runs_at([path], run_format) for path in (baseline, candidate))
-    named = [asked.attributes, asked.queries, *(guardrail.table for guardrail in asked.guardrails)]
-    read = [qrels, str(file or ""), *(run.where for run in (*first, *second))]
-    read += [str((file or Path()).parent / name) for name in named if name]
-    targets = [path for path in (give.out, *others.values()) if path is not None]
-    for path in targets:
-        if targets.count(path) > 1:
-            raise InputError(
-                "two results would be written to this file", fix="give each a file of its own", path=str(path)
-            )
-        inputs.keep_inputs(path, read)
+    kept(give, asked, file, [qrels, *(run.where for run in (*first, *second))], others)
     with inputs.progress_bar([*first, *second]) as progress:
         result = gate(judgments, first, second, asked, progress=progress)
-    for name, path in others.items():
-        if path is not None:
-            output.write(getattr(result, name)(), path)
-    give(result)
-    if give.out is not None and str(give.out) != "-":
-        click.echo(result.verdict)
-    if result.exit_code:
-        raise SystemExit(result.exit_code)
+    give_decision(result, give, others)
 
 
 @click.command("init")

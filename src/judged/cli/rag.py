@@ -6,7 +6,17 @@ import click
 
 from judged.cli.groups import Group
 
-_COMMANDS: tuple[str, ...] = ("check", "waterfall", "nuggets", "assign", "support", "correctness")
+_COMMANDS: tuple[str, ...] = (
+    "check",
+    "evaluate",
+    "waterfall",
+    "explain",
+    "gate",
+    "nuggets",
+    "assign",
+    "support",
+    "correctness",
+)
 """Each is the `command` of a module `judged.cli.rag_NAME`, imported when it is run."""
 
 
