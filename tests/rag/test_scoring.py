@@ -289,6 +289,15 @@ def test_the_order_of_rows_does_not_matter() -> None:
     assert np.array_equal(evaluate(mixed, MEASURES).values, evaluate(made, MEASURES).values, equal_nan=True)
 
 
+def test_topics_may_be_scored_in_parts() -> None:
+    made = Responses.of(made_up())
+    names = ["NuggetRecall", "SupportP", "SupportR", "ContradictionRate", "ContextRedundancy", "CitationRecall", "R@2"]
+    whole = evaluate(made, names)
+    for at, topic in enumerate(whole.query_ids[:4]):
+        alone = evaluate(made.of_topics([topic]), names)
+        assert np.array_equal(alone.values[:, :, 0], whole.values[:, :, at], equal_nan=True)
+
+
 def test_some_topics_and_measures_over_some() -> None:
     attributes = {f"q{at:02d}": {"kind": "xy"[at % 2]} for at in range(12)}
     scores = evaluate(made_up(), ["NuggetRecall", "NuggetRecall where kind == 'x'"], attributes=attributes)

@@ -201,7 +201,8 @@ def _facts(given: Responses, qrels: Qrels | None, where: str) -> QrelsFacts:
     """Tell what scores are measured by: nuggets, evidence and references, and the judgments of documents."""
     digest = _digest(given, _SHARED)
     if qrels is not None:
-        digest = hashlib.sha256(f"{digest}{_digest_of(qrels.table.to_pylist())}".encode()).hexdigest()
+        known = qrels.sha256 or _digest_of(qrels.table.to_pylist())
+        digest = hashlib.sha256(f"{digest}{known}".encode()).hexdigest()
     grades = () if qrels is None else tuple(sorted(set(qrels.grades.tolist())))
     judgments = sum(given[name].num_rows for name in ("nuggets", "references"))
     return QrelsFacts(given.name, given.where, digest, len(given.query_ids), judgments, grades, where)
