@@ -269,6 +269,16 @@ def properties(entry: Entry) -> list[str]:
     low = "-inf" if known.low is None else f"{known.low:g}"
     high = "inf" if known.high is None else f"{known.high:g}"
     better = {True: "higher is better", False: "lower is better", None: "neither high nor low is better"}
+    if known.reads_answers:
+        unjudged = "a missing verdict is left out, and bounded"
+        of = "reads answers, not rankings"
+        return [
+            f"range {low} to {high}",
+            of,
+            unjudged,
+            better[known.higher_is_better],
+            f"over topics: {entry.aggregate}",
+        ]
     return [
         f"range {low} to {high}",
         "grades count" if known.graded else _binary(entry),
