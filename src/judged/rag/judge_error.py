@@ -241,7 +241,9 @@ def calibrate(
     names = {judge for table in VERDICTS for judge in given[table]["judge"].unique().to_pylist()}
     if strange := sorted(humans - names):
         raise InputError(
-            f"no verdict is {strange[0]!r}'s", fix=f"use some of {', '.join(sorted(names))}", path=given.where
+            f"nobody called {strange[0]!r} gave a verdict",
+            fix=f"use some of {', '.join(sorted(names))}",
+            path=given.where,
         )
     agreement: list[VerdictAgreement] = []
     means: list[JudgedMean] = []
