@@ -57,6 +57,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "rag assign": ("answers", "--queries", "queries.jsonl", *_MODEL),
     "rag support": ("answers", *_MODEL),
     "rag correctness": ("answers", "--queries", "queries.jsonl", *_MODEL),
+    "rag calibrate": ("answers", "--people", "ann"),
     "gate": ("qrels.txt", "old.run", "new.run"),
     "gate init": ("qrels.txt", "old.run", "-o", "-"),
     "report": ("qrels.txt", *_RUNS),

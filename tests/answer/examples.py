@@ -373,7 +373,7 @@ def questions() -> Answer:
     return ask_questions(_asked_before(prepared, "why do they rest"), budget_calls=0, queries={"1": "cats"})
 
 
-def _responses() -> Responses:
+def _answers() -> Responses:
     verdicts = {"ann": ("support", "not"), "m": ("support", "failed")}
     return Responses.of({
         "answers": [
@@ -390,17 +390,17 @@ def _responses() -> Responses:
 
 
 def filling() -> Answer:
-    return prepare_assignments(_responses(), _MODEL, queries={"q1": "cats"})
+    return prepare_assignments(_answers(), _MODEL, queries={"q1": "cats"})
 
 
 def filled() -> Answer:
-    prepared = prepare_assignments(_responses(), _MODEL, queries={"q1": "cats"})
+    prepared = prepare_assignments(_answers(), _MODEL, queries={"q1": "cats"})
     _asked_before(prepared, "1: support\n2: not")
     return fill(prepared)
 
 
 def verdict_calibration() -> Answer:
-    return calibrate(_responses(), "ann", ())
+    return calibrate(_answers(), "ann")
 
 
 def pooling() -> Answer:

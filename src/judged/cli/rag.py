@@ -16,6 +16,7 @@ _COMMANDS: tuple[str, ...] = (
     "assign",
     "support",
     "correctness",
+    "calibrate",
 )
 """Each is the `command` of a module `judged.cli.rag_NAME`, imported when it is run."""
 

@@ -120,9 +120,9 @@ def test_nuggets_and_their_evidence_come_from_relevant_documents() -> None:
     assert "Dogs" not in str(fake.bodies)
     nuggets = [(row["query_id"], row["text"], row["importance"]) for row in responses["nuggets"].to_pylist()]
     first = [("q1", "cats sleep sixteen hours", "vital"), ("q1", "Cats purr", "okay")]  # the third is the second
-    assert nuggets == [("q2", "theirs", "vital"), *first]
+    assert nuggets == [*first, ("q2", "theirs", "vital")]
     evidence = [(row["nugget_id"], row["doc_id"]) for row in responses["evidence"].to_pylist()]
-    assert evidence == [("1", "d1"), ("2", "d3"), ("2", "d1")]  # documents are shown from the highest grade on
+    assert evidence == [("1", "d1"), ("2", "d1"), ("2", "d3")]  # documents are shown from the highest grade on
 
 
 @pytest.mark.parametrize(

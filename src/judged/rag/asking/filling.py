@@ -181,8 +181,9 @@ def _verdicts(table: str, judge: str, about: Row, verdicts: Sequence[str] | None
 
 
 def _with_rows(responses: Responses, table: str, made: Sequence[Mapping[str, Any]]) -> Any:
-    """Put rows behind those of a table, or in the place of those with the same key."""
+    """Put rows beside those of a table, or in the place of those with the same key."""
     own = [row for row in made if table not in ("nuggets", "evidence") or ("doc_id" in row) == (table == "evidence")]
     added = table_of_records(table, ((None, dict(row)) for row in own), f"<{table}>")
     kept = responses[table].join(added.select(KEYS[table]), list(KEYS[table]), join_type="left anti")
-    return pa.concat_tables([kept.select(added.column_names), added])
+    whole = pa.concat_tables([kept.select(added.column_names), added])
+    return whole.sort_by([(name, "ascending") for name in KEYS[table]])  # replies come in any order

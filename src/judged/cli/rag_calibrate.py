@@ -1,0 +1,54 @@
+"""`judged rag calibrate`: the verdicts of models against people's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from judged.cli.formats import answer_options
+from judged.cli.options import shared
+from judged.cli.rag_filling import RESPONSES, responses_at
+
+if TYPE_CHECKING:
+    from judged.cli.formats import Give
+
+
+@click.command("calibrate", short_help="Set verdicts of models against people's: may a judge be believed?")
+@RESPONSES
+@click.option("--people", multiple=True, required=True, metavar="JUDGE", help="A judge who is a person; repeatable.")
+@click.option(
+    "-m", "--measure", "measures", multiple=True, metavar="NAME",
+    help="A measure of answers. Repeat for more.  [default: those that the verdicts allow]",
+)  # fmt: skip
+@click.option("--labelled", metavar="FILE", help="Topics that people judged fully, one a line.  [default: all theirs]")
+@click.option(
+    "--margin",
+    type=click.FloatRange(0, min_open=True),
+    default=0.05,
+    show_default=True,
+    help="A bias that does not matter.",
+)
+@shared("level")
+@answer_options()
+def command(
+    paths: tuple[str, ...],
+    people: tuple[str, ...],
+    measures: tuple[str, ...],
+    labelled: str | None,
+    give: Give,
+    **options: Any,
+) -> None:
+    """Say of each model that gave verdicts in RESPONSES whether its means may be reported as if people had judged.
+
+    Means of systems are corrected by the topics that people judged, which are taken to be chosen at random and judged
+    fully. Of topics that were judged twice it says how much of a mean's variance is the judge's own
+    (docs/rag-judges.md).
+    """
+    from pathlib import Path
+
+    from judged.rag.judge_error import calibrate
+
+    give.keep(*paths, labelled)
+    topics = None if labelled is None else Path(labelled).read_text(encoding="utf-8").split()
+    give(calibrate(responses_at(paths), people, measures or None, labelled=topics, **options))
