@@ -37,7 +37,7 @@ from judged.online import (
     queries,
     read_log,
 )
-from judged.rag import read_answer, waterfall
+from judged.rag import read_answer, support_over_time, waterfall
 from judged.rag.asking import fill, prepare_assignments
 from judged.rag.judge_error import calibrate
 from judged.rag.responses import Responses
@@ -502,6 +502,11 @@ def scores_of_answers() -> Answer:
 
 def answer_explained() -> Answer:
     return rag.explain(_responses(), "NuggetRecall", topic="q2", run="new")
+
+
+def support_by_period() -> Answer:
+    answers = planted({"old": {"supported": 0.3}, "new": {"supported": 0.1}}, topics=12)
+    return support_over_time(answers.responses, {f"q{at:03}": f"2026-03-{at // 2 + 1:02}" for at in range(12)}, days=2)
 
 
 EXAMPLES: dict[str, Callable[[], Answer]] = {

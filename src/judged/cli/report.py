@@ -52,6 +52,9 @@ _CONVERT = "convert it: judged logs convert FILE --layout NAME (or --mapping FIL
     metavar="FILE",
     help="Traces, for a section on stages, as for 'judged traces'. Repeat for more.",
 )
+@click.option(
+    "--rag", "responses", metavar="RESPONSES", help="Answers, for a section on their evidence, as for 'judged rag'."
+)
 @click.option("--title", metavar="TEXT", help="Title of the report.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed for everything random.")
 @click.option("--charts", type=click.Path(path_type=Path), metavar="DIR", help="Also write the charts to this folder.")
@@ -90,7 +93,7 @@ def command(
 
     given = inputs.runs_at(runs, run_format)
     read = [options[name] or "" for name in ("queries", "attributes", "texts", "documents", "log")]
-    read += options["traces"]
+    read += [*options["traces"], options["responses"] or ""]
     give.keep(qrels, *read, *(run.where for run in given))
     cut_by = next((run for run in given if run.name == options["baseline"]), given[0])
     asked = SliceOptions(attributes=options["attributes"], queries=options["queries"], where=where)

@@ -60,6 +60,7 @@ def report(
     command: str = "",
     log: Any = None,
     traces: Any = None,
+    responses: Any = None,
     **policies: Any,
 ) -> Report:
     """Write a report: what was evaluated, which run is best, where it fails, and how that was computed.
@@ -95,6 +96,8 @@ def report(
         What users did, for a section of its own: an `OnlineScores`, an `InteractionLog`, or files of a log.
     traces
         What the stages of a system did, for a section of its own: a `judged.traces.Traces`, or files of them.
+    responses
+        What systems answered, for a section of its own: as `judged.rag.Responses.of` takes it.
     policies
         Of `evaluate`: dialect, topics, ties, depth, precision, documents, progress.
 
@@ -145,7 +148,7 @@ def report(
             policies={name: value for name, value in policies.items() if name != "progress"},
         )
         usual = f"Evaluation on {judgments.name}" + (f" where {where}" if where else "")
-        return _written(material, title or usual, command, log, traces)
+        return _written(material, title or usual, command, log, traces, responses)
 
 
 def _compared(scores: Scores, choices: Choices) -> Comparison | None:
@@ -176,7 +179,7 @@ _SECTIONS: dict[str, Callable[[Material], ReportPart | None]] = {
 }
 
 
-def _written(material: Material, title: str, command: str, log: Any, traces: Any) -> Report:
+def _written(material: Material, title: str, command: str, log: Any, traces: Any, responses: Any) -> Report:
     """Write section by section; what cannot be done with this measure or these policies is named."""
     scores, comparison = material.scores, material.comparison
     sections, left_out = dict(_SECTIONS), list[str]()
@@ -184,6 +187,10 @@ def _written(material: Material, title: str, command: str, log: Any, traces: Any
         from judged.reports.pipeline import pipeline  # only where there are traces
 
         sections["pipeline"] = lambda material: pipeline(material, traces)
+    if responses is not None:
+        from judged.reports.answers import answers  # only where there are answers
+
+        sections["answers"] = lambda material: answers(material, responses, traces)
     if log is not None:
         from judged.reports.online import measured, users  # only where there is a log
 

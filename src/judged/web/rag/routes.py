@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from judged.answer import Answer
-    from judged.rag import Responses
     from judged.rag.reading import AnswerRead
+    from judged.rag.responses import Responses
     from judged.rag.waterfall_answer import Waterfall
     from judged.web.workspace import Workspace
 

@@ -1,0 +1,159 @@
+"""How much of what is said is supported, period by period: series that a watch over a running system reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from judged.answer import COUNT, SHARE, TEXT, Answer, Chart, Column, Table, columns_of
+from judged.errors import InputError
+from judged.rag.chains import settled
+from judged.rag.responses import CONTRADICTS, FAILED, SUPPORT, Responses
+from judged.rag.steps import Share
+
+if TYPE_CHECKING:
+    from judged.answer import Block
+
+_MS = 86_400_000
+
+
+@dataclass(frozen=True)
+class Period:
+    """What one system said in one period."""
+
+    run: str
+    begin: date
+    n: int  # answers with a sentence
+    sentences: int
+    unjudged: int  # sentences without any verdict: they are in neither share
+    supported: Share  # sentences that a citation or the context supports
+    contradicted: Share  # sentences that one contradicts, and none supports
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SupportOverTime(Answer):
+    """The share of sentences that are supported, and that are contradicted, by period.
+
+    Attributes
+    ----------
+    periods : tuple of Period
+        System by system, in the order of time; those without a sentence are left out.
+    days : int
+        How long each is.
+    """
+
+    kind: ClassVar[str] = "support-over-time"
+
+    periods: tuple[Period, ...]
+    days: int
+    level: float
+
+    @property
+    def title(self) -> str:
+        """What changes."""
+        return "Support over time"
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Give one row a system and period, and draw the share that is supported."""
+        rows = self.periods
+        made = {name: [getattr(row, name) for row in rows] for name in ("supported", "contradicted")}
+        table = Table(
+            "periods",
+            (
+                Column("begin", [row.begin.isoformat() for row in rows], TEXT),
+                Column("run", [row.run for row in rows], TEXT, "system"),
+                Column("begin_ms", [(row.begin - date(1970, 1, 1)).days * _MS for row in rows], COUNT, only="data"),
+                *columns_of(rows, ("n", COUNT, "answers"), ("sentences", COUNT), ("unjudged", COUNT)),
+                *(Column(name, [share.value for share in shares], SHARE, ci=[share.ci for share in shares])
+                  for name, shares in made.items()),
+            ),
+            self.title,
+            f"periods of {self.days} days; {100 * self.level:g}% intervals over answers; a period of one has none",
+            labels=2,
+        )  # fmt: skip
+        said = (
+            f"From {min(row.begin for row in rows)} to {max(row.begin for row in rows)}, of sentences with a verdict."
+        )
+        chart = Chart("supported", "Supported sentences", table, said, "lines", "begin_ms", "supported", colour="run",
+                      spread="time", percent="y", x_title="period")  # fmt: skip
+        return (table, chart)
+
+
+def support_over_time(
+    responses: Any, times: Mapping[str, date | datetime | str], *, days: int = 1, level: float = 0.95
+) -> SupportOverTime:
+    """Give the shares of supported and of contradicted sentences by period.
+
+    Parameters
+    ----------
+    responses
+        What `Responses.of` takes. What no verdict is known of is counted beside.
+    times
+        When each topic was answered: dates, or texts that begin with one, such as ``2026-03-01T10:00``. Traces say how
+        long a stage took, not when.
+    days
+        How long a period is; the first one begins on the first day.
+    level
+        Of the intervals, over answers.
+
+    Raises
+    ------
+    InputError
+        If a time is no date, or no sentence has both a time and a verdict.
+
+    Examples
+    --------
+    >>> given = {"answers": [{"query_id": name} for name in "ab"],
+    ...          "support": [{"query_id": name, "sentence": 1, "doc_id": "d", "verdict": verdict}
+    ...                      for name, verdict in (("a", "support"), ("b", "contradicts"))]}
+    >>> made = support_over_time(given, {"a": "2026-03-01", "b": "2026-03-02"})
+    >>> [(str(period.begin), period.supported.value, period.contradicted.value) for period in made.periods]
+    [('2026-03-01', 1.0, 0.0), ('2026-03-02', 0.0, 1.0)]
+    """
+    given = Responses.of(responses)
+    if days < 1:
+        raise InputError(f"periods of {days} days", fix="one day or more")
+    day_of = {topic: _day(topic, time) for topic, time in times.items()}
+    verdicts: dict[tuple[Any, ...], set[str]] = {}
+    for (run, topic, sentence, _), verdict in settled(
+        given["support"].to_pylist(), "run_id", "query_id", "sentence", "doc_id"
+    ).items():
+        verdicts.setdefault((run, topic, sentence), set()).update({verdict} - {FAILED})
+    said: dict[tuple[str, date], dict[str, list[set[str]]]] = {}
+    for row in given["sentences"].to_pylist():
+        if (day := day_of.get(row["query_id"])) is not None:
+            first = min(day_of.values())
+            begin = day - timedelta(days=(day - first).days % days)
+            answers = said.setdefault((row["run_id"], begin), {})
+            known = verdicts.get((row["run_id"], row["query_id"], row["sentence"]), set())
+            answers.setdefault(row["query_id"], []).append(known)
+    order = {run: at for at, run in enumerate(given.run_names)}
+    keys = sorted(said, key=lambda key: (order[key[0]], key[1]))
+    if not any(found for answers in said.values() for one in answers.values() for found in one):
+        raise InputError("no sentence has a time and a verdict", fix="give times by topic, and a table support",
+                         path=given.where)  # fmt: skip
+    return SupportOverTime(tuple(_period(key, list(said[key].values()), level) for key in keys), days, level)
+
+
+def _period(key: tuple[str, date], answers: list[list[set[str]]], level: float) -> Period:
+    judged = np.array([sum(map(bool, answer)) for answer in answers], dtype=np.float64)
+    supported = np.array([sum(SUPPORT in one for one in answer) for answer in answers], dtype=np.float64)
+    against = np.array(
+        [sum(CONTRADICTS in one and SUPPORT not in one for one in answer) for answer in answers], dtype=np.float64
+    )
+    sentences = sum(map(len, answers))
+    shares = (Share(passed, judged, level) for passed in (supported, against))
+    return Period(*key, len(answers), sentences, sentences - int(judged.sum()), *shares)
+
+
+def _day(topic: str, time: date | datetime | str) -> date:
+    if isinstance(time, date):
+        return time.date() if isinstance(time, datetime) else time
+    try:
+        return date.fromisoformat(time[:10])
+    except ValueError:
+        raise InputError(f"the time of {topic} is {time!r}", fix="write a date, such as 2026-03-01") from None
