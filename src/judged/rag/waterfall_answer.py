@@ -158,13 +158,13 @@ class Waterfall(Answer):
             *self._called([one.step for one in steps]),
             *columns_of(steps, ("given", COUNT), ("n", COUNT, "pass")),
             Column("unjudged", [one.unjudged for one in steps], COUNT, only=shown(judged)),
-            _shares("share", [one.share for one in steps], "of those given"),
-            _shares("overall", [one.overall for one in steps], "of all"),
+            _shares("share", [one.share for one in steps], "of those given", few),
+            _shares("overall", [one.overall for one in steps], "of all", few),
             *bounds,
             *columns_of(steps, "lowest", "highest"),
             Column("mean", [one.mean for one in steps], SHARE, ci=[one.mean_ci for one in steps], only="data"),
             Column("around", [one.around for one in steps], COUNT, only=shown(any(one.around for one in steps))),
-            _shares("perfect", [one.perfect for one in steps], "if perfect"),
+            _shares("perfect", [one.perfect for one in steps], "if perfect", few),
         )
         lead = name == "lead"
         note = f"{100 * self.level:g}% intervals over {self.over}; {_RULES}" if lead else ""
@@ -194,7 +194,7 @@ class Waterfall(Answer):
             *self._called([one.step for one in lowest], "lowest share"),
             _shares("share", [one.share for one in lowest], "of those given"),
         )
-        return Table("chains", columns, "Chains", labels=1 + self.several)
+        return Table("chains", columns, "Chains", labels=1 + self.several, one_piece=True)
 
     def _differences(self) -> Table:
         rows, note = self.differences, f"p: of those given, Holm over all rows; {100 * self.level:g}% intervals"
@@ -238,8 +238,10 @@ class Waterfall(Answer):
         return Table("lost", columns, "What was lost, and where", labels=3 + self.several, folded=True)
 
 
-def _shares(name: str, shares: Sequence[Share], title: str) -> Column:
-    return Column(name, [share.value for share in shares], SHARE, title, [share.ci for share in shares])
+def _shares(name: str, shares: Sequence[Share], title: str, few: Sequence[str] = ()) -> Column:
+    """Show shares with their intervals, but for those of too few topics."""
+    limits = [None if few and few[at] else share.ci for at, share in enumerate(shares)]
+    return Column(name, [share.value for share in shares], SHARE, title, limits)
 
 
 def _changes(name: str, changes: Sequence[RatioDifference], title: str) -> Column:
