@@ -181,29 +181,30 @@ def test_a_system_that_loses_more_is_found_at_that_step_alone() -> None:
 
 
 @pytest.mark.slow
-def test_undamaged_chains_show_nothing_at_the_declared_rate() -> None:
-    """200 pairs of equal systems whose steps all lose alike: a step is named, or differs, at most 1 time in 20."""
-    same: dict[str, float] = dict.fromkeys(CHAIN[3:], 0.15)
+@pytest.mark.parametrize("more", [0.0, 0.2])
+def test_undamaged_chains_show_nothing_at_the_declared_rate(more: float) -> None:
+    """120 pairs of equal systems: no step is named where all, or two of them, lose alike, and none differs."""
+    same = {step: 0.05 + more * (step in {"context", "cited"}) for step in CHAIN[3:]}
     named = differ = 0
-    for seed in range(200):
+    for seed in range(120):
         made = planted({"a": same, "b": same}, topics=40, seed=seed)
         found = waterfall(*made[:2])
-        named += found.weakest["a"].p <= 0.05
+        named += "a" in found.weakest and found.weakest["a"].p <= 0.05
         differ += any(one.p <= 0.05 for one in found.differences)
-    assert named <= 17  # P(more | 0.05) = 0.01
-    assert differ <= 17
+    assert named <= 12  # P(more | 0.05) < 0.01
+    assert differ <= 12
 
 
 @pytest.mark.slow
 def test_intervals_hold_the_planted_shares() -> None:
-    """The share of a step and that of the whole chain, 200 times: at least 91 % where 95 % are said."""
+    """The share of a step and that of the whole chain, 120 times: at least 90 % where 95 % are said."""
     losses = {"context": 0.2, "cited": 0.3, "supported": 0.1}
     held = np.zeros(2)
-    for seed in range(200):
+    for seed in range(120):
         made = planted({"a": losses}, topics=40, seed=seed)
         last = [one for one in waterfall(*made[:2]).steps if one.unit == "document"]
         truths = (0.7, 0.8 * 0.7 * 0.9)
         for at, (share, truth) in enumerate(zip((last[1].share, last[2].overall), truths, strict=True)):
             low, high = share.ci or (np.nan, np.nan)
             held[at] += low <= truth <= high
-    assert (held >= 0.91 * 200).all(), held
+    assert (held >= 0.90 * 120).all(), held
