@@ -155,3 +155,23 @@ def test_it_is_concluded_with_what_answers_cost(tmp_path: Path) -> None:
     run(planned(tmp_path), tmp_path / "out")
     found = conclude(load(tmp_path / "out"), resamples=100, cost="answer_ms")
     assert {"answer_ms", "tokens_in", "tokens_out"} <= {column.name for column in found.table("leaderboard").columns}
+
+
+def test_measures_of_answers_stand_beside_those_of_runs(tmp_path: Path) -> None:
+    """Of q2 d1 and d3 are relevant: the control cites d5, the other d5 and d1; the rest is not answered by any."""
+    path = planned(tmp_path)
+    run(path, tmp_path / "out")
+    results = load(tmp_path / "out", ["CitationRecall", "P@1"])
+    assert results.scores.measure_names == ("nDCG@10", "RR", "CitationRecall", "P@1")
+    found = {name: of["CitationRecall"]["q2"] for name, of in results.scores.per_topic().items()}
+    assert found == {"control": 0.0, "generator=generators:counted": 0.5}
+    alone = load(tmp_path / "out").scores
+    assert results.scores.aggregate()["control"]["RR"] == alone.aggregate()["control"]["RR"]
+    concluded = conclude(results, measure="CitationRecall", resamples=100)
+    assert concluded.best == "generator=generators:counted"
+
+
+def test_a_measure_of_answers_needs_a_generator(tmp_path: Path) -> None:
+    run(made.write(tmp_path), tmp_path / "out")
+    with pytest.raises(InputError, match="CitationRecall is of answers"):
+        load(tmp_path / "out", "CitationRecall")

@@ -7,8 +7,11 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
+from judged.errors import InputError
+from judged.evaluation import evaluate, measures_of
 from judged.experiments.worker import ANSWERS
 from judged.rag.generation import GENERATED, together
 from judged.rag.readers import read_responses
@@ -20,6 +23,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from judged._types import Table
+    from judged.data.qrels import Qrels
+    from judged.data.run import Run
+    from judged.evaluation import Scores
 
 FOLDER = "responses"
 
@@ -59,6 +65,38 @@ def keep(responses: Responses, folder: Path) -> None:
                 file.replace(place / f"earlier.{file.name}")
                 names.append(name)
     write_responses(responses, place, names)
+
+
+def scored(qrels: Qrels, runs: list[Run], measures: Any, responses: Responses | None) -> Scores:
+    """Score runs, and by measures of answers what was answered, over the topics of the judgments.
+
+    Raises
+    ------
+    InputError
+        If a measure needs what there is not.
+    """
+    from judged.rag.scoring import evaluate as evaluate_answers
+
+    wanted = measures_of(measures)
+    of_answers = [measure for measure in wanted if measure.properties.reads_answers]
+    of_runs = [measure for measure in wanted if not measure.properties.reads_answers]
+    scores = evaluate(qrels, runs, of_runs or "nDCG@10")
+    if not of_answers:
+        return scores
+    if responses is None:
+        fix = "generate in a pipeline of the plan, or leave it out"
+        raise InputError(f"{of_answers[0]} is of answers, which no configuration gives", fix=fix)
+    found = evaluate_answers(responses, of_answers, qrels=qrels, unjudged=False)
+    values = np.full((len(scores.runs), len(of_answers), len(scores.query_ids)), np.nan)
+    topics = {topic: at for at, topic in enumerate(scores.query_ids)}
+    known = [at for at, topic in enumerate(found.query_ids) if topic in topics]
+    for run, row in zip(found.run_names, found.values, strict=True):
+        place = scores.run_names.index(run)
+        values[place][:, [topics[found.query_ids[at]] for at in known]] = row[:, known]
+    both = [*of_runs, *of_answers] if of_runs else of_answers
+    every = np.concatenate([scores.values, values], axis=1) if of_runs else values
+    order = [both.index(measure) for measure in wanted]
+    return replace(scores, measures=wanted, values=every[:, order], notes=(*scores.notes, *found.notes))
 
 
 def _keys(table: Table) -> list[tuple[str, str]]:

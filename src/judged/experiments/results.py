@@ -16,8 +16,7 @@ from judged.data.run import Run
 from judged.data.topics import Topics
 from judged.decimals import counted
 from judged.errors import InputError, JudgedWarning
-from judged.evaluation import evaluate
-from judged.experiments.answers import responses_of
+from judged.experiments.answers import responses_of, scored
 from judged.experiments.collection import no_query
 from judged.experiments.latency import QUANTILES, quantile
 from judged.experiments.worker import COSTS, FAILURE, RUN, TRACES
@@ -144,7 +143,7 @@ def load(folder: str | Path, measures: Any = ()) -> Results:
     responses = responses_of({name: folder_of(place, one["key"]) for name, one in done.items()}, place)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", JudgedWarning)  # they are notes of the scores
-        scores = evaluate(qrels, runs, [*plan["measures"], *listed(measures)])
+        scores = scored(qrels, runs, [*plan["measures"], *listed(measures)], responses)
     topics = Topics.read(plan["queries"])
     told = {name: _saved(folder_of(place, one["key"]) / COSTS) for name, one in done.items()}
     refused = {
