@@ -89,6 +89,8 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "logs check": ("log.jsonl",),
     "logs convert": ("log.jsonl", "--to", "converted"),
     "logs draft": ("log.jsonl",),
+    "clicks models": ("log.jsonl", "-m", "RCTR", "-m", "DBN", "--folds", "2"),
+    "clicks fit": ("log.jsonl", "-m", "SDBN"),
     "labels quality": ("labels.csv", "old.run", "--gold", "qrels.txt"),
     "labels calibrate": ("qrels.txt", "old.run", "new.run", "--judge", "model=second.txt"),
     "labels new": ("new.db", "--topics", "queries.jsonl", "--documents", "docs.jsonl"),

@@ -59,8 +59,8 @@ _COMMANDS = (
     "labels new", "labels judges", "labels tasks", "labels status", "labels import", "labels qrels", "labels export",
     "labels topics", "labels ask", "labels questions", "labels quality", "labels next", "labels estimate",
     "labels calibrate", "clicks", "clicks propensities", "clicks coec", "clicks ips", "clicks judge", "clicks evaluate",
-    "clicks against", "collection", "collection check", "serve", "check", "leave-one-out", "demo", "rag",
-    "rag evaluate", "rag explain", "rag gate",
+    "clicks against", "clicks models", "clicks fit", "collection", "collection check", "serve", "check",
+    "leave-one-out", "demo", "rag", "rag evaluate", "rag explain", "rag gate",
 )  # fmt: skip
 
 _API = """\

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import judged
 import online_scores_made as made
 from judged import clicks, labels, rag, sample, traces
+from judged.clicks import compare_models, fit_model
 from judged.comparison.collections import collections_of_scores
 from judged.diagnosis.stages.answer import Stages
 from judged.experiments import Plan, Trials, conclude
@@ -307,6 +308,14 @@ def conclusions() -> Answer:
 
 def fusion_weights() -> Answer:
     return choose_weights(QRELS, {"old": RUNS["old"], "new": RUNS["new"]}, "nDCG@5", steps=4, folds=3)
+
+
+def click_model() -> Answer:
+    return fit_model(read_log(sample.LOG), "UBM")
+
+
+def click_models() -> Answer:
+    return compare_models(read_log(sample.LOG), ["DBN", "PBM", "CM"], folds=2)
 
 
 def offline() -> Answer:

@@ -24,6 +24,7 @@ def truth_of(name, pairs, depth, rng):
     made = {"attractiveness": rng.beta(1.5, 3.0, pairs)} if model.attractive else {}
     if model.examined == "rank":
         made["examination"] = np.array([1.0, 0.7, 0.5, 0.35, 0.25, 0.2, 0.16, 0.13, 0.1, 0.08])[:depth]
+        made["examination"] *= 1.0 if model.attractive else 0.6
     if model.examined == "rank and last click":
         table = np.ones((depth, depth + 1))
         for rank in range(1, depth):

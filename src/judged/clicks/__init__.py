@@ -5,6 +5,8 @@ from judged._lazily import lazily
 __all__, __getattr__, __dir__ = lazily(
     __name__,
     {
+        "judged.clicks.comparison": ("ModelComparison", "compare_models"),
+        "judged.clicks.fitted": ("ModelFit", "fit_model"),
         "judged.clicks.models": ("MODELS", "ClickModel"),
         "judged.clicks.cells": ("Cells", "Patterns", "cells_of", "patterns_of"),
         "judged.clicks.expected": ("Coec", "coec"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
@@ -46,7 +47,7 @@ class Fit:
     sums
         Expected successes and trials, of the last step.
     priors
-        Beta distributions that values of pairs were drawn towards, by name: pseudo-successes and pseudo-failures.
+        What values were drawn towards, by name: pseudo-successes and pseudo-failures.
     iterations, converged
         Steps, and whether nothing moved any more after them.
     moved
@@ -84,7 +85,8 @@ def fit(
     data
         `LookedAt` or `Chain`.
     shrink
-        ``empirical``: values of pairs are drawn towards a beta distribution that is fitted to them beside.
+        ``empirical``: values of pairs are drawn towards a beta distribution that is fitted to them beside, and those
+        that all pages share towards their mean, as by one trial more.
     iterations
         At most so many steps.
     start
@@ -106,7 +108,7 @@ def fit(
     while step < iterations:
         step += 1
         if priors is None and shrink == "empirical":
-            betas = {name: beta_of(*sums[name]) for name in values if of_pairs(model, name)}
+            betas = {name: (beta_of if of_pairs(model, name) else _one_more)(*sums[name]) for name in values}
         new = {name: _means(*sums[name], betas.get(name)) for name in values}
         for name, place in ones.items():
             new[name] = _with(new[name], place)
@@ -118,8 +120,8 @@ def fit(
             tell(step / iterations)
         yes, no = dict(values), {name: 1 - one for name, one in values.items()}
         if priors is None:
-            for name, (a, b) in betas.items():
-                yes[name], no[name] = _typical(*sums[name], a, b)
+            for name in filter(partial(of_pairs, model), betas):
+                yes[name], no[name] = _typical(*sums[name], *betas[name])
         sums = data.sums(yes, no)
     return Fit(model, values, sums, betas, step, moved < TOLERANCE, moved)
 
@@ -168,6 +170,12 @@ def beta_of(successes: Floats, trials: Floats) -> Beta:
     share = (spread - chance) / more if more > 0 else 0.5
     strength = min(max(1 / max(share, 1e-9) - 1, 0.01), _STRONGEST)
     return mean * strength, (1 - mean) * strength
+
+
+def _one_more(successes: Floats, trials: Floats) -> Beta:
+    """Give one more trial, with the share of all: what is seldom tried on any page is neither 0 nor 1 for it."""
+    mean = float(successes.sum() / max(trials.sum(), 1e-300))
+    return mean, 1 - mean
 
 
 def _means(successes: Floats, trials: Floats, beta: Beta | None) -> Floats:

@@ -53,11 +53,16 @@ class Information:
         own: Parameters = {}
         with np.errstate(divide="ignore", invalid="ignore"):
             for name, told in self.own.items():
-                value, (a, b) = parameters[name], priors.get(name, (0.0, 0.0))
-                known = told + (a / value**2 if a else 0) + (b / (1 - value) ** 2 if b else 0)
+                known = told + _curvature(parameters[name], priors.get(name))
                 own[name] = np.where(np.isfinite(known) & (known > 0), 1 / known, np.nan)
+            told = self.shared + np.diag(
+                np.concatenate(
+                    [_curvature(parameters[name][places], priors.get(name)) for name, places in self.free.items()]
+                    or [np.zeros(0)]
+                )
+            )
             less = sum((_squared(cross, np.nan_to_num(own[name])) for name, cross in self.cross.items()), 0.0)
-            inside = np.linalg.pinv(self.shared - less, hermitian=True) if self.shared.size else self.shared
+            inside = np.linalg.pinv(told - less, hermitian=True) if told.size else told
             begin = 0
             for name, places in self.free.items():
                 variance = np.diag(inside)[begin : begin + len(places)]
@@ -70,6 +75,13 @@ class Information:
                     more = np.asarray((cross * (cross @ inside)).sum(axis=1)).ravel() * variance**2
                 found[name] = np.sqrt(variance + more)
         return found
+
+
+def _curvature(value: Floats, prior: tuple[float, float] | None) -> Floats:
+    """Give what a prior tells of a parameter beside the pages."""
+    a, b = prior or (0.0, 0.0)
+    none = np.zeros_like(value)
+    return (a / value**2 if a else none) + (b / (1 - value) ** 2 if b else none)
 
 
 def shared_only(name: str, told: Floats) -> Information:
