@@ -7,6 +7,8 @@ import click
 from judged.cli.groups import Group
 
 _COMMANDS: tuple[str, ...] = (
+    "models",
+    "fit",
     "propensities",
     "coec",
     "ips",

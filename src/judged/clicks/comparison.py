@@ -9,7 +9,7 @@ import numpy as np
 
 from judged.answer import COUNT, TEXT, Chart, Column, Sentences, Table, columns_of, number
 from judged.clicks.cells import patterns_of
-from judged.clicks.fitted import looks, unsettled
+from judged.clicks.fitted import looks, need_counts, unsettled
 from judged.clicks.fitting import data_of, fit, of_pairs, predict
 from judged.clicks.information import totals
 from judged.clicks.models import MODELS, model_of
@@ -299,9 +299,10 @@ def compare_models(
     """
     names = names_of(rules=models) if models else list(MODELS)
     chosen = [model_of(name) for name in names]
-    need(unit=unit, level=level, seed=seed, bins=bins)
-    if not isinstance(folds, int) or folds < 2:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InputError(f"folds is {folds!r:.60}", fix="give a whole number, 2 or more")
+    need(unit=unit, level=level, bins=bins)
+    need_counts(0, seed=seed)
+    need_counts(1, iterations=iterations)
+    need_counts(2, folds=folds)
     patterns = patterns_of(log, by=by, unit=unit, pages=pages, where=where, depth=depth)
     if patterns.units < folds:
         fix = "give fewer folds, or take sessions for units (unit=session)"

@@ -297,8 +297,13 @@ def fit_model(
     (True, 'query_norm', ['attractiveness', 'continuation', 'satisfaction'])
     """
     chosen = model_of(model)
-    need(unit=unit, level=level, seed=seed, depth=depth)
-    _need_more(shrink=shrink, iterations=iterations, resamples=resamples)
+    need(unit=unit, level=level, depth=depth)
+    need_counts(1, iterations=iterations)
+    need_counts(0, seed=seed)
+    if resamples:
+        need(resamples=resamples)
+    if shrink not in {"empirical", "none"}:
+        raise InputError(f"shrink is {shrink!r:.60}", fix="take empirical or none")
     tell = None if progress is None else lambda share: progress(f"fitting {chosen.name}", share)
     common: dict[str, Any] = {"by": by, "pages": pages, "where": where, "depth": depth}
     patterns: Patterns | None = None
@@ -314,7 +319,7 @@ def fit_model(
         raise InputError(f"nothing is clicked on the pages of {log.name} that count", fix="count other pages")
     data.need_connected()
     found = fit(data, shrink=shrink, iterations=iterations, tell=tell)
-    if resamples and patterns is not None:
+    if patterns is not None and resamples:
         errors = _resampled(found, patterns, shrink, resamples, seed, progress)
     else:
         errors = data.information(found.parameters).errors(found.parameters, found.priors)
@@ -337,13 +342,11 @@ def unsettled(found: Fit) -> tuple[Note, ...]:
     return (Note("not-converged", text, found.model.name, found.moved, of="models"),)
 
 
-def _need_more(*, shrink: Any, iterations: Any, resamples: Any) -> None:
-    if shrink not in {"empirical", "none"}:
-        raise InputError(f"shrink is {shrink!r:.60}", fix="take empirical or none")
-    if not isinstance(iterations, int) or iterations < 1:
-        raise InputError(f"iterations is {iterations!r:.60}", fix="give a whole number, 1 or more")
-    if resamples:
-        need(resamples=resamples)
+def need_counts(least: int, **given: Any) -> None:
+    """Refuse what is no whole number, or less than it may be."""
+    for name, value in given.items():
+        if not isinstance(value, int) or value < least:
+            raise InputError(f"{name} is {value!r:.60}", fix=f"give a whole number, {least} or more")
 
 
 def _by_pair(patterns: Patterns) -> tuple[Floats, Floats]:

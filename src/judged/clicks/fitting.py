@@ -31,7 +31,9 @@ Beta: TypeAlias = tuple[float, float]
 TOLERANCE = 1e-5
 """A fit has converged where no probability moves by more in a step."""
 
-_STRONGEST = 1e4  # pseudo-pages, where pairs do not differ by more than chance
+_STRONGEST = (
+    30.0  # trials: where pairs seem not to differ, moments cannot tell by how little, and errors must not vanish
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +147,8 @@ def of_pairs(model: ClickModel, name: str) -> bool:
 def beta_of(successes: Floats, trials: Floats) -> Beta:
     """Give the beta distribution that shares vary by, of counts: by moments (Kleinman, JASA 1973).
 
-    Of trials that are expected counts the noise is somewhat larger than a binomial's, and so is the spread then.
+    Expected successes of what is hidden, as satisfaction is, differ less than the successes would: pairs seem more
+    alike than they are. No prior counts for more than 30 trials.
 
     Returns
     -------

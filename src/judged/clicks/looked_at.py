@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -97,9 +98,9 @@ class LookedAt:
         looks = self.clicked + (self.shown - self.clicked) * skipped / np.maximum(1 - gamma + skipped, _TINY)
         found: Sums = {}
         if self.model.attractive:
-            found["attractiveness"] = (self._by_pair(self.clicked), self._by_pair(looks))
+            found["attractiveness"] = (self._clicked, self._by_pair(looks))
         if self.model.examined:
-            found["examination"] = (self._by_node(looks), self._by_node(self.shown))
+            found["examination"] = (self._by_node(looks), self._shown)
         return found
 
     def loglik(self, parameters: Parameters) -> float:
@@ -140,8 +141,23 @@ class LookedAt:
         gamma = parameters["examination"][self.node] if self.model.examined else np.ones(len(self.pair))
         return alpha, gamma, alpha * gamma
 
+    @cached_property
+    def _clicked(self) -> Floats:
+        return self._by_pair(self.clicked)
+
+    @cached_property
+    def _shown(self) -> Floats:
+        return self._by_node(self.shown)
+
+    @cached_property
+    def _begins(self) -> Ints:
+        """Where the cells of each pair begin: they stand in order."""
+        return np.flatnonzero(np.diff(self.pair, prepend=-1))
+
     def _by_pair(self, column: Floats) -> Floats:
-        return totals(self.pair, column, self.pairs)
+        made = np.zeros(self.pairs)
+        made[self.pair[self._begins]] = np.add.reduceat(column, self._begins)
+        return made
 
     def _by_node(self, column: Floats) -> Floats:
         return totals(self.node, column, self.nodes)
