@@ -193,7 +193,9 @@ judged labels import labels.db judgments.csv             # as labels of the kind
 
 `judgments.csv` is a table that every command reads as qrels. Each row has the *value* that was measured of the pair
 without bias, its standard error *se*, the *grade*, which is drawn towards what pairs are in general, with the standard
-deviation *sd* of the true one around it, and *weight*: how much of the grade is the pair's own evidence."""
+deviation *sd* of the true one around it, and *weight*: how much of the grade is the pair's own evidence. Pairs of
+results, of which clicks prefer one (skip above and others), are what `judged online offline --preferences` compares
+with judgments ([another page](offline-online.md))."""
 
 TAIL = """## What may not be concluded
 

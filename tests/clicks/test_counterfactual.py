@@ -28,7 +28,6 @@ def test_by_hand():
     assert (dcg.value, p.value) == (4 * 2 / 2, 4 * 2 / 2)
     assert dcg.normalised == pytest.approx(8 / 9)  # the click on a has a weight of 1
     assert (made.pages, made.other, made.clicks, made.effective) == (2, 1, 3, 81 / 33)
-    assert made.found == (("run", 8 / 9),)
     cut = ips(log_of(PAGES, has=HAS), {"q": ["b", "x"]}, [1, 0.25], "P@1", clip=3)
     assert (cut.rows[0].value, cut.clipped) == (3, 2)
     by_text = ips(log_of(PAGES, has=HAS), {"7": ["b"]}, [1, 0.25], "P@1", topics={"7": "Q"})

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from judged.answer import CHANGE, NUMBER, SHARE, TEXT, Answer, Column, Sentences, Table, columns_of, counted
+from judged.answer import CHANGE, NUMBER, TEXT, Answer, Column, Sentences, Table, columns_of, counted
 from judged.clicks.cells import patterns_of
 from judged.clicks.examination import by_value, read_propensities
 from judged.clicks.pairs import column_and_texts, with_topics
@@ -65,9 +65,6 @@ class IpsScores(Answer):
     effective: float  # so many clicks of equal weight tell as much (Kish)
     units: int
     rows: tuple[Ips, ...]
-    found: tuple[tuple[str, float], ...] = field(
-        repr=False
-    )  # the share of the clicks' weight on what each run returned
     notes: tuple[Note, ...] = ()
 
     @property
@@ -95,15 +92,7 @@ class IpsScores(Answer):
             with_ci("normalised", NUMBER, "self-normalised"),
             with_ci("difference", CHANGE, f"IPS less {self.rows[0].run}"),
         )
-        shares = (
-            Column("run", [run for run, _ in self.found], TEXT),
-            Column("share", [s for _, s in self.found], SHARE),
-        )
-        return (
-            Sentences(self.sentences),
-            Table("runs", table, labels=2),
-            Table("found", shares, "Weight of clicks on what each run returned", folded=True),
-        )
+        return Sentences(self.sentences), Table("runs", table, labels=2)
 
     def facts(self) -> dict[str, Any]:
         """Give what was asked, and what it rests on."""
@@ -203,7 +192,6 @@ def ips_of(
             normalised = ratio_estimate(above[r, m] / worth[m], weight, level, share=True)
             difference = ratio_estimate(above[r, m] - above[0, m], pages, level, signed=True)
             rows.append(Ips(run.name, str(measure), *_two(value), *_two(normalised), *_two(difference)))
-    returned = np.sum([part.returned for part in sums], axis=0) / max(float(weights.sum()), 1e-300)
     clicks, effective = len(weights), float(weights.sum() ** 2 / max((weights**2).sum(), 1e-300))
     notes: list[Note] = []
     if clicks and effective < _FEW * clicks:
@@ -211,10 +199,9 @@ def ips_of(
             f"{counted(clicks, 'click')} tell as much as {effective:.0f} of equal weight: intervals may be too narrow"
         )
         notes.append(Note("few-effective", text))
-    found = tuple((run.name, share) for run, share in zip(runs, returned.tolist(), strict=True))
     return IpsScores(
         log, level, clip, int(pages.sum()), sum(part.other for part in sums), clicks,
-        sum(part.clipped for part in sums), effective, int((pages > 0).sum()), tuple(rows), found, tuple(notes),
+        sum(part.clipped for part in sums), effective, int((pages > 0).sum()), tuple(rows), tuple(notes),
     )  # fmt: skip
 
 
@@ -224,7 +211,6 @@ class _Sums(NamedTuple):
     pages: Floats  # (U,)
     weights: Floats  # of each click
     clipped: int
-    returned: Floats  # (R,): the weight of clicks on what the run returned
     other: int
 
 
@@ -261,14 +247,12 @@ def _sums(
     worth = [np.concatenate([[0.0], _worth(m, max(int(rank_of.max()), 1))]) for m in measures]
     own = weight[rank]
     above = [[by_unit(own * worth[m][rank_of[r, pair]]) for m in range(len(measures))] for r in range(len(runs))]
-    returned = [float((own * times)[rank_of[r, pair] > 0].sum()) for r in range(len(runs))]
     return _Sums(
         np.array(above).reshape(len(runs), len(measures), patterns.units),
         by_unit(own),
         np.bincount(patterns.unit, counts, patterns.units).astype(np.float64),
         np.repeat(own, times),
         int(times[inverse[rank] > weight[rank]].sum()),
-        np.array(returned),
         int((~counts).sum()),
     )
 

@@ -213,7 +213,7 @@ def judge_clicks(
     works, and a grade that is drawn towards what pairs are in general, the more the less is known of the pair
     (``weight``); a true grade lies around it with a standard deviation of ``sd``. For ``people`` that is the one of
     people's grades around what is expected, on topics that were left out one fifth at a time; negative grades count
-    as 0.
+    as 0. Errors take clicks for independent: a user who clicks on one result again and again counts each time.
 
     Examples
     --------
