@@ -1,56 +1,93 @@
-"""Make the benchmark's data: two pairs of qrels and run, from a fixed seed.
+"""Make the benchmark's data: pairs of qrels and run, from a fixed seed.
 
 `large` has the shape of MS MARCO passage ranking (6,980 topics x 1000 documents, one to three judged),
 `small` that of a TREC test collection (50 topics x 1000 documents, 400 judged each, grades 0 to 3).
-Scores fall strictly, also as 32-bit floats, so that no tool's rule for ties touches the numbers.
+Their scores fall strictly, also as 32-bit floats, so that no tool's rule for ties touches the numbers.
+`large-ties` and `small-ties` are the same, but a fifth of the documents has the score of the one above;
+`large-shuffled` has the rows of `large` in any order, and `many-00` to `many-19` are 20 runs for the qrels of `small`.
 """
 
 from __future__ import annotations
 
+from functools import partial
+from io import StringIO
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.random import Generator
 
 FOLDER = Path(__file__).parent / "data"
 DEPTH = 1000
 _PASSAGES = 8_841_823  # ids of MS MARCO's passages are below it
 _JUDGED = 400
+_TIED = 0.2
+MANY = 20
 
 
 def main() -> None:
     """Write the files that are not there yet."""
     FOLDER.mkdir(exist_ok=True)
-    for name, write in (("large", _large), ("small", _small)):
-        targets = [FOLDER / f"{name}.qrels", FOLDER / f"{name}.run"]
-        if all(target.exists() for target in targets):
-            continue
-        unfinished = [target.with_suffix(target.suffix + ".part") for target in targets]
-        with unfinished[0].open("w", newline="\n") as qrels, unfinished[1].open("w", newline="\n") as run:
-            write(np.random.default_rng(20), qrels, run)
-        for part, target in zip(unfinished, targets, strict=True):
-            part.rename(target)
+    _pair("large", partial(_large, tied=0.0))
+    _pair("small", partial(_small, tied=0.0))
+    _pair("large-ties", partial(_large, tied=_TIED))
+    _pair("small-ties", partial(_small, tied=_TIED))
+    _file(FOLDER / "large-shuffled.run", _shuffled)
+    for at in range(MANY):
+        _file(FOLDER / f"many-{at:02}.run", partial(_other, seed=at))
 
 
-def _large(rng: Generator, qrels: TextIO, run: TextIO) -> None:
+def _pair(name: str, write: Callable[[Generator, TextIO, TextIO], None]) -> None:
+    with StringIO() as qrels:
+        _file(FOLDER / f"{name}.run", lambda run: write(np.random.default_rng(20), qrels, run))
+        if qrels.tell():  # the run was not there yet
+            (FOLDER / f"{name}.qrels").write_text(qrels.getvalue())
+
+
+def _file(target: Path, write: Callable[[TextIO], None]) -> None:
+    if not target.exists():
+        part = target.with_suffix(target.suffix + ".part")
+        with part.open("w", newline="\n") as file:
+            write(file)
+        part.rename(target)
+
+
+def _shuffled(run: TextIO) -> None:
+    lines = (FOLDER / "large.run").read_text().splitlines(keepends=True)
+    run.writelines(lines[at] for at in np.random.default_rng(21).permutation(len(lines)))
+
+
+def _other(run: TextIO, seed: int) -> None:
+    """Write the small run as another system might have: with noise on the scores, and ties."""
+    rng = np.random.default_rng(seed)
+    for topic, rows in groupby((FOLDER / "small.run").read_text().splitlines(), lambda line: line.split(" ", 1)[0]):
+        docs, scores = zip(*((row.split(" ")[2], float(row.split(" ")[4])) for row in rows), strict=True)
+        noisy = (np.array(scores) + rng.normal(scale=5.0, size=len(scores))).round(2)
+        order = np.argsort(-noisy, kind="stable").tolist()
+        run.writelines(f"{topic} Q0 {docs[at]} {rank} {noisy[at]} bench\n" for rank, at in enumerate(order, 1))
+
+
+def _large(rng: Generator, qrels: TextIO, run: TextIO, tied: float) -> None:
     for topic in np.sort(rng.choice(1_100_000, 6980, replace=False) + 1000).tolist():
         ids = rng.choice(_PASSAGES, DEPTH + 3, replace=False).tolist()
         docs, others = [str(doc) for doc in ids[:DEPTH]], [str(doc) for doc in ids[DEPTH:]]
-        _write_ranking(run, str(topic), docs, rng)
+        _write_ranking(run, str(topic), docs, rng, tied)
         ranks = np.minimum(rng.exponential(60, size=3), DEPTH - 1).astype(int).tolist()
         found = rng.random(3) < 0.85  # the rest is judged and not returned
         picked = [docs[rank] if here else other for rank, here, other in zip(ranks, found, others, strict=True)]
         qrels.writelines(f"{topic} 0 {doc} 1\n" for doc in sorted(set(picked[: rng.choice([1, 1, 1, 2, 3])])))
 
 
-def _small(rng: Generator, qrels: TextIO, run: TextIO) -> None:
+def _small(rng: Generator, qrels: TextIO, run: TextIO, tied: float) -> None:
     for topic in range(301, 351):
         ids = rng.choice(500_000, DEPTH + _JUDGED, replace=False).tolist()
         docs = [f"LA{doc // 1000:06d}-{doc % 1000:04d}" for doc in ids]
-        _write_ranking(run, str(topic), docs[:DEPTH], rng)
+        _write_ranking(run, str(topic), docs[:DEPTH], rng, tied)
         near_top = np.where(np.arange(len(docs)) < DEPTH, np.exp(-np.arange(len(docs)) / 200), 0.05)
         judged = rng.choice(len(docs), _JUDGED, replace=False, p=near_top / near_top.sum())
         for place in np.sort(judged).tolist():
@@ -58,10 +95,11 @@ def _small(rng: Generator, qrels: TextIO, run: TextIO) -> None:
             qrels.write(f"{topic} 0 {docs[place]} {grade}\n")
 
 
-def _write_ranking(run: TextIO, topic: str, docs: list[str], rng: Generator) -> None:
+def _write_ranking(run: TextIO, topic: str, docs: list[str], rng: Generator, tied: float) -> None:
     falls = 0.001 + rng.exponential(0.04, size=len(docs))
-    scores = np.cumsum(falls)[::-1].tolist()
-    rows = enumerate(zip(docs, scores, strict=True), 1)
+    alone = np.random.default_rng(int(topic)).random(len(docs)) >= tied  # not of `rng`, so that all else is the same
+    scores = np.cumsum(falls)[::-1][np.maximum.accumulate(np.where(alone, np.arange(len(docs)), 0))]
+    rows = enumerate(zip(docs, scores.tolist(), strict=True), 1)
     run.write("".join(f"{topic} Q0 {doc} {rank} {score:.5f} bench\n" for rank, (doc, score) in rows))
 
 

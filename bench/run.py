@@ -1,4 +1,4 @@
-"""Compare judged with pytrec_eval, ir_measures and ranx, and write the result into docs/benchmarks.md.
+"""Compare judged with trec_eval, pytrec_eval, ir_measures and ranx, and write the result into docs/benchmarks.md.
 
 Every number of the page comes from one run of this program. No number is ever reported for tools that
 disagree: the means of the five measures must be the same to 1e-6.
@@ -11,17 +11,20 @@ import os
 import sys
 import sysconfig
 from pathlib import Path
+from statistics import fmean
 from typing import NamedTuple
 
 import report
 from processes import Job, Measured, measured, run
 from workers import MEASURES
 
+from data import MANY
+
 HERE = Path(__file__).parent
 DATA = HERE / "data"
 PAGE = HERE.parent / "docs" / "benchmarks.md"
 JUDGED = str(Path(sysconfig.get_path("scripts")) / "judged")
-FIRST = "ranx, first call"
+FIRST, FLOOR = report.FIRST, report.FLOOR
 _TOLERANCE = 1e-6
 
 
@@ -29,53 +32,66 @@ class _Rounds(NamedTuple):
     """How often each tool runs: what takes a minute runs less often than what takes a second."""
 
     judged: int  # and pytrec_eval, which it is compared with most closely
-    ir_measures: int
-    ranx: int
-    ranx_first: int
+    trec_eval: int = 0  # and the floor
+    ir_measures: int = 0
+    ranx: int = 0
+    ranx_first: int = 0
 
 
 def main() -> None:
     """Measure everything, then write the page."""
     load = os.getloadavg()[0]
     run([sys.executable, str(HERE / "data.py")])
-    files = {name: (str(DATA / f"{name}.qrels"), str(DATA / f"{name}.run")) for name in ("large", "small")}
+    large, small, large_ties, small_ties = (_files(name) for name in ("large", "small", "large-ties", "small-ties"))
+    shuffled = large[0], str(DATA / "large-shuffled.run")
+    many = small[0], *(str(DATA / f"many-{at:02}.run") for at in range(MANY))
     results = report.Results(
         load=load,
-        sizes={name: Path(pair[1]).stat().st_size / 1e6 for name, pair in files.items()},
+        sizes={name: Path(pair[1]).stat().st_size / 1e6 for name, pair in (("large", large), ("small", small))},
         start=_start_up(),
-        small=_from_file("small", *files["small"], _Rounds(judged=11, ir_measures=11, ranx=2, ranx_first=1)),
-        large=_from_file("large", *files["large"], _Rounds(judged=5, ir_measures=3, ranx=2, ranx_first=1)),
+        small=_from_file("small", *small, rounds=_Rounds(11, 11, ir_measures=11, ranx=2, ranx_first=1)),
+        many=_from_file("many", *many, rounds=_Rounds(5)),
+        large=_from_file("large", *large, rounds=_Rounds(9, 5, ir_measures=3, ranx=2, ranx_first=1)),
+        ties=_from_file("ties", *large_ties, rounds=_Rounds(5, 3)),
+        shuffled=_from_file("shuffled", *shuffled, rounds=_Rounds(3, 1)),
         memory={
-            "large": _in_memory("15", "five", *files["large"]),
-            "small": _in_memory("25", "five", *files["small"]),
-            "large, all": _in_memory("5", "all", *files["large"]),
-            "small, all": _in_memory("25", "all", *files["small"]),
+            "large": _in_memory("15", "five", *large),
+            "small": _in_memory("25", "five", *small),
+            "small, ties": _in_memory("25", "five", *small_ties),
+            "large, all": _in_memory("5", "all", *large),
+            "small, all": _in_memory("25", "all", *small),
         },
+        calls=json.loads(run(_worker("small-calls", "15")).output),
     )
     text = report.page(results)
     print(text)
     report.write(PAGE, text)
 
 
-def _from_file(name: str, qrels: str, run_file: str, rounds: _Rounds) -> dict[str, Measured]:
-    """Time whole processes that read both files and print five means."""
+def _files(name: str) -> tuple[str, str]:
+    return str(DATA / f"{name}.qrels"), str(DATA / f"{name}.run")
+
+
+def _from_file(name: str, qrels: str, *runs: str, rounds: _Rounds) -> dict[str, Measured]:
+    """Time whole processes that read the files and print five means."""
     wanted = [part for measure in MEASURES for part in ("-m", measure)]
-    judged = [JUDGED, "evaluate", qrels, run_file, *wanted, "--format", "json"]
-    _read(run_file)
+    judged = [JUDGED, "evaluate", qrels, *runs, *wanted, "--format", "json"]
+    for path in runs:
+        _read(path)
     run(judged)  # so that no time holds the writing of bytecode
-    found = measured(
-        [
-            Job("judged", [*judged, "--ci", "none"], rounds.judged),
-            Job("judged, with intervals", judged, rounds.judged),
-            Job("pytrec_eval", _worker("pytrec_eval", qrels, run_file), rounds.judged),
-            Job("ir_measures", _worker("ir_measures", qrels, run_file), rounds.ir_measures),
-            Job(FIRST, _worker("ranx", qrels, run_file), rounds.ranx_first, own_cache=True),
-            Job("ranx, later calls", _worker("ranx", qrels, run_file), rounds.ranx),
-        ],
-        name,
-    )
+    jobs = [
+        Job("judged", [*judged, "--ci", "none"], rounds.judged),
+        Job("judged, with intervals", judged, rounds.judged),
+        Job("pytrec_eval", _worker("pytrec_eval", qrels, *runs), rounds.judged),
+        Job("trec_eval 9.0.8 (C)", _worker("trec_eval", qrels, *runs), rounds.trec_eval),
+        Job(FLOOR, _worker("floor", qrels, *runs), rounds.trec_eval),
+        Job("ir_measures", _worker("ir_measures", qrels, *runs), rounds.ir_measures),
+        Job(FIRST, _worker("ranx", qrels, *runs), rounds.ranx_first, own_cache=True),
+        Job("ranx, later calls", _worker("ranx", qrels, *runs), rounds.ranx),
+    ]
+    found = measured([job for job in jobs if job.rounds], name)
     for at in range(max(len(one.samples) for one in found.values())):
-        outputs = {tool: one.samples[at % len(one.samples)].output for tool, one in found.items()}
+        outputs = {tool: one.samples[at % len(one.samples)].output for tool, one in found.items() if tool != FLOOR}
         _refuse_disagreement({tool: _means(output) for tool, output in outputs.items()})
     return found
 
@@ -105,9 +121,11 @@ def _worker(*arguments: str) -> list[str]:
 
 
 def _means(output: str) -> dict[str, float]:
-    """Read what a process printed; judged's document lists its results."""
+    """Read what a process printed; judged's document lists its results, of several runs one after the other."""
     found = json.loads(output)
-    return {one["measure"]: one["value"] for one in found["results"]} if "results" in found else found
+    if "results" not in found:
+        return found
+    return {name: fmean(one["value"] for one in found["results"] if one["measure"] == name) for name in MEASURES}
 
 
 def _refuse_disagreement(means: dict[str, dict[str, float]]) -> None:

@@ -2,7 +2,8 @@
 
 `python workers.py TOOL QRELS RUN` is a whole process: it reads both files, computes the five measures
 and prints their means. judged itself is not here, because its own command does exactly this.
-`python workers.py in-memory ROUNDS five|all QRELS RUN` times calls on dicts that are already in memory.
+`python workers.py in-memory ROUNDS five|all QRELS RUN` times calls on dicts that are already in memory, and
+`python workers.py small-calls ROUNDS` calls for a training loop's batch.
 
 Imports stand inside the functions: a process pays for its own tool only.
 """
@@ -13,7 +14,7 @@ import json
 import sys
 from functools import partial
 from statistics import fmean
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -21,17 +22,54 @@ if TYPE_CHECKING:
 
 MEASURES = ("nDCG@10", "AP", "RR", "P@10", "R@100")
 _TREC_EVAL = ("ndcg_cut_10", "map", "recip_rank", "P_10", "recall_100")
+_CALLS = 100
 _RANX = ("ndcg@10", "map", "mrr", "precision@10", "recall@100")
 
 
-def pytrec_eval(qrels: str, run: str) -> dict[str, float]:
+def pytrec_eval(qrels: str, *runs: str) -> dict[str, float]:
+    """Evaluate one run; of several the means over all."""
     import pytrec_eval as tool
 
     with open(qrels) as file:  # noqa: PTH123 - as its documentation does it
-        judgments = tool.parse_qrel(file)
-    with open(run) as file:  # noqa: PTH123
-        rankings = tool.parse_run(file)
-    return _means(tool.RelevanceEvaluator(judgments, set(_TREC_EVAL)).evaluate(rankings))
+        evaluator = tool.RelevanceEvaluator(tool.parse_qrel(file), set(_TREC_EVAL))
+    means: list[dict[str, float]] = []
+    for run in runs:
+        with open(run) as file:  # noqa: PTH123
+            means.append(_means(evaluator.evaluate(tool.parse_run(file))))
+    return {name: fmean(found[name] for found in means) for name in MEASURES}
+
+
+def trec_eval(qrels: str, run: str) -> dict[str, float]:
+    """Call the C code of trec_eval 9.0.8, which pytrec_eval has compiled in, as its main program does."""
+    import ctypes
+    from pathlib import Path
+
+    import pytrec_eval_ext
+
+    sys.path.append(str(Path(__file__).parents[1] / "tests"))
+    from trec_eval_c import evaluated
+
+    names = ("ndcg_cut", "map", "recip_rank", "P", "recall")
+    return _means(evaluated(ctypes.CDLL(pytrec_eval_ext.__file__), Path(qrels), Path(run), "qrels", names))
+
+
+def floor(_: str, run: str) -> dict[str, float]:
+    """Parse the three columns that any evaluation needs, in threads, and do nothing else."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    table = csv.read_csv(
+        run,
+        csv.ReadOptions(column_names=["query_id", "Q0", "doc_id", "rank", "score", "run_id"], block_size=1 << 21),
+        csv.ParseOptions(delimiter=" ", quote_char=False),
+        csv.ConvertOptions(
+            include_columns=["query_id", "doc_id", "score"],
+            column_types={"query_id": pa.string(), "doc_id": pa.string(), "score": pa.float64()},
+            null_values=[],
+            check_utf8=False,
+        ),
+    )
+    return {"rows": table.num_rows}
 
 
 def ir_measures(qrels: str, run: str) -> dict[str, float]:
@@ -88,6 +126,34 @@ def in_memory(rounds: str, which: str, qrels: str, run: str) -> dict[str, Any]:
     return {"seconds": seconds, "means": means, "measures": len(ours)}
 
 
+def small_calls(rounds: str) -> dict[str, list[float]]:
+    """Time nDCG@10 of 32 queries x 10 documents: processor seconds a call, in each round."""
+    import numpy as np
+
+    import judged
+    from judged import arrays
+
+    rng = np.random.default_rng(0)
+    scores, grades = rng.normal(size=(32, 10)), rng.integers(0, 4, (32, 10))
+    run = {str(query): {f"d{doc}": score for doc, score in enumerate(row)} for query, row in enumerate(scores.tolist())}
+    labels = {str(at): {f"d{doc}": grade for doc, grade in enumerate(row)} for at, row in enumerate(grades.tolist())}
+    qrels = judged.Qrels.of(labels)
+    jobs: dict[str, Callable[[], object]] = {
+        "judged.arrays, ties by position": partial(arrays.ndcg, scores, grades, cutoff=10),
+        "judged.arrays, ties averaged": partial(arrays.ndcg, scores, grades, cutoff=10, ties="averaged"),
+        "judged.evaluate, prepared qrels": partial(judged.evaluate, qrels, run, "nDCG@10"),
+        "judged.evaluate, dicts": partial(judged.evaluate, labels, run, "nDCG@10"),
+    }
+    seconds: dict[str, list[float]] = {name: [] for name in jobs}
+    for _ in range(int(rounds)):
+        for name, job in jobs.items():
+            start = process_time()
+            for _ in range(_CALLS):
+                job()
+            seconds[name].append((process_time() - start) / _CALLS)
+    return seconds
+
+
 def _every_measure() -> tuple[dict[str, str], set[str]]:
     """Give all that pytrec_eval computes: our name to trec_eval's for each number, and the names to ask it for."""
     import pytrec_eval as tool
@@ -106,11 +172,14 @@ def _means(topics: dict[str, dict[str, float]]) -> dict[str, float]:
     }
 
 
-WORKERS: dict[str, Callable[..., dict[str, Any]]] = {
+WORKERS: dict[str, Callable[..., Any]] = {
     "pytrec_eval": pytrec_eval,
+    "trec_eval": trec_eval,
+    "floor": floor,
     "ir_measures": ir_measures,
     "ranx": ranx,
     "in-memory": in_memory,
+    "small-calls": small_calls,
 }
 
 if __name__ == "__main__":

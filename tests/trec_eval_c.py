@@ -11,8 +11,6 @@ from functools import cache
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
@@ -84,6 +82,8 @@ _CALCULATE = ctypes.CFUNCTYPE(ctypes.c_int, c_void_p, c_void_p, c_void_p, c_void
 
 @cache
 def _library() -> Any:
+    import pytest  # the benchmark, which needs nothing skipped, does without
+
     extension = pytest.importorskip("pytrec_eval_ext")
     library = ctypes.CDLL(extension.__file__)
     if not hasattr(library, "form_prefs_counts"):
@@ -109,7 +109,20 @@ def trec_eval(
 
     Topics must bear names of `topic_name`.
     """
-    library = _library()
+    return evaluated(_library(), judgments, run, kind, names, level=level, judged_only=judged_only)
+
+
+def evaluated(
+    library: Any,
+    judgments: Path,
+    run: Path,
+    kind: str,
+    names: Iterable[str],
+    *,
+    level: int = 1,
+    judged_only: bool = False,
+) -> dict[str, dict[str, float]]:
+    """Do the same with the compiled library that is given."""
     settings = _Settings(0, 1, 0, None, 1, 0, int(judged_only), 0, level, _EVERY, kind.encode(), b"trec_results", 0, 0)
     rels, results = _AllJudgments(), _AllResults()
     assert library[f"te_get_{kind}"](byref(settings), str(judgments).encode(), byref(rels)) == 1
