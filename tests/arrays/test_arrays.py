@@ -172,20 +172,38 @@ def test_levels_scales_and_lengths_that_would_give_another_number_are_refused():
         arrays.padded(*(strict.asarray(part) for part in ([0.1], [1], [0, 1])))
 
 
-@pytest.mark.parametrize("library", ["numpy", "torch"])
-def test_the_metric_class_of_the_docs_gives_the_mean_of_all_queries(library):
-    xp = pytest.importorskip(library)
+def class_of_the_docs(name):
     text = (Path(__file__).parents[2] / "docs" / "arrays.md").read_text(encoding="utf-8")
-    code = text[text.index("class NDCG") :].split("```")[0]
+    code = next(block for block in text.split("```python")[1:] if f"class {name}" in block).split("```")[0]
     names = {"arrays": arrays}
     exec(code, names)  # noqa: S102
+    return names[name]
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch", "torchmetrics"])
+def test_the_metric_classes_of_the_docs_give_the_mean_of_all_queries(library):
+    pytest.importorskip(library)
+    xp = pytest.importorskip("numpy" if library == "numpy" else "torch")
+    metric = class_of_the_docs("MeanNDCG" if library == "torchmetrics" else "NDCG")
     scores, grades = xp.asarray([[0.5, 0.5], [0.9, 0.1], [0.3, 0.2]]), xp.asarray([[1, 0], [0, 1], [0, 0]])
-    one, other = names["NDCG"](10), names["NDCG"](10)
+    one, other = metric(10), metric(10)
     one.update(scores[:1], grades[:1])
     other.update(scores[1:], grades[1:])
-    one.merge(other)
+    (one.merge_state if library == "torchmetrics" else one.merge)(other)
     discounted = 1 / np.log2(3)
     assert float(one.compute()) == pytest.approx(((1 + discounted) / 2 + discounted) / 2, abs=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:Dynamo detected")
+@pytest.mark.parametrize("name", AVERAGED)
+def test_torch_compiles_it(name):
+    torch = pytest.importorskip("torch", minversion="2.0")
+    rng = np.random.default_rng(9)
+    given = rng.integers(0, 6, (20, 12)) / 4, rng.integers(0, 4, (20, 12)).astype(np.float64)
+    where = rng.random((20, 12)) < 0.8
+    call = partial(PAIRS[name][0], cutoff=[1, 5], ties="averaged")
+    compiled = torch.compile(call, backend="eager")(*map(torch.asarray, given), where=torch.asarray(where))
+    np.testing.assert_allclose(compiled.numpy(), call(*given, where=where), rtol=1e-12)
 
 
 def test_cutoffs_may_be_numbers_of_numpy() -> None:
