@@ -1,8 +1,8 @@
 """Models in which users go down the page: exact passes over what was shown and clicked, for all pages at once.
 
 Once the clicks of a page are known, what is not known is where the user stopped: at the last click, or on the way down
-behind it. The sums over these are products from below; nothing is approximated (Dupret and Piwowarski's or PyClick's
-shortcuts are), and tests hold every one of them to the enumeration of all that may have happened.
+behind it. The sums over these are products from below; nothing is approximated, and tests hold every one of them to
+the enumeration of all that may have happened.
 """
 
 from __future__ import annotations

@@ -1,0 +1,30 @@
+"""What docs/click-models.md says of a real log is what the code makes of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from judged.clicks import compare_models
+from online.offline.pages_made import log_of, session_2012
+from shared_data import SHARED, needs_shared
+
+PAGE = " ".join((Path(__file__).parents[2] / "docs" / "click-models.md").read_text().split())
+
+
+@needs_shared
+def test_the_sessions_of_2012_are_as_the_page_says() -> None:
+    has = frozenset({"shown", "clicks", "ranks", "unclicked"})
+    log = log_of(session_2012(SHARED / "logs"), has=has)
+    found = compare_models(log, unit="session")
+    rows = {row.model: row for row in found.rows}
+    assert f"({found.pages} pages of {found.units} sessions" in PAGE
+    assert (found.rows[0].model, found.chosen) == ("DBN", "RCTR")
+    assert f"({rows['DBN'].loglik:.3f} nats a page)" in PAGE
+    ranks, documents = rows["RCTR"].difference, rows["DCTR"].difference
+    assert f"(difference {ranks.value:.3f} [{ranks.low:.3f}, {ranks.high:+.3f}])" in PAGE
+    assert f"(DCTR, {documents.value:.3f} [{documents.low:.3f}, {documents.high:.3f}])" in PAGE
+    assert f"takes {rows['CM'].impossible} for impossible" in PAGE
+    assert [name for name, _ in found.refused] == ["UBM"]
+    assert "9 of 55 such places" in dict(found.refused)["UBM"]
+    by_text = compare_models(log, ["PBM", "RCTR"], by="query_norm", unit="session")
+    assert [name for name, _ in by_text.refused] == ["PBM"]
