@@ -50,7 +50,9 @@ def test_ranks_of_named_tuples_count() -> None:
 # ---- numbers that no double holds
 
 
-@pytest.mark.parametrize("number", ["1e999", "1e400", "-1e999", "1" + "0" * 310, "1e-999", "0.1e-400"])
+@pytest.mark.parametrize(
+    "number", ["1e999", "1e400", "-1e999", "1" + "0" * 310, "1e-999", "0.1e-400", "1E-999", "0." + "0" * 330 + "1"]
+)
 @pytest.mark.parametrize(
     ("text", "line"),
     [
