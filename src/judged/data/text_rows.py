@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from judged._types import Batch
     from judged.data.rows import Digest, Part
 
-_LONGEST = files.BLOCK  # bytes of a line: ids, numbers, and perhaps a text beside them
+_LONGEST = 2 << 20  # bytes of a line: ids, numbers, and perhaps a text beside them
 _BLANKS = re.compile(rb"[ \t\v\f]+")
 _IGNORED = re.compile(  # leading, trailing, comments; a run of blanks is looked at once, from its first
     rb"^[ \t\v\f]*(#[^\n]*)?|[ \t\v\f](?<![ \t\v\f]{2})[ \t\v\f]*$", re.MULTILINE
