@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 _LEADS = {"nugget": "covered", "answer": "correct", "document": ""}
 """The chains that the first sentence may be about, if they end so and have several steps."""
 
+_CUTOFFS = (100, 10)
+
 
 def waterfall(
     responses: Any,
@@ -35,7 +37,7 @@ def waterfall(
     runs: Mapping[str, Any] | None = None,
     traces: Traces | Mapping[str, Traces] | None = None,
     corpus: Iterable[str] | None = None,
-    cutoffs: tuple[int, int] = (100, 10),
+    cutoffs: tuple[int, int] | None = None,
     rel: float = 1,
     strict: bool = True,
     needs: Any = None,
@@ -63,7 +65,7 @@ def waterfall(
     corpus
         Ids of all documents that there are.
     cutoffs
-        How many documents of the first stage, and how many of the last one, count.
+        How many documents of the first stage, and how many of the last one, count; None: 100 and 10.
     rel
         The lowest grade that is relevant.
     strict
@@ -92,7 +94,7 @@ def waterfall(
     given = Responses.of(responses)
     relevant = None if qrels is None else _relevant(Qrels.of(qrels), rel)
     before, there = _before(given.run_names, runs, traces), None if corpus is None else frozenset(corpus)
-    how: dict[str, Any] = {"recorded": runs is None, "corpus": there, "cutoffs": cutoffs, "strict": strict}
+    how: dict[str, Any] = {"recorded": runs is None, "corpus": there, "cutoffs": cutoffs or _CUTOFFS, "strict": strict}
     made = [
         chain
         for run in given.run_names
@@ -133,7 +135,7 @@ def waterfall(
                      for one in leading for at, topic in enumerate(topics) if one.alive[0, at]),
         left_out=left_out,
         lead=lead,
-        cutoffs=cutoffs,
+        cutoffs=cutoffs or _CUTOFFS,
         level=level,
         over="topics" if needs is None else "needs",
         notes=tuple(_notes(given, made, relevant, left_out)),
