@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import judged
-from judged import Qrels, evaluate, measures
+from judged import Qrels, Scores, evaluate, measures
 from judged.measures.registry import REGISTRY
 
 MEASURES = ["nDCG@10", "AP", "RR(rel=2)", "nDCG(gain=exp2)", "IdealDCG@3", "P@5"]
@@ -31,7 +31,7 @@ def _made(seed: int = 0) -> tuple[dict[str, dict[str, int]], dict[str, dict[str,
     return qrels, {"other": {"d1": 1.0}, **run}
 
 
-def _quietly(*given: Any, **options: Any) -> judged.Scores:
+def _quietly(*given: Any, **options: Any) -> Scores:
     with pytest.warns(judged.JudgedWarning, match="nothing returned for 1 of 10 topics"):
         return evaluate(*given, **options)
 
@@ -110,4 +110,4 @@ def test_a_name_means_the_measure_that_was_registered_last() -> None:
     for worth in (1.0, 2.0):
         made = registered(worth)
         assert type(measures.parse("OfThisTest")) is made
-    del REGISTRY._entries["OfThisTest"]
+    del REGISTRY._entries["OfThisTest"]  # pyright: ignore[reportPrivateUsage]

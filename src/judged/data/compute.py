@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
-from pyarrow import _compute as _arrow
+from pyarrow import _compute as _arrow  # pyright: ignore[reportAttributeAccessIssue]
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
