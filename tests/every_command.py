@@ -133,10 +133,6 @@ def write_files(folder: Path) -> None:
         for one in stages
     ]
     (folder / "traces.jsonl").write_text("".join(f"{json.dumps(stage)}\n" for stage in stages))
-    (folder / "responses").mkdir()
-    for name in ("answers", "sentences", "context", "citations"):
-        rows = [{"query_id": f"q{q}", "text": "x", "doc_id": f"d{q % 4}", "sentence": 1} for q in _TOPICS]
-        (folder / "responses" / f"{name}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     shutil.copytree(_experiment(), folder / "results")
     store = LabelStore.open(folder / "labels.db")
     store.add_topics(folder / "queries.jsonl")
@@ -252,11 +248,10 @@ def _answered(nuggets: bool) -> Path:
     given, model = read_responses(place), Endpoint("http://127.0.0.1:9/v1", "m")
     how = {"store": str(place / "asked.db"), "queries": str(place / "queries.jsonl")}
     if nuggets:
-        asked = [asking.prepare_assignments(given, model, **how), asking.prepare_correctness(given, model, **how),
-                 asking.prepare_support(given, model, store=how["store"])]  # fmt: skip
+        asked = [asking.prepare_table(name, given, model, **how) for name in ("assignments", "correctness", "support")]
     else:
         texts, qrels = str(place / "docs.jsonl"), str(place / "qrels.txt")
-        asked = [asking.prepare_nuggets(given, model, qrels, texts=texts, **how)]
+        asked = [asking.prepare_table("nuggets", given, model, qrels=qrels, texts=texts, **how)]
     for prepared in asked:
         for key in prepared.requests:
             keep_reply(prepared.store, key, Reply("support"))

@@ -39,7 +39,7 @@ from judged.online import (
     read_log,
 )
 from judged.rag import read_answer, support_over_time, waterfall
-from judged.rag.asking import fill, prepare_assignments
+from judged.rag.asking import fill, prepare_table
 from judged.rag.judge_error import calibrate
 from judged.rag.responses import Responses
 from judged.traces.sample import sample_traces
@@ -399,11 +399,11 @@ def _answers() -> Responses:
 
 
 def filling() -> Answer:
-    return prepare_assignments(_answers(), _MODEL, queries={"q1": "cats"})
+    return prepare_table("assignments", _answers(), _MODEL, queries={"q1": "cats"})
 
 
 def filled() -> Answer:
-    prepared = prepare_assignments(_answers(), _MODEL, queries={"q1": "cats"})
+    prepared = prepare_table("assignments", _answers(), _MODEL, queries={"q1": "cats"})
     _asked_before(prepared, "1: support\n2: not")
     return fill(prepared)
 

@@ -74,3 +74,21 @@ def test_a_measure_of_answers_is_no_measure_of_runs(folder: Path, run: Callable[
     done = run("evaluate", "qrels.txt", "a.run", "-m", "NuggetRecall")
     assert done.code == 2
     assert "judged rag evaluate RESPONSES" in done.err
+
+
+def test_every_command_takes_several_folders_and_files_that_go_together(
+    folder: Path, run: Callable[..., Ended]
+) -> None:
+    done = run("rag", "waterfall", "old", "second=new", "--qrels", "qrels.txt", "--format", "json")
+    assert {row["run"] for row in json.loads(done.out)["steps"]} == {"old", "second"}
+    assert run("rag", "check", "old", "second=new", "--qrels", "qrels.txt").code == 0
+    sentence = {"sentenceID": 0, "text": "It is 7.", "citations": [{"reference": "a", "support": 2}]}
+    for name, record in {
+        "answers": {"topic_id": "q00", "run_id": "r", "references": ["a"], "answer": [{"text": "It is 7."}]},
+        "support": {"topic_id": "q00", "run_id": "r", "sentences": [sentence]},
+    }.items():
+        (folder / f"{name}.jsonl").write_text(json.dumps(record) + "\n")
+    for given in (("answers.jsonl", "support.jsonl"), ("answers.jsonl", "support.jsonl", "old")):
+        done = run("rag", "evaluate", *given, "-m", "SupportP", "--format", "json")
+        rules = {note["rule"] for note in json.loads(done.out)["notes"]}
+        assert (done.code, "odd-records" in rules) == (0, True)  # notes of reading are passed on

@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from judged.cli.options import checked
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_APART: Mapping[str, str] = MappingProxyType({})
+
 
 class Group(click.Group):
-    """A group whose commands are each the `command` of a module ``judged.cli.GROUP_NAME``, in the order of the help."""
+    """A group whose commands are each the `command` of a module ``judged.cli.GROUP_NAME``, in the order of the help.
 
-    def __init__(self, *args: Any, names: tuple[str, ...] = (), **more: Any) -> None:
+    Those that stand in a module `together`, ``judged.cli.GROUP_MODULE``, have their own names there.
+    """
+
+    def __init__(
+        self, *args: Any, names: tuple[str, ...] = (), together: Mapping[str, str] = _APART, **more: Any
+    ) -> None:
         super().__init__(*args, **more)
-        self._names = names
+        self._names, self._together = names, together
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Name them in the order of the help."""
@@ -26,5 +37,7 @@ class Group(click.Group):
         """Import one."""
         del ctx
         if cmd_name in self._names and cmd_name not in self.commands:
-            self.add_command(checked(importlib.import_module(f"judged.cli.{self.name}_{cmd_name}").command), cmd_name)
+            module = importlib.import_module(f"judged.cli.{self.name}_{self._together.get(cmd_name, cmd_name)}")
+            made = getattr(module, cmd_name if cmd_name in self._together else "command")
+            self.add_command(checked(made), cmd_name)
         return self.commands.get(cmd_name)

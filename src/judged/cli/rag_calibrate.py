@@ -8,7 +8,7 @@ import click
 
 from judged.cli.formats import answer_options
 from judged.cli.options import shared
-from judged.cli.rag_filling import RESPONSES, responses_at
+from judged.cli.rag_inputs import MEASURES, RESPONSES, responses_at
 
 if TYPE_CHECKING:
     from judged.cli.formats import Give
@@ -17,10 +17,7 @@ if TYPE_CHECKING:
 @click.command("calibrate", short_help="Set verdicts of models against people's: may a judge be believed?")
 @RESPONSES
 @click.option("--people", multiple=True, required=True, metavar="JUDGE", help="A judge who is a person; repeatable.")
-@click.option(
-    "-m", "--measure", "measures", multiple=True, metavar="NAME",
-    help="A measure of answers. Repeat for more.  [default: those that the verdicts allow]",
-)  # fmt: skip
+@MEASURES
 @click.option("--labelled", metavar="FILE", help="Topics that people judged fully, one a line.  [default: all theirs]")
 @click.option(
     "--margin",
@@ -32,9 +29,9 @@ if TYPE_CHECKING:
 @shared("level")
 @answer_options()
 def command(
-    paths: tuple[str, ...],
+    responses: tuple[str, ...],
     people: tuple[str, ...],
-    measures: tuple[str, ...],
+    measure: tuple[str, ...],
     labelled: str | None,
     give: Give,
     **options: Any,
@@ -49,6 +46,6 @@ def command(
 
     from judged.rag.judge_error import calibrate
 
-    give.keep(*paths, labelled)
+    give.keep(*responses, labelled)
     topics = None if labelled is None else Path(labelled).read_text(encoding="utf-8").split()
-    give(calibrate(responses_at(paths), people, measures or None, labelled=topics, **options))
+    give(calibrate(responses_at(responses), people, measure or None, labelled=topics, **options))

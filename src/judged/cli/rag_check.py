@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from judged.cli import inputs
 from judged.cli.formats import answer_options
-from judged.cli.rag_sources import before, ids, sources
+from judged.cli.rag_inputs import responses_at, sources, sources_read
 
 if TYPE_CHECKING:
     from judged.cli.formats import Give
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 @sources
 @answer_options()
 def command(
-    responses: str,
+    responses: tuple[str, ...],
     qrels: str | None,
     runs: tuple[str, ...],
     corpus: str | None,
@@ -29,11 +30,11 @@ def command(
 
     Exit code 0: no errors, warnings at most; 1: errors; 2: something cannot be read at all.
     """
-    from judged.data.qrels import Qrels
     from judged.rag import check_responses
 
-    judgments = None if qrels is None else Qrels.read(qrels, format=qrels_format)
-    named = before(runs, run_format)
-    findings = check_responses(responses, judgments, runs=list((named or {}).values()) or None, corpus=ids(corpus))
+    judgments, named, ids = sources_read(qrels, runs, corpus, (qrels_format, run_format))
+    alone = len(responses) == 1 and not inputs.named(responses[0])[0]  # what cannot be read is then among the findings
+    given = responses[0] if alone else responses_at(responses)
+    findings = check_responses(given, judgments, runs=list(named.values()) if named else None, corpus=ids)
     give(findings)
     raise SystemExit(1 if findings.errors else 0)

@@ -8,7 +8,7 @@ import click
 
 from judged.cli.formats import answer_options
 from judged.cli.options import shared
-from judged.cli.rag_inputs import QRELS, responses_at
+from judged.cli.rag_inputs import MEASURES, QRELS, RESPONSES, responses_at
 from judged.errors import InputError
 
 if TYPE_CHECKING:
@@ -16,16 +16,9 @@ if TYPE_CHECKING:
 
 
 @click.command("evaluate", short_help="Score answers by what they say, cite and rest on.")
-@click.argument("responses", nargs=-1, required=True, metavar="RESPONSES...")
-@click.option("--qrels", metavar="QRELS", help=QRELS)
-@click.option(
-    "-m",
-    "--measure",
-    multiple=True,
-    metavar="NAME",
-    help="A measure of answers, such as NuggetRecall or SupportP, or one of rankings, such as R@10, of the context."
-    " Repeat for more.  [default: those that the tables allow]",
-)
+@RESPONSES
+@QRELS
+@MEASURES
 @click.option("--per-topic", is_flag=True, help="Show the scores of every topic.")
 @click.option(
     "--unjudged/--no-unjudged",
@@ -50,11 +43,7 @@ def command(
     attributes: str | None,
     **options: Any,
 ) -> None:
-    """Score what systems answered, with intervals over topics.
-
-    RESPONSES are folders or files with answers and what is known of them, of one system or several; NAME=PATH takes
-    the system NAME, or calls the only one so.
-    """
+    """Score what systems answered, with intervals over topics."""
     from judged.rag import evaluate
     from judged.slicing import slice_topics
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.command("gate", short_help="Decide whether a candidate's answers may replace the baseline's.")
 @click.argument("baseline")
 @click.argument("candidate")
-@click.option("--qrels", metavar="QRELS", help=QRELS)
+@QRELS
 @deciding("NuggetRecall")
 def command(
     baseline: str,

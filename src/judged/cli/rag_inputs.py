@@ -1,26 +1,74 @@
-"""What the commands of `judged rag` read: answers of one system or several, named on the command line."""
+"""What the commands of `judged rag` read: answers of one system or several, judgments, and what stood before them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
 
 from judged.cli import inputs
+from judged.cli.options import shared
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from judged.rag import Responses
 
-QRELS = "Judgments of documents.  [default: documents that hold a nugget, by the table evidence]"
+    Command = TypeVar("Command", bound=Callable[..., Any])
+
+RESPONSES = click.argument("responses", nargs=-1, required=True, metavar="RESPONSES...")
+QRELS = click.option(
+    "--qrels", metavar="QRELS", help="Judgments of documents.  [default: documents that hold a nugget, by evidence]"
+)
+MEASURES = click.option(
+    "-m",
+    "--measure",
+    multiple=True,
+    metavar="NAME",
+    help="A measure of answers, such as NuggetRecall or SupportP, or one of rankings, such as R@10, of the context."
+    " Repeat for more.  [default: those that the tables allow]",
+)
+_RUN = "A run behind the answers, by its stage in the order of the pipeline, or by system: NAME=RUN. Repeat for more."
 
 
-def responses_at(texts: Sequence[str]) -> Responses:
-    """Give the answers of PATH and NAME=PATH together; NAME is a system in it, or how its only one is called."""
-    from judged.rag import Responses
+def responses_at(texts: Sequence[str], queries: str | None = None, documents: str | None = None) -> Responses:
+    """Read RESPONSES: files without a name go together, folders and NAME=PATH stand beside each other.
 
+    NAME is a system in what stands at PATH, or how its only one is called. Exports that name queries and passages by
+    their texts find their ids in `queries` and `documents`.
+    """
+    from judged.rag.readers import read_responses
+    from judged.rag.responses import Responses
+
+    named = [inputs.named(text) for text in texts]
+    files = [path for name, path in named if not name and not Path(path).is_dir()]
     parts: list[Responses] = []
-    for text in texts:
-        name, path = inputs.named(text)
-        made = Responses.of(path)
-        parts.append(made.called(name) if name else made)
+    for name, path in named:
+        if path not in files[1:] or name:
+            together = not name and path in files
+            made = read_responses(files if together else path, topics=queries, texts=documents)
+            parts.append(made.called(name) if name else made)
     return Responses.of(parts)
+
+
+def sources(command: Command) -> Command:
+    """Give a command RESPONSES, and what stands before them: QRELS, runs and the corpus."""
+    for option in (
+        click.option("--corpus", metavar="FILE", help="All documents, or their ids, one on each line."),
+        click.option("--run", "runs", multiple=True, metavar="[NAME=]RUN", help=_RUN),
+        click.option("--qrels", metavar="FILE", help="Judgments: which documents are relevant."),
+        RESPONSES,
+    ):
+        command = option(command)
+    return shared("qrels_format", "run_format")(command)
+
+
+def sources_read(qrels: str | None, runs: Sequence[str], corpus: str | None, formats: Sequence[str | None]) -> Any:
+    """Read QRELS, runs by name, and ids of the corpus; None for what is not given."""
+    from judged.data.qrels import Qrels
+    from judged.data.texts import document_ids
+
+    judgments = None if qrels is None else Qrels.read(qrels, format=formats[0])
+    named = {run.name: run for run in inputs.runs_at(runs, formats[1])}
+    return judgments, named or None, document_ids(corpus) if corpus else None

@@ -8,7 +8,7 @@ import click
 
 from judged.cli.formats import answer_options
 from judged.cli.options import shared
-from judged.cli.rag_sources import before, ids, sources
+from judged.cli.rag_inputs import responses_at, sources, sources_read
 from judged.cli.slice_options import SliceOptions, slice_options
 from judged.errors import InputError
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 @slice_options
 @answer_options()
 def command(
-    responses: str,
+    responses: tuple[str, ...],
     qrels: str | None,
     runs: tuple[str, ...],
     corpus: str | None,
@@ -69,13 +69,12 @@ def command(
     can be cut --by entity and, with traces, --by rewritten.
     """
     from judged.data.expression import Expression
-    from judged.data.qrels import Qrels
-    from judged.rag import Responses, waterfall
+    from judged.rag import waterfall
     from judged.traces import read_traces
 
-    give.keep(qrels, corpus, needs, entities, *paths, *asked.paths)
-    given = Responses.of(responses)
-    judgments = None if qrels is None else Qrels.read(qrels, format=qrels_format)
+    give.keep(*responses, qrels, corpus, needs, entities, *paths, *asked.paths)
+    given = responses_at(responses)
+    judgments, named, ids = sources_read(qrels, runs, corpus, (qrels_format, run_format))
     traces = read_traces(paths) if paths else None
     slicing = None
     if asked.where or asked.by or asked.slices:
@@ -91,9 +90,9 @@ def command(
     answer = waterfall(
         given,
         judgments,
-        runs=before(runs, run_format),
+        runs=named,
         traces=traces,
-        corpus=ids(corpus),
+        corpus=ids,
         cutoffs=cutoffs,
         rel=rel,
         strict=not partial,

@@ -165,7 +165,11 @@ class Responses:
             return read_responses(data)
         if isinstance(data, (list, tuple)) and data:
             parts = [cls.of(part) for part in data]
-            return parts[0] if len(parts) == 1 else cls(_together(parts), name, ", ".join(part.where for part in parts))
+            where, notes = (
+                ", ".join(part.where for part in parts),
+                tuple(dict.fromkeys(n for p in parts for n in p.notes)),
+            )
+            return parts[0] if len(parts) == 1 else cls(_together(parts), name, where, notes)
         if not isinstance(data, Mapping):
             raise InputError("no answers can be read from it", fix="give tables by name, a path, or a list of these")
         return cls.of_tables({str(key): _table(str(key), given) for key, given in data.items()}, name, "<tables>")

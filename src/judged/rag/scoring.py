@@ -111,7 +111,7 @@ def evaluate(
         counted=np.ones((shape[0], shape[2]), dtype=np.bool_),
         policies=Policies(),
         qrels=_facts(given, judgments, where or ""),
-        notes=(*notes, *notes_of_answers(lists, given, plain, values, evidence=qrels is None)),
+        notes=(*given.notes, *notes, *notes_of_answers(lists, given, plain, values, evidence=qrels is None)),
         versions=versions(),
         ranges=ranges,
     )

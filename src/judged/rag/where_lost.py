@@ -138,7 +138,7 @@ def waterfall(
         cutoffs=cutoffs or _CUTOFFS,
         level=level,
         over="topics" if needs is None else "needs",
-        notes=tuple(_notes(given, made, relevant, left_out)),
+        notes=(*given.notes, *_notes(given, made, relevant, left_out)),
     )  # fmt: skip
 
 

@@ -6,12 +6,6 @@ __all__, __getattr__, __dir__ = lazily(
     __name__,
     {
         "judged.rag.asking.filling": ("Filled", "fill"),
-        "judged.rag.asking.questions": (
-            "Filling",
-            "prepare_assignments",
-            "prepare_correctness",
-            "prepare_nuggets",
-            "prepare_support",
-        ),
+        "judged.rag.asking.questions": ("Filling", "prepare_table"),
     },
 )

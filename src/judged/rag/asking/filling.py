@@ -74,8 +74,8 @@ def fill(
     """Send what was prepared, and put what comes back into the table.
 
     A reply in any other form than the one that was asked for is counted, and what it was about is `failed`. What is not
-    answered yet has no row; the same calls of `prepare_...` and `fill` go on with what is left, if the store is a file.
-    Rows that the same judge gave before for the same are replaced. The parameters are those of
+    answered yet has no row; the same calls of `prepare_table` and `fill` go on with what is left, if the store is a
+    file. Rows that the same judge gave before for the same are replaced. The parameters are those of
     `judged.labels.asking.ask`.
 
     Raises
@@ -87,7 +87,7 @@ def fill(
     """
     responses, table = prepared.responses, prepared.fills
     if responses is None:
-        raise InputError("nothing was prepared", fix="use what prepare_assignments or its like gave")
+        raise InputError("nothing was prepared", fix="use what prepare_table gave")
     tally = Tally(Budget(prepared.endpoint, budget_calls, budget_money))
     made, without = list[dict[str, Any]](), list[str]()
     for about in prepared.unasked:

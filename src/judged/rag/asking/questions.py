@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
 from math import ceil
@@ -18,7 +18,7 @@ from judged.labels.asking.prompts import Prompt
 from judged.labels.asking.replies import request_key
 from judged.labels.store import LabelStore
 from judged.notes import Note, first_few
-from judged.rag.responses import CONTRADICTS, NOT, PARTIAL, SUPPORT, Responses
+from judged.rag.responses import FAILED, VERDICTS, Responses
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,8 +31,7 @@ MOST_WORDS = 12
 """The longest nugget."""
 _LINE = 32  # tokens of a line with a nugget, at most
 _LEAST_REPEATED = 2  # topics: of fewer there is no variance
-_HOW_FAR = (SUPPORT, PARTIAL, NOT)
-_FORMS = {"nuggets": (), "assignments": _HOW_FAR, "support": (*_HOW_FAR, CONTRADICTS), "correctness": _HOW_FAR}
+_ANSWER = ("query_id", "run_id")
 
 
 class _Question(NamedTuple):
@@ -62,202 +61,247 @@ class Filling(Prepared):
     unasked: tuple[Row, ...] = field(default=(), repr=False)
 
 
-def prepare_nuggets(
+def prepare_table(
+    fills: str,
     responses: Responses,
     endpoint: Endpoint,
-    qrels: Any,
     *,
-    store: LabelStore | str = "sqlite://",
-    queries: Any,
+    queries: Any = None,
     texts: Any = None,
+    store: LabelStore | str = "sqlite://",
     judge: str = "",
+    repeats: float = 0.1,
+    characters: int | None = None,
+    keep_addressed: bool = False,
+    families: Mapping[str, str] | None = None,
+    context: bool = False,
+    qrels: Any = None,
     rel: float = 1,
     depth: int = 10,
     limit: int = 30,
-    characters: int | None = None,
 ) -> Filling:
-    """Have nuggets made from the documents that were judged relevant, for topics that have none.
+    """Write what a model will be asked so that its replies fill a table.
 
     Parameters
     ----------
+    fills
+        ``assignments``: how far each answer says each nugget of its topic. ``support``: how far each document that a
+        sentence cites supports it. ``correctness``: how far each answer agrees with the references of its topic.
+        ``nuggets``: what answers should say, from the documents that were judged relevant, for topics that have none.
     responses, queries
-        The answers, whose topics count, and the texts of the queries as `Topics.of` takes them.
+        The answers, and the texts of the queries as `Topics.of` takes them; support needs none.
     endpoint, store
         Where the model is asked, and where its replies are kept: in memory, or in a `LabelStore` or the path of one.
-    qrels, rel, depth
-        Judgments as `Qrels.of` takes them; documents from the grade `rel` on are shown, those of the highest grades, at
-        most `depth` of a topic. Those that address the judge are left out.
     texts
-        Texts of documents, as `Texts.of` takes them.
+        Texts of documents that the context does not have, as `Texts.of` takes them: the judge of support is shown what
+        stood in the context.
     judge
         The model's name as a judge; empty for its name at the endpoint.
-    limit
-        The most nuggets of a topic.
+    repeats
+        The share of topics, from 0 to 1, of which all verdicts are asked for again with another seed, two at least: the
+        judge's own variance is estimated of them.
     characters
         Texts are cut to so many; None: not cut.
-    """
-    source = _source(responses, store, queries, texts, characters)
-    have = set(responses["nuggets"]["query_id"].to_pylist())
-    judgments = Qrels.of(qrels)
-    columns = (judgments.table[name].to_pylist() for name in ("query_id", "doc_id", "relevance"))
-    relevant: dict[str, list[tuple[float, str]]] = {}
-    for query, doc, grade in zip(*columns, strict=True):
-        if grade >= rel and query not in have:
-            relevant.setdefault(query, []).append((-grade, doc))
-    topics = set(responses["answers"]["query_id"].to_pylist())
-
-    def questions() -> Iterator[_Question]:
-        for query in sorted(relevant.keys() & topics):
-            docs = [doc for _, doc in sorted(relevant[query])]
-            known = [doc for doc in docs if source.has(query, doc) and doc not in source.addressed][:depth]
-            if known:
-                shown = numbered("document", map(source.document, known))
-                yield _Question((query, tuple(known)), {**source.query(query), "documents": shown}, ())
-
-    prompt = _prompt("nuggets", tokens=limit * _LINE, values={"limit": str(limit)})
-    return _filling(responses, "nuggets", source, endpoint, judge, prompt, questions(), 0.0)
-
-
-def prepare_assignments(
-    responses: Responses,
-    endpoint: Endpoint,
-    *,
-    store: LabelStore | str = "sqlite://",
-    queries: Any,
-    judge: str = "",
-    repeats: float = 0.1,
-    characters: int | None = None,
-    keep_addressed: bool = False,
-    families: Mapping[str, str] | None = None,
-) -> Filling:
-    """Have it said how far each answer says each nugget of its topic.
-
-    Parameters
-    ----------
-    repeats
-        The share of topics, from 0 to 1, of which all is asked again with another seed, two at least: the judge's own
-        variance is estimated of them.
     keep_addressed
-        Whether a text that addresses the judge is asked about; if not, what rests on it is failed.
+        Whether a text that addresses the judge is asked about; if not, the verdicts that rest on it are failed.
     families
         The model behind a system, by its name: a judge of the same family is marked.
-
-    The others are those of `prepare_nuggets`.
-    """
-    source = _source(responses, store, queries, None, characters)
-    nuggets: dict[str, list[tuple[str, str]]] = {}
-    for row in responses["nuggets"].to_pylist():
-        nuggets.setdefault(row["query_id"], []).append((row["nugget_id"], row["text"] or ""))
-
-    def questions() -> Iterator[_Question]:
-        for query, run, name, text in _answers(responses, source):
-            given = nuggets.get(query, [])
-            for start in range(0, len(given), AT_ONCE):
-                batch = given[start : start + AT_ONCE]
-                listed = "\n".join(f"{at}: {nugget}" for at, (_, nugget) in enumerate(batch, 1))
-                values = {**source.query(query), "answer": text, "nuggets": listed}
-                yield _Question((query, run, tuple(nugget_id for nugget_id, _ in batch)), values, (name,))
-
-    if not nuggets:
-        raise InputError("there are no nuggets", fix="give them, or have them made: judged rag nuggets")
-    prompt = _prompt("assignments", tokens=AT_ONCE * 8)
-    made = _filling(responses, "assignments", source, endpoint, judge, prompt, questions(), repeats, keep_addressed)
-    return _marked(made, families)
-
-
-def prepare_support(
-    responses: Responses,
-    endpoint: Endpoint,
-    *,
-    store: LabelStore | str = "sqlite://",
-    texts: Any = None,
-    judge: str = "",
-    repeats: float = 0.1,
-    characters: int | None = None,
-    context: bool = False,
-    keep_addressed: bool = False,
-    families: Mapping[str, str] | None = None,
-) -> Filling:
-    """Have it said how far each document that a sentence cites supports it.
-
-    Parameters
-    ----------
-    texts
-        Texts of documents that the context does not have: what stood in the context is what the judge is shown.
     context
-        Whether each sentence is set against all of its context together, instead of what it cites.
+        Of support: whether each sentence is set against all of its context together, instead of what it cites.
+    qrels, rel, depth, limit
+        Of nuggets: judgments as `Qrels.of` takes them; documents from the grade `rel` on are shown, those of the
+        highest grades, at most `depth` of a topic, but none that addresses the judge; and the most nuggets of a topic.
 
-    The others are those of `prepare_assignments`.
+    Raises
+    ------
+    InputError
+        If what the questions are about is not there, or something cannot be read.
     """
-    source = _source(responses, store, None, texts, characters)
-    answer = ("query_id", "run_id")
-    shown = {(*(row[name] for name in answer), row["doc_id"]): row["text"] for row in responses["context"].to_pylist()}
-    order = [(name, "ascending") for name in (*answer, "rank")]
-    whole: dict[tuple[str, str], list[str]] = {}
-    for row in responses["context"].sort_by(order).to_pylist():
-        whole.setdefault((row["query_id"], row["run_id"]), []).append(row["doc_id"])
-    cited: dict[tuple[str, str, int], list[list[str]]] = {}
-    order = [(name, "ascending") for name in (*answer, "sentence", "place")]
-    for row in responses["citations"].sort_by(order).to_pylist():
-        cited.setdefault((row["query_id"], row["run_id"], row["sentence"]), []).append([row["doc_id"]])
-
-    def questions() -> Iterator[_Question]:
-        for row in responses["sentences"].to_pylist():
-            key = row["query_id"], row["run_id"], row["sentence"]
-            groups = [whole.get(key[:2], [])] if context else cited.get(key, [])
-            for docs in filter(None, groups):
-                name = f"sentence {key[2]} of {key[1]} on {key[0]}"
-                sentence = source.shown(name, row["text"] or "")
-                passages = [
-                    source.shown(doc, kept) if (kept := shown.get((*key[:2], doc))) else source.document(doc)
-                    for doc in docs
-                ]
-                if not sentence or not all(passages):
-                    source.missing.add((*map(str, key), *docs))
-                    continue
-                values = {"sentence": sentence, "documents": numbered("document", passages)}
-                yield _Question((*key, "" if context else docs[0]), values, (name, *docs))
-
-    if not (whole if context else cited):
-        fix = "give a table of the context" if context else "give citations, or ask about the context"
-        raise InputError(f"there {'is no context' if context else 'are no citations'}", fix=fix, path=responses.where)
-    made = _filling(
-        responses, "support", source, endpoint, judge, _prompt("support"), questions(), repeats, keep_addressed
-    )
-    return _marked(made, families)
+    if fills not in _TASKS:
+        raise InputError(f"no table {fills!r} is filled by models", fix=f"use one of {', '.join(_TASKS)}")
+    if not 0 <= repeats <= 1:
+        raise InputError(f"a share of {repeats:g} cannot be repeated", fix="give a number from 0 to 1")
+    task, judge = _TASKS[fills], judge or endpoint.model
+    source = _source(responses, store, queries, texts, characters)
+    words = tuple(word for word in VERDICTS.get(fills, ()) if word != FAILED)
+    more: dict[str, Any] = {"tokens": task.tokens} if task.tokens else {}
+    if fills == "nuggets":
+        more, repeats = {"tokens": limit * _LINE, "values": {"limit": str(limit)}}, 0.0
+    prompt = Prompt.read(fills, words, "judged.rag.asking", **more)
+    asked, unasked = list[_Question](), list[Row]()
+    for question in task.questions(responses, source, _Chosen(context, qrels, rel, depth)):
+        if not keep_addressed and any(name in source.addressed for name in question.names):
+            unasked.append((*question.row, 0))
+        else:
+            asked.append(question)
+    base = prepared(source, endpoint, judge, prompt, *_requests(endpoint, prompt, judge, asked, repeats))
+    notes = list(base.notes)
+    if unasked:
+        what = f"{counted(len(unasked), 'question')} not asked, and failed: a text in it addresses the judge"
+        notes.append(Note("not-asked", what))
+    own = family_of(endpoint.model)
+    if alike := sorted(run for run, model in (families or {}).items() if own and family_of(model) == own):
+        text = f"{judge} is of the family {own}, as are the models behind {first_few(alike)}: it may favour them"
+        notes.append(Note("same-family", text))
+    sends = "texts of queries, answers, documents, nuggets and references, and our prompt"
+    parts: dict[str, Any] = {**vars(base), "sends": sends, "notes": tuple(notes)}
+    return Filling(**parts, responses=responses, fills=fills, unasked=tuple(unasked))
 
 
-def prepare_correctness(
-    responses: Responses,
-    endpoint: Endpoint,
-    *,
-    store: LabelStore | str = "sqlite://",
-    queries: Any,
-    judge: str = "",
-    repeats: float = 0.1,
-    characters: int | None = None,
-    keep_addressed: bool = False,
-    families: Mapping[str, str] | None = None,
-) -> Filling:
-    """Have it said how far each answer agrees with the references of its topic; parameters as `prepare_assignments`."""
-    source = _source(responses, store, queries, None, characters)
+def _source(responses: Responses, store: LabelStore | str, queries: Any, texts: Any, characters: int | None) -> _Source:
+    opened = store if isinstance(store, LabelStore) else LabelStore.open(store)
+    if queries is not None:
+        opened.add_topics(queries)
+    if texts is None:
+        rows = responses["context"].select(["doc_id", "text"]).to_pylist()
+        texts = {row["doc_id"]: row["text"] for row in rows if row["text"]}
+    return _Source(opened, texts, characters)
+
+
+def _requests(
+    endpoint: Endpoint, prompt: Prompt, judge: str, asked: Sequence[_Question], repeats: float
+) -> tuple[dict[str, Make], dict[str, list[Row]]]:
+    """Write the requests, and again those of some topics; and what each is about."""
+    topics = sorted({question.row[0] for question in asked}, key=lambda topic: share_of(judge, topic))
+    again = set(topics[: max(_LEAST_REPEATED, ceil(repeats * len(topics)))] if repeats else ())
+    requests, about = dict[str, Make](), dict[str, list[Row]]()
+    for question in asked:
+        for repeat in (0, 1) if question.row[0] in again else (0,):
+            make = partial(_body, endpoint, prompt, question.values, repeat)
+            key = request_key(make(), repeat)
+            requests[key] = make
+            about.setdefault(key, []).append((*question.row, repeat))
+    return requests, about
+
+
+def _body(endpoint: Endpoint, prompt: Prompt, values: Mapping[str, str], repeat: int) -> dict[str, Any]:
+    return endpoint.request(prompt.messages(values), repeat, prompt.tokens)
+
+
+class _Source(Source):
+    """Texts of queries and documents, and what is shown of answers."""
+
+    def query(self, query_id: str) -> dict[str, str]:
+        """Give the text of a query as the value of its place."""
+        return {"query": self._topics[query_id]["text"]}
+
+
+class _Chosen(NamedTuple):
+    """What some questions are made of: parameters of `prepare_table`."""
+
+    context: bool
+    qrels: Any
+    rel: float
+    depth: int
+
+
+def _of_nuggets(responses: Responses, source: _Source, chosen: _Chosen) -> Iterator[_Question]:
+    if chosen.qrels is None:
+        raise InputError("nuggets are made from relevant documents", fix="give qrels")
+    judgments = Qrels.of(chosen.qrels).table
+    columns = (judgments[name].to_pylist() for name in ("query_id", "doc_id", "relevance"))
+    relevant: dict[str, list[tuple[float, str]]] = {}
+    for query, doc, grade in zip(*columns, strict=True):
+        if grade >= chosen.rel:
+            relevant.setdefault(query, []).append((-grade, doc))
+    answered, have = (set(responses[name]["query_id"].to_pylist()) for name in ("answers", "nuggets"))
+    for query in sorted((relevant.keys() & answered) - have):
+        docs = [doc for _, doc in sorted(relevant[query])]
+        known = [doc for doc in docs if source.has(query, doc) and doc not in source.addressed][: chosen.depth]
+        if known:
+            values = {**source.query(query), "documents": numbered("document", map(source.document, known))}
+            yield _Question((query, tuple(known)), values, ())
+
+
+def _of_assignments(responses: Responses, source: _Source, _: _Chosen) -> Iterator[_Question]:
+    if not responses["nuggets"].num_rows:
+        raise InputError("there are no nuggets", fix="give them, or have them made: judged rag nuggets")
+    nuggets = _grouped(responses, "nuggets", ("query_id",))
+    for query, run, name, text in _answers(responses, source):
+        given = nuggets.get((query,), [])
+        for start in range(0, len(given), AT_ONCE):
+            batch = given[start : start + AT_ONCE]
+            listed = "\n".join(f"{at}: {row['text'] or ''}" for at, row in enumerate(batch, 1))
+            values = {**source.query(query), "answer": text, "nuggets": listed}
+            yield _Question((query, run, tuple(row["nugget_id"] for row in batch)), values, (name,))
+
+
+def _of_support(responses: Responses, source: _Source, chosen: _Chosen) -> Iterator[_Question]:
+    if not responses["context" if chosen.context else "citations"].num_rows:
+        problem, fix = "there are no citations", "give citations, or ask about the context"
+        if chosen.context:
+            problem, fix = "there is no context", "give a table of the context"
+        raise InputError(problem, fix=fix, path=responses.where)
+    shown = {(row["query_id"], row["run_id"], row["doc_id"]): row["text"] for row in responses["context"].to_pylist()}
+    whole = _grouped(responses, "context", _ANSWER, "rank")
+    cited = _grouped(responses, "citations", (*_ANSWER, "sentence"), "place")
+    for row in responses["sentences"].to_pylist():
+        key = query, run, number = row["query_id"], row["run_id"], row["sentence"]
+        together = [[one["doc_id"] for one in whole.get((query, run), ())]]
+        for docs in filter(None, together if chosen.context else [[one["doc_id"]] for one in cited.get(key, ())]):
+            name = f"sentence {number} of {run} on {query}"
+            sentence = source.shown(name, row["text"] or "")
+            passages = [
+                source.shown(doc, kept) if (kept := shown.get((query, run, doc))) else source.document(doc)
+                for doc in docs
+            ]
+            if not sentence or not all(passages):
+                source.missing.add((*map(str, key), *docs))
+                continue
+            values = {"sentence": sentence, "documents": numbered("document", passages)}
+            yield _Question((*key, "" if chosen.context else docs[0]), values, (name, *docs))
+
+
+def _of_correctness(responses: Responses, source: _Source, _: _Chosen) -> Iterator[_Question]:
     right: dict[str, list[str]] = {}
     for row in responses["references"].to_pylist():
         if row["text"]:
             right.setdefault(row["query_id"], []).append(row["text"])
     if not right:
         raise InputError("there are no references", fix="give a table of right answers", path=responses.where)
+    for query, run, name, text in _answers(responses, source):
+        if query in right:
+            values = {"answer": text, "references": numbered("right answer", right[query])}
+            yield _Question((query, run), {**source.query(query), **values}, (name,))
 
-    def questions() -> Iterator[_Question]:
-        for query, run, name, text in _answers(responses, source):
-            if query in right:
-                values = {"answer": text, "references": numbered("right answer", right[query])}
-                yield _Question((query, run), {**source.query(query), **values}, (name,))
 
-    made = _filling(
-        responses, "correctness", source, endpoint, judge, _prompt("correctness"), questions(), repeats, keep_addressed
-    )
-    return _marked(made, families)
+class _Task(NamedTuple):
+    """How a table is filled."""
+
+    questions: Callable[[Responses, _Source, _Chosen], Iterator[_Question]]
+    tokens: int = 0  # of a reply, at most; 0: what is usual
+
+
+_TASKS: Mapping[str, _Task] = {
+    "nuggets": _Task(_of_nuggets),
+    "assignments": _Task(_of_assignments, AT_ONCE * 8),
+    "support": _Task(_of_support),
+    "correctness": _Task(_of_correctness),
+}
+
+
+def _grouped(
+    responses: Responses, table: str, by: Sequence[str], order: str = ""
+) -> dict[tuple[Any, ...], list[dict[str, Any]]]:
+    """Give the rows of a table by some of their columns, in an order."""
+    rows = responses[table].sort_by([(name, "ascending") for name in (*by, order)]) if order else responses[table]
+    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for row in rows.to_pylist():
+        groups.setdefault(tuple(row[name] for name in by), []).append(row)
+    return groups
+
+
+def _answers(responses: Responses, source: _Source) -> Iterator[tuple[str, str, str, str]]:
+    """Give topic, system, name and text of the answers that have one; that of its sentences where it has none."""
+    parts = _grouped(responses, "sentences", _ANSWER, "sentence")
+    for row in responses["answers"].to_pylist():
+        query, run = row["query_id"], row["run_id"]
+        name, said = f"answer of {run} to {query}", (one["text"] or "" for one in parts.get((query, run), ()))
+        text = source.shown(name, row["text"] or " ".join(said))
+        if source.has(query) and text:
+            yield query, run, name, text
+        else:
+            source.missing.add((query, run))
 
 
 def numbered(what: str, texts: Iterable[str]) -> str:
@@ -276,88 +320,6 @@ def numbered(what: str, texts: Iterable[str]) -> str:
     )
 
 
-class _Source(Source):
-    """Texts of queries and documents, and what is shown of answers."""
-
-    def query(self, query_id: str) -> dict[str, str]:
-        """Give the text of a query as the value of its place."""
-        return {"query": self._topics[query_id]["text"]}
-
-
-def _source(responses: Responses, store: LabelStore | str, queries: Any, texts: Any, characters: int | None) -> _Source:
-    opened = store if isinstance(store, LabelStore) else LabelStore.open(store)
-    if queries is not None:
-        opened.add_topics(queries)
-    if texts is None:
-        rows = responses["context"].select(["doc_id", "text"]).to_pylist()
-        texts = {row["doc_id"]: row["text"] for row in rows if row["text"]}
-    return _Source(opened, texts, characters)
-
-
-def _prompt(name: str, **more: Any) -> Prompt:
-    return Prompt.read(name, _FORMS[name], "judged.rag.asking", **more)
-
-
-def _answers(responses: Responses, source: _Source) -> Iterator[tuple[str, str, str, str]]:
-    """Give topic, system, name and text of the answers that have one; that of its sentences where it has none."""
-    parts: dict[tuple[str, str], list[str]] = {}
-    order = [(name, "ascending") for name in ("query_id", "run_id", "sentence")]
-    for row in responses["sentences"].sort_by(order).to_pylist():
-        parts.setdefault((row["query_id"], row["run_id"]), []).append(row["text"] or "")
-    for row in responses["answers"].to_pylist():
-        query, run = row["query_id"], row["run_id"]
-        name = f"answer of {run} to {query}"
-        text = source.shown(name, row["text"] or " ".join(parts.get((query, run), ())))
-        if source.has(query) and text:
-            yield query, run, name, text
-        else:
-            source.missing.add((query, run))
-
-
-def _filling(
-    responses: Responses,
-    table: str,
-    source: _Source,
-    endpoint: Endpoint,
-    judge: str,
-    prompt: Prompt,
-    questions: Iterator[_Question],
-    repeats: float,
-    keep_addressed: bool = True,
-) -> Filling:
-    """Write the requests, and again those of some topics."""
-    if not 0 <= repeats <= 1:
-        raise InputError(f"a share of {repeats:g} cannot be repeated", fix="give a number from 0 to 1")
-    judge = judge or endpoint.model
-    asked, unasked = list[_Question](), list[Row]()
-    for question in questions:
-        if not keep_addressed and any(name in source.addressed for name in question.names):
-            unasked.append((*question.row, 0))
-        else:
-            asked.append(question)
-    topics = sorted({question.row[0] for question in asked}, key=lambda topic: share_of(judge, topic))
-    again = set(topics[: max(_LEAST_REPEATED, ceil(repeats * len(topics)))] if repeats else ())
-    requests, rows = dict[str, Make](), dict[str, list[Row]]()
-    for question in asked:
-        for repeat in (0, 1) if question.row[0] in again else (0,):
-            make = partial(_body, endpoint, prompt, question.values, repeat)
-            key = request_key(make(), repeat)
-            requests[key] = make
-            rows.setdefault(key, []).append((*question.row, repeat))
-    base = prepared(source, endpoint, judge, prompt, requests, rows)
-    notes = list(base.notes)
-    if unasked:
-        what = f"{counted(len(unasked), 'question')} not asked, and failed: a text in it addresses the judge"
-        notes.append(Note("not-asked", what))
-    sends = "texts of queries, answers, documents, nuggets and references, and our prompt"
-    parts: dict[str, Any] = {**vars(base), "sends": sends, "notes": tuple(notes)}
-    return Filling(**parts, responses=responses, fills=table, unasked=tuple(unasked))
-
-
-def _body(endpoint: Endpoint, prompt: Prompt, values: Mapping[str, str], repeat: int) -> dict[str, Any]:
-    return endpoint.request(prompt.messages(values), repeat, prompt.tokens)
-
-
 def family_of(model: str) -> str:
     """Give the family of a model by its name: the word with which it begins, behind whoever publishes it.
 
@@ -366,13 +328,3 @@ def family_of(model: str) -> str:
     """
     word = re.match(r"[a-z]+", model.rpartition("/")[2].casefold())
     return word[0] if word else ""
-
-
-def _marked(made: Filling, families: Mapping[str, str] | None) -> Filling:
-    """Note the systems whose model is of the judge's family."""
-    own = family_of(made.endpoint.model)
-    alike = sorted(run for run, model in (families or {}).items() if own and family_of(model) == own)
-    if not alike:
-        return made
-    text = f"{made.judge} is of the family {own}, as are the models behind {first_few(alike)}: it may favour them"
-    return replace(made, notes=(*made.notes, Note("same-family", text)))
