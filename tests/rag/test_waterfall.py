@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judged.errors import InputError
-from judged.rag import waterfall
-from judged.rag.chains import settled
+from judged.rag import Responses, evaluate, waterfall
+from judged.rag.verdicts import middle_verdicts
 from judged.slicing.topic_slices import slice_topics
 from judged.traces import Document, Span, Traces
 from rag.planted_losses import CHAIN, planted
@@ -99,10 +99,33 @@ def test_failed_and_absent_verdicts_are_unjudged_and_bounded() -> None:
     assert {one[-1] for one in made.lost} == {True}
 
 
-def test_several_verdicts_make_the_middle_one() -> None:
-    rows = [{"query_id": "q", "verdict": verdict} for verdict in ("support", "support", "not", "failed")]
-    assert settled(rows, "query_id") == {("q",): "support"}
-    assert settled(rows[-1:], "query_id") == {("q",): "failed"}
+ONE = {"query_id": "q", "nugget_id": "n"}
+
+
+@pytest.mark.parametrize(
+    ("said", "word", "score", "passes"),
+    [
+        ("a:support b:support c:not d:failed", "support", 2 / 3, 1),
+        ("a:support b:not", "not", 0.5, 0),  # of two the one that supports less
+        ("a:support b:partial", "partial", 0.75, 0),
+        ("a:not b:support b:support", "not", 0.5, 0),  # who is asked twice does not gain weight
+        ("a:support b:support b:not", "support", 0.75, 1),
+        ("a:failed", "failed", None, None),
+    ],
+)
+def test_one_rule_makes_scores_and_steps_of_several_verdicts(
+    said: str, word: str, score: float | None, passes: int | None
+) -> None:
+    rows: list[dict[str, Any]] = []
+    for judge, _, verdict in (one.partition(":") for one in said.split()):
+        repeat = sum(row["judge"] == judge for row in rows)
+        rows.append({**ONE, "judge": judge, "repeat": repeat, "verdict": verdict})
+    given = Responses.of({"answers": [{"query_id": "q", "text": "x"}], "nuggets": [ONE], "assignments": rows})
+    assert middle_verdicts(given["assignments"], "query_id") == {("q",): word}
+    if score is not None:
+        assert evaluate(given, "NuggetRecall(partial=0.5)").value("NuggetRecall(partial=0.5)") == pytest.approx(score)
+    (step,) = waterfall(given).steps
+    assert (step.n, step.unjudged) == ((passes, 0) if passes is not None else (0, 1))
 
 
 def test_stages_come_from_traces_and_queries_that_were_not_traced_are_unknown() -> None:

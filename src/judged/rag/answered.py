@@ -10,24 +10,22 @@ import pyarrow as pa
 
 from judged.data.compute import pc
 from judged.data.qrels import Qrels
-from judged.judging.answered import CONTRADICTS, FAILED, PARTIAL, SUPPORT, Answered, Verdicts
+from judged.judging.answered import Answered, Verdicts
 from judged.rag.responses import VITAL
+from judged.rag.verdicts import SHARES, verdict_shares
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from judged._types import Floats, Ints, Table
+    from judged._types import Floats, Ints
     from judged.rag.responses import Responses
 
     Key = tuple[Any, ...]
-
-_SHARES = (SUPPORT, PARTIAL, CONTRADICTS)
 
 
 def answered_of(responses: Responses, run: str, qrels: Qrels | None = None) -> Answered:
     """Collect the pieces of what one system answered, over all topics of the tables.
 
-    A verdict is the mean over judges, each judge's the mean of what it said in all repeats; failed ones are left out.
     An answer that abstained, or that there is not, says no nugget and has no sentence to support. With an empty
     context nothing is grounded, whoever says otherwise. Support by documents that a sentence does not cite counts
     nowhere. Without qrels, documents that hold a nugget have grade 1.
@@ -43,7 +41,7 @@ def answered_of(responses: Responses, run: str, qrels: Qrels | None = None) -> A
     references = responses["references"].to_pylist()
     said = {row["query_id"]: row["answerable"] for row in references if row["answerable"] is not None}
     answerable = _numbers(said.get(topic) for topic in topics)
-    correct = _verdicts(own["correctness"], ["query_id"])
+    correct = verdict_shares(own["correctness"], "query_id")
     right = {row["query_id"] for row in references if row["text"] is not None}
     referenced = np.array([topic in right or (topic,) in correct for topic in topics], dtype=np.bool_)
     correctness = _looked_up(correct, range(size), [(topic,) for topic in topics])
@@ -51,14 +49,14 @@ def answered_of(responses: Responses, run: str, qrels: Qrels | None = None) -> A
 
     nuggets = responses["nuggets"].sort_by([("query_id", "ascending"), ("nugget_id", "ascending")]).to_pylist()
     nugget_keys = [(row["query_id"], row["nugget_id"]) for row in nuggets]
-    assigned = _verdicts(own["assignments"], ["query_id", "nugget_id"])
+    assigned = verdict_shares(own["assignments"], "query_id", "nugget_id")
     carried = _looked_up(assigned, [place[topic] for topic, _ in nugget_keys], nugget_keys)
 
     sentences = [
         key for key in _keys(own, "sentences", "sentence") if not silent[place[key[0]]]
     ]  # what abstains claims nothing
     row_of = {key: at for at, key in enumerate(sentences)}
-    support = _verdicts(own["support"], ["query_id", "sentence", "doc_id"])
+    support = verdict_shares(own["support"], "query_id", "sentence", "doc_id")
     grounded = _looked_up(support, [place[topic] for topic, _ in sentences], [(*key, "") for key in sentences])
     contexts = set(own["context"]["query_id"].to_pylist())
     empty = np.array([bool(contexts) and topic not in contexts for topic, _ in sentences], dtype=np.bool_)
@@ -157,22 +155,9 @@ def _keys(responses: Responses, table: str, *columns: str) -> list[Key]:
     return sorted(set(zip(*(rows[name].to_pylist() for name in ("query_id", *columns)), strict=True)))
 
 
-def _verdicts(table: Table, key: Sequence[str]) -> dict[Key, tuple[float, ...]]:
-    """Average what was said of each piece: first over the repeats of a judge, then over judges."""
-    known = table.filter(pc.not_equal(table["verdict"], FAILED))
-    for word in _SHARES:
-        known = known.append_column(f"is_{word}", pc.cast(pc.equal(known["verdict"], word), pa.float64()))
-    names = [f"is_{word}" for word in _SHARES]
-    for by in ([*key, "judge"], list(key)):
-        means = known.group_by(by, use_threads=False).aggregate([(name, "mean") for name in names])
-        known = means.select([*by, *(f"{name}_mean" for name in names)]).rename_columns([*by, *names])
-    columns = [known[name].to_pylist() for name in (*key, *names)]
-    return {row[: len(key)]: row[len(key) :] for row in zip(*columns, strict=True)}
-
-
 def _looked_up(verdicts: Mapping[Key, tuple[float, ...]], topic: Iterable[int], keys: Sequence[Key]) -> Verdicts:
-    nothing = (np.nan,) * len(_SHARES)
-    shares = np.array([verdicts.get(key, nothing) for key in keys], dtype=np.float64).reshape(-1, len(_SHARES))
+    nothing = (np.nan,) * len(SHARES)
+    shares = np.array([verdicts.get(key, nothing) for key in keys], dtype=np.float64).reshape(-1, len(SHARES))
     return Verdicts(_whole(topic), *shares.T)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from judged._types import ReadOnly
-from judged.rag.responses import CONTRADICTS, FAILED, NOT, PARTIAL, SUPPORT
+from judged.judging.answered import FAILED, PARTIAL, SUPPORT
+from judged.rag.verdicts import middle_verdicts
 
 if TYPE_CHECKING:
     from judged._types import Ints
@@ -42,7 +43,6 @@ UNITS: Mapping[str, tuple[str, str]] = {
     "user": ("users' opinions", "users"),
 }
 """What is followed, the chain that reaches farthest first: what its items are, and its heading."""
-_ORDER = (SUPPORT, PARTIAL, NOT, CONTRADICTS)
 _Code: TypeAlias = Callable[[tuple[Any, ...]], int]
 
 
@@ -56,22 +56,6 @@ class Chain(ReadOnly):
     steps: tuple[str, ...]
     seen: Ints = field(repr=False)  # (S, I): what is known at the step, whatever came before
     held: Ints = field(repr=False)  # (S, I): what is known of it and of all steps before
-
-
-def settled(rows: Iterable[Mapping[str, Any]], *key: str) -> dict[tuple[Any, ...], str]:
-    """Make one verdict of several judges and repeats: the middle one, of two the one that supports less.
-
-    Where all failed it is ``failed``.
-
-    >>> rows = [{"query_id": "q", "verdict": verdict} for verdict in ("support", "failed", "not")]
-    >>> settled(rows, "query_id")
-    {('q',): 'not'}
-    """
-    given: dict[tuple[Any, ...], list[str]] = {}
-    for row in rows:
-        given.setdefault(tuple(row[name] for name in key), []).append(row["verdict"])
-    known = {place: sorted(filter(FAILED.__ne__, some), key=_ORDER.index) for place, some in given.items()}
-    return {place: some[len(some) // 2] if some else FAILED for place, some in known.items()}
 
 
 def chains(
@@ -142,7 +126,7 @@ class _System:
 
     def verdicts(self, table: str, *key: str) -> dict[tuple[Any, ...], int]:
         """Give what the verdicts of a table say of passing."""
-        found = settled(self.own[table].to_pylist(), *key)
+        found = middle_verdicts(self.own[table], *key)
         return {place: UNJUDGED if it == FAILED else PASSED * (it in self.passing) for place, it in found.items()}
 
     def of_documents(self) -> dict[str, _Code]:

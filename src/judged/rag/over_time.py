@@ -11,9 +11,9 @@ import numpy as np
 
 from judged.answer import COUNT, SHARE, TEXT, Answer, Chart, Column, Table, columns_of
 from judged.errors import InputError
-from judged.rag.chains import settled
 from judged.rag.responses import CONTRADICTS, FAILED, SUPPORT, Responses
 from judged.rag.steps import Share
+from judged.rag.verdicts import middle_verdicts
 
 if TYPE_CHECKING:
     from judged.answer import Block
@@ -119,8 +119,8 @@ def support_over_time(
         raise InputError(f"periods of {days} days", fix="one day or more")
     day_of = {topic: _day(topic, time) for topic, time in times.items()}
     verdicts: dict[tuple[Any, ...], set[str]] = {}
-    for (run, topic, sentence, _), verdict in settled(
-        given["support"].to_pylist(), "run_id", "query_id", "sentence", "doc_id"
+    for (run, topic, sentence, _), verdict in middle_verdicts(
+        given["support"], "run_id", "query_id", "sentence", "doc_id"
     ).items():
         verdicts.setdefault((run, topic, sentence), set()).update({verdict} - {FAILED})
     said: dict[tuple[str, date], dict[str, list[set[str]]]] = {}

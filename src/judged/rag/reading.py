@@ -10,8 +10,8 @@ from judged.answer import COUNT, TEXT, Answer, Column, Lists, Sentences, Table
 from judged.answer.blocks import Item, Ranking
 from judged.data.compute import pc
 from judged.errors import InputError
-from judged.rag.chains import settled
 from judged.rag.responses import CONTRADICTS, FAILED, NOT, PARTIAL, SUPPORT, Responses
+from judged.rag.verdicts import middle_verdicts
 
 if TYPE_CHECKING:
     from judged.answer import Block
@@ -53,7 +53,7 @@ class AnswerRead(Answer):
         """What was answered, or that it was not, and what came of it."""
         answer, *_ = self.own["answers"].to_pylist()
         text = answer["text"] or " ".join(row["text"] or "" for row in self.own["sentences"].to_pylist())
-        correct = settled(self.own["correctness"].to_pylist(), "query_id").get((self.query_id,))
+        correct = middle_verdicts(self.own["correctness"], "query_id").get((self.query_id,))
         outcomes = {SUPPORT: "correct", PARTIAL: "correct in part", NOT: "not correct"}
         said = [f"The answer is {outcomes[correct]}." if correct != FAILED else "There is no verdict on the answer."
                 ] if correct else []  # fmt: skip
@@ -70,7 +70,7 @@ class AnswerRead(Answer):
 
     def _sentences(self) -> Table:
         rows = sorted(self.own["sentences"].to_pylist(), key=lambda row: row["sentence"])
-        support = settled(self.own["support"].to_pylist(), "sentence", "doc_id")
+        support = middle_verdicts(self.own["support"], "sentence", "doc_id")
         cited: dict[int, list[str]] = {}
         for row in sorted(self.own["citations"].to_pylist(), key=lambda row: (row["sentence"], row["place"])):
             cited.setdefault(row["sentence"], []).append(row["doc_id"])
@@ -92,7 +92,7 @@ class AnswerRead(Answer):
 
     def _nuggets(self) -> Table:
         nuggets = self.own["nuggets"].to_pylist()
-        assigned = settled(self.own["assignments"].to_pylist(), "nugget_id")
+        assigned = middle_verdicts(self.own["assignments"], "nugget_id")
         evidence: dict[str, list[str]] = {}
         for row in self.own["evidence"].to_pylist():
             evidence.setdefault(row["nugget_id"], []).append(row["doc_id"])
