@@ -42,6 +42,8 @@ def lines(notes: Iterable[Note]) -> tuple[str, ...]:
     ('59 runs, worst run59, run58, run57; for run59: 59 topics missing',)
     >>> lines([Note("extra-topics", "no judgments for 12 topics", run, 12) for run in "abcdefgh"])
     ('8 runs, such as a, b, c: no judgments for 12 topics',)
+    >>> lines([Note("left-out", f"{at} topics left out", run) for run in "ab" for at in (3, 4)])
+    ('a: 3 topics left out', 'a: 4 topics left out', 'b: 3 topics left out', 'b: 4 topics left out')
     """
     return tuple(text for _, text in with_severity(notes))
 
@@ -53,7 +55,7 @@ def with_severity(notes: Iterable[Note]) -> tuple[tuple[Severity, str], ...]:
     (('error', 'no ranking'), ('warning', 'ties'))
     """
     ordered = sorted(notes, key=lambda note: note.severity != "error")
-    times = Counter(note.rule for note in ordered if note.subject)
+    times = Counter(rule for rule, _ in {(note.rule, note.subject) for note in ordered if note.subject})
     kinds: dict[str | Note, list[Note]] = {}
     for note in ordered:
         grouped = note.subject and times[note.rule] >= SEVERAL
@@ -75,8 +77,9 @@ def _line(alike: Sequence[Note]) -> str:
     if len(alike) < SEVERAL:
         return str(alike[0])
     worst = sorted(alike, key=lambda note: -note.weight)
-    shown = len(alike) if len(alike) <= SEVERAL + 1 else SEVERAL
-    which = "worst" if worst[0].weight > worst[-1].weight else "such as" if shown < len(alike) else "namely"
-    subjects = f"{len(alike)} {worst[0].of}, {which} {', '.join(note.subject for note in worst[:shown])}"
+    names = list(dict.fromkeys(note.subject for note in worst))
+    shown = len(names) if len(names) <= SEVERAL + 1 else SEVERAL
+    which = "worst" if worst[0].weight > worst[-1].weight else "such as" if shown < len(names) else "namely"
+    subjects = f"{len(names)} {worst[0].of}, {which} {', '.join(names[:shown])}"
     same = all(note.text == worst[0].text for note in alike)
     return f"{subjects}: {worst[0].text}" if same else f"{subjects}; for {worst[0]}"

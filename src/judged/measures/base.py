@@ -359,10 +359,11 @@ class AnswerMeasure(Measure):
         return np.fmin(*ends), np.fmax(*ends)
 
     def decided(self, answered: Answered) -> float:
-        """Give the share of the pieces whose value no further verdict could change; NaN where there are none."""
+        """Give the share of the pieces whose value no further verdict could change, of those that may have one."""
         pieces = self.pieces(answered)
         ends = [self.pieces(answered.filled(best=best)).worth for best in (False, True)]
-        settled = (~np.isnan(pieces.worth) & (ends[0] == ends[1]))[np.asarray(pieces.weight) > 0]
+        counts = (np.asarray(pieces.weight) > 0) & ~np.isnan([pieces.worth, *ends]).all(axis=0)
+        settled = (~np.isnan(pieces.worth) & (ends[0] == ends[1]))[counts]
         return float(settled.mean()) if settled.size else math.nan
 
     def of_answer(self, **parts: Any) -> float:

@@ -87,14 +87,15 @@ def _pairs(own: Responses, table: str) -> set[tuple[str, str]]:
 
 
 def _left_out(answered: Answered, measures: Sequence[Measure], values: Floats) -> Iterator[tuple[str, str]]:
-    """Say over how few topics measures are: those of one number of topics together."""
+    """Say which topics measures leave out: those that leave out the same together."""
     by_topics: dict[tuple[int, ...], list[Measure]] = {}
     for measure, scores in zip(measures, values, strict=True):
         if (left := np.flatnonzero(np.isnan(scores))).size:
             by_topics.setdefault(tuple(left.tolist()), []).append(measure)
-    for left, alike in by_topics.items():
-        lost = first_few([answered.query_ids[topic] for topic in left])
-        text = (
-            f"{named(alike)}: {len(left)} of {len(answered)} topics are left out, with nothing to score or no verdict"
-        )
-        yield "topics-left-out", f"{text}: {lost}"
+    parts = [
+        f"by {named(alike)} {first_few([answered.query_ids[topic] for topic in left])}"
+        for left, alike in by_topics.items()
+    ]
+    if parts:
+        text = f"left out, of {len(answered)} topics, with nothing to score or no verdict"
+        yield "topics-left-out", f"{text}: {'; '.join(parts)}"
