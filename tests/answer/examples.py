@@ -38,7 +38,7 @@ from judged.online import (
     queries,
     read_log,
 )
-from judged.rag import read_answer, support_over_time, waterfall
+from judged.rag import support_over_time, waterfall
 from judged.rag.asking import fill, prepare_table
 from judged.rag.judge_error import calibrate
 from judged.rag.responses import Responses
@@ -485,7 +485,7 @@ def rag_waterfall() -> Answer:
 
 def one_answer() -> Answer:
     answers = planted({"old": {"cited": 0.5}}, topics=1)
-    return read_answer(answers.responses, "old", "q000", qrels=answers.qrels)
+    return rag.explain(answers.responses, topic="q000", run="old", qrels=answers.qrels)
 
 
 def _responses() -> dict[str, Any]:

@@ -9,7 +9,7 @@ import pytest
 from fastapi.testclient import TestClient
 from playwright.sync_api import expect
 
-from judged.rag import Responses, read_answer, waterfall
+from judged.rag import Responses, explain, waterfall
 from judged.web.app import make_app
 from judged.web.workspace import open_workspace
 from rag.planted_losses import planted
@@ -55,7 +55,7 @@ def test_twins_say_what_functions_say(answered: Any) -> None:
     given = client.get("/api/v1/rag?run=last").json()
     assert given == waterfall(answered.responses, answered.qrels, runs={"last": answered.judged("last").run}).to_dict()
     one = client.get("/api/v1/rag/topic?topic=q003&system=new").json()
-    assert one == read_answer(answered.responses, "new", "q003", qrels=answered.qrels).to_dict()
+    assert one == explain(answered.responses, topic="q003", run="new", qrels=answered.qrels).to_dict()
 
 
 @pytest.mark.parametrize("address", ["/rag?run=none", "/rag/topic?topic=none", "/rag/topic?system=none"])

@@ -13,16 +13,17 @@ if TYPE_CHECKING:
     from judged.cli.formats import Give
 
 
-@click.command("explain", short_help="Show the pieces that the score of one answer is made of.")
+@click.command("explain", short_help="Show one answer, or the pieces of its score.")
 @RESPONSES
 @click.option("-t", "--topic", metavar="ID", required=True, help="The topic.")
-@click.option("-m", "--measure", metavar="NAME", required=True, help="A measure, such as NuggetRecall.")
+@click.option("-m", "--measure", metavar="NAME", help="The measure; without one, the answer itself.")
 @QRELS
 @answer_options()
-def command(responses: tuple[str, ...], topic: str, measure: str, qrels: str | None, give: Give) -> None:
-    """Show nugget by nugget, sentence by sentence or citation by citation how the score of one answer comes about.
+def command(responses: tuple[str, ...], topic: str, measure: str | None, qrels: str | None, give: Give) -> None:
+    """Show how the score of one answer comes about, nugget by nugget, sentence by sentence or citation by citation.
 
-    RESPONSES is a folder or a file; NAME=PATH takes the system NAME.
+    Without a measure: what it says, what supports that, what it was given, and what it should say. NAME=PATH takes one
+    of several systems.
     """
     from judged.rag import explain
 

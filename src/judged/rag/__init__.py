@@ -8,7 +8,6 @@ __all__, __getattr__, __dir__ = lazily(
         "judged.rag.checking": ("check_responses",),
         "judged.rag.over_time": ("support_over_time",),
         "judged.rag.queries": ("query_facts",),
-        "judged.rag.reading": ("read_answer",),
         "judged.rag.scoring": ("evaluate",),
         "judged.rag.explaining": ("explain",),
         "judged.rag.responses": ("Responses",),

@@ -1,26 +1,30 @@
-"""Where a score of an answer comes from: its pieces, and what they add up to."""
+"""One answer: what it says, what supports that, what it was given, and how its score by a measure comes about."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from judged.answer import NUMBER, TEXT, Answer, Column, Sentences, Table
+from judged.answer import COUNT, NUMBER, TEXT, Answer, Column, Lists, Sentences, Table
+from judged.answer.blocks import Item, Ranking
 from judged.data.qrels import Qrels
+from judged.data.topics import Topics
 from judged.decimals import counted, decimal
 from judged.errors import InputError
 from judged.explanation import explain as explain_ranking
 from judged.measures.base import AnswerMeasure
 from judged.measures.grammar import parse
 from judged.rag.answered import answered_of, evidence_qrels
-from judged.rag.responses import Responses
+from judged.rag.responses import CONTRADICTS, FAILED, NOT, PARTIAL, SUPPORT, Responses
+from judged.rag.verdicts import middle_verdicts
 from judged.spelling import hinting
 
 if TYPE_CHECKING:
     from judged.answer import Block
-    from judged.measures.base import Measure
+    from judged.judging.answered import Answered
 
 _TEXTS = {
     "nuggets": ("nuggets", "nugget_id"),
@@ -28,53 +32,82 @@ _TEXTS = {
     "citations": ("sentences", "sentence"),
     "documents": ("context", "doc_id"),
 }
+_KINDS = {SUPPORT: "good", NOT: "bad", CONTRADICTS: "bad"}
+_WORDS = {PARTIAL: "in part", FAILED: "no verdict", "": "–"}
+_SUPPORTED = {SUPPORT: "supported", NOT: "not supported", CONTRADICTS: "contradicted", **_WORDS}
+_COVERED = {SUPPORT: "yes", NOT: "no", **_WORDS}
+_OUTCOMES = {
+    SUPPORT: "The answer is correct.", PARTIAL: "The answer is correct in part.", NOT: "The answer is not correct.",
+    FAILED: "There is no verdict on the answer.",
+}  # fmt: skip
+_BEST_FIRST = (SUPPORT, PARTIAL, CONTRADICTS, NOT, FAILED)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AnswerExplanation(Answer):
-    """The pieces of one answer, and what they add up to; its main table has one piece a row."""
+class OneAnswer(Answer):
+    """What `explain` returns: the answer of one system to one topic, or the pieces of its score.
 
-    kind: ClassVar[str] = "answer_explanation"
+    Attributes
+    ----------
+    run, query_id, query : str
+        Whose answer to what it is; the query is empty where its text is not known.
+    measure, score : str, float
+        What is explained; empty and None without a measure.
+    """
 
-    measure: Measure
-    query_id: str
+    kind: ClassVar[str] = "answer"
+
     run: str
-    score: float
-    pieces: Table
-    sum: str  # the calculation
+    query_id: str
+    query: str
+    parts: tuple[Block, ...]
+    measure: str = ""
+    score: float | None = None
+
+    @property
+    def title(self) -> str:
+        """The question."""
+        return f"{self.query_id}: {self.query}" if self.query else self.query_id
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What was answered and came of it, or the calculation."""
+        return tuple(text for part in self.parts if isinstance(part, Sentences) for text in part.texts)
+
+    def facts(self) -> Mapping[str, Any]:
+        """Give whose answer to what it is, and the score that is explained."""
+        known = {"run": self.run, "query_id": self.query_id, "query": self.query}
+        return {**known, "measure": self.measure, "score": self.score} if self.measure else known
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give the pieces, and the calculation."""
-        return self.pieces, Sentences((self.sum,))
-
-    def facts(self) -> dict[str, Any]:
-        """Give what is explained, and the score."""
-        return {"measure": str(self.measure), "query_id": self.query_id, "run": self.run, "score": self.score}
+        """Give what there is of it."""
+        return self.parts
 
 
 @hinting
-def explain(responses: Any, measure: Any, *, topic: str, run: str | None = None, qrels: Any = None) -> Answer:
-    """Show how a measure comes to its score for the answer to one topic.
+def explain(
+    responses: Any, measure: Any = None, *, topic: str, run: str | None = None, qrels: Any = None, queries: Any = None
+) -> Answer:
+    """Lay the answer to one topic out, or show how a measure comes to its score.
 
     Parameters
     ----------
     responses, qrels
         As `judged.rag.evaluate` takes them.
     measure
-        A measure or its name; one of rankings is explained for the context, as `judged.explain` does.
+        None: what the answer says, what supports that, what it was given, and what it should say. A measure or its
+        name: the pieces of its score; one of rankings is explained for the context, as `judged.explain` does.
     topic
         The query id.
     run
         The system; None where there is only one.
-
-    Returns
-    -------
-    Answer
+    queries
+        Texts of topics, as `judged.Topics.of` takes them.
 
     Raises
     ------
     InputError
-        If there is no such topic or system, or several systems and none was named.
+        If there is no such topic, system or answer, or several systems and none was named.
 
     Examples
     --------
@@ -82,6 +115,8 @@ def explain(responses: Any, measure: Any, *, topic: str, run: str | None = None,
     ...     "answers": [{"query_id": "q", "text": "It is 7."}],
     ...     "nuggets": [{"query_id": "q", "nugget_id": n, "text": f"fact {n}"} for n in "12"],
     ...     "assignments": [{"query_id": "q", "nugget_id": "1", "verdict": "partial"}]}
+    >>> explain(made, topic="q").sentences
+    ('It is 7.',)
     >>> print(explain(made, "NuggetRecall", topic="q"))
     == NuggetRecall of topic q, run run ==
     <BLANKLINE>
@@ -97,32 +132,113 @@ def explain(responses: Any, measure: Any, *, topic: str, run: str | None = None,
     if run is None and len(systems) > 1:
         raise InputError("there are several systems", fix=f"name one of {', '.join(systems)}")
     name = run or systems[0]
-    chosen = given.of_run(name)
+    own = given.of_run(name)
+    wanted = None if measure is None else parse(measure)
+    topics: list[str] = own["answers"]["query_id"].to_pylist() if wanted is None else list(given.query_ids)
+    if topic not in topics:
+        problem = f"{name} did not answer {topic!r}" if wanted is None else f"there is no topic {topic!r}"
+        raise InputError(problem, fix=f"use one of {', '.join(topics[:5])}, and so on")
+    one, query = own.of_topics([topic]), "" if queries is None else Topics.of(queries).text(topic)
+    if wanted is None:
+        return OneAnswer(
+            name, topic, query, tuple(_answer(one, None if qrels is None else Qrels.of(qrels).over([topic])))
+        )
     judgments = evidence_qrels(given) if qrels is None else Qrels.of(qrels)
-    wanted = parse(measure)
-    if topic not in given.query_ids:
-        raise InputError(f"there is no topic {topic!r}", fix=f"use one of {', '.join(given.query_ids[:5])}, and so on")
     if not isinstance(wanted, AnswerMeasure):
-        return explain_ranking(judgments, chosen.run("context", name), wanted, topic=topic)
+        return explain_ranking(judgments, own.run("context", name), wanted, topic=topic)
     answered = answered_of(given, name, judgments)
-    at = answered.query_ids.index(topic)
-    of, topics, worth, weight = wanted.pieces(answered)
-    rows = np.flatnonzero((topics == at) & (np.asarray(weight) > 0))
-    names, texts = [answered.names[of][row] for row in rows.tolist()], _texts(chosen.of_topics([topic]), of)
+    score = float(wanted(answered)[answered.query_ids.index(topic)])
+    return OneAnswer(name, topic, query, _pieces(wanted, answered, one, topic, score), str(wanted), score)
+
+
+def _pieces(measure: AnswerMeasure, answered: Answered, one: Responses, topic: str, score: float) -> tuple[Block, ...]:
+    """Give the pieces of a score, and what they add up to."""
+    of, topics, worth, weight = measure.pieces(answered)
+    weight = np.asarray(weight, dtype=np.float64)
+    rows = np.flatnonzero((topics == answered.query_ids.index(topic)) & (weight > 0))
+    names = [answered.names[of][row] for row in rows.tolist()]
+    table, key = _TEXTS.get(of, ("answers", "query_id"))
+    texts = {str(row[key]): row["text"] or "" for row in one[table].to_pylist()}
     said = [texts.get(name, texts.get(name.partition(": ")[0], "")) for name in names]
     columns = [Column(of, names, TEXT), *([Column("text", said, TEXT)] if any(said) else [])]
-    columns += [Column(key, part[rows].tolist(), NUMBER) for key, part in (("value", worth), ("weight", weight * 1.0))]
+    columns += [Column(name, part[rows].tolist(), NUMBER) for name, part in (("value", worth), ("weight", weight))]
     known = rows[~np.isnan(worth[rows])]
-    total, below = float((worth * weight)[known].sum()), float((weight * 1.0)[known].sum())
-    score = float(wanted(answered)[at])
+    total, below = float((worth * weight)[known].sum()), float(weight[known].sum())
     numbers = f"{decimal(total, 4)} / {decimal(below, 4)} = {decimal(score, 4)}" if below else "not defined"
     left = len(rows) - len(known)
     unjudged = f"; {counted(left, 'without a verdict is', 'without a verdict are')} left out" if left else ""
-    calculation = f"{wanted} = sum of weight * value / sum of weights = {numbers}{unjudged}"
-    table = Table("pieces", tuple(columns), f"{wanted} of topic {topic}, run {name}", labels=len(columns) - 2)
-    return AnswerExplanation(wanted, topic, name, score, table, calculation)
+    calculation = f"{measure} = sum of weight * value / sum of weights = {numbers}{unjudged}"
+    title = f"{measure} of topic {topic}, run {answered.name}"
+    return Table("pieces", tuple(columns), title, labels=len(columns) - 2), Sentences((calculation,))
 
 
-def _texts(responses: Responses, of: str) -> dict[str, str]:
-    table, key = _TEXTS.get(of, ("answers", "query_id"))
-    return {str(row[key]): row["text"] or "" for row in responses[table].to_pylist()}
+def _answer(one: Responses, qrels: Qrels | None) -> Iterator[Block]:
+    """Give the answer, its sentences, its nuggets and its context; what is not recorded is left out."""
+    answer, *_ = one["answers"].to_pylist()
+    sentences = one["sentences"].sort_by("sentence").to_pylist()
+    text = answer["text"] or " ".join(row["text"] or "" for row in sentences)
+    correct = middle_verdicts(one["correctness"], "query_id").values()
+    silent = ["It says that it cannot answer."] if answer["abstained"] else []
+    yield Sentences((text, *silent, *(_OUTCOMES[verdict] for verdict in correct)))
+    citations = one["citations"].sort_by([("sentence", "ascending"), ("place", "ascending")]).to_pylist()
+    if sentences:
+        yield _said(sentences, citations, middle_verdicts(one["support"], "sentence", "doc_id"))
+    if one["nuggets"].num_rows:
+        yield _nuggets(one)
+    judged = [] if qrels is None else qrels.table.to_pylist()
+    grades = {row["doc_id"]: row["relevance"] for row in judged}
+    cited = {row["doc_id"] for row in citations}
+    items = tuple(
+        Item(
+            str(row["rank"]),
+            row["doc_id"],
+            f"{grades[row['doc_id']]:g}" if row["doc_id"] in grades else "",
+            grades[row["doc_id"]] > 0 if row["doc_id"] in grades else None,
+            change="cited" if row["doc_id"] in cited else "",
+            text=row["text"] or "",
+        )
+        for row in one["context"].sort_by("rank").to_pylist()
+    )
+    if items:
+        yield Lists("context", "What it was given", (), (Ranking(one.run_names[0], "", items),))
+
+
+def _said(rows: list[Any], citations: list[Any], support: Mapping[tuple[Any, ...], str]) -> Table:
+    cited: dict[int, list[str]] = {}
+    for row in citations:
+        cited.setdefault(row["sentence"], []).append(row["doc_id"])
+    numbers = [row["sentence"] for row in rows]
+    best = [
+        min((support.get((number, doc), FAILED) for doc in cited.get(number, ())), key=_BEST_FIRST.index, default="")
+        for number in numbers
+    ]
+    columns = (
+        Column("sentence", numbers, COUNT, ""),
+        Column("text", [row["text"] or "" for row in rows], TEXT, "says"),
+        _verdicts("supported", best, "by a citation", _SUPPORTED),
+        _verdicts("grounded", [support.get((number, ""), "") for number in numbers], "by the context", _SUPPORTED),
+        Column("cites", [", ".join(cited.get(number, ())) or "nothing" for number in numbers], TEXT),
+    )
+    return Table("said", columns, "Sentence by sentence", labels=3)
+
+
+def _nuggets(one: Responses) -> Table:
+    nuggets, assigned = one["nuggets"].to_pylist(), middle_verdicts(one["assignments"], "nugget_id")
+    evidence: dict[str, list[str]] = {}
+    for row in one["evidence"].to_pylist():
+        evidence.setdefault(row["nugget_id"], []).append(row["doc_id"])
+    columns = (
+        Column("nugget_id", [row["nugget_id"] for row in nuggets], TEXT, only="data"),
+        Column("text", [row["text"] or row["nugget_id"] for row in nuggets], TEXT, "should say"),
+        Column("importance", [row["importance"] for row in nuggets], TEXT),
+        _verdicts("covered", [assigned.get((row["nugget_id"],), FAILED) for row in nuggets], "says it", _COVERED),
+        Column("evidence", [", ".join(evidence.get(row["nugget_id"], ())) for row in nuggets], TEXT, "stands in"),
+    )
+    return Table("nuggets", columns, "Nuggets")
+
+
+def _verdicts(name: str, verdicts: list[str], title: str, words: Mapping[str, str]) -> Column:
+    """Set verdicts off as good or bad; those of which there is none at all are left out for people."""
+    kinds = [_KINDS.get(verdict, "") for verdict in verdicts]
+    marks, only = ["●" if kind else "" for kind in kinds], "" if any(verdicts) else "data"
+    return Column(name, [words[verdict] for verdict in verdicts], TEXT, title, mark=marks, kinds=kinds, only=only)

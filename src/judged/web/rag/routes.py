@@ -12,7 +12,7 @@ from pydantic import Field
 
 from judged.answer import Lists, Table
 from judged.errors import InputError, JudgedError
-from judged.rag import read_answer, waterfall
+from judged.rag import explain, waterfall
 from judged.web.answers import page
 from judged.web.desk import Opened
 from judged.web.filters import query
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from judged.answer import Answer
-    from judged.rag.reading import AnswerRead
     from judged.rag.responses import Responses
     from judged.rag.waterfall_answer import Waterfall
     from judged.web.workspace import Workspace
@@ -120,11 +119,12 @@ def _scores(workspace: Workspace, asked: AskedScores) -> Answer:
     return workspace.remember(key, lambda: evaluate(_given(workspace), measures, qrels=workspace.qrels))
 
 
-def _answer(workspace: Workspace, asked: AskedAnswer) -> AnswerRead:
+def _answer(workspace: Workspace, asked: AskedAnswer) -> Answer:
     given = _given(workspace)
     topic: str = asked.topic or given["answers"]["query_id"][0].as_py()
     known = workspace.qrels if topic in workspace.query_ids else None
-    return read_answer(given, asked.system or given.run_names[0], topic, qrels=known, queries=workspace.topics)
+    system = asked.system or given.run_names[0]
+    return explain(given, topic=topic, run=system, qrels=known, queries=workspace.topics)
 
 
 def _page(
