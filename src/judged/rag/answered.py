@@ -53,14 +53,14 @@ def answered_of(responses: Responses, run: str, qrels: Qrels | None = None) -> A
     carried = _looked_up(assigned, [place[topic] for topic, _ in nugget_keys], nugget_keys)
 
     sentences = [
-        key for key in _keys(own, "sentences", "sentence") if not silent[place[key[0]]]
+        key for key in own.keys("sentences", "query_id", "sentence") if not silent[place[key[0]]]
     ]  # what abstains claims nothing
     row_of = {key: at for at, key in enumerate(sentences)}
     support = verdict_shares(own["support"], "query_id", "sentence", "doc_id")
     grounded = _looked_up(support, [place[topic] for topic, _ in sentences], [(*key, "") for key in sentences])
     contexts = set(own["context"]["query_id"].to_pylist())
     empty = np.array([bool(contexts) and topic not in contexts for topic, _ in sentences], dtype=np.bool_)
-    cited = [key for key in _keys(own, "citations", "sentence", "place", "doc_id") if key[:2] in row_of]
+    cited = [key for key in own.keys("citations", "query_id", "sentence", "place", "doc_id") if key[:2] in row_of]
     pairs = _looked_up(support, [place[key[0]] for key in cited], [(key[0], key[1], key[3]) for key in cited])
 
     documents, grades, ranks = _documents(own, responses, qrels)
@@ -68,7 +68,7 @@ def answered_of(responses: Responses, run: str, qrels: Qrels | None = None) -> A
     held = [
         (nugget, document)
         for nugget, document in (
-            (key[:2], (key[0], key[2])) for key in _keys(responses, "evidence", "nugget_id", "doc_id")
+            (key[:2], (key[0], key[2])) for key in responses.keys("evidence", "query_id", "nugget_id", "doc_id")
         )
         if document in at
     ]
@@ -124,7 +124,7 @@ def asked(responses: Responses) -> frozenset[str]:
 def evidence_qrels(responses: Responses) -> Qrels | None:
     """Make judgments of the evidence: a document that holds a nugget has grade 1; None where there is no evidence."""
     grades: dict[str, dict[str, int]] = {}
-    for topic, document in _keys(responses, "evidence", "doc_id"):
+    for topic, document in responses.keys("evidence", "query_id", "doc_id"):
         grades.setdefault(topic, {})[document] = 1
     return Qrels.of(grades, name="evidence") if grades else None
 
@@ -142,17 +142,11 @@ def _documents(
             *(table[name].to_pylist() for name in ("query_id", "doc_id", "relevance")), strict=True
         ):
             grades[topic, document] = max(float(grade), grades.get((topic, document), -np.inf))
-    shown = [(topic, document) for topic, _, document in _keys(own, "context", "rank", "doc_id")]
+    shown = [(topic, document) for topic, _, document in own.keys("context", "query_id", "rank", "doc_id")]
     ranks = dict(zip(shown, _counted(topic for topic, _ in shown), strict=True))
-    cited = {(topic, document) for topic, document in _keys(own, "citations", "doc_id")}
-    evidence = {(topic, document) for topic, document in _keys(responses, "evidence", "doc_id")}
+    cited = {(topic, document) for topic, document in own.keys("citations", "query_id", "doc_id")}
+    evidence = {(topic, document) for topic, document in responses.keys("evidence", "query_id", "doc_id")}
     return sorted({*grades, *ranks, *cited, *evidence}), grades, ranks
-
-
-def _keys(responses: Responses, table: str, *columns: str) -> list[Key]:
-    """Give the topic and these columns of each row, in their order, each once."""
-    rows = responses[table]
-    return sorted(set(zip(*(rows[name].to_pylist() for name in ("query_id", *columns)), strict=True)))
 
 
 def _looked_up(verdicts: Mapping[Key, tuple[float, ...]], topic: Iterable[int], keys: Sequence[Key]) -> Verdicts:

@@ -180,14 +180,13 @@ def _answer(one: Responses, qrels: Qrels | None) -> Iterator[Block]:
     correct = middle_verdicts(one["correctness"], "query_id").values()
     silent = ["It says that it cannot answer."] if answer["abstained"] else []
     yield Sentences((text, *silent, *(_OUTCOMES[verdict] for verdict in correct)))
-    citations = one["citations"].sort_by([("sentence", "ascending"), ("place", "ascending")]).to_pylist()
     if sentences:
-        yield _said(sentences, citations, middle_verdicts(one["support"], "sentence", "doc_id"))
+        yield _said(sentences, one)
     if one["nuggets"].num_rows:
         yield _nuggets(one)
     judged = [] if qrels is None else qrels.table.to_pylist()
     grades = {row["doc_id"]: row["relevance"] for row in judged}
-    cited = {row["doc_id"] for row in citations}
+    cited = set(one["citations"]["doc_id"].to_pylist())
     items = tuple(
         Item(
             str(row["rank"]),
@@ -203,10 +202,12 @@ def _answer(one: Responses, qrels: Qrels | None) -> Iterator[Block]:
         yield Lists("context", "What it was given", (), (Ranking(one.run_names[0], "", items),))
 
 
-def _said(rows: list[Any], citations: list[Any], support: Mapping[tuple[Any, ...], str]) -> Table:
-    cited: dict[int, list[str]] = {}
-    for row in citations:
-        cited.setdefault(row["sentence"], []).append(row["doc_id"])
+def _said(rows: list[Any], one: Responses) -> Table:
+    support, citations = (
+        middle_verdicts(one["support"], "sentence", "doc_id"),
+        one.grouped("citations", ["sentence"], "place"),
+    )
+    cited = {number: [row["doc_id"] for row in some] for (number,), some in citations.items()}
     numbers = [row["sentence"] for row in rows]
     best = [
         min((support.get((number, doc), FAILED) for doc in cited.get(number, ())), key=_BEST_FIRST.index, default="")
@@ -224,15 +225,14 @@ def _said(rows: list[Any], citations: list[Any], support: Mapping[tuple[Any, ...
 
 def _nuggets(one: Responses) -> Table:
     nuggets, assigned = one["nuggets"].to_pylist(), middle_verdicts(one["assignments"], "nugget_id")
-    evidence: dict[str, list[str]] = {}
-    for row in one["evidence"].to_pylist():
-        evidence.setdefault(row["nugget_id"], []).append(row["doc_id"])
+    evidence = one.grouped("evidence", ["nugget_id"])
+    stands = [", ".join(row["doc_id"] for row in evidence.get((nugget["nugget_id"],), ())) for nugget in nuggets]
     columns = (
         Column("nugget_id", [row["nugget_id"] for row in nuggets], TEXT, only="data"),
         Column("text", [row["text"] or row["nugget_id"] for row in nuggets], TEXT, "should say"),
         Column("importance", [row["importance"] for row in nuggets], TEXT),
         _verdicts("covered", [assigned.get((row["nugget_id"],), FAILED) for row in nuggets], "says it", _COVERED),
-        Column("evidence", [", ".join(evidence.get(row["nugget_id"], ())) for row in nuggets], TEXT, "stands in"),
+        Column("evidence", stands, TEXT, "stands in"),
     )
     return Table("nuggets", columns, "Nuggets")
 

@@ -49,10 +49,6 @@ Believed: TypeAlias = Literal["yes", "no", "undecided"]
 
 _PEOPLE = "people"
 _GRADES = (CONTRADICTS, NOT, PARTIAL, SUPPORT)  # the grade of a verdict is its place: kappa and shift need an order
-_MEASURES = {
-    "nuggets": ("NuggetRecall", "NuggetRecall(vital=true,partial=0)"), "citations": ("SupportP", "SupportR"),
-    "grounded": ("Groundedness",), "correctness": ("Correctness",),
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -151,17 +147,13 @@ class VerdictCalibration(Answer):
         ]
         for judge in dict.fromkeys(one.judge for one in self.means):
             own = [one for one in self.means if one.judge == judge]
-            of: dict[str, list[str]] = {"yes": [], "no": [], "undecided": []}
-            for one in own:
-                of[one.believed].append(f"{one.measure} of {one.run}")
-            if of["yes"]:
-                said.append(f"Within {self.margin:g} of people's, by {judge}: {listed(of['yes'])}.")
-            if of["no"]:
-                said.append(f"Not to be reported as if people had said it, by {judge}: {listed(of['no'])}.")
-            if of["undecided"]:
-                said.append(
-                    f"Not shown either way by the topics that people judged, for {judge}: {listed(of['undecided'])}."
-                )
+            for key, text in (
+                ("yes", f"Within {self.margin:g} of people's, by {judge}"),
+                ("no", f"Not to be reported as if people had said it, by {judge}"),
+                ("undecided", f"Not shown either way by the topics that people judged, for {judge}"),
+            ):
+                if names := [f"{one.measure} of {one.run}" for one in own if one.believed == key]:
+                    said.append(f"{text}: {listed(names)}.")
             shares = [one.own_share for one in own if not math.isnan(one.own_share)]
             if shares:
                 twice = counted(max(one.repeated for one in own), "topic")
@@ -352,17 +344,16 @@ def _means(
 ) -> list[JudgedMean]:
     """Give each system's mean of each measure by people, by the model, and corrected."""
     from judged.rag.answered import asked
-    from judged.rag.scoring import evaluate
+    from judged.rag.scoring import evaluate, usual_measures
 
     margin, level, resamples, seed = how
-    usual = [name for part in sorted(asked(known) & asked(own)) for name in _MEASURES[part]]
     counts = [[Counter(one[table]["query_id"].to_pylist()) for table in VERDICTS] for one in (own, again)]
     repeated = {  # as a whole: half a topic would be scored on other pieces than before
         topic for count in counts[1] for topic in count
         if all(after[topic] in (0, before[topic]) for before, after in zip(*counts, strict=True))
     }  # fmt: skip
     made: list[JudgedMean] = []
-    for measure in measures_of(usual if measures is None else measures):
+    for measure in measures_of(usual_measures(asked(known) & asked(own)) if measures is None else measures):
         scores, model = evaluate(known, measure, unjudged=False), evaluate(own, measure, unjudged=False)
         if scores.run_names != model.run_names:
             fix = "leave it out, or have people judge its answers"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 _ASSIGNED = {"support": SUPPORT, "partial_support": PARTIAL, "not_support": NOT, "failed": FAILED}
 _SUPPORTS = {"2": SUPPORT, "1": PARTIAL, "0": NOT, "-1": FAILED}  # -1: shown to somebody, and not judged
+_RAGAS = ("user_input", "response", "retrieved_contexts", "reference", "reference_contexts")
+_DEEPEVAL = ("input", "actual_output", "retrieval_context", "expected_output", "context")
 _KNOWN = "answers of TREC RAG, nuggets and assignments of nuggetizer, support judgments, ragas, deepeval or traces"
 
 
@@ -85,9 +88,9 @@ def layout_of(record: Mapping[str, Any], where: str, line: int | None) -> Layout
     if {"topic_id", "run_id", "sentences"} <= keys:
         return _support
     if "user_input" in keys:
-        return _ragas
+        return partial(_exported, names=_RAGAS)
     if {"input", "actual_output"} <= keys:
-        return _deepeval
+        return partial(_exported, names=_DEEPEVAL)
     problem = f"no answers are known by the fields {', '.join(sorted(keys))[:100]}"
     raise InputError(problem, fix=f"give {_KNOWN}, or a folder of tables", path=where, line=line)
 
@@ -159,16 +162,6 @@ def _support(record: Mapping[str, Any], rows: Rows, where: str, line: int | None
                 verdict = _word(str(citation["support"]), _SUPPORTS, "support", where, line)
                 rows.add("support", {**row, "verdict": verdict}, where, line)
     rows.told[key["query_id"], key["run_id"]] = " ".join(texts)
-
-
-def _ragas(record: Mapping[str, Any], rows: Rows, where: str, line: int | None) -> None:
-    names = ("user_input", "response", "retrieved_contexts", "reference", "reference_contexts")
-    _exported(record, rows, where, line, names)
-
-
-def _deepeval(record: Mapping[str, Any], rows: Rows, where: str, line: int | None) -> None:
-    names = ("input", "actual_output", "retrieval_context", "expected_output", "context")
-    _exported(record, rows, where, line, names)
 
 
 def _exported(record: Mapping[str, Any], rows: Rows, where: str, line: int | None, names: tuple[str, ...]) -> None:

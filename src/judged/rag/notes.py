@@ -68,10 +68,10 @@ def _of_system(answered: Answered, own: Responses) -> Iterator[tuple[str, str]]:
             "empty-context",
             f"an empty context for {counted(len(bare), 'answer')}; nothing is grounded: {first_few(bare)}",
         )
-    shown = _pairs(own, "context")
-    if contexts and (outside := _pairs(own, "citations") - shown):
+    shown, cited, judged = (set(own.keys(name, "query_id", "doc_id")) for name in ("context", "citations", "support"))
+    if contexts and (outside := cited - shown):
         yield "cited-outside-context", f"{counted(len(outside), 'cited document')} did not stand in the context"
-    if foreign := {pair for pair in _pairs(own, "support") - _pairs(own, "citations") - shown if pair[1]}:
+    if foreign := {pair for pair in judged - cited - shown if pair[1]}:
         text = f"support was judged by {counted(len(foreign), 'document')} that no sentence cites and the context lacks"
         yield "foreign-support", f"{text}; these verdicts count nowhere"
 
@@ -80,10 +80,6 @@ def _countable(answered: Answered, name: str) -> Bools:
     """Mark the pieces without a verdict, among those that need one."""
     opened = answered.verdicts_on(name).open
     return opened[answered.referenced] if name == "correctness" else opened
-
-
-def _pairs(own: Responses, table: str) -> set[tuple[str, str]]:
-    return set(zip(*(own[table][name].to_pylist() for name in ("query_id", "doc_id")), strict=True))
 
 
 def _left_out(answered: Answered, measures: Sequence[Measure], values: Floats) -> Iterator[tuple[str, str]]:

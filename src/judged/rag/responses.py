@@ -75,18 +75,8 @@ VERDICTS: Mapping[str, tuple[str, ...]] = {
     "correctness": (SUPPORT, PARTIAL, NOT, FAILED),
 }
 """The verdicts that each table may hold."""
-_NEEDED: Mapping[str, tuple[str, ...]] = {
-    "sentences": ("sentence",),
-    "context": ("doc_id",),
-    "citations": ("sentence", "doc_id"),
-    "nuggets": ("nugget_id",),
-    "evidence": ("nugget_id", "doc_id"),
-    "assignments": ("nugget_id", "verdict"),
-    "support": ("sentence", "verdict"),
-    "correctness": ("verdict",),
-}
-_USUAL: Mapping[str, Any] = {"run_id": "run", "judge": "judge", "repeat": 0, "importance": VITAL, "doc_id": "",
-                             "user_id": ""}  # fmt: skip
+_USUAL: Mapping[str, Any] = {"run_id": "run", "judge": "judge", "repeat": 0, "importance": VITAL, "user_id": "",
+                             "text": None}  # fmt: skip
 _COUNTED = {"context": ("rank", ("query_id", "run_id")), "citations": ("place", ("query_id", "run_id", "sentence"))}
 
 
@@ -244,6 +234,19 @@ class Responses:
             lists[topic].setdefault(document, float(-len(lists[topic])))
         return Run.of(lists, name=run)
 
+    def keys(self, table: str, *columns: str) -> list[tuple[Any, ...]]:
+        """Give what stands in these columns of a table, each once, in its order."""
+        rows = self[table]
+        return sorted(set(zip(*(rows[name].to_pylist() for name in columns), strict=True)))
+
+    def grouped(self, table: str, by: Sequence[str], order: str = "") -> dict[tuple[Any, ...], list[dict[str, Any]]]:
+        """Give the rows of a table by some of its columns, in the order of another one."""
+        rows = self[table].sort_by(order) if order else self[table]
+        groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+        for row in rows.to_pylist():
+            groups.setdefault(tuple(row[name] for name in by), []).append(row)
+        return groups
+
     def _kept(self, column: str, values: Collection[str]) -> Responses:
         wanted = pa.array(sorted(values), pa.string())
         return replace(
@@ -333,7 +336,9 @@ def table_of_records(name: str, records: Iterable[Record] | Iterator[Record], wh
 def _cell(name: str, column: str, value: Any, where: str, line: int | None) -> Any:
     """Read one cell as its column's type."""
     if value is None or (isinstance(value, str) and not value.strip()):
-        if column == "query_id" or column in _NEEDED.get(name, ()):
+        if (name, column) == ("support", "doc_id"):
+            return ""  # all of the context
+        if column == "verdict" or (column in KEYS[name] and column not in _USUAL):
             raise InputError(f"{name}: a row has no {column}", fix=f"give its {column}", path=where, line=line)
         return _USUAL.get(column)
     type_ = TABLES[name].field(column).type

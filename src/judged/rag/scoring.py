@@ -24,7 +24,7 @@ from judged.spelling import hinting
 from judged.uncertainty.unjudged import unjudged_range
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from judged._types import Floats
     from judged.judging.answered import Answered
@@ -139,7 +139,11 @@ def default_measures(responses: Responses, qrels: Qrels | None) -> list[str]:
     known = responses["references"]["answerable"]
     of_documents = {"context": "context", "cited": "citations"} if qrels is not None else {}
     there = {"answers", *asked(responses), *(name for name, table in of_documents.items() if responses[table].num_rows)}
-    there |= {"answerable"} if known.null_count < len(known) else set()
+    return usual_measures(there | {"answerable"} if known.null_count < len(known) else there)
+
+
+def usual_measures(there: Collection[str]) -> list[str]:
+    """Name the measures of what there is: verdicts on pieces, as `asked` names them, and tables."""
     return [name for names, needed in _DEFAULTS if needed in there for name in names]
 
 

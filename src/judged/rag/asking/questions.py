@@ -121,15 +121,15 @@ def prepare_table(
         raise InputError(f"no table {fills!r} is filled by models", fix=f"use one of {', '.join(_TASKS)}")
     if not 0 <= repeats <= 1:
         raise InputError(f"a share of {repeats:g} cannot be repeated", fix="give a number from 0 to 1")
-    task, judge = _TASKS[fills], judge or endpoint.model
+    judge = judge or endpoint.model
     source = _source(responses, store, queries, texts, characters)
     words = tuple(word for word in VERDICTS.get(fills, ()) if word != FAILED)
-    more: dict[str, Any] = {"tokens": task.tokens} if task.tokens else {}
+    more: dict[str, Any] = {"tokens": AT_ONCE * 8} if fills == "assignments" else {}
     if fills == "nuggets":
         more, repeats = {"tokens": limit * _LINE, "values": {"limit": str(limit)}}, 0.0
     prompt = Prompt.read(fills, words, "judged.rag.asking", **more)
     asked, unasked = list[_Question](), list[Row]()
-    for question in task.questions(responses, source, _Chosen(context, qrels, rel, depth)):
+    for question in _TASKS[fills](responses, source, _Chosen(context, qrels, rel, depth)):
         if not keep_addressed and any(name in source.addressed for name in question.names):
             unasked.append((*question.row, 0))
         else:
@@ -216,7 +216,7 @@ def _of_nuggets(responses: Responses, source: _Source, chosen: _Chosen) -> Itera
 def _of_assignments(responses: Responses, source: _Source, _: _Chosen) -> Iterator[_Question]:
     if not responses["nuggets"].num_rows:
         raise InputError("there are no nuggets", fix="give them, or have them made: judged rag nuggets")
-    nuggets = _grouped(responses, "nuggets", ("query_id",))
+    nuggets = responses.grouped("nuggets", ("query_id",))
     for query, run, name, text in _answers(responses, source):
         given = nuggets.get((query,), [])
         for start in range(0, len(given), AT_ONCE):
@@ -233,8 +233,8 @@ def _of_support(responses: Responses, source: _Source, chosen: _Chosen) -> Itera
             problem, fix = "there is no context", "give a table of the context"
         raise InputError(problem, fix=fix, path=responses.where)
     shown = {(row["query_id"], row["run_id"], row["doc_id"]): row["text"] for row in responses["context"].to_pylist()}
-    whole = _grouped(responses, "context", _ANSWER, "rank")
-    cited = _grouped(responses, "citations", (*_ANSWER, "sentence"), "place")
+    whole = responses.grouped("context", _ANSWER, "rank")
+    cited = responses.grouped("citations", (*_ANSWER, "sentence"), "place")
     for row in responses["sentences"].to_pylist():
         key = query, run, number = row["query_id"], row["run_id"], row["sentence"]
         together = [[one["doc_id"] for one in whole.get((query, run), ())]]
@@ -265,35 +265,17 @@ def _of_correctness(responses: Responses, source: _Source, _: _Chosen) -> Iterat
             yield _Question((query, run), {**source.query(query), **values}, (name,))
 
 
-class _Task(NamedTuple):
-    """How a table is filled."""
-
-    questions: Callable[[Responses, _Source, _Chosen], Iterator[_Question]]
-    tokens: int = 0  # of a reply, at most; 0: what is usual
-
-
-_TASKS: Mapping[str, _Task] = {
-    "nuggets": _Task(_of_nuggets),
-    "assignments": _Task(_of_assignments, AT_ONCE * 8),
-    "support": _Task(_of_support),
-    "correctness": _Task(_of_correctness),
+_TASKS: Mapping[str, Callable[[Responses, _Source, _Chosen], Iterator[_Question]]] = {
+    "nuggets": _of_nuggets,
+    "assignments": _of_assignments,
+    "support": _of_support,
+    "correctness": _of_correctness,
 }
-
-
-def _grouped(
-    responses: Responses, table: str, by: Sequence[str], order: str = ""
-) -> dict[tuple[Any, ...], list[dict[str, Any]]]:
-    """Give the rows of a table by some of their columns, in an order."""
-    rows = responses[table].sort_by([(name, "ascending") for name in (*by, order)]) if order else responses[table]
-    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for row in rows.to_pylist():
-        groups.setdefault(tuple(row[name] for name in by), []).append(row)
-    return groups
 
 
 def _answers(responses: Responses, source: _Source) -> Iterator[tuple[str, str, str, str]]:
     """Give topic, system, name and text of the answers that have one; that of its sentences where it has none."""
-    parts = _grouped(responses, "sentences", _ANSWER, "sentence")
+    parts = responses.grouped("sentences", _ANSWER, "sentence")
     for row in responses["answers"].to_pylist():
         query, run = row["query_id"], row["run_id"]
         name, said = f"answer of {run} to {query}", (one["text"] or "" for one in parts.get((query, run), ()))
