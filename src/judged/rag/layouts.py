@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, cast
 
 from judged.errors import InputError
 from judged.notes import Note
@@ -40,24 +40,34 @@ class Rows:
         self.odd: Counter[str] = Counter()
         self.nuggets: defaultdict[str, dict[str, str]] = defaultdict(dict)  # by topic, ids by text
         self.told: dict[tuple[str, str], Any] = {}  # texts of answers as files of verdicts have them
+        self.where, self.line = "", None  # of the record that is being read
 
-    def add(self, table: str, row: dict[str, Any], where: str, line: int | None) -> None:
+    def at(self, where: str, line: int | None) -> Rows:
+        """Say where what comes next stands."""
+        self.where, self.line = where, line
+        return self
+
+    def refuse(self, problem: str, fix: str) -> NoReturn:
+        """Refuse the record."""
+        raise InputError(problem, fix=fix, path=self.where, line=self.line)
+
+    def add(self, table: str, row: dict[str, Any]) -> None:
         """Add a row; one of the same key must say the same."""
         usual = {"judge": self.judge, "repeat": 0}
         key = tuple({**usual, **row}.get(column) for column in KEYS[table])
         before = self.tables[table].get(key)
         if before is not None and any(before[1].get(name, value) != value for name, value in row.items()):
             what = ", ".join(f"{name} {value!r}" for name, value in zip(KEYS[table], key, strict=True) if value != "")
-            raise InputError(f"{table}: {what} was there before", fix="leave one of the two", path=where, line=line)
+            self.refuse(f"{table}: {what} was there before", "leave one of the two")
         if before is None:
             judged = usual if "judge" in KEYS[table] else {}
-            self.tables[table][key] = (line, {**judged, **row})
+            self.tables[table][key] = (self.line, {**judged, **row})
 
-    def answer(self, key: dict[str, Any], text: str, where: str, line: int | None) -> None:
+    def answer(self, key: dict[str, Any], text: str) -> None:
         """Add an answer that comes as one text, and its sentences."""
-        self.add("answers", {**key, "text": text}, where, line)
+        self.add("answers", {**key, "text": text})
         for at, sentence in enumerate(sentences_of(text), 1):
-            self.add("sentences", {**key, "sentence": at, "text": sentence}, where, line)
+            self.add("sentences", {**key, "sentence": at, "text": sentence})
         self.odd["answers split into sentences by full stops"] += 1
 
     def made(self, name: str, where: str) -> Responses:
@@ -68,11 +78,42 @@ class Rows:
         notes = (Note("odd-records", f"{what}: {times:,}") for what, times in self.odd.items() if times)
         return Responses(tables, name, where, tuple(notes))
 
+    @property
+    def run(self) -> str:
+        """How a system is called that nobody names: as its file."""
+        return Path(self.where).name.partition(".")[0]
 
-Layout: TypeAlias = Callable[[Mapping[str, Any], Rows, str, "int | None"], None]
+    def given(self, value: Any, what: str) -> Any:
+        """Give a value that must be there."""
+        return self.refuse(f"there is no {what}", "give it") if value is None or value == "" else value
+
+    def text(self, value: Any, what: str) -> str:
+        """Give what must be a text."""
+        return value if isinstance(value, str) else self.refuse(f"{what} is {value!r:.40}", "give a text")
+
+    def listed(self, value: Any, what: str) -> list[Any]:
+        """Give what must be a list, or is not there."""
+        if isinstance(value, list) or value is None:
+            return cast("list[Any]", value or [])
+        fix = "give a list; where a CSV has it as text, export JSON Lines or Parquet"
+        return self.refuse(f"{what} is {value!r:.40}, no list", fix)
+
+    def each(self, value: Any, what: str) -> list[Mapping[str, Any]]:
+        """Give what must be a list of objects, or is not there."""
+        if strange := [one for one in self.listed(value, what) if not isinstance(one, Mapping)]:
+            self.refuse(f"one of {what} is {strange[0]!r:.40}", "give an object")
+        return value or []
+
+    def word(self, value: Any, words: Mapping[str, str], what: str) -> str:
+        """Give the verdict that a word stands for."""
+        known = words.get(str(value))
+        return known if known is not None else self.refuse(f"no {what} {value!r:.40}", f"use one of {', '.join(words)}")
 
 
-def layout_of(record: Mapping[str, Any], where: str, line: int | None) -> Layout:
+Layout: TypeAlias = Callable[[Mapping[str, Any], Rows], None]
+
+
+def layout_of(record: Mapping[str, Any], rows: Rows) -> Layout:
     """Tell the layout of a file by its first record.
 
     Raises
@@ -92,128 +133,81 @@ def layout_of(record: Mapping[str, Any], where: str, line: int | None) -> Layout
     if {"input", "actual_output"} <= keys:
         return partial(_exported, names=_DEEPEVAL)
     problem = f"no answers are known by the fields {', '.join(sorted(keys))[:100]}"
-    raise InputError(problem, fix=f"give {_KNOWN}, or a folder of tables", path=where, line=line)
+    return rows.refuse(problem, f"give {_KNOWN}, or a folder of tables")
 
 
-def _trec(record: Mapping[str, Any], rows: Rows, where: str, line: int | None) -> None:
+def _trec(record: Mapping[str, Any], rows: Rows) -> None:
     """Read an answer of TREC RAG: references are what may be cited, and citations are places in them, from 0."""
-    told = {**_mapping(record.get("metadata") or {}, "metadata", where, line), **record}
-    query = told.get("narrative_id", told.get("topic_id"))
-    key = {"query_id": str(_given(query, "topic_id or narrative_id", where, line)),
-           "run_id": str(told.get("run_id") or Path(where).name.partition(".")[0])}  # fmt: skip
-    references = [str(one) for one in _listed(record["references"], "references", where, line)]
-    sentences = [
-        _mapping(one, "a sentence of answer", where, line) for one in _listed(record["answer"], "answer", where, line)
-    ]
-    texts = [_text(one.get("text"), "the text of a sentence", where, line) for one in sentences]
-    rows.add("answers", {**key, "text": " ".join(texts)}, where, line)
+    (about,) = rows.each([record.get("metadata") or {}], "metadata")
+    told = {**about, **record}
+    query = rows.given(told.get("narrative_id", told.get("topic_id")), "topic_id or narrative_id")
+    key = {"query_id": str(query), "run_id": str(told.get("run_id") or rows.run)}
+    references = [str(one) for one in rows.listed(record["references"], "references")]
+    sentences = rows.each(record["answer"], "answer")
+    texts = [rows.text(one.get("text"), "the text of a sentence") for one in sentences]
+    rows.add("answers", {**key, "text": " ".join(texts)})
     for number, (text, one) in enumerate(zip(texts, sentences, strict=True), 1):
-        rows.add("sentences", {**key, "sentence": number, "text": text}, where, line)
-        for cited in dict.fromkeys(_listed(one.get("citations") or [], "citations", where, line)):
+        rows.add("sentences", {**key, "sentence": number, "text": text})
+        for cited in dict.fromkeys(rows.listed(one.get("citations"), "citations")):
             if type(cited) is int and not 0 <= cited < len(references):
                 problem = f"sentence {number} cites {cited}, and there are {len(references)} references"
-                raise InputError(problem, fix="count references from 0", path=where, line=line)
+                rows.refuse(problem, "count references from 0")
             if type(cited) not in (int, str):
-                raise InputError(
-                    f"a citation is {cited!r:.40}",
-                    fix="give its place among the references, from 0, or its id",
-                    path=where,
-                    line=line,
-                )
+                rows.refuse(f"a citation is {cited!r:.40}", "give its place among the references, from 0, or its id")
             doc = references[cited] if type(cited) is int else cited
-            rows.add("citations", {**key, "sentence": number, "doc_id": doc}, where, line)
+            rows.add("citations", {**key, "sentence": number, "doc_id": doc})
     rows.odd["answers whose references were not taken for the context: nothing says what the generator was given"] += 1
 
 
-def _nuggetizer(record: Mapping[str, Any], rows: Rows, where: str, line: int | None) -> None:
+def _nuggetizer(record: Mapping[str, Any], rows: Rows) -> None:
     """Read nuggets, and how far an answer says them where it was asked."""
-    query = str(_given(record.get("qid"), "qid", where, line))
+    query = str(rows.given(record.get("qid"), "qid"))
     if "docid" in record:
-        problem = "these are assignments to documents, not to answers"
-        raise InputError(problem, fix="give those to answers (run_id, answer_text)", path=where, line=line)
+        rows.refuse("these are assignments to documents, not to answers", "give those to answers (run_id, answer_text)")
     key = {"query_id": query, "run_id": str(record.get("run_id") or "run")}
-    for one in _listed(record["nuggets"], "nuggets", where, line):
-        nugget = _mapping(one, "a nugget", where, line)
-        text = _text(nugget.get("text"), "the text of a nugget", where, line)
-        ids = rows.nuggets[query]
+    for nugget in rows.each(record["nuggets"], "nuggets"):
+        text, ids = rows.text(nugget.get("text"), "the text of a nugget"), rows.nuggets[query]
         row = {"query_id": query, "nugget_id": ids.setdefault(text, str(len(ids) + 1)), "text": text}
-        rows.add("nuggets", {**row, "importance": nugget.get("importance", VITAL)}, where, line)
+        rows.add("nuggets", {**row, "importance": nugget.get("importance", VITAL)})
         if "assignment" in nugget:
             rows.told[query, key["run_id"]] = record.get("answer_text")
-            verdict = _word(nugget["assignment"], _ASSIGNED, "assignment", where, line)
-            rows.add("assignments", {**key, "nugget_id": row["nugget_id"], "verdict": verdict}, where, line)
+            verdict = rows.word(nugget["assignment"], _ASSIGNED, "assignment")
+            rows.add("assignments", {**key, "nugget_id": row["nugget_id"], "verdict": verdict})
 
 
-def _support(record: Mapping[str, Any], rows: Rows, where: str, line: int | None) -> None:
+def _support(record: Mapping[str, Any], rows: Rows) -> None:
     """Read support judgments as TREC RAG 2024 published them: 2, 1, 0, and -1 for none."""
     key = {"query_id": str(record["topic_id"]), "run_id": str(record["run_id"])}
     texts: list[str] = []
-    for one in _listed(record["sentences"], "sentences", where, line):
-        sentence = _mapping(one, "a sentence", where, line)
-        number = _given(sentence.get("sentenceID"), "sentenceID", where, line) + 1
-        texts.append(_text(sentence.get("text"), "the text of a sentence", where, line))
-        rows.add("sentences", {**key, "sentence": number, "text": texts[-1]}, where, line)
-        for cited in _listed(sentence.get("citations") or [], "citations", where, line):
-            citation = _mapping(cited, "a citation", where, line)
-            doc = str(_given(citation.get("reference"), "reference", where, line))
-            row = {**key, "sentence": number, "doc_id": doc}
-            rows.add("citations", row, where, line)
+    for sentence in rows.each(record["sentences"], "sentences"):
+        number = rows.given(sentence.get("sentenceID"), "sentenceID") + 1
+        texts.append(rows.text(sentence.get("text"), "the text of a sentence"))
+        rows.add("sentences", {**key, "sentence": number, "text": texts[-1]})
+        for citation in rows.each(sentence.get("citations"), "citations"):
+            row = {**key, "sentence": number, "doc_id": str(rows.given(citation.get("reference"), "reference"))}
+            rows.add("citations", row)
             if citation.get("support") is not None:
-                verdict = _word(str(citation["support"]), _SUPPORTS, "support", where, line)
-                rows.add("support", {**row, "verdict": verdict}, where, line)
+                rows.add("support", {**row, "verdict": rows.word(citation["support"], _SUPPORTS, "support")})
     rows.told[key["query_id"], key["run_id"]] = " ".join(texts)
 
 
-def _exported(record: Mapping[str, Any], rows: Rows, where: str, line: int | None, names: tuple[str, ...]) -> None:
+def _exported(record: Mapping[str, Any], rows: Rows, names: tuple[str, ...]) -> None:
     """Read question, answer, context and reference; contexts that somebody says are right are none that was given."""
     question, answer, context, reference, ideal = (record.get(name) for name in names)
-    text = _text(question, names[0], where, line)
-    folded = normalised(text)
-    key = {"query_id": rows.queries.get(folded, folded), "run_id": Path(where).name.partition(".")[0]}
+    text = normalised(rows.text(question, names[0]))
+    key = {"query_id": rows.queries.get(text, text), "run_id": rows.run}
     if rows.queries:
-        rows.odd["questions that are no topic's, named by their text"] += folded not in rows.queries
+        rows.odd["questions that are no topic's, named by their text"] += text not in rows.queries
     if reference not in (None, ""):
-        row = {"query_id": key["query_id"], "text": _text(reference, names[3], where, line)}
-        rows.add("references", row, where, line)
+        rows.add("references", {"query_id": key["query_id"], "text": rows.text(reference, names[3])})
     rows.odd[f"rows with {names[4]}: left out, for they are not what the generator was given"] += bool(ideal)
     if answer in (None, ""):
         rows.odd["rows without an answer left out"] += 1
         return
-    rows.answer(key, _text(answer, names[1], where, line), where, line)
-    for passage in _listed(context or [], names[2], where, line):
-        shown = _text(passage, f"a passage of {names[2]}", where, line)
+    rows.answer(key, rows.text(answer, names[1]))
+    for passage in rows.listed(context or [], names[2]):
+        shown = rows.text(passage, f"a passage of {names[2]}")
         doc = rows.passages.get(shown.strip())
         rows.odd["passages that have a hash of their text as their id"] += doc is None
         doc = doc or f"text-{sha256(shown.encode()).hexdigest()[:12]}"
-        rows.add("context", {**key, "doc_id": doc, "text": shown}, where, line)
-
-
-def _given(value: Any, what: str, where: str, line: int | None) -> Any:
-    if value is None or value == "":
-        raise InputError(f"there is no {what}", fix="give it", path=where, line=line)
-    return value
-
-
-def _text(value: Any, what: str, where: str, line: int | None) -> str:
-    if not isinstance(value, str):
-        raise InputError(f"{what} is {value!r:.40}", fix="give a text", path=where, line=line)
-    return value
-
-
-def _mapping(value: Any, what: str, where: str, line: int | None) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise InputError(f"{what} is {value!r:.40}", fix="give an object", path=where, line=line)
-    return cast("Mapping[str, Any]", value)
-
-
-def _listed(value: Any, what: str, where: str, line: int | None) -> list[Any]:
-    if not isinstance(value, list):
-        fix = "give a list; where a CSV has it as text, export JSON Lines or Parquet"
-        raise InputError(f"{what} is {value!r:.40}, no list", fix=fix, path=where, line=line)
-    return cast("list[Any]", value)
-
-
-def _word(value: Any, words: Mapping[str, str], what: str, where: str, line: int | None) -> str:
-    if value not in words:
-        raise InputError(f"no {what} {value!r:.40}", fix=f"use one of {', '.join(words)}", path=where, line=line)
-    return words[value]
+        rows.add("context", {**key, "doc_id": doc, "text": shown})

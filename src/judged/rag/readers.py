@@ -65,8 +65,8 @@ def read_responses(
     for path in given:
         layout = None
         for line, record in read_records(path):
-            layout = layout or layout_of(record, str(path), line)
-            layout(record, rows, str(path), line)
+            layout = layout or layout_of(record, rows.at(str(path), line))
+            layout(record, rows.at(str(path), line))
     return rows.made(given[0].name.partition(".")[0], str(given[0]))
 
 
@@ -113,13 +113,13 @@ def responses_of_traces(traces: Traces, *, run: str = "", texts: Any = None) -> 
     last = {
         span.query_id: span.documents for span in traces.spans if span.documents is not None and span.kind != "cited"
     }
-    rows = Rows()
+    rows = Rows().at(traces.name, None)
     for query, text in answered.items():
         key = {"query_id": query, "run_id": run or traces.name}
-        rows.answer(key, text, traces.name, None)
+        rows.answer(key, text)
         for one in last.get(query, ()):
             passage = None if known is None or one.doc_id not in known else known.text(one.doc_id)
-            rows.add("context", {**key, "doc_id": one.doc_id, "text": passage}, traces.name, None)
+            rows.add("context", {**key, "doc_id": one.doc_id, "text": passage})
     rows.odd["traces without an answer left out"] = len(set(traces.query_ids) - set(answered))
     made = rows.made(traces.name, traces.name)
     return replace(made, notes=(*traces.notes, *made.notes))
