@@ -8,33 +8,26 @@ import click
 
 from judged.cli import inputs
 from judged.cli.formats import answer_options
-from judged.cli.rag_inputs import responses_at, sources, sources_read
+from judged.cli.rag_inputs import responses_at, sources
 
 if TYPE_CHECKING:
     from judged.cli.formats import Give
+    from judged.cli.rag_inputs import Before
 
 
 @click.command("check", short_help="What is there, what is missing, and what follows.")
 @sources
 @answer_options()
-def command(
-    responses: tuple[str, ...],
-    qrels: str | None,
-    runs: tuple[str, ...],
-    corpus: str | None,
-    qrels_format: str | None,
-    run_format: str | None,
-    give: Give,
-) -> None:
+def command(responses: tuple[str, ...], before: Before, give: Give) -> None:
     """Say what is missing of RESPONSES or does not go together, and what can then not be measured.
 
     Exit code 0: no errors, warnings at most; 1: errors; 2: something cannot be read at all.
     """
     from judged.rag import check_responses
 
-    judgments, named, ids = sources_read(qrels, runs, corpus, (qrels_format, run_format))
     alone = len(responses) == 1 and not inputs.named(responses[0])[0]  # what cannot be read is then among the findings
     given = responses[0] if alone else responses_at(responses)
-    findings = check_responses(given, judgments, runs=list(named.values()) if named else None, corpus=ids)
+    runs = list(before.runs.values()) if before.runs else None
+    findings = check_responses(given, before.qrels, runs=runs, corpus=before.corpus)
     give(findings)
     raise SystemExit(1 if findings.errors else 0)

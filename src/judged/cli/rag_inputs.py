@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
@@ -13,6 +14,8 @@ from judged.cli.options import shared
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from judged.data.qrels import Qrels
+    from judged.data.run import Run
     from judged.rag import Responses
 
     Command = TypeVar("Command", bound=Callable[..., Any])
@@ -52,23 +55,36 @@ def responses_at(texts: Sequence[str], queries: str | None = None, documents: st
     return Responses.of(parts)
 
 
+class Before(NamedTuple):
+    """What stood before answers, as it is given to functions; None for what nobody gave."""
+
+    qrels: Qrels | None
+    runs: dict[str, Run] | None
+    corpus: list[str] | None
+    paths: tuple[str, ...]
+
+
 def sources(command: Command) -> Command:
-    """Give a command RESPONSES, and what stands before them: QRELS, runs and the corpus."""
+    """Give a command RESPONSES, and what stood before them: QRELS, runs and the corpus."""
+
+    @wraps(command)
+    def reading(
+        qrels: str | None, runs: Sequence[str], corpus: str | None, qrels_format: Any, run_format: Any, **options: Any
+    ) -> None:
+        from judged.data.qrels import Qrels
+        from judged.data.texts import document_ids
+
+        judgments = None if qrels is None else Qrels.read(qrels, format=qrels_format)
+        named = {run.name: run for run in inputs.runs_at(runs, run_format)} or None
+        paths = tuple(path for path in (qrels, corpus) if path)
+        command(before=Before(judgments, named, document_ids(corpus) if corpus else None, paths), **options)
+
+    made: Any = reading
     for option in (
         click.option("--corpus", metavar="FILE", help="All documents, or their ids, one on each line."),
         click.option("--run", "runs", multiple=True, metavar="[NAME=]RUN", help=_RUN),
         click.option("--qrels", metavar="FILE", help="Judgments: which documents are relevant."),
         RESPONSES,
     ):
-        command = option(command)
-    return shared("qrels_format", "run_format")(command)
-
-
-def sources_read(qrels: str | None, runs: Sequence[str], corpus: str | None, formats: Sequence[str | None]) -> Any:
-    """Read QRELS, runs by name, and ids of the corpus; None for what is not given."""
-    from judged.data.qrels import Qrels
-    from judged.data.texts import document_ids
-
-    judgments = None if qrels is None else Qrels.read(qrels, format=formats[0])
-    named = {run.name: run for run in inputs.runs_at(runs, formats[1])}
-    return judgments, named or None, document_ids(corpus) if corpus else None
+        made = option(made)
+    return shared("qrels_format", "run_format")(made)

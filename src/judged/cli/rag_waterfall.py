@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from judged.cli.formats import answer_options
 from judged.cli.options import shared
-from judged.cli.rag_inputs import responses_at, sources, sources_read
+from judged.cli.rag_inputs import responses_at, sources
 from judged.cli.slice_options import SliceOptions, slice_options
 from judged.errors import InputError
 
 if TYPE_CHECKING:
     from judged.cli.formats import Give
+    from judged.cli.rag_inputs import Before
     from judged.data.attributes import Attributes
     from judged.data.qrels import Qrels
     from judged.traces import Traces
@@ -45,23 +46,17 @@ if TYPE_CHECKING:
 @answer_options()
 def command(
     responses: tuple[str, ...],
-    qrels: str | None,
-    runs: tuple[str, ...],
-    corpus: str | None,
-    qrels_format: str | None,
-    run_format: str | None,
+    before: Before,
     paths: tuple[str, ...],
-    cutoffs: tuple[int, int],
-    rel: float,
-    partial: bool,
     needs: str | None,
     entities: str | None,
-    level: float,
+    partial: bool,
     per_topic: bool,
     lost: bool,
     every: bool,
     asked: SliceOptions,
     give: Give,
+    **options: Any,
 ) -> None:
     """Follow evidence from the corpus to the answer, and say at which step most is lost.
 
@@ -72,13 +67,12 @@ def command(
     from judged.rag import waterfall
     from judged.traces import read_traces
 
-    give.keep(*responses, qrels, corpus, needs, entities, *paths, *asked.paths)
+    give.keep(*responses, *before.paths, needs, entities, *paths, *asked.paths)
     given = responses_at(responses)
-    judgments, named, ids = sources_read(qrels, runs, corpus, (qrels_format, run_format))
     traces = read_traces(paths) if paths else None
     slicing = None
     if asked.where or asked.by or asked.slices:
-        known = _known(judgments, traces, entities, asked)
+        known = _known(before.qrels, traces, entities, asked)
         topics = given["answers"]["query_id"].unique().to_pylist()
         if asked.where:
             mask = Expression(asked.where).mask(known.over(topics))
@@ -87,19 +81,8 @@ def command(
                 raise InputError(f"no topic satisfies {asked.where!r}", fix="check the values of its attributes")
             given = given.of_topics(topics)
         slicing = asked.cut(known, topics) if asked.by or asked.slices else None
-    answer = waterfall(
-        given,
-        judgments,
-        runs=named,
-        traces=traces,
-        corpus=ids,
-        cutoffs=cutoffs,
-        rel=rel,
-        strict=not partial,
-        needs=needs,
-        slicing=slicing,
-        level=level,
-    )
+    options |= {"runs": before.runs, "traces": traces, "corpus": before.corpus, "needs": needs, "slicing": slicing}
+    answer = waterfall(given, before.qrels, strict=not partial, **options)
     unfolded = [
         name for name, on in (("slices", slicing), ("steps", every), ("topics", per_topic), ("lost", lost)) if on
     ]

@@ -119,35 +119,30 @@ def support_over_time(
         raise InputError(f"periods of {days} days", fix="one day or more")
     day_of = {topic: _day(topic, time) for topic, time in times.items()}
     verdicts: dict[tuple[Any, ...], set[str]] = {}
-    for (run, topic, sentence, _), verdict in middle_verdicts(
-        given["support"], "run_id", "query_id", "sentence", "doc_id"
-    ).items():
-        verdicts.setdefault((run, topic, sentence), set()).update({verdict} - {FAILED})
-    said: dict[tuple[str, date], dict[str, list[set[str]]]] = {}
-    for row in given["sentences"].to_pylist():
-        if (day := day_of.get(row["query_id"])) is not None:
-            first = min(day_of.values())
-            begin = day - timedelta(days=(day - first).days % days)
-            answers = said.setdefault((row["run_id"], begin), {})
-            known = verdicts.get((row["run_id"], row["query_id"], row["sentence"]), set())
-            answers.setdefault(row["query_id"], []).append(known)
-    order = {run: at for at, run in enumerate(given.run_names)}
-    keys = sorted(said, key=lambda key: (order[key[0]], key[1]))
-    if not any(found for answers in said.values() for one in answers.values() for found in one):
+    key = ("run_id", "query_id", "sentence")
+    for place, verdict in middle_verdicts(given["support"], *key, "doc_id").items():
+        verdicts.setdefault(place[:-1], set()).update({verdict} - {FAILED})
+    said: dict[tuple[int, date], dict[str, list[set[str]]]] = {}
+    for place in given.keys("sentences", *key):
+        if (day := day_of.get(place[1])) is not None:
+            begin = day - timedelta(days=(day - min(day_of.values())).days % days)
+            answers = said.setdefault((given.run_names.index(place[0]), begin), {})
+            answers.setdefault(place[1], []).append(verdicts.get(place, set()))
+    if not any(known for answers in said.values() for one in answers.values() for known in one):
         raise InputError("no sentence has a time and a verdict", fix="give times by topic, and a table support",
                          path=given.where)  # fmt: skip
-    return SupportOverTime(tuple(_period(key, list(said[key].values()), level) for key in keys), days, level)
-
-
-def _period(key: tuple[str, date], answers: list[list[set[str]]], level: float) -> Period:
-    judged = np.array([sum(map(bool, answer)) for answer in answers], dtype=np.float64)
-    supported = np.array([sum(SUPPORT in one for one in answer) for answer in answers], dtype=np.float64)
-    against = np.array(
-        [sum(CONTRADICTS in one and SUPPORT not in one for one in answer) for answer in answers], dtype=np.float64
-    )
-    sentences = sum(map(len, answers))
-    shares = (Share(passed, judged, level) for passed in (supported, against))
-    return Period(*key, len(answers), sentences, sentences - int(judged.sum()), *shares)
+    made: list[Period] = []
+    for (run, begin), answers in sorted(said.items(), key=lambda item: item[0]):
+        counts = np.array([
+            (len(answer), sum(map(bool, answer)), sum(SUPPORT in one for one in answer),
+             sum(CONTRADICTS in one and SUPPORT not in one for one in answer))
+            for answer in answers.values()
+        ], dtype=np.float64)  # fmt: skip
+        sentences, judged, *shares = counts.T
+        total, unjudged = int(sentences.sum()), int((sentences - judged).sum())
+        passed = (Share(some, judged, level) for some in shares)
+        made.append(Period(given.run_names[run], begin, len(answers), total, unjudged, *passed))
+    return SupportOverTime(tuple(made), days, level)
 
 
 def _day(topic: str, time: date | datetime | str) -> date:
