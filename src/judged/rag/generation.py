@@ -20,10 +20,9 @@ if TYPE_CHECKING:
     from judged.data.topics import Topics
 
 _CITED = re.compile(r"\s*\[(\d+(?:\s*,\s*\d+)*)\]")
-# where sentences end: a citation stands before or after the full stop
 _ENDS = re.compile(
     r"(?<=[.!?\]])\s+(?=[^\s\[a-z=+/<>|&%,;:])"
-)  # of sentences; a citation stands before or after the full stop
+)  # of sentences; a citation may stand behind the full stop
 
 GENERATED = ("answers", "sentences", "context", "citations")
 """The tables that a generator fills."""
