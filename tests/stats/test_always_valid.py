@@ -115,6 +115,21 @@ def test_adjusting_for_the_time_before_is_unbiased_and_sharper() -> None:
     assert np.mean(np.abs(values - values.mean()) < 1.96 * errors) == pytest.approx(0.95, abs=0.035)
 
 
+def test_relative_intervals_have_the_sign_of_the_difference_and_cover_of_few_clicks_too() -> None:
+    # the arms' clicks: 20 and 16 of 400 pages each in truth, so that the relative difference is -0.2
+    rng, covered, streams = np.random.default_rng(4), 0, 2000
+    for first, second in rng.binomial(400, (0.05, 0.04), (streams, 2)).astype(float).tolist():
+        made = adjusted_difference(*(Arm(RatioSums(400, n, 400, n, 400, n)) for n in (first, second)))
+        low, high = made.relative_interval(1.959964)
+        assert (low > 0) == (made.value > 1.959964 * made.error)
+        assert (high < 0) == (made.value < -1.959964 * made.error)
+        covered += low <= -0.2 <= high
+    assert covered / streams == pytest.approx(0.95, abs=0.015)
+    none, few = (Arm(RatioSums(400, n, 400, n, 400, n)) for n in (0.0, 12.0))
+    assert adjusted_difference(none, few).relative_interval(1.96) == (math.inf, math.inf)
+    assert adjusted_difference(none, few).relative_interval(9.0) == (-math.inf, math.inf)
+
+
 def test_adjusting_a_mean_is_what_regression_on_the_mean_before_gives() -> None:
     # one row a user: the ratio is a mean, and theta that of pooled covariances and variances by arm
     rng = np.random.default_rng(11)

@@ -32,6 +32,26 @@ class AdjustedDifference(NamedTuple):
     relative: float  # of the first arm's ratio; NaN where that is not above 0
     relative_error: float
 
+    base: float = math.nan  # the first arm's ratio, its standard error, and the covariance of the difference with it
+    base_error: float = math.nan
+    base_covariance: float = math.nan
+
+    def relative_interval(self, critical: float) -> tuple[float, float]:
+        """Give Fieller's interval of the relative difference: it leaves out 0 where that of the difference does.
+
+        Where the first arm's ratio may be 0, the end away from 0 is infinite.
+        """
+        low, high = self.value - critical * self.error, self.value + critical * self.error
+        a = self.base**2 - (critical * self.base_error) ** 2
+        if not a > 0 and not (low > 0 or high < 0):
+            return -math.inf, math.inf
+        if not math.isfinite(a) or a == 0:
+            return (math.inf, math.inf) if low > 0 else (-math.inf, -math.inf)
+        b = self.value * self.base - critical**2 * self.base_covariance
+        root = math.sqrt(max(b * b - a * low * high, 0.0))
+        ends = (b - root) / a, (b + root) / a
+        return ends if a > 0 else (ends[0], math.inf) if low > 0 else (-math.inf, ends[1])
+
 
 def adjusted_difference(first: Arm, second: Arm) -> AdjustedDifference:
     """Give the second arm's ratio less the first one's, less what the two already differed by before.
@@ -59,10 +79,11 @@ def adjusted_difference(first: Arm, second: Arm) -> AdjustedDifference:
         value -= theta * (second.before.value - first.before.value)
         left = max(variance - theta * (first.covariance + second.covariance), 0.0)
     base = first.after.value
+    shared = first.after.error**2 - theta * first.covariance  # less the covariance of difference and base
     if base > 0:
-        shared = first.after.error**2 - theta * first.covariance  # less the covariance of difference and base
         relative = left / base**2 + 2.0 * value * shared / base**3 + value**2 * first.after.error**2 / base**4
         told = (value / base, math.sqrt(max(relative, 0.0)))
     else:
         told = (math.nan, math.nan)
-    return AdjustedDifference(value, math.sqrt(left), theta, 1.0 - left / variance if variance > 0 else 0.0, *told)
+    reduction = 1.0 - left / variance if variance > 0 else 0.0
+    return AdjustedDifference(value, math.sqrt(left), theta, reduction, *told, base, first.after.error, -shared)

@@ -66,12 +66,8 @@ class ArmDifference:
 
     @property
     def gain(self) -> tuple[float, float]:
-        """The interval of the relative difference, turned so that more is better; of a baseline of 0 it is infinite."""
-        half = self.critical * self.adjusted.relative_error
-        ends = (self.adjusted.relative - half, self.adjusted.relative + half)
-        if math.isnan(self.adjusted.relative):
-            plain = self.difference
-            ends = (math.inf * plain.low if plain.low else 0.0, math.inf * plain.high if plain.high else 0.0)
+        """The interval of the relative difference, turned so that more is better."""
+        ends = self.adjusted.relative_interval(self.critical)
         return ends if self.metric.better >= 0 else (-ends[1], -ends[0])
 
 
