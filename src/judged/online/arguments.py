@@ -44,14 +44,17 @@ _SECONDS = _number(0, 1e9, "give a number of seconds, from 0 to 1e9", ends=(True
 _RULES = {
     **dict.fromkeys(("by", "where", "baseline", "since", "layout", "name", "memory"), _TEXT),
     **dict.fromkeys(("metrics", "measures", "lists", "rules", "outcomes"), _MANY),
-    **dict.fromkeys(("level", "alpha", "fdr"), _SHARE),
+    **dict.fromkeys(("level", "alpha", "fdr", "power"), _SHARE),
     **dict.fromkeys(("reformulation_gap", "attribution_window", "success", "dwell"), _SECONDS),
     **dict.fromkeys(("session_gap", "bot_minutes"), _number(0, math.inf, "give a number above 0")),
-    **dict.fromkeys(("bins", "least_pages", "min_users", "bot_pages", "threads"), _whole(1, ", 1 or more")),
+    **dict.fromkeys(("bins", "least_pages", "min_users", "bot_pages", "threads", "expected"), _whole(1, ", 1 or more")),
     **dict.fromkeys(("seed", "warm_up", "now_ms"), _whole(-math.inf, "")),
     "winsorise": _number(0, 1, "give a number above 0 and at most 1, such as 0.999", ends=(False, True)),
     "least_judged": _number(0, 1, "give a number from 0 to 1, such as 0.8", ends=(True, True)),
-    "resamples": _whole(100, ", 100 or more"),
+    "window_days": _number(0, 1e5, "give a number of days above 0, such as 7"),
+    "before_days": _number(0, 1e5, "give a number of days from 0, such as 14", ends=(True, False)),
+    "margin_relative": _number(0, 1, "give a share from 0, such as 0.02 for 2%", ends=(True, False)),
+    **dict.fromkeys(("resamples", "splits"), _whole(100, ", 100 or more")),
     "depth": _whole(2, ", 2 or more"),
     "rank_base": _Rule(lambda value: isinstance(value, Integral) and value in {0, 1}, "give a whole number, 0 or 1"),
     "actions": _Rule(lambda value: isinstance(value, Mapping), "give {the log's name: one of ACTIONS}"),
@@ -63,7 +66,7 @@ _RULES = {
     "pages": _one_of("first", "all"),
     "bots": _one_of("exclude", "keep"),
 }
-_OPTIONAL = frozenset({"warm_up", "now_ms", "threads", "rank_base", "actions", "mapping"})
+_OPTIONAL = frozenset({"warm_up", "now_ms", "threads", "rank_base", "actions", "mapping", "window_days"})
 
 
 def need(**given: object) -> None:

@@ -43,7 +43,7 @@ def sample_ratio(counts: Sequence[int], shares: Sequence[float] | None = None) -
     from scipy.special import gammaincc
 
     given = [1.0] * len(counts) if shares is None else [float(share) for share in shares]
-    if len(given) != len(counts) or sum(share > 0 for share in given) < 2 or min(given) < 0:
+    if len(given) != len(counts) or sum(share > 0 for share in given) < 2 or min(given) < 0 or sum(given) == math.inf:
         raise InputError("shares of arms do not fit their number", fix="give one above 0 for each of two arms or more")
     if any(count and not share for count, share in zip(counts, given, strict=True)):
         raise InputError(

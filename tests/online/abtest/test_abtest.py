@@ -63,6 +63,8 @@ def _decision(log: Any, **options: Any) -> str:
         ({"users": 1500, "better": 0.2}, {}, "ship"),
         ({"users": 1500, "better": -0.2}, {}, "do not ship"),
         ({"users": 1500, "better": 0.2, "zero": 0.3}, {"guardrails": ["ZeroResults"]}, "do not ship"),
+        ({"users": 1500, "better": 0.2}, {"margin_relative": 0.9}, "ship"),  # by less than the margin, but surely
+        ({"users": 600, "better": 0.01}, {"margin_relative": 0.9}, "do not ship"),
         ({"users": 600, "better": 0.01}, {}, "keep running"),
         ({"users": 1500, "better": 0.2}, {"min_users": 5000}, "keep running"),
         ({"users": 2000, "better": 0.2, "keep": 0.6}, {}, "broken"),
@@ -161,12 +163,43 @@ def test_slices_differ_in_their_differences_only_where_they_do() -> None:
         ({"shares": {"a": 1.0}}, "do not fit"),
         ({"primary": "PageCTR"}, "better by itself"),
         ({"primary": "AddToCart"}, "cannot be declared"),
+        ({"expected": 0}, "expected is 0"),
+        ({"before_days": math.nan}, "before_days is nan"),
+        ({"before_days": -1}, "before_days is -1"),
+        ({"window_days": 0}, "window_days is 0"),
+        ({"window_days": math.inf}, "window_days is inf"),
+        ({"margin_relative": -0.1}, "margin_relative is -0.1"),
+        ({"margin_relative": math.nan}, "margin_relative is nan"),
+        ({"correction": "none at all"}, "correction"),
+        ({"shares": {"a": math.inf, "b": 1.0}}, "do not fit"),
     ],
 )
 def test_what_is_no_test_is_refused(options: dict[str, Any], words: str) -> None:
     log = replace(_log(30), has=frozenset({"clicks", "unclicked", "dwell", "ranks", "sessions"}))
     with pytest.raises(InputError, match=words):
         abtest(log, **{**METRIC, **options})
+
+
+@pytest.mark.parametrize("arms", [("", "a"), ("a", "before a"), ("SELECT 1;--", "x'y"), ("a\x1fb", "日本"), ("1", "2")])
+def test_arms_may_be_called_anything(arms: tuple[str, str]) -> None:
+    log = _log(500, 0.2, arms=arms)
+    first = abtest(log, baseline=arms[0], by="device", **METRIC)
+    assert [one.decision for one in first.verdicts] == ["ship"]
+    assert {one.part for one in first.sliced} == {"desktop", "mobile"}
+
+
+def test_a_guardrail_may_be_a_name() -> None:
+    log = _log(100)
+    assert [one.role for one in abtest(log, guardrails="ZeroResults", **METRIC).differences] == ["primary", "guardrail"]
+
+
+def test_one_click_in_all_is_no_difference() -> None:
+    pages = [{"serp": i, "session": i, "user": i, "time_ms": i * DAY // 100, "query": "q", "n_shown": 10,
+              "variant": "ab"[i % 2], "zero_results": False} for i in range(1000)]  # fmt: skip
+    click = {"serp": 0, "session": 0, "user": 0, "time_ms": 1, "rank": 1, "action": "click", "object_id": "d"}
+    for side in (0, 1):
+        log = typed_log(pages, [{**click, "serp": side, "session": side, "user": side, "dwell_ms": 60_000}])
+        assert _decision(log) == "keep running"
 
 
 def test_splits_of_the_same_users_differ_as_often_as_declared_and_plans_are_kept() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -24,9 +25,11 @@ from judged.online.difference import comparable, difference_columns, headlines
 from judged.online.estimation.sums import pages_of
 from judged.online.facts.pages import FactSettings
 from judged.online.log import LogAnswer, about
-from judged.online.metrics import OnlineMetric, online_metric
+from judged.online.metrics import OnlineMetric, online_metric, online_metrics_named
 from judged.online.numbers import in_unit, percent, values
 from judged.online.slicing import slice_pages
+from judged.spelling import one_of
+from judged.stats.correction import CORRECTIONS
 
 if TYPE_CHECKING:
     from judged.answer import Block
@@ -106,8 +109,8 @@ class ABTest(LogAnswer):
 
     def _differences(self, name: str, title: str, rows: tuple[ArmDifference, ...], note: str = "") -> Table:
         relative = [one.adjusted.relative for one in rows]
-        halves = [one.critical * one.adjusted.relative_error for one in rows]
-        ends = [(value - half, value + half) for value, half in zip(relative, halves, strict=True)]
+        ends = [one.adjusted.relative_interval(one.critical) for one in rows]
+        ends = [pair if all(map(math.isfinite, pair)) else (math.nan, math.nan) for pair in ends]
         return Table(
             name,
             (
@@ -239,7 +242,9 @@ def abtest(
     InputError
         If the log has no arms, the primary metric or a guardrail cannot be told from it, or an option makes no sense.
     """
-    need(log=log, unit=unit, level=level, baseline=baseline, min_users=min_users, by=by)
+    need(log=log, unit=unit, level=level, baseline=baseline, min_users=min_users, by=by, expected=expected)
+    need(window_days=window_days, before_days=before_days, margin_relative=margin_relative)
+    one_of("correction", correction, CORRECTIONS)
     settings, looks = settings or FactSettings(), Looks(level, any_day, expected)
     roles, refused = _roles(log, primary, guardrails, metrics, unit)
     declared: dict[OnlineMetric, Role] = {one: role for one, role in roles.items() if role != "other"}
@@ -290,9 +295,10 @@ def _roles(
     if primary is None and not usual:
         raise InputError("the log can tell none of the usual metrics", fix="name the primary one", path=log.name)
     roles: dict[OnlineMetric, Role] = {online_metric(primary or usual[0]): "primary"}
-    for metric in map(online_metric, guardrails):
+    for metric in online_metrics_named([guardrails] if isinstance(guardrails, (str, OnlineMetric)) else guardrails):
         roles.setdefault(metric, "guardrail")
-    for metric in map(online_metric, usual if metrics is None else metrics):
+    others = [metrics] if isinstance(metrics, (str, OnlineMetric)) else metrics
+    for metric in online_metrics_named(usual if others is None else others):
         roles.setdefault(metric, "other")
     told, refused = comparable(list(roles), log, unit)
     for metric, role in roles.items():

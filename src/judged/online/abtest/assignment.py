@@ -18,7 +18,7 @@ BROKEN_P = 0.001
 """A mix of users that is rarer than this by chance breaks a test."""
 CROSSED_LIMIT = 0.01
 """More than this share of users seen in two arms breaks a test."""
-_BEFORE, _PART = "before ", "\x1f"
+_BEFORE, _AFTER, _PART = "<", ">", "\x1f"  # a mark on both sides, as arms may be called anything
 _DAY = 86_400_000
 
 
@@ -94,7 +94,7 @@ class Exposure:
             part, join = "coalesce(c.slice, '')", f"JOIN {parts} AS c ON c.serp = p.serp"
         return self.log.engine.query(
             f"""
-            SELECT p.serp, CASE WHEN p.time_ms < u.exposed_ms THEN {literal(_BEFORE)} ELSE '' END
+            SELECT p.serp, CASE WHEN p.time_ms < u.exposed_ms THEN {literal(_BEFORE)} ELSE {literal(_AFTER)} END
                    || u.arm || {literal(_PART)} || {part} AS slice
             FROM {self.log.serp} AS p JOIN {self.table} AS u ON {key} {join}
             WHERE u.arms = 1 AND u.unfinished IS NOT TRUE AND p.time_ms >= u.exposed_ms - {self.before}
@@ -113,7 +113,7 @@ class Exposure:
 
 def slice_of(arm: str, part: str = "", *, before: bool = False) -> str:
     """Name the slice of what an arm's users did, or did before they were exposed."""
-    return f"{_BEFORE if before else ''}{arm}{_PART}{part}"
+    return f"{_BEFORE if before else _AFTER}{arm}{_PART}{part}"
 
 
 def assignment(

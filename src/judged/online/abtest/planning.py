@@ -160,14 +160,10 @@ def plan_abtest(
     InputError
         If no metric can be told, there are fewer than two users, or an option makes no sense.
     """
-    need(log=log, unit=unit, level=level, seed=seed)
-    wanted = _USUAL if differences is None else tuple(map(float, differences))
-    if not wanted or not min(wanted) > 0:
+    need(log=log, unit=unit, level=level, seed=seed, power=power, splits=splits)
+    wanted = _USUAL if differences is None else tuple(differences)
+    if not wanted or not all(0 < float(one) < math.inf for one in wanted):
         raise InputError(f"differences are {wanted}", fix="give numbers above 0, such as 0.02")
-    if not 0 < power < 1 or splits < 100:
-        raise InputError(
-            f"power is {power}, splits {splits}", fix="give a power between 0 and 1, and 100 splits or more"
-        )
     settings = settings or FactSettings()
     told, refused = comparable(headlines(log, unit) if metrics is None else metrics, log, unit)
     if not told:

@@ -61,7 +61,7 @@ def _by_the_primary(goal: ArmDifference, unsure: Sequence[ArmDifference], users:
     low, high = goal.gain
     if high < 0:
         return Verdict(goal.arm, "do not ship", (f"{goal.metric} is worse: {_span(goal)}.",))
-    if max(-low, high) < margin:
+    if low <= 0 and max(-low, high) < margin:
         small = f"{goal.metric} differs by less than {percent(margin)}: {_span(goal)}."
         return Verdict(goal.arm, "do not ship", (small,))
     if low > 0 and not unsure:
