@@ -256,13 +256,12 @@ def abtest(
         made = corrected(arm_differences(pages, roles, unit, users, looks), correction)
         if by is not None:
             cut = slice_pages(log, by)
-            pages = pages_of(log, list(declared), settings, slices=exposure.pages(cut.table))
-            sliced = arm_differences(pages, declared, unit, users, looks, cut.values)
+            sliced = arm_differences(pages.sliced(exposure.pages(cut.table)), declared, unit, users, looks, cut.values)
         if log.has_time and log.dated:
             last = min(_DAYS, int(users.longest) + 1)
-            pages = pages_of(log, list(goal), settings, slices=exposure.pages(exposure.days_since()))
+            since = pages.sliced(exposure.pages(exposure.days_since()))
             once, parts = Looks(level, any_day=False), [str(day) for day in range(1, last + 1)]
-            days = arm_differences(pages, goal, unit, users, once, parts)
+            days = arm_differences(since, goal, unit, users, once, parts)
     verdicts = (
         verdict(arm, [one for one in made if one.arm == arm], users, margin_relative, min_users)
         for arm in users.arms[1:]

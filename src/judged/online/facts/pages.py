@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from judged.online.arguments import need
@@ -101,6 +101,13 @@ class PageFacts:
         """Give some of the columns behind `beside`."""
         made = [f"{self.columns[name]} AS {identifier(name)}" for name in columns]
         return self.joined.engine.query(f"SELECT {', '.join((*self.beside, *made))} FROM {self.joined}")
+
+    def sliced(self, slices: Relation) -> PageFacts:
+        """Give the facts of pages that have a slice by other slices, ``serp`` and ``slice``: nothing is made anew."""
+        joined = self.joined.engine.query(
+            f"SELECT j.* EXCLUDE (slice), c.slice FROM {self.joined} AS j JOIN {slices} AS c ON c.serp = j.serp"
+        )
+        return replace(self, joined=joined)
 
 
 def page_facts(
