@@ -69,6 +69,34 @@ def test_money_of_few_users_is_seldom_found_to_differ_after_the_burn_in() -> Non
     assert (t > always).any(axis=1).mean() <= 0.05
 
 
+@pytest.mark.parametrize("arriving", [1, 30])
+def test_intervals_hold_where_users_only_come_back(arriving: int) -> None:
+    # on each of 60 days all users who were exposed may come back: the number of users stands still from day `arriving`
+    # on, and their sums grow; all like clicking alike, and intervals are narrowest at just this number: the worst case
+    rng, streams, users, days = np.random.default_rng(9), 400, 400, 60
+    sides: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+    for _ in range(2):
+        begin = rng.integers(arriving, size=(streams, users))
+        pages, clicks = np.zeros((2, streams, users))
+        rows: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+        for day in range(days):
+            there = begin <= day
+            new = rng.poisson(0.3, there.shape) * there + (begin == day)
+            pages, clicks = pages + new, clicks + rng.binomial(new, 0.4)
+            n, d, nn, dd, nd = (part.sum(1) for part in (clicks, pages, clicks * clicks, pages * pages, clicks * pages))
+            exposed = there.sum(1)
+            rows.append((n / d, ratio_errors(exposed, n, d, nn, dd, nd), exposed))
+        value, error, exposed = (np.stack(part, axis=1) for part in zip(*rows, strict=True))
+        sides.append((value, error, exposed))
+    total = sides[0][2] + sides[1][2]
+    t = np.abs(sides[1][0] - sides[0][0]) / np.hypot(sides[0][1], sides[1][1])
+    g = prior_size(2 * users, 0.05)
+    always = np.array([0.0, *(critical_value(n, max(n - 2, 1), g, 0.05) for n in range(1, total.max() + 1))])
+    after = np.minimum(sides[0][2], sides[1][2]) >= 200
+    assert ((t > always[total]) & after).any(axis=1).mean() <= 0.05
+    assert ((t > 1.96) & after).any(axis=1).mean() > 0.2
+
+
 @pytest.mark.parametrize(
     ("counts", "p"), [([5000, 5200], 0.04767), ([10000, 10300, 9700], 1.2341e-4)]
 )  # of another engine for A/B tests, to the digits that it prints
