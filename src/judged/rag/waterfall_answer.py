@@ -183,11 +183,13 @@ class Waterfall(Answer):
         every = [[one for one in self.steps if (one.run, one.unit) == key] for key in keys]
         ends = [chain[-1] for chain in every]
         lowest = [min(chain, key=lambda one: (math.isnan(one.share.value), one.share.value)) for chain in every]
+        unjudged = [sum(one.unjudged for one in chain) for chain in every]
         columns = (
             Column("run", [one.run for one in ends], TEXT, "system", only="" if self.several else "data"),
             Column("unit", [one.unit for one in ends], TEXT, only="data"),
             Column("chain", [UNITS[one.unit][0] for one in ends], TEXT, "of", only="people"),
             Column("items", [chain[0].given for chain in every], COUNT),
+            Column("unjudged", unjudged, COUNT, only="" if any(unjudged) else "data"),
             *columns_of(ends, ("n", COUNT, "come through")),
             _shares("overall", [one.overall for one in ends], "of all"),
             Column("last", [self.called(one.step) for one in ends], TEXT, "up to", only="people"),
