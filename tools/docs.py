@@ -53,14 +53,15 @@ _COMMANDS = (
     "evaluate", "explain", "curve", "measures", "advise", "compare", "power", "agree", "fuse", "experiment",
     "experiment plan", "experiment run", "experiment show", "slices", "matrix", "stages", "disagree", "needs", "diff",
     "review", "tradeoff", "traces", "traces check", "traces funnel", "traces failures", "traces gaps", "traces diff",
-    "traces why", "traces runs", "gate", "report", "online", "online metrics", "online list", "online time",
-    "online ranks", "online dwell", "online overview", "online queries", "online funnel", "online difference",
-    "online abtest", "online offline", "logs", "logs check", "logs convert", "logs draft", "pool", "labels",
-    "labels new", "labels judges", "labels tasks", "labels status", "labels import", "labels qrels", "labels export",
-    "labels topics", "labels ask", "labels questions", "labels quality", "labels next", "labels estimate",
-    "labels calibrate", "clicks", "clicks propensities", "clicks coec", "clicks ips", "clicks judge", "clicks evaluate",
-    "clicks against", "clicks models", "clicks fit", "collection", "collection check", "serve", "check",
-    "leave-one-out", "demo", "rag", "rag evaluate", "rag explain", "rag gate",
+    "traces why", "traces runs", "gate", "report", "rag", "rag check", "rag evaluate", "rag waterfall", "rag explain",
+    "rag gate", "rag nuggets", "rag assign", "rag support", "rag correctness", "rag calibrate", "online",
+    "online metrics", "online list", "online time", "online ranks", "online dwell", "online overview", "online queries",
+    "online funnel", "online difference", "online abtest", "online offline", "logs", "logs check", "logs convert",
+    "logs draft", "clicks", "clicks models", "clicks fit", "clicks propensities", "clicks coec", "clicks ips",
+    "clicks judge", "clicks evaluate", "clicks against", "pool", "labels", "labels new", "labels judges",
+    "labels tasks", "labels status", "labels import", "labels qrels", "labels export", "labels topics", "labels ask",
+    "labels questions", "labels quality", "labels next", "labels estimate", "labels calibrate", "collection",
+    "collection check", "serve", "check", "leave-one-out", "demo",
 )  # fmt: skip
 
 _API = """\

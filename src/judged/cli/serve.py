@@ -25,6 +25,9 @@ _NEEDED = ("fastapi", "uvicorn", "jinja2", "python_multipart")
 @click.argument("runs", nargs=-1, metavar="[RUN]...")
 @shared("queries", "texts", "attributes")
 @click.option("--traces", multiple=True, metavar="FILE", help="Traces, as for 'judged traces'. Repeat for more.")
+@click.option(
+    "--log", "logs", multiple=True, metavar="LOG", help="What users did, as for 'judged clicks'. Repeat for more."
+)
 @click.option("--rag", metavar="RESPONSES", help="Answers, as for 'judged rag'.")
 @click.option("--experiment", metavar="PLAN", help="Engines to try queries on, as for 'judged experiment'; no QRELS.")
 @click.option(
@@ -77,6 +80,8 @@ def command(
     address = where.address
     try:
         workspace = replace(_workspace(qrels, runs, options), labels=_labels(options["labels"]))
+        if options["logs"]:
+            workspace = replace(workspace, log=options["logs"])
         if options["rag"]:
             workspace = replace(workspace, responses=Responses.of(options["rag"]))
         _tell(workspace, address)

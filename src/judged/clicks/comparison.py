@@ -159,11 +159,11 @@ class ModelComparison(LogAnswer):
         going = [name for name in self.looked if MODELS[name].examined or MODELS[name].go_on]
         seen, shown = (tuple(self.looked[name][at] for name in going) for at in (0, 1))
         return (
+            Sentences(self.sentences),
             table,
             *(looks(tuple(going), seen, shown, "How far users look") if going else ()),
             *self._by_rank(),
             *self._calibrated(),
-            Sentences(self.sentences),
         )
 
     @property

@@ -109,10 +109,10 @@ class ModelFit(LogAnswer):
         most = np.argsort(-self.shown, kind="stable")[:_ROWS].tolist()
         shared = self._shared()
         return (
+            Sentences(self.sentences),
             *(self._looks() if self.model.examined or self.model.go_on else ()),
             *((shared,) if len(shared) else ()),
             *((Table(pairs.name, pairs.columns, only="data"), self._most(pairs.take(most))) if self._own() else ()),
-            Sentences(self.sentences),
         )
 
     @property

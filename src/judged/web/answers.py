@@ -33,6 +33,7 @@ NAVIGATION = (
     ("/slices", "Slices"),
     ("/traces", "Traces"),
     ("/rag", "Answers"),
+    ("/clicks", "Clicks"),
     ("/experiment", "Experiment"),
     ("/judging", "Judging"),
     ("/learn", "Learn"),

@@ -13,6 +13,7 @@ from fastapi.staticfiles import StaticFiles
 import judged
 from judged.web.answers import Json
 from judged.web.api_page import router as api_page
+from judged.web.clicks.routes import router as clicks
 from judged.web.compare.routes import router as comparing
 from judged.web.desk import Desk
 from judged.web.evaluator.routes import router as evaluator
@@ -53,6 +54,7 @@ ROUTERS = (
     slices,
     traces,
     rag,
+    clicks,
     experiment,
     judging,
     labels,

@@ -99,6 +99,7 @@ class Workspace:
     results: Results | None = None  # what running it left behind
     labels: LabelStore | None = None  # what is judged in the browser
     responses: Responses | None = None  # what systems answered
+    log: tuple[str, ...] = ()  # paths of what users did
     _kept: Kept = field(default_factory=lambda: Kept(256), repr=False)
 
     @property
@@ -274,6 +275,7 @@ def open_sample() -> Workspace:
         opened,
         trials=Trials(Plan.read(sample.FOLDER / "experiment.toml")),
         responses=Responses.of(answers) if answers.is_dir() else None,
+        log=(str(sample.LOG),),
     )
 
 
