@@ -40,6 +40,7 @@ def test_of_three_pages_by_hand():
     assert made.clicks.tolist() == [2, 2]
     assert made.expected.tolist() == [2 * 0.75 + 2 * 0.25] * 2
     assert {note.rule for note in made.notes} == {"no-differences"}
+    assert not any("inf" in sentence.split() for sentence in made.sentences)
 
 
 @pytest.mark.parametrize("seed", range(3))

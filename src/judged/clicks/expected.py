@@ -145,12 +145,14 @@ class Coec(Answer):
         """How far pairs differ, and how much is known of them."""
         beyond, below = int((self.shrunk.low > 1).sum()), int((self.shrunk.high < 1).sum())
         pairs = counted(self.pairs.num_rows, "pair")
-        prior = "no differences" if math.isinf(self.prior) else f"a standard deviation of {self.prior**-0.5:.2f}"
-        drawn = f"each is drawn towards 1 as if it had {decimal(self.prior, 2)} expected clicks more"
-        return (
-            f"Of {pairs} {beyond} are clicked more than their ranks would have it, and {below} less.",
-            f"True ratios have a mean of 1 and {prior}; {drawn}.",
-        )
+        if math.isinf(self.prior):
+            drawn = "No differences between true ratios are shown: each is taken for 1."
+        else:
+            drawn = (
+                f"True ratios have a mean of 1 and a standard deviation of {self.prior**-0.5:.2f};"
+                f" each is drawn towards 1 as if it had {decimal(self.prior, 2)} expected clicks more."
+            )
+        return f"Of {pairs} {beyond} are clicked more than their ranks would have it, and {below} less.", drawn
 
     def blocks(self) -> tuple[Block, ...]:
         """Give the rates of ranks, and the pairs, the surest to be better first."""
