@@ -66,6 +66,8 @@ def test_ranks_that_no_document_joins_are_refused():
     assert "2 ranks only (depth)" in str(caught.value)
     with pytest.raises(InputError, match="0 documents stood"):
         propensities(log_of(pages(["ab"] * 3, ["a"] * 3), has=HAS))
+    with pytest.raises(InputError, match="shown at rank 1: no ranks"):
+        propensities(log_of(pages(["a"] * 3, ["a"] * 3), has=HAS))
 
 
 def test_strata_are_looked_at_apart_and_files_are_read_back(tmp_path):

@@ -290,12 +290,15 @@ def propensities_of(
 
 def _refuse_unjoined(whole: Harvest, shown: Floats, several: np.ndarray[Any, Any], stratum: str) -> None:
     there = shown.sum(axis=0) > 0
+    where = f" of {stratum}" if stratum else ""
+    if there.sum() == 1:
+        only = f"all results{where} were shown at rank {int(np.argmax(there)) + 1}: no ranks can be compared"
+        raise InputError(only, fix="take pages of more results")
     alone = there & np.isnan(whole.log)
     if not alone.any():
         return
     joined = [str(at + 1) for at in np.flatnonzero(there & ~alone).tolist()] or ["1"]
     rest = [str(at + 1) for at in np.flatnonzero(alone).tolist() if str(at + 1) not in joined]
-    where = f" of {stratum}" if stratum else ""
     few = f"{counted(int(several.sum()), 'document')} stood at more than one rank"
     deepest = next((at for at in range(len(there)) if alone[at]), 0)
     fix = "randomise some lists: swap two results on a share of pages"
