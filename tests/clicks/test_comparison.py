@@ -81,6 +81,9 @@ def test_parts_are_of_users_and_follow_the_seed():
     assert one == same != other
     with pytest.raises(InputError, match="users"):
         compare_models(log, ["DCTR"], folds=61)
+    with pytest.raises(InputError, match="1 user for 2 parts") as caught:
+        compare_models(log_of([{"query": "q", "shown": ["a"], "clicks": ["a"], "user": 1}]), ["DCTR"], folds=2)
+    assert "fewer folds" not in str(caught.value)
 
 
 def test_a_model_that_cannot_be_told_is_refused_and_the_others_compared():

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from judged.answer import COUNT, TEXT, Chart, Column, Sentences, Table, columns_of, number
+from judged.answer import COUNT, TEXT, Chart, Column, Sentences, Table, columns_of, counted, number
 from judged.clicks.cells import patterns_of
 from judged.clicks.fitted import looks, need_counts, unsettled
 from judged.clicks.fitting import data_of, fit, of_pairs, predict
@@ -305,8 +305,9 @@ def compare_models(
     need_counts(2, folds=folds)
     patterns = patterns_of(log, by=by, unit=unit, pages=pages, where=where, depth=depth)
     if patterns.units < folds:
-        fix = "give fewer folds, or take sessions for units (unit=session)"
-        raise InputError(f"{log.name} has {patterns.units} {unit}s for {folds} parts", fix=fix)
+        fix = "give fewer folds" if patterns.units > 1 else "take a longer log"
+        fix += ", or take sessions for units (unit=session)" if unit == "user" else ""
+        raise InputError(f"{log.name} has {counted(patterns.units, unit)} for {folds} parts", fix=fix)
     part = np.random.default_rng(seed).permutation(patterns.units) % folds
     held: dict[str, _Held] = {}
     fits: dict[str, tuple[Data, Fit]] = {}
