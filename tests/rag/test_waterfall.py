@@ -84,6 +84,23 @@ def test_nuggets_are_linked_by_evidence_only() -> None:
     assert "nuggets-without-evidence" in {note.rule for note in linked.notes}
 
 
+def test_who_abstains_says_and_cites_nothing_here_as_in_scores() -> None:
+    """Both answers cite a, and nobody judged what the second one says, for it abstains: that is lost, not unknown."""
+    tables = {
+        "answers": [{"query_id": name, "abstained": name == "p"} for name in "op"],
+        "citations": [{"query_id": name, "sentence": 1, "doc_id": "a"} for name in "op"],
+        "nuggets": [{"query_id": name, "nugget_id": "n"} for name in "op"],
+        "assignments": [{"query_id": "o", "nugget_id": "n", "verdict": "support"}],
+    }
+    qrels = {"o": {"a": 1}, "p": {"a": 1}}
+    made, scores = waterfall(tables, qrels), evaluate(tables, ["NuggetRecall", "CitationRecall"], qrels=qrels)
+    assert counts(made, "nugget") == [("covered", 2, 1, 0, 0)]
+    assert counts(made, "document") == [("cited", 2, 1, 0, 0)]
+    assert (made.steps[0].share.value, 0.5) == (scores.value("NuggetRecall"), scores.value("CitationRecall"))
+    silent = {**tables, "answers": [{"query_id": name, "abstained": True} for name in "op"]}
+    assert counts(waterfall(silent, qrels), "document") == [("cited", 2, 0, 0, 0)]  # recorded, and none that counts
+
+
 def test_failed_and_absent_verdicts_are_unjudged_and_bounded() -> None:
     """Of four citations two support, one verdict failed, one is absent: 2 of 2, and 50 % to 100 %."""
     tables = {

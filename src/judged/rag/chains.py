@@ -114,7 +114,9 @@ class _System:
     def __init__(self, own: Responses, relevant: Mapping[str, Sequence[str]], passing: tuple[str, ...]) -> None:
         self.own, self.passing = own, passing
         self.answered = {row["query_id"]: row for row in own["answers"].to_pylist()}
-        self.cited = [(row["query_id"], row["sentence"], row["doc_id"]) for row in own["citations"].to_pylist()]
+        self.silent = {topic for topic, row in self.answered.items() if row["abstained"]}  # claims and cites nothing
+        cited = [(row["query_id"], row["sentence"], row["doc_id"]) for row in own["citations"].to_pylist()]
+        self.cited = [triple for triple in cited if triple[0] not in self.silent]
         self.context = {(row["query_id"], row["doc_id"]) for row in own["context"].to_pylist()}
         self.support = self.verdicts("support", "query_id", "sentence", "doc_id")
         self.judged = any(doc for _, _, doc in self.support)
@@ -144,7 +146,7 @@ class _System:
 
     def _told(self) -> set[str]:
         told = {"context"} if self.context else set[str]()
-        return told | ({"cited", *(["supported"] if self.judged else [])} if self.cited else set())
+        return told | ({"cited", *(["supported"] if self.judged else [])} if self.own["citations"].num_rows else set())
 
     def nuggets(self, steps: Mapping[str, _Code]) -> _Way:
         """Follow nuggets by the documents that they stand in, and to the answer; all of them where none is linked."""
@@ -154,7 +156,8 @@ class _System:
         links = [link for link in links if link[0] in every and steps]
         assigned = self.verdicts("assignments", "query_id", "nugget_id")
         items = list(dict.fromkeys(item for item, _ in links) if links else every)
-        covered = {"covered": [assigned.get(item, UNJUDGED) for item in items]} if assigned else {}
+        said = [assigned.get(item, LOST if item[0] in self.silent else UNJUDGED) for item in items]
+        covered = {"covered": said} if assigned else {}
         return _followed(items, links, steps if links else {}, covered)
 
     def answers(self, steps: Mapping[str, _Code]) -> _Way:
@@ -183,7 +186,7 @@ class _System:
         items = [
             (row["query_id"], row["sentence"])
             for row in self.own["sentences"].to_pylist()
-            if not self.answered[row["query_id"]]["abstained"]
+            if row["query_id"] not in self.silent
         ]
         known = set(items)
         links = [(triple[:2], triple) for triple in self.cited if triple[:2] in known]
@@ -193,7 +196,7 @@ class _System:
             "context": lambda triple: PASSED * ((triple[0], triple[2]) in self.context),
             "supported": lambda triple: self.support.get(triple, UNJUDGED),
         }
-        steps = {name: code for name, code in steps.items() if name in told and self.cited}
+        steps = {name: code for name, code in steps.items() if name in told and "cited" in told}
         grounded = {"grounded": [whole.get(item, UNJUDGED) for item in items]} if whole else {}
         return _followed(items, links, steps, {}, first=grounded)
 
