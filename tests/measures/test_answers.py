@@ -171,6 +171,15 @@ def test_verdicts_that_are_missing_and_what_they_leave_open() -> None:
     assert math.isnan(recall.of_answer(vital=["failed", None]))
 
 
+def test_a_document_that_may_yet_count_is_not_judged() -> None:
+    """Of the documents that are relevant or may be, one has a judgment; the other one moves the score."""
+    made = judge_answer(context=[1, None, 0], cited=[2])
+    recall, place = judged.measures.CitationRecall(), judged.measures.EvidencePosition()
+    assert [end[0] for end in recall.reach(made)] == [0.0, 0.5]
+    assert recall.decided(made) == place.decided(made) == 0.5
+    assert recall.decided(judge_answer(context=[1, 0, 0], cited=[2])) == 1
+
+
 def test_no_vital_nugget_is_no_zero() -> None:
     """AutoNuggetizer scores 0.0 where a topic has no vital nugget, and the mean sinks."""
     strict = judged.measures.NuggetRecall(vital=True, partial=0)

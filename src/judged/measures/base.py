@@ -360,11 +360,13 @@ class AnswerMeasure(Measure):
 
     def decided(self, answered: Answered) -> float:
         """Give the share of the pieces whose value no further verdict could change, of those that may have one."""
-        pieces = self.pieces(answered)
-        ends = [self.pieces(answered.filled(best=best)).worth for best in (False, True)]
-        counts = (np.asarray(pieces.weight) > 0) & ~np.isnan([pieces.worth, *ends]).all(axis=0)
-        settled = (~np.isnan(pieces.worth) & (ends[0] == ends[1]))[counts]
-        return float(settled.mean()) if settled.size else math.nan
+        now, worst, best = (
+            self.pieces(one) for one in (answered, answered.filled(best=False), answered.filled(best=True))
+        )
+        weights, worths = (np.array([getattr(one, of) for one in (now, worst, best)]) for of in ("weight", "worth"))
+        counts = ((weights > 0) & ~np.isnan(worths)).any(axis=0)
+        settled = ~np.isnan(now.worth) & (worst.worth == best.worth) & (weights[1] == weights[2])
+        return float(settled[counts].mean()) if counts.any() else math.nan
 
     def of_answer(self, **parts: Any) -> float:
         """Score one answer, given as `judged.judging.answered.judge_answer` takes it.
