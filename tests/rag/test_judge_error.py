@@ -143,7 +143,7 @@ def test_failed_verdicts_are_no_verdicts_and_counted() -> None:
     assert (agreement.shared, agreement.failed) == (4 * 2 * 4, 4 * 2 * 2)
 
 
-def test_of_several_people_the_majority_counts() -> None:
+def test_of_several_people_the_middle_verdict_counts() -> None:
     pytest.importorskip("judged.rag.scoring", reason="the measures of answers are not there yet")
     given = tables(topics=30, labelled=30, twice=0)
     rows = given["assignments"].to_pylist()
@@ -155,6 +155,19 @@ def test_of_several_people_the_majority_counts() -> None:
     ]
     both = given.with_tables(assignments=rows)
     assert str(calibrate(both, ["ann", "bob", "eve"]).means) == str(calibrate(given, "ann").means)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "known"),
+    [(("support", "partial", "not"), 0.5), (("support", "not"), 0.0), (("support", "partial"), 0.5)],
+)
+def test_people_who_all_say_something_else_mean_the_middle_of_it(verdicts: tuple[str, ...], known: float) -> None:
+    key = {"query_id": "q", "sentence": 1, "doc_id": "d"}
+    said = [{**key, "judge": f"p{at}", "verdict": verdict} for at, verdict in enumerate(verdicts)]
+    model = {**key, "judge": "m", "verdict": "support"}
+    given = {"answers": [{"query_id": "q"}], "citations": [key], "support": [*said, model]}
+    (mean,) = calibrate(given, [f"p{at}" for at in range(len(verdicts))], "SupportP").means
+    assert (mean.known, mean.bias) == (known, 1 - known)
 
 
 def test_a_topic_that_was_repeated_in_part_says_nothing_of_variance() -> None:

@@ -32,11 +32,11 @@ from judged.evaluation.inputs import measures_of
 from judged.labels import calibration
 from judged.labels.by_topic import topic_interval
 from judged.labels.calibration import JudgeCalibration
-from judged.labels.consensus import qrels_of
 from judged.labels.corrected_systems import ScoresByBoth
 from judged.labels.labels import Labels, completed
 from judged.notes import Note
 from judged.rag.responses import CONTRADICTS, FAILED, KEYS, NOT, PARTIAL, SUPPORT, VERDICTS, Responses
+from judged.rag.verdicts import middle_verdicts
 from judged.stats.inputs import check_resampling, check_share
 from judged.stats.prediction_powered import LEAST
 
@@ -209,7 +209,7 @@ def calibrate(
     responses
         `Responses`, or what `Responses.of` takes, with verdicts of people and of models.
     people
-        The judges who are people; of several the majority counts. All others are models.
+        The judges who are people; of several the middle verdict counts. All others are models.
     measures
         Measures of answers; None: those that the verdicts allow; ``()``: none, only verdicts are compared.
     labelled
@@ -240,7 +240,7 @@ def calibrate(
     agreement: list[VerdictAgreement] = []
     means: list[JudgedMean] = []
     grades: dict[tuple[str, str], Table] = {}
-    known = _with_majority(given, humans)
+    known = _of_people(given, humans)
     topics = {topic for table in VERDICTS for topic in known[table]["query_id"].to_pylist()}
     topics &= topics if labelled is None else set(labelled)
     for judge in sorted(names - humans):
@@ -291,21 +291,18 @@ def verdict_labels(given: Responses, table: str, kind: Literal["human", "model"]
     return Labels(completed(pa.Table.from_pylist(rows), kind, given.where), table, given.where) if rows else None
 
 
-def _with_majority(given: Responses, humans: Collection[str]) -> Responses:
-    """Put the majority of people in the place of all verdicts."""
+def _of_people(given: Responses, humans: Collection[str]) -> Responses:
+    """Put the middle verdict of people in the place of all verdicts."""
     tables: dict[str, Any] = {}
     chosen = pa.array(sorted(humans), pa.string())
-    theirs = {name: given[name].filter(pc.is_in(given[name]["judge"], value_set=chosen)) for name in VERDICTS}
-    kept = given.with_tables(**theirs)
     for name in VERDICTS:
-        labels = verdict_labels(kept, name, "human")
-        key = [column for column in KEYS[name] if column not in ("query_id", "judge", "repeat")]
-        rows = [] if labels is None or not labels.graded.num_rows else qrels_of(labels).table.to_pylist()
+        key = [column for column in KEYS[name] if column not in ("judge", "repeat")]
+        theirs = given[name].filter(pc.is_in(given[name]["judge"], value_set=chosen))
         tables[name] = [
-            {"query_id": row["query_id"], **dict(zip(key, json.loads(row["doc_id"]), strict=True)), "judge": _PEOPLE,
-             "verdict": _GRADES[int(row["relevance"])]}
-            for row in rows
-        ]  # fmt: skip
+            {**dict(zip(key, place, strict=True)), "judge": _PEOPLE, "verdict": verdict}
+            for place, verdict in middle_verdicts(theirs, *key).items()
+            if verdict != FAILED
+        ]
     return given.with_tables(**tables)
 
 
