@@ -107,6 +107,8 @@ def test_parquet_and_json_of_exports(tmp_path: Path) -> None:
         ({**ASSIGNED, "nuggets": [{"text": "a", "assignment": "supported"}]}, "no assignment 'supported'"),
         ({**SUPPORT, "sentences": [{"sentenceID": 0, "text": "a", "citations": [{"reference": "d", "support": "3"}]}]},
          "no support '3'"),
+        ({**SUPPORT, "sentences": [{"sentenceID": "x", "text": "a"}]}, "sentenceID is 'x'"),
+        ({**SUPPORT, "sentences": [{"sentenceID": -1, "text": "a"}]}, "sentenceID is -1"),
         ({**RAGAS, "retrieved_contexts": "['Cats sleep.']"}, "no list"),
         ({**RAGAS, "user_input": [{"content": "hi", "type": "human"}]}, "user_input is"),
     ],

@@ -64,3 +64,27 @@ def test_a_folder_with_a_file_a_table(tmp_path: Path) -> None:
     (tmp_path / "nuggets.csv").write_text("query_id,nugget_id\nq,1\n,2\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"nuggets\.csv:3"):
         Responses.of(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "words"),
+    [
+        ("rank", 1.7, "rank is 1.7"),
+        ("rank", 10**20, "rank is 1000"),
+        ("rank", float("inf"), "rank is inf"),
+        ("doc_id", ["a", "b"], "doc_id is"),
+        ("text", {"a": 1}, "text is"),
+    ],
+)
+def test_a_cell_that_is_no_single_value_of_its_column_is_refused(column: str, value: object, words: str) -> None:
+    row = {"query_id": "q", "doc_id": "d", column: value}
+    with pytest.raises(InputError, match=f"context: {words}"):
+        Responses.of({"answers": [{"query_id": "q"}], "context": [row]})
+
+
+def test_whole_numbers_may_be_written_as_others() -> None:
+    """Tables with a gap have their whole numbers as fractions."""
+    made = Responses.of({"answers": [{"query_id": 1}], "context": [{"query_id": 1, "doc_id": 7, "rank": 2.0}]})
+    assert made["context"].select(["query_id", "doc_id", "rank"]).to_pylist() == [
+        {"query_id": "1", "doc_id": "7", "rank": 2}
+    ]

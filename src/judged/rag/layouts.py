@@ -87,6 +87,11 @@ class Rows:
         """Give a value that must be there."""
         return self.refuse(f"there is no {what}", "give it") if value is None or value == "" else value
 
+    def number(self, value: Any, what: str) -> int:
+        """Give what must be a whole number from 0."""
+        whole = isinstance(value, int) and value >= 0
+        return value if whole else self.refuse(f"{what} is {value!r:.40}", "give a whole number from 0")
+
     def text(self, value: Any, what: str) -> str:
         """Give what must be a text."""
         return value if isinstance(value, str) else self.refuse(f"{what} is {value!r:.40}", "give a text")
@@ -180,7 +185,7 @@ def _support(record: Mapping[str, Any], rows: Rows) -> None:
     key = {"query_id": str(record["topic_id"]), "run_id": str(record["run_id"])}
     texts: list[str] = []
     for sentence in rows.each(record["sentences"], "sentences"):
-        number = rows.given(sentence.get("sentenceID"), "sentenceID") + 1
+        number = rows.number(sentence.get("sentenceID"), "sentenceID") + 1
         texts.append(rows.text(sentence.get("text"), "the text of a sentence"))
         rows.add("sentences", {**key, "sentence": number, "text": texts[-1]})
         for citation in rows.each(sentence.get("citations"), "citations"):

@@ -77,6 +77,7 @@ VERDICTS: Mapping[str, tuple[str, ...]] = {
 """The verdicts that each table may hold."""
 _USUAL: Mapping[str, Any] = {"run_id": "run", "judge": "judge", "repeat": 0, "importance": VITAL, "user_id": "",
                              "text": None}  # fmt: skip
+_LARGEST = 2**53  # what any reader of JSON holds exactly
 _COUNTED = {"context": ("rank", ("query_id", "run_id")), "citations": ("place", ("query_id", "run_id", "sentence"))}
 
 
@@ -345,10 +346,18 @@ def _cell(name: str, column: str, value: Any, where: str, line: int | None) -> A
     try:
         if pa.types.is_boolean(type_):
             return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}[str(value).lower()]
-        return int(value) if pa.types.is_integer(type_) else str(value)
-    except (KeyError, ValueError, TypeError):
-        kind = "true or false" if pa.types.is_boolean(type_) else "a whole number"
-        raise InputError(f"{name}: {column} is {value!r}", fix=f"write {kind}", path=where, line=line) from None
+        if pa.types.is_integer(type_):
+            number = int(value)
+            if abs(number) > _LARGEST or (isinstance(value, float) and not value.is_integer()):
+                raise ValueError
+            return number
+        if isinstance(value, (list, tuple, Mapping)):
+            raise TypeError
+        return str(value)
+    except (KeyError, ValueError, TypeError, OverflowError):
+        kind = "a whole number" if pa.types.is_integer(type_) else "one text or number"
+        kind = "true or false" if pa.types.is_boolean(type_) else kind
+        raise InputError(f"{name}: {column} is {value!r:.40}", fix=f"write {kind}", path=where, line=line) from None
 
 
 def _typed(name: str, table: Table, where: str) -> Table:
