@@ -79,3 +79,9 @@ def test_queries_tell_whether_they_were_rewritten_and_what_they_are_about() -> N
     facts = query_facts(Traces(tuple(spans)), entities=[{"entity": "zip", "parent": "archives"}])
     assert facts.column("rewritten").to_pylist() == [True, False]
     assert facts.column("entity").to_pylist() == [["zip", "archives"], None]
+
+
+def test_what_one_path_lacks_is_named_table_by_table() -> None:
+    """Findings of several files that are alike stand in one line; those of one file differ."""
+    said = str(check_responses({"answers": [{"query_id": "q", "text": "x"}]}))
+    assert all(f"nothing is recorded of {name}:" in said for name in ("context", "citations", "nuggets", "support"))

@@ -142,8 +142,8 @@ def lines(findings: Iterable[Finding]) -> tuple[str, ...]:
 
 
 def _lines(alike: Sequence[Finding]) -> Sequence[str]:
-    if len(alike) < SEVERAL:
-        return [str(finding) for finding in alike]
     worst = sorted(alike, key=lambda finding: -finding.count)
+    if len(paths := list(dict.fromkeys(finding.path for finding in worst))) < SEVERAL:
+        return [str(finding) for finding in alike]
     which = "such as" if worst[0].count == worst[-1].count else "worst"
-    return [f"{worst[0]} {len(alike)} files have it, {which} {', '.join(one.path for one in worst[:SEVERAL])}"]
+    return [f"{worst[0]} {len(paths)} files have it, {which} {', '.join(paths[:SEVERAL])}"]
