@@ -101,6 +101,23 @@ def test_who_abstains_says_and_cites_nothing_here_as_in_scores() -> None:
     assert counts(waterfall(silent, qrels), "document") == [("cited", 2, 0, 0, 0)]  # recorded, and none that counts
 
 
+def test_what_a_step_that_passes_nothing_on_would_gain_is_unknown() -> None:
+    """What nothing came to has no share that could be kept: there is no number to name."""
+    verdict = {"query_id": "q", "sentence": 1, "doc_id": "d", "verdict": "not"}
+    tables = {
+        "answers": [{"query_id": "q"}],
+        "context": [{"query_id": "q", "doc_id": "d"}],
+        "support": [verdict],
+        "citations": [verdict],
+        "correctness": [{"query_id": "q", "verdict": "support"}],
+    }
+    made = waterfall(tables, {"q": {"d": 1}})
+    (weakest,) = made.weakest.values()
+    assert (weakest.step.step, np.isnan(weakest.step.perfect.value)) == ("supported", True)
+    assert "unknown" in made.sentences[0]
+    assert " - of " not in made.sentences[0]
+
+
 def test_failed_and_absent_verdicts_are_unjudged_and_bounded() -> None:
     """Of four citations two support, one verdict failed, one is absent: 2 of 2, and 50 % to 100 %."""
     tables = {

@@ -95,8 +95,13 @@ class Waterfall(Answer):
         worst = self.weakest[run]
         step, name = worst.step, f"“{self.called(worst.step.step)}”"
         passing = f"{step.n} of {step.given - step.unjudged} pass it ({_with_interval(step.share)})"
-        gain = f"{percent(step.perfect.value)} of {of} would come through in place of {percent(worst.final)}"
-        would = f"if it lost nothing and later steps kept their shares, {gain}"
+        if math.isnan(step.perfect.value):
+            would = (
+                "what would come through if it lost nothing is unknown: a later step was given nothing that is judged"
+            )
+        else:
+            gain = f"{percent(step.perfect.value)} of {of} would come through in place of {percent(worst.final)}"
+            would = f"if it lost nothing and later steps kept their shares, {gain}"
         if math.isnan(worst.p):
             return f"{who}{name} is the only step that is known: {passing}."
         p = p_text(worst.p, 1 - self.level)

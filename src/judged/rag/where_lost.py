@@ -196,11 +196,11 @@ def _notes(
         silent = sorted(topic for topic in known if topic not in answered)
         bare = sorted(topic for topic in answered if relevant is not None and not known.get(topic))
         for rule, what, some in (
-            ("topics-not-answered", "judged topics have no answer, and are not followed", silent),
-            ("topics-not-judged", "answers are to topics without a relevant document", bare),
+            ("topics-not-answered", "judged topics without an answer, which are not followed", silent),
+            ("topics-not-judged", "answers to topics without a relevant document", bare),
         ):
             if some:
-                yield Note(rule, f"{len(some)} {what}: {first_few(some)}", run, len(some))
+                yield Note(rule, f"{what} ({len(some):,}): {first_few(some)}", run, len(some))
         unknown = {UNITS[chain.unit][0]: int((chain.held[-1] == UNJUDGED).sum()) for chain in made if chain.run == run}
         if of := [f"{count} {what}" for what, count in unknown.items() if count]:
             text = f"for want of verdicts neither held nor lost: {listed(of)}"
