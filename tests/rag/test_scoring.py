@@ -197,6 +197,8 @@ def test_documents_against_qrels_or_evidence() -> None:
     by_evidence = evaluate(with_context(), ["CitationRecall", "ContextUtility"])
     assert by_evidence.values[0, :, 0].tolist() == [0.5, 1.0]
     assert "evidence-as-qrels" in rules(by_evidence)
+    for other in ("NuggetRecall", "SupportP", "ContextRedundancy"):  # these read no judgments of documents
+        assert "evidence-as-qrels" not in rules(evaluate(with_context(), other))
     assert "cited-outside-context" in rules(by_evidence)
 
 
@@ -340,7 +342,7 @@ def test_the_pieces_add_up_to_the_score() -> None:
 
 
 def test_what_cannot_be_explained() -> None:
-    with pytest.raises(InputError, match="there are several systems"):
+    with pytest.raises(InputError, match=r"there are several systems\. Fix: name one of old, new: old=RESPONSES"):
         explain(made_up(), "NuggetRecall", topic="q00")
     with pytest.raises(InputError, match="there is no topic 'zz'"):
         explain(made_up(), "NuggetRecall", topic="zz", run="old")

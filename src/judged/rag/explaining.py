@@ -17,6 +17,7 @@ from judged.errors import InputError
 from judged.explanation import explain as explain_ranking
 from judged.measures.base import AnswerMeasure
 from judged.measures.grammar import parse
+from judged.notes import first_few
 from judged.rag.answered import answered_of, evidence_qrels
 from judged.rag.responses import CONTRADICTS, FAILED, NOT, PARTIAL, SUPPORT, Responses
 from judged.rag.verdicts import middle_verdicts
@@ -130,14 +131,15 @@ def explain(
     given = Responses.of(responses)
     systems = list(given.run_names)
     if run is None and len(systems) > 1:
-        raise InputError("there are several systems", fix=f"name one of {', '.join(systems)}")
+        fix = f"name one of {', '.join(systems)}: {systems[0]}=RESPONSES, in Python run={systems[0]!r}"
+        raise InputError("there are several systems", fix=fix, path=given.where)
     name = run or systems[0]
     own = given.of_run(name)
     wanted = None if measure is None else parse(measure)
     topics: list[str] = own["answers"]["query_id"].to_pylist() if wanted is None else list(given.query_ids)
     if topic not in topics:
         problem = f"{name} did not answer {topic!r}" if wanted is None else f"there is no topic {topic!r}"
-        raise InputError(problem, fix=f"use one of {', '.join(topics[:5])}, and so on")
+        raise InputError(problem, fix=f"use one of {first_few(topics)}")
     one, query = own.of_topics([topic]), "" if queries is None else Topics.of(queries).text(topic)
     if wanted is None:
         return OneAnswer(

@@ -102,6 +102,7 @@ def evaluate(
             place, found = (at, row), _scored(measure, answered, given, judgments, unjudged=unjudged)
             values[place], low[place], high[place], kind[place], shares[place] = found
     runs = tuple(_run_facts(answered, given) for answered in lists)
+    grades = any(not isinstance(measure, AnswerMeasure) or hasattr(measure, "rel") for measure in plain)
     ranges = (TopicRanges("unjudged", low, high, kind, shares),) if unjudged else ()
     scores = Scores(
         runs=runs,
@@ -111,7 +112,7 @@ def evaluate(
         counted=np.ones((shape[0], shape[2]), dtype=np.bool_),
         policies=Policies(),
         qrels=_facts(given, judgments, where or ""),
-        notes=(*given.notes, *notes, *notes_of_answers(lists, given, plain, values, evidence=qrels is None)),
+        notes=(*given.notes, *notes, *notes_of_answers(lists, given, plain, values, evidence=qrels is None and grades)),
         versions=versions(),
         ranges=ranges,
     )
