@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from judged.errors import InputError
-from judged.rag import Responses
+from judged.rag import Responses, check_responses
 
 ANSWER = {"query_id": "q", "run_id": "a", "text": "It is 7. Or 8."}
 
@@ -88,3 +88,16 @@ def test_whole_numbers_may_be_written_as_others() -> None:
     assert made["context"].select(["query_id", "doc_id", "rank"]).to_pylist() == [
         {"query_id": "1", "doc_id": "7", "rank": 2}
     ]
+
+
+def test_what_is_not_read_of_a_folder_is_said(tmp_path: Path) -> None:
+    (tmp_path / "answers.csv").write_text("query_id,txt\nq,x\n", encoding="utf-8")
+    (tmp_path / "nugets.csv").write_text("query_id,nugget_id\nq,1\n", encoding="utf-8")
+    (tmp_path / "support.json").write_text('"x"', encoding="utf-8")
+    (tmp_path / "README.md").write_text("not a table", encoding="utf-8")
+    told = {note.rule: note.text for note in Responses.of(tmp_path).notes}
+    assert set(told) == {"columns-not-read", "empty-table", "files-not-read"}
+    assert told["columns-not-read"].endswith("txt")
+    assert told["files-not-read"].endswith("nugets.csv")
+    rules = {finding.rule for finding in check_responses(tmp_path) if finding.severity == "warning"}
+    assert rules >= set(told)

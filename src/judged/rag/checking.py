@@ -64,7 +64,8 @@ def check_responses(
     known = {} if qrels is None else {"the qrels": _pairs(Qrels.of(qrels).table)}
     if runs is not None:
         known["the runs"] = {pair for run in runs_of(runs) for pair in _pairs(run.table)}
-    found = (*_tables(given), *_answers(given, known), *_verdicts(given), *_documents(given, known, corpus))
+    noted: Iterator[_Found] = (("warning", note.rule, note.text, "", 1) for note in given.notes)
+    found = (*noted, *_tables(given), *_answers(given, known), *_verdicts(given), *_documents(given, known, corpus))
     order = ("error", "warning", "info")
     made = [Finding(severity, given.where, None, rule, problem, fix, count)
             for severity, rule, problem, fix, count in sorted(found, key=lambda one: order.index(one[0]))]  # fmt: skip

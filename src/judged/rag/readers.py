@@ -12,6 +12,7 @@ from judged.data.records import read_records
 from judged.data.texts import Texts
 from judged.data.topics import Topics
 from judged.errors import InputError
+from judged.notes import Note
 from judged.rag.layouts import Rows, layout_of
 from judged.rag.responses import TABLES, Responses, table_of_records
 from judged.slicing.queries import normalised
@@ -21,6 +22,8 @@ from judged.traces.records import records
 
 if TYPE_CHECKING:
     from judged.traces.traces import Traces
+
+_SUFFIXES = frozenset({".csv", ".tsv", ".json", ".jsonl", ".parquet", ".gz"})  # of files that may be meant as tables
 
 
 def read_responses(
@@ -89,10 +92,20 @@ def _of_folder(folder: Path) -> Responses:
                 path=str(folder),
             )
         files[name] = file
-    tables = {
-        name: table_of_records(name, read_records(files[name]), str(files[name])) for name in TABLES if name in files
-    }
-    return Responses.of_tables(tables, folder.name, str(folder))
+    tables, notes = dict[str, Any](), list[Note]()
+    for name in (name for name in TABLES if name in files):
+        rows = list(read_records(files[name]))
+        tables[name] = table_of_records(name, rows, str(files[name]))
+        if strange := sorted({column for _, row in rows for column in row} - set(TABLES[name].names)):
+            text = f"{files[name].name}: columns that mean nothing here, and are not read: {', '.join(strange)}"
+            notes.append(Note("columns-not-read", text))
+        if not rows:
+            notes.append(Note("empty-table", f"{files[name].name}: there is no row in it"))
+    if strange := [file.name for name, file in files.items() if name not in TABLES and file.suffix in _SUFFIXES]:
+        text = f"files that are no table of answers, and are not read: {', '.join(strange)}"
+        notes.append(Note("files-not-read", text))
+    made = Responses.of_tables(tables, folder.name, str(folder))
+    return replace(made, notes=(*made.notes, *notes))
 
 
 def responses_of_traces(traces: Traces, *, run: str = "", texts: Any = None) -> Responses:

@@ -10,10 +10,11 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
 from judged import clicks
-from judged.errors import InputError
+from judged.errors import InputError, JudgedError
 from judged.web.answers import page
 from judged.web.desk import Opened
 from judged.web.problems import PROBLEMS
+from judged.web.slices.attributes import problem_of
 
 if TYPE_CHECKING:
     from judged.answer import Answer
@@ -56,8 +57,8 @@ def clicks_page(request: Request, workspace: Opened) -> HTMLResponse:
     if workspace.log:
         try:
             values["answer"] = _answer(workspace, request.url.path)
-        except InputError as error:
-            values["problem"] = error
+        except JudgedError as error:
+            values["problem"] = problem_of(workspace, error, "")
     status = HTTPStatus.OK if values["problem"] is None else HTTPStatus.BAD_REQUEST
     return page(request, "clicks.html", status=status, title=_TITLES[request.url.path], **values)
 
