@@ -66,6 +66,7 @@ def _decision(log: Any, **options: Any) -> str:
         ({"users": 1500, "better": 0.2}, {"margin_relative": 0.9}, "ship"),  # by less than the margin, but surely
         ({"users": 600, "better": 0.01}, {"margin_relative": 0.9}, "do not ship"),
         ({"users": 600, "better": 0.01}, {}, "keep running"),
+        ({"users": 600, "better": 0.01}, {"margin_relative": 0}, "keep running"),
         ({"users": 1500, "better": 0.2}, {"min_users": 5000}, "keep running"),
         ({"users": 2000, "better": 0.2, "keep": 0.6}, {}, "broken"),
         ({"users": 600, "better": 0.2, "crossed": 0.1}, {}, "broken"),
@@ -204,7 +205,7 @@ def test_one_click_in_all_is_no_difference() -> None:
 
 def test_splits_of_the_same_users_differ_as_often_as_declared_and_plans_are_kept() -> None:
     log = _log(800)
-    plan = plan_abtest(log, ["SatisfiedPageCTR"], differences=(0.1,), splits=1000).plans[0]
+    plan = plan_abtest(log, ["SatisfiedPageCTR"], differences=0.1, splits=1000).plans[0]
     assert plan.false_alarms == pytest.approx(0.05, abs=0.025)
     # with as many users as planned, a test of one day finds the difference as often as asked for
     number, spread = plan.users[0], plan.spread

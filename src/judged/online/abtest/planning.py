@@ -130,7 +130,7 @@ def plan_abtest(
     log: InteractionLog,
     metrics: Iterable[str | OnlineMetric] | None = None,
     *,
-    differences: Sequence[float] | None = None,
+    differences: Sequence[float] | float | None = None,
     power: float = 0.8,
     splits: int = 1000,
     seed: int = 0,
@@ -161,7 +161,8 @@ def plan_abtest(
         If no metric can be told, there are fewer than two users, or an option makes no sense.
     """
     need(log=log, unit=unit, level=level, seed=seed, power=power, splits=splits)
-    wanted = _USUAL if differences is None else tuple(differences)
+    given = _USUAL if differences is None else differences
+    wanted = (given,) if isinstance(given, float | int) else tuple(given)
     if not wanted or not all(0 < float(one) < math.inf for one in wanted):
         raise InputError(f"differences are {wanted}", fix="give numbers above 0, such as 0.02")
     settings = settings or FactSettings()

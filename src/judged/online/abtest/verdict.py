@@ -79,8 +79,10 @@ def _by_the_primary(goal: ArmDifference, unsure: Sequence[ArmDifference], users:
 
 def _days(waiting: Sequence[ArmDifference], users: Assignment, margin: float) -> float:
     """Say how long until half of every interval is the margin: it shrinks with the root of the number of users."""
-    halves = [one.critical * one.adjusted.relative_error / margin for one in waiting]
-    return max(users.number * (max(halves) ** 2 - 1.0), 0.0) / users.a_day if users.a_day and halves else math.nan
+    halves = [one.critical * one.adjusted.relative_error for one in waiting]
+    if not (users.a_day and halves and margin):
+        return math.nan
+    return max(users.number * ((max(halves) / margin) ** 2 - 1.0), 0.0) / users.a_day
 
 
 def _span(one: ArmDifference) -> str:
