@@ -264,7 +264,7 @@ def test_digits_are_those_of_numbers_and_intervals_and_of_nothing_else() -> None
 def test_digits_change_what_people_see_and_no_data(name: str, tmp_path: Path) -> None:
     answer = example(name)
     tables = [block for block in flat(answer.blocks()) if isinstance(block, Table) and block.only != "data"]
-    for form in ("table", "markdown", "latex", "html"):
+    for form in ("table", "markdown", "latex"):
         path = tmp_path / f"answer.{form}"
         answer.save(path, form, digits=9)
         assert path.read_text(encoding="utf-8").rstrip("\n") == str(answer.written(form, digits=9)).rstrip("\n")
@@ -275,6 +275,14 @@ def test_digits_change_what_people_see_and_no_data(name: str, tmp_path: Path) ->
             known = [value for value in column.values if isinstance(value, float) and math.isfinite(value)]
             if column.show.digits and known and wide.show.write(known[0])[0].isdigit():
                 assert len(wide.show.write(known[0]).partition(".")[2]) == 9
+
+
+def test_digits_hold_on_a_page_too(tmp_path: Path) -> None:
+    answer = example("comparison")
+    answer.save(tmp_path / "answer.html", "html", digits=9)
+    page = (tmp_path / "answer.html").read_text(encoding="utf-8")
+    assert page.rstrip("\n") == str(answer.written("html", digits=9)).rstrip("\n") != answer.written("html")
+    assert answer.written("html", digits=None) == answer.written("html")
 
 
 def test_rows_of_several_units_stand_under_headings() -> None:

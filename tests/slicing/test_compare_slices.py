@@ -321,9 +321,9 @@ def test_the_chart_shows_what_is_significant() -> None:
 
 
 def test_false_findings_are_as_rare_as_promised() -> None:
-    """Under a true null with 8 slices, at most 5% of data sets may have any finding: 120 of them, 3.3 errors."""
+    """Under a true null with 8 slices, at most 5% of data sets may have any finding: 60 of them, 3.3 errors."""
     groups = [f"s{at}" for at in range(8) for _ in range(12)]
-    slicing, times = slicing_of(groups), 120
+    slicing, times = slicing_of(groups), 60
     rng = np.random.default_rng(13)
     hits = varies = 0
     for at in range(times):

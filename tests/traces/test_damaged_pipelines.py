@@ -26,7 +26,7 @@ BY_TEST = {
     "class ranker": "intent",
     "clicks by position": "feedback",
 }
-WORLDS = 25
+WORLDS = 10
 
 
 def sorted_out(made: World, seed: int = 0, **options: Any) -> Failures:
@@ -158,8 +158,8 @@ def test_clicks_beyond_those_expected_tell_position_and_popularity(damage: str) 
 def test_confusion_matrix(capsys: pytest.CaptureFixture[str]) -> None:
     """Planted against found, over worlds that no rule was made on: the declared rate, and four of five at least.
 
-    What is found in a pipeline with nothing wrong is a false discovery; with 5 % declared, 25 worlds of five tests
-    have more than four discoveries in one run of a hundred. Lost shards, cut candidates and the like damage no kind
+    What is found in a pipeline with nothing wrong is a false discovery; with 5 % declared, ten worlds have more than
+    two discoveries in about one run of a hundred. Lost shards, cut candidates and the like damage no kind
     that is tested: what is found there is false too.
     """
     matrix = {damage: Counter[str]() for damage in DAMAGES}
@@ -170,7 +170,7 @@ def test_confusion_matrix(capsys: pytest.CaptureFixture[str]) -> None:
     for damage, kind in BY_TEST.items():
         assert matrix[damage][kind] >= 0.8 * WORLDS, damage
     for damage in ("nothing", "lost shard", "content removed"):
-        assert sum(matrix[damage].values()) <= 4, damage
+        assert sum(matrix[damage].values()) <= 2, damage
 
 
 def labelled(made: World, seed: int, *, careful: float, planted: int) -> dict[str, dict[str, dict[str, int]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -62,8 +63,9 @@ def save_chart(chart: Any, path: str | Path, form: str | None = None, title: str
         temporary.write_bytes(made)
 
 
+@cache
 def library() -> str:
-    """Give the JavaScript that draws charts in a page, about 900 kB: it sets ``window.vegaEmbed``."""
+    """Give the JavaScript that draws charts in a page, some 900 kB, in a second: it sets ``window.vegaEmbed``."""
     # It names its variables at the top level, so a page should put it into a function of its own.
     made: str = converter().javascript_bundle("window.vegaEmbed=vegaEmbed;", vl_version=language())
     return made

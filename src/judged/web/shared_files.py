@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 from fastapi import APIRouter
 from fastapi.responses import Response
 
@@ -29,9 +27,4 @@ def drawing() -> Response:
 @router.get("/shared/vega.js")
 def vega() -> Response:
     """Give the library that it uses, as a module."""
-    return Response(_vega(), media_type=_SCRIPT, headers={"Cache-Control": "max-age=86400"})
-
-
-@cache
-def _vega() -> bytes:
-    return library().encode()
+    return Response(library(), media_type=_SCRIPT, headers={"Cache-Control": "max-age=86400"})
