@@ -102,6 +102,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "labels import": ("labels.db", "second.txt", "--judge", "bob"),
     "labels qrels": ("labels.db", "-o", "made.txt"),
     "labels export": ("labels.db", "-o", "made.csv"),
+    "watch": ("watch.toml", "--no-keep"),
     "serve": ("--port", "0"),
     "check": ("qrels.txt", "old.run"),
     "leave-one-out": ("qrels.txt", *_RUNS),
@@ -145,6 +146,10 @@ def write_files(folder: Path) -> None:
     (folder / "log.jsonl").write_text("".join(f"{json.dumps(record)}\n" for at in range(24) for record in _visit(at)))
     swapped = [record for at in range(36) for record in _visit(at, swapped=at < 12)]
     (folder / "swapped.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in swapped))
+    days = "".join(f"2026-03-{1 + at:02},{10 + at % 3},100\n" for at in range(31))
+    (folder / "review.csv").write_text(f"date,numerator,denominator\n{days}")
+    watched = "[watch]\nbaseline_from = 2026-03-01\nbaseline_to = 2026-03-20\n"
+    (folder / "watch.toml").write_text(f'{watched}[[series]]\nname = "bad"\ntable = "review.csv"\nbetter = "less"\n')
     (folder / "propensities.csv").write_text("rank,value\n1,1\n2,0.5\n")
     measured = [f"q{q},d{d},{grade},{grade},0.25" for (q, d), grade in _GRADES.items()]
     (folder / "judgments.csv").write_text("\n".join(["query_id,doc_id,grade,value,se", *measured]) + "\n")

@@ -58,7 +58,7 @@ _COMMANDS = (
     "online metrics", "online list", "online time", "online ranks", "online dwell", "online overview", "online queries",
     "online funnel", "online difference", "online abtest", "online offline", "logs", "logs check", "logs convert",
     "logs draft", "clicks", "clicks models", "clicks fit", "clicks propensities", "clicks coec", "clicks ips",
-    "clicks judge", "clicks evaluate", "clicks against", "pool", "labels", "labels new", "labels judges",
+    "clicks judge", "clicks evaluate", "clicks against", "watch", "pool", "labels", "labels new", "labels judges",
     "labels tasks", "labels status", "labels import", "labels qrels", "labels export", "labels topics", "labels ask",
     "labels questions", "labels quality", "labels next", "labels estimate", "labels calibrate", "collection",
     "collection check", "serve", "check", "leave-one-out", "demo",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import date
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +46,8 @@ from judged.rag.asking import fill, prepare_table
 from judged.rag.judge_error import calibrate
 from judged.rag.responses import Responses
 from judged.traces.sample import sample_traces
+from judged.watch import WatchConfig, watch
+from judged.watch.config import Event, TableSeries
 from online.offline.pages_made import log_of
 from online.offline.test_against_qrels import PAGES
 from online.offline.test_against_qrels import QRELS as RELEVANT
@@ -261,6 +266,16 @@ def ab_test() -> Answer:
 
 def ab_test_plan() -> Answer:
     return plan_abtest(read_log(sample.LOG), splits=100)
+
+
+def watched() -> Answer:
+    with TemporaryDirectory() as folder:
+        table = Path(folder, "review.csv")
+        days = [f"2026-03-{1 + at:02},{10 + at % 3 + 20 * (at > 20)},100" for at in range(31)]
+        table.write_text("\n".join(["date,numerator,denominator", *days]), encoding="utf-8")
+        deploy = Event(date(2026, 3, 22), "ranker 2", deploy=True)
+        series = (TableSeries("false positives", str(table), "less"),)
+        return watch(WatchConfig(date(2026, 3, 1), date(2026, 3, 20), series=series, event=(deploy,)))
 
 
 def query_lists() -> Answer:

@@ -27,7 +27,7 @@ PACKAGES = (
     "judged.labels", "judged.rag", "judged.uncertainty",
 )  # fmt: skip
 INTERNAL = {"chosen_levels", "config_of", "dialect_of", "measures_of", "parse_config", "read_config", "runs_of"}
-LOGS = ("online ", "logs ", "clicks ")
+LOGS = ("online ", "logs ", "clicks ", "watch ")
 OF_LOGS = {"metric", "metrics", "mapping"}
 """What users did has metrics, as judgments have measures; and a mapping says what the columns of a log are."""
 PLACES = {"why": "query_id"}
@@ -162,7 +162,7 @@ def test_an_unknown_parameter_is_answered_with_the_one_that_is_meant(
 def test_a_command_is_called_as_its_function() -> None:
     """What is not a function: the ways to look at things, the other tools, and the lists of names."""
     looks = {"measures", "serve", "demo", "trec_eval", "online", "logs", "traces", "experiment", "labels", "collection"}
-    apart = {*looks, "clicks", "rag"}
+    apart = {*looks, "clicks", "rag", "watch"}
     context = click.Context(app)
     names = {name.replace("-", "_") for name in app.list_commands(context)} - apart  # type: ignore[attr-defined]
     assert {name for name in names if not callable(getattr(judged, name, None))} == set()

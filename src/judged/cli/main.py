@@ -46,7 +46,7 @@ class _Commands(click.Group):
         ("Diagnosis", ("slices", "matrix", "stages", "disagree", "needs", "diff", "review", "tradeoff", "traces")),
         ("Release", ("gate", "report")),
         ("Answers", ("rag",)),
-        ("Online", ("online", "logs", "clicks")),
+        ("Online", ("online", "logs", "clicks", "watch")),
         ("Judgments", ("pool", "labels", "collection")),
         ("Workbench", ("serve",)),
         ("Files and tools", ("check", "leave-one-out", "trec_eval", "demo")),

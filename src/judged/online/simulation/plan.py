@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from judged.errors import InputError
 from judged.online.simulation.clicks import Browsing, PositionBased
 from judged.online.simulation.ranges import positive, probabilities, probability, shares
+from judged.spelling import one_of
 
 Kind: TypeAlias = Literal["spelling", "specialise", "generalise", "substitute"]
 Drifting: TypeAlias = Literal["attractiveness", "latency", "reformulation"]
@@ -239,6 +240,9 @@ class Drift:
     what: Drifting
     day: float
     factor: float
+
+    def __post_init__(self) -> None:
+        one_of("what", self.what, get_args(Drifting))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,241 @@
+"""What a watch is asked: which series, against which baseline, how many false alarms, and what is known to happen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_type_hints
+
+from judged.data.toml_files import parse_toml, read_toml
+from judged.data.toml_places import Places, SettingError
+from judged.errors import InputError
+from judged.gates.config import nearest
+from judged.online.check import check_log
+from judged.online.difference import headlines
+from judged.stats.control import FEWEST
+
+if TYPE_CHECKING:
+    from judged.online.log import InteractionLog
+
+Better: TypeAlias = Literal["more", "less", "either"]
+
+
+@dataclass(frozen=True)
+class LogSeries:
+    """Metrics of logs; `by`: classes of pages, by which a change of mix is parted from one of quality."""
+
+    metrics: tuple[str, ...]
+    by: str = ""
+
+
+@dataclass(frozen=True)
+class CanarySeries:
+    """The same queries asked again and again: run files with a date in their names, scored by the same judgments.
+
+    Their first `depth` results are also held against those of the baseline's last run (RBO).
+    """
+
+    qrels: str
+    runs: str
+    measures: tuple[str, ...] = ("nDCG@10",)
+    depth: int = 10
+
+
+@dataclass(frozen=True)
+class TableSeries:
+    """Anything else, from a table with ``date``, ``numerator``, ``denominator``, and, if they are known, ``error`` of
+    their ratio and ``slice``.
+    """  # noqa: D205
+
+    name: str
+    table: str
+    better: Better = "either"
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something known: a deployment to be judged, or, with `until`, days that are left out, that one included."""
+
+    date: date
+    what: str
+    until: date | None = None
+    deploy: bool = False
+
+
+@dataclass(frozen=True)
+class WatchConfig:
+    """All that a watch is asked.
+
+    Parameters
+    ----------
+    baseline_from, baseline_to
+        First and last day of the baseline: it stays the same until somebody moves it.
+    alarms_a_month
+        False alarms that all series together may have, where nothing changes.
+    margin_relative
+        The change that is worth an alarm, as a share of the baseline: smaller ones take longer, larger ones less.
+    state
+        The file that keeps what was seen; empty: nothing is kept.
+    log, canary, series, event
+        What is watched, and what is known.
+    path
+        The file that it was read from: paths in it are seen from there.
+    """
+
+    baseline_from: date
+    baseline_to: date
+    alarms_a_month: float = 0.5
+    margin_relative: float = 0.05
+    state: str = ""
+    log: LogSeries | None = None
+    canary: tuple[CanarySeries, ...] = ()
+    series: tuple[TableSeries, ...] = ()
+    event: tuple[Event, ...] = ()
+    path: str = ""
+
+    def __post_init__(self) -> None:
+        if self.baseline_to <= self.baseline_from:
+            raise SettingError("baseline_to", "the baseline ends before it begins", "write its first and last day")
+        for name, most in (("alarms_a_month", 30.0), ("margin_relative", 1.0)):
+            if not 0 < getattr(self, name) <= most:
+                raise SettingError(name, f"{name} is {getattr(self, name)}", f"give a number above 0, at most {most:g}")
+        if not (self.log or self.canary or self.series):
+            raise InputError("nothing is watched", fix="write [log], [[canary]] or [[series]]")
+
+    def file(self, name: str) -> Path:
+        """Say where a file of the configuration is."""
+        return Path(self.path).parent / name
+
+
+_PARTS: dict[str, type] = {"log": LogSeries, "canary": CanarySeries, "series": TableSeries, "event": Event}
+
+
+def read_watch(path: str | Path) -> WatchConfig:
+    """Read the configuration of a watch from a TOML file.
+
+    Its table ``[watch]`` has the keys of `WatchConfig`; ``[log]``, ``[[canary]]``, ``[[series]]`` and ``[[event]]``
+    those of their classes.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, a key is unknown or missing, or a value makes no sense, with the line.
+    """
+    return parse_watch(read_toml(path, "write one with 'judged watch init'"), str(path))
+
+
+def parse_watch(text: str, path: str = "") -> WatchConfig:
+    r"""Read a configuration from the text of its file; `path` is what messages call it.
+
+    >>> text = "[watch]\nbaseline_from = 2026-09-01\nbaseline_to = 2026-09-28\n[log]\nmetrics = ['PageCTR']"
+    >>> parse_watch(text).log
+    LogSeries(metrics=('PageCTR',), by='')
+    """
+    raw, places = parse_toml(text, path, "[watch] or [[series]]"), Places.of(text, path)
+    with places.part():
+        for table, value in raw.items():
+            if table != "watch" and table not in _PARTS:
+                raise SettingError(table, f"no table {table!r}", nearest(table, ("watch", *_PARTS)))
+            many = table not in {"watch", "log"}
+            if not isinstance(value, list if many else dict):
+                raise SettingError(table, f"{table} is no such table", f"write [[{table}]]" if many else f"[{table}]")
+    made: dict[str, Any] = {"path": path}
+    for table, value in raw.items():
+        if table == "log":
+            with places.part(table):
+                made[table] = _made(LogSeries, value)
+        elif table != "watch":
+            made[table] = tuple(places.each(table, value, lambda part, kind=_PARTS[table]: _made(kind, part)))
+    with places.part("watch"):
+        return _made(WatchConfig, raw.get("watch", {}), made)
+
+
+def _made(kind: type, given: Mapping[str, Any], more: Mapping[str, Any] | None = None) -> Any:
+    """Make one part of its keys, and refuse those that it does not have, and values of another type."""
+    known = {one.name: one for one in fields(kind) if more is None or one.name not in {*_PARTS, "path"}}
+    types = get_type_hints(kind)
+    values = dict(more or {})
+    for key, value in given.items():
+        if key not in known:
+            raise SettingError(key, f"no key {key!r}", nearest(key, tuple(known)))
+        values[key] = _value(key, value, str(types[key]))
+    for name, one in known.items():
+        if one.default is MISSING and name not in values:
+            raise InputError(f"it has no {name}", fix=f"write {name} = ...")
+    return kind(**values)
+
+
+def _value(key: str, value: Any, kind: str) -> Any:
+    """Read a value of TOML as the type of its key, by the name of the type."""
+    if "tuple" in kind:
+        given = [value] if isinstance(value, str) else value
+        if not isinstance(given, list) or not given or not all(isinstance(one, str) for one in given):
+            raise SettingError(key, f"{key} is no list of names", f'write {key} = ["...", "..."]')
+        return tuple(given)
+    if "date" in kind:
+        day = value.date() if isinstance(value, datetime) else value
+        if not isinstance(day, date):
+            raise SettingError(key, f"{key} is no date", f"write {key} = 2026-09-30, without quotes")
+        return day
+    if "Literal" in kind and value not in {"more", "less", "either"}:
+        raise SettingError(key, f"{key} is {value!r:.40}", 'write "more", "less" or "either"')
+    expected: Any = bool if "bool" in kind else int if "int" in kind else (int, float) if "float" in kind else str
+    if not isinstance(value, expected) or (expected is not bool and isinstance(value, bool)):
+        raise SettingError(key, f"{key} is {value!r:.40}", "give a value of the type that the documentation names")
+    return float(value) if "float" in kind else value
+
+
+_FIRST = """\
+# Is the system still what it was? Ask every day:
+# judged watch THIS_FILE LOG_OF_YESTERDAY
+
+[watch]
+baseline_from = {first}
+baseline_to = {last}      # it stays the same until you move it
+alarms_a_month = 0.5          # false ones, over all series together
+margin_relative = 0.05        # a change that is worth an alarm
+state = "watch.json"          # what was seen
+
+[log]
+metrics = [{metrics}]
+# by = "device"               # parts a change of mix from one of quality
+
+# The same queries, asked every day: files with a date in their names.
+# [[canary]]
+# qrels = "qrels.txt"
+# runs = "canaries/*.run"
+# measures = ["nDCG@10"]
+
+# Anything else, by day: columns date, numerator, denominator; perhaps error and slice.
+# [[series]]
+# name = "false positives found in review"
+# table = "review.csv"
+# better = "less"
+
+# [[event]]
+# date = {last}
+# what = "version 2"
+# deploy = true               # or: until = a date, and the days up to it are left out
+"""
+
+
+def first_config(log: InteractionLog) -> str:
+    """Write a first configuration: the first four weeks of a log as the baseline, and the usual metrics.
+
+    Raises
+    ------
+    InputError
+        If the log has no dates, or fewer than eight days.
+    """
+    span = check_log(log).period
+    if span is None:
+        raise InputError("the log has no dates", fix="take a log with dates", path=log.name)
+    first, end = (datetime.fromtimestamp(time_ms / 1000, UTC).date() for time_ms in span)
+    days = (end - first).days
+    if days < FEWEST:
+        raise InputError(f"the log has {days + 1} days", fix=f"take one of {FEWEST + 1} or more", path=log.name)
+    last = min(first + timedelta(27), end - timedelta(1))
+    metrics = ", ".join(f'"{one}"' for one in headlines(log, "user")[:4])
+    return _FIRST.format(first=first, last=last, metrics=metrics)

@@ -1,0 +1,167 @@
+"""From a configuration and its files to what is off, what is remembered, and what a deployment did."""
+
+from __future__ import annotations
+
+import csv
+import json
+from datetime import date, timedelta
+
+import numpy as np
+import pytest
+
+from command_line import process
+from judged.errors import InputError
+from judged.online.simulation import Drift, SimulationPlan, Users, simulate
+from judged.watch import read_watch, watch
+from judged.watch.config import Event, TableSeries, WatchConfig, parse_watch
+
+FIRST = date(2026, 3, 2)
+
+
+def written(path, p, *, seed=0, parts=("",)):
+    """Write a table of 4,000 reviewed results a day, for each class, with a chance by day."""
+    rng = np.random.default_rng(seed)
+    with path.open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["date", "numerator", "denominator", "slice"])
+        for at, chance in enumerate(p):
+            for part in parts:
+                rows.writerow([FIRST + timedelta(at), rng.binomial(4000, chance), 4000, part])
+
+
+def asked(folder, *events, better="less"):
+    return WatchConfig(
+        FIRST,
+        FIRST + timedelta(27),
+        series=(TableSeries("false positives", "review.csv", better),),
+        event=events,
+        margin_relative=0.1,
+        path=str(folder / "watch.toml"),
+        state="watch.json",
+    )
+
+
+def test_a_rise_is_found_where_less_is_better_and_not_where_more_is(tmp_path):
+    written(tmp_path / "review.csv", [0.1] * 40 + [0.14] * 20)
+    (found,) = watch(asked(tmp_path)).watched
+    assert found.state == "alarm"
+    assert abs((found.since - FIRST).days - 40) <= 3
+    assert found.centre == pytest.approx(0.1, abs=0.01)
+    assert found.level == pytest.approx(0.14, abs=0.01)
+    assert watch(asked(tmp_path, better="more")).calm
+    assert not watch(asked(tmp_path, better="either")).calm
+
+
+def test_what_was_seen_is_remembered_and_twice_is_once(tmp_path):
+    written(tmp_path / "review.csv", [0.1] * 60)
+    first = watch(asked(tmp_path))
+    state = (tmp_path / "watch.json").read_bytes()
+    assert watch(asked(tmp_path)).json() == first.json()
+    assert (tmp_path / "watch.json").read_bytes() == state
+    (tmp_path / "review.csv").write_text("date,numerator,denominator\n2026-05-01,300,1000\n")
+    later = watch(asked(tmp_path), keep=False)
+    assert later.today == date(2026, 5, 1)
+    assert (tmp_path / "watch.json").read_bytes() == state
+    (tmp_path / "watch.json").write_text("{}")
+    with pytest.raises(InputError, match="no state of a watch"):
+        watch(asked(tmp_path))
+
+
+def test_days_that_are_left_out_give_no_alarm(tmp_path):
+    written(tmp_path / "review.csv", [0.1] * 40 + [0.3] * 7 + [0.1] * 20)
+    days = FIRST + timedelta(40), FIRST + timedelta(46)
+    loud, quiet = watch(asked(tmp_path)), watch(asked(tmp_path, Event(days[0], "a campaign", days[1])))
+    alarms = [[point.start for point in one.watched[0].points if point.alarm] for one in (loud, quiet)]
+    assert days[0] in alarms[0]
+    assert not alarms[1]
+
+
+@pytest.mark.parametrize(
+    ("after", "decision"), [(0.16, "roll back"), (0.1, "keep"), (0.112, "keep watching"), (0.05, "keep")]
+)
+def test_a_deployment_is_taken_back_where_it_surely_harms(tmp_path, after, decision):
+    written(tmp_path / "review.csv", [0.1] * 40 + [after] * 20)
+    (found,) = watch(asked(tmp_path, Event(FIRST + timedelta(40), "ranker 2", deploy=True))).rollbacks
+    assert found.decision == decision
+    (guard,) = found.guards
+    assert guard.ci[0] <= after / 0.1 - 1 <= guard.ci[1]
+    if decision != "keep":
+        assert guard.a_day == pytest.approx(4000 * (after - 0.1), abs=48)
+
+
+def test_equal_deployments_are_seldom_taken_back_on_any_day(tmp_path):
+    """30 equal systems, each looked at on 30 days: at most 5 % are called harmed at a margin of 0."""
+    harmed = 0
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        written(tmp_path / "review.csv", 0.1 + 0.01 * rng.standard_normal(58), seed=seed)
+        lines = (tmp_path / "review.csv").read_text().splitlines(keepends=True)
+        config = WatchConfig(**{**vars(asked(tmp_path)), "margin_relative": 1e-9, "event": (
+            Event(FIRST + timedelta(28), "the same", deploy=True),)})  # fmt: skip
+        for day in range(30, 59):
+            (tmp_path / "review.csv").write_text("".join(lines[:day]))
+            (tmp_path / "watch.json").unlink(missing_ok=True)
+            if any(one.decision == "roll back" for one in watch(config).rollbacks):
+                harmed += 1
+                break
+    assert harmed <= 4  # P(more | 0.05 * 30) < 0.02
+
+
+def test_canaries_that_change_are_off_without_judgments_too(tmp_path):
+    (tmp_path / "qrels.txt").write_text("q1 0 a 1\nq2 0 b 1\n")
+    same = "q1 Q0 a 1 3 x\nq1 Q0 c 2 2 x\nq2 Q0 d 1 3 x\nq2 Q0 b 2 2 x\n"
+    for at in range(14):
+        swapped = same.replace("c 2 2", "e 2 2") if at >= 12 else same
+        (tmp_path / f"canary-{FIRST + timedelta(at)}.run").write_text(swapped)
+    config = f"[watch]\nbaseline_from = {FIRST}\nbaseline_to = {FIRST + timedelta(9)}\n[[canary]]\n"
+    (tmp_path / "watch.toml").write_text(config + 'qrels = "qrels.txt"\nruns = "canary-*.run"\nmeasures = ["RR"]\n')
+    score, likeness = watch(tmp_path / "watch.toml").watched
+    assert (score.series, score.state, score.level) == ("RR of canaries", "fine", 0.75)
+    assert (likeness.series, likeness.state, likeness.since) == ("RBO of canaries", "alarm", FIRST + timedelta(12))
+
+
+def test_the_command_from_a_log_to_a_drop_in_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    plan = SimulationPlan(users=Users(number=1500), days=60, drift=(Drift("attractiveness", 45.0, 0.7),))
+    logs = [str(one) for one in simulate(plan, seed=1).write(tmp_path, form="ndjson")]
+    assert process("watch", "w.toml", *logs, "--init").code == 0
+    text = (tmp_path / "w.toml").read_text()
+    (tmp_path / "w.toml").write_text(text + '[[event]]\ndate = 2025-03-01\nuntil = 2026-01-01\nwhat = "the end"\n')
+    done = process("watch", "w.toml", *logs, "--format", "json", "--prometheus", "p.txt")
+    rows = {row["series"]: row for row in json.loads(done.out)["series"] if not row["part"]}
+    assert done.code == 1
+    assert rows["SatisfiedPageCTR"]["state"] == "alarm"
+    assert "2025-02-12" <= rows["SatisfiedPageCTR"]["since"] <= "2025-02-20"
+    assert 'judged_watch_alarm{series="SatisfiedPageCTR",part=""} 1\n' in (tmp_path / "p.txt").read_text()
+    assert process("watch", "w.toml").code == 1  # the state knows
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "problem"),
+    [
+        ("[watch]\nbaseline_from = 2026-01-01\n[log]\nmetrics = ['PageCTR']\n", 1, "no baseline_to"),
+        ("[watch]\nbaseline_from = '2026-01-01'\n", 2, "no date"),
+        ("[watch]\nalarms = 1\n", 2, "alarms"),
+        ("[watch]\nbaseline_from = 2026-01-01\nbaseline_to = 2026-02-01\n", 1, "nothing is watched"),
+        ("[watch]\nbaseline_from = 2026-02-01\nbaseline_to = 2026-01-01\n", 3, "before it begins"),
+        ("[[series]]\nname = 'x'\n", 1, "no table"),
+        ("[[series]]\nname = 'x'\ntable = 'y'\nbetter = 'up'\n", 4, "better is 'up'"),
+        ("[wacth]\n", 1, "wacth"),
+    ],
+)
+def test_what_is_wrong_in_a_configuration_is_said_with_its_line(text, line, problem):
+    with pytest.raises(InputError, match=problem) as error:
+        parse_watch(text, "watch.toml")
+    assert (error.value.path, error.value.line) == ("watch.toml", line)
+
+
+def test_rows_that_cannot_be_read_and_baselines_without_days(tmp_path):
+    (tmp_path / "review.csv").write_text("date,numerator,denominator\nyesterday,1,2\n")
+    with pytest.raises(InputError) as error:
+        watch(asked(tmp_path))
+    assert error.value.line == 2
+    written(tmp_path / "review.csv", [0.1] * 5)
+    (found,) = watch(asked(tmp_path)).watched
+    assert found.state == "not watched"
+    with pytest.raises(InputError, match="cannot be read"):
+        read_watch(tmp_path / "none.toml")
