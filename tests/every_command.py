@@ -102,6 +102,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "labels import": ("labels.db", "second.txt", "--judge", "bob"),
     "labels qrels": ("labels.db", "-o", "made.txt"),
     "labels export": ("labels.db", "-o", "made.csv"),
+    "change review": ("qrels.txt", "old.run", "new.run", "--costs", "costs.csv", "--cost", "milliseconds"),
     "watch": ("watch.toml", "--no-keep"),
     "serve": ("--port", "0"),
     "check": ("qrels.txt", "old.run"),

@@ -24,7 +24,7 @@ SLOW = (
     "stats/test_weighted", "uncertainty/test_order_flags", "uncertainty/test_ties", "uncertainty/test_unjudged",
     "web/test_api_contract", "web/test_request_limits", "web/test_compare", "web/test_evaluator", "web/test_experiment",
     "web/test_leaderboard", "web/test_learn", "web/test_matrix", "web/test_uploads", "web/test_paths",
-    "web/test_slices", "web/test_topics", "clicks/", "watch/",
+    "web/test_slices", "web/test_topics", "clicks/", "watch/", "changes/",
 )  # fmt: skip
 ORACLE = (
     "oracle/", "compat/test_ir_measures", "compat/test_pytrec_eval", "measures/test_assessors",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import judged
 import online_scores_made as made
-from judged import clicks, labels, rag, sample, traces
+from judged import changes, clicks, labels, rag, sample, traces
 from judged.clicks import compare_models, fit_model
 from judged.comparison.collections import collections_of_scores
 from judged.diagnosis.stages.answer import Stages
@@ -266,6 +266,11 @@ def ab_test() -> Answer:
 
 def ab_test_plan() -> Answer:
     return plan_abtest(read_log(sample.LOG), splits=100)
+
+
+def change() -> Answer:
+    checks = {"check": [{"measure": "nDCG@10", "margin": 0.01}]}
+    return changes.review(QRELS, {"old": RUNS["old"]}, {"new": RUNS["new"]}, "nDCG@10,R@5", config=checks)
 
 
 def watched() -> Answer:

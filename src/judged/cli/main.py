@@ -44,7 +44,7 @@ class _Commands(click.Group):
         ("Scores", ("evaluate", "explain", "curve", "measures", "advise")),
         ("Comparison", ("compare", "power", "agree", "fuse", "experiment")),
         ("Diagnosis", ("slices", "matrix", "stages", "disagree", "needs", "diff", "review", "tradeoff", "traces")),
-        ("Release", ("gate", "report")),
+        ("Release", ("gate", "change", "report")),
         ("Answers", ("rag",)),
         ("Online", ("online", "logs", "clicks", "watch")),
         ("Judgments", ("pool", "labels", "collection")),

@@ -1,0 +1,221 @@
+"""The questions of a review: what each needs, what was found, and how it is filled in where nothing was given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+
+from judged.answer import CHANGE, COUNT, NUMBER, P_VALUE, SHARE, TEXT, Column, Table, counted, listed
+from judged.decimals import decimal
+from judged.gates.guardrails import lost_topics, numbers_by_run
+from judged.reports.material import quoted, shortened
+from judged.stats.counts import share_limits
+from judged.stats.paired import paired_test
+from judged.traces.failures import FAILURES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from judged.answer import Block
+    from judged.comparison import Comparison
+    from judged.data.topics import Topics
+    from judged.diagnosis.disagreement.answer import Disagreement
+    from judged.evaluation import Scores
+    from judged.gates import GateResult
+    from judged.online.abtest.abtest import ABTest
+    from judged.slicing.comparison import SliceComparison
+    from judged.traces import Failures
+    from judged.watch.watch import Watch
+
+State: TypeAlias = Literal["good", "bad", "undecided", "look", "blank"]
+_WORST = 5
+
+
+@dataclass(frozen=True)
+class Question:
+    """One row of the sheet.
+
+    ``state``: the answer, or that there is something to look at, or that nothing was given. ``said``: what was found,
+    or, of a blank, the option that fills it.
+    """
+
+    question: str
+    state: State
+    said: str
+    blocks: tuple[Block, ...] = ()
+
+
+def is_better(compared: Comparison) -> Iterator[Question]:
+    """Say of the first measure whether the candidate is better, and of all what they differ by."""
+    pairs = [pair for measure in compared.measures for pair in measure.pairs]
+    first = pairs[0]
+    state: State = "undecided" if not first.significant else "good" if first.better == first.second else "bad"
+    table = quoted(compared.pair_table(), "measures", title="All measures")
+    yield Question("Is it better?", state, first.sentence, (table,))
+
+
+def worst(scores: Scores, topics: Topics | None) -> Question:
+    """Name the topics that lost most: to look at first."""
+    gains = scores.values[1, 0] - scores.values[0, 0]
+    lower = scores.measures[0].properties.higher_is_better is False
+    gains = -gains if lower else gains
+    order = [int(at) for at in np.argsort(gains, kind="stable")[:_WORST] if gains[at] < 0]
+    measure = scores.measure_names[0]
+    if not order:
+        return Question("What to look at first?", "good", f"No topic loses {measure}.")
+    ids = [scores.query_ids[at] for at in order]
+    table = Table(
+        "losses",
+        (
+            Column("query_id", ids, TEXT, "topic"),
+            Column("query", [shortened(topics.text(one) or "", 60) if topics else "" for one in ids], TEXT),
+            *(
+                Column(role, [float(scores.values[run, 0, at]) for at in order], NUMBER, scores.run_names[run])
+                for run, role in enumerate(("baseline", "candidate"))
+            ),
+            Column("difference", [float(scores.values[1, 0, at] - scores.values[0, 0, at]) for at in order], CHANGE),
+        ),
+        f"Topics that lose most {measure}",
+    )
+    said = f"{int((gains < 0).sum())} of {counted(len(gains), 'topic')} lose {measure}, most of all {listed(ids)}."
+    return Question("What to look at first?", "look", said, (table,))
+
+
+def slices(found: SliceComparison) -> Question:
+    """Say which slices improved and which paid, after correction."""
+    rows = [row for row in found.of() if row.better]
+    better = [row.slice for row in rows if row.better == row.second]
+    worse = [row.slice for row in rows if row.better == row.first]
+    said = [f"{what}: {listed(names)}." for what, names in (("Improved", better), ("Paid", worse)) if names]
+    state: State = "bad" if worse else "good" if better else "undecided"
+    table = quoted(found.overview(), "slices", title="By slice")
+    return Question("Which slice improved, which paid?", state, " ".join(said) or "No slice is shown to.", (table,))
+
+
+def disagreement(found: Disagreement) -> Question:
+    """Say whether two measures prefer different systems, over all topics and by class."""
+    first, second = found.means
+    apart = first.side * second.side < 0
+    return Question("Do measures agree?", "look" if apart else "good", " ".join(found.sentences[:1]))
+
+
+def mended(before: Failures, after: Failures, meant: str | None) -> Question:
+    """Say of each kind of failure whether less is lost by it, and of the one that was meant whether it was mended."""
+    both = [one for one in before.funnel.query_ids if one in set(after.funnel.query_ids)]
+    at = [[found.funnel.query_ids.index(one) for one in both] for found in (before, after)]
+    rows: list[tuple[str, Any]] = []
+    for kind in before.recoverable:
+        lost = [np.asarray(found.recoverable[kind])[rows_] for found, rows_ in zip((before, after), at, strict=True)]
+        rows.append((kind, (lost[0].mean(), lost[1].mean(), paired_test(lost[0], lost[1]))))
+    table = Table(
+        "kinds",
+        (
+            Column("kind", [kind for kind, _ in rows], TEXT),
+            Column("before", [made[0] for _, made in rows], NUMBER),
+            Column("after", [made[1] for _, made in rows], NUMBER),
+            Column("difference", [made[2].difference for _, made in rows], CHANGE,
+                   ci=[made[2].interval for _, made in rows]),
+            Column("p", [made[2].p for _, made in rows], P_VALUE),
+        ),
+        f"What is lost of {before.funnel.measure}, by kind of failure",
+        note="means over topics; p of a paired test, each for itself",
+    )  # fmt: skip
+    question = "Did it mend what it was meant to?"
+    if meant is None:
+        return Question(question, "look", "No kind of failure was named.", (table,))
+    if FAILURES[meant].over_topics:
+        states = [any(test.found for test in one.tests if test.failure == meant) for one in (before, after)]
+        state: State = "undecided" if not states[0] else "bad" if states[1] else "good"
+        words = ["is shown" if one else "is not shown" for one in states]
+        return Question(question, state, f"Before, {meant} {words[0]}; after, it {words[1]}.", (table,))
+    was, now, made = dict(rows)[meant]
+    state = "undecided" if not made.p <= 0.05 else "good" if made.difference < 0 else "bad"
+    n = counted(len(both), "topic")
+    said = f"{meant} loses {decimal(now)} where it lost {decimal(was)} (p = {made.p:.2g}, {n})."
+    return Question(question, state, said, (table,))
+
+
+def costs(path: Path, names: Sequence[str], columns: Sequence[str]) -> Question:
+    """Set costs of both runs side by side: the mean of each column of a table of runs."""
+    means = {
+        column: [float(np.mean(known.get(name, known.get(role, [np.nan]))))
+                 for name, role in zip(names, ("baseline", "candidate"), strict=True)]
+        for column in columns
+        for known in [numbers_by_run(path, column)]
+    }  # fmt: skip
+    rises = [column for column, (old, new) in means.items() if new > old]
+    table = Table(
+        "costs",
+        (
+            Column("cost", list(means), TEXT),
+            Column("baseline", [old for old, _ in means.values()], NUMBER),
+            Column("candidate", [new for _, new in means.values()], NUMBER),
+            Column("relative", [new / old - 1 if old else np.nan for old, new in means.values()], SHARE, "change"),
+        ),
+        "Costs",
+        note="means over the rows of a run, as they stand: nothing is tested",
+    )
+    said = f"{listed(rises)} {'rises' if len(rises) == 1 else 'rise'}." if rises else "No cost rises."
+    return Question("Which cost rises?", "bad" if rises else "good", said, (table,))
+
+
+def false_positives(path: Path, names: Sequence[str]) -> Question:
+    """Set the shares of reviewed results that were wrong side by side."""
+    wrong, reviewed = (numbers_by_run(path, column) for column in ("wrong", "reviewed"))
+    counts = [
+        tuple(int(sum(known.get(name, known.get(role, [])))) for known in (wrong, reviewed))
+        for name, role in zip(names, ("baseline", "candidate"), strict=True)
+    ]
+    bad, sizes = (np.array([one[side] for one in counts], dtype=np.int64) for side in (0, 1))
+    low, high = share_limits(bad, sizes, 0.95)
+    shares = [one / of if of else np.nan for one, of in counts]
+    state: State = "bad" if low[1] > high[0] else "good" if high[1] < low[0] else "undecided"
+    table = Table(
+        "false_positives",
+        (
+            Column("run", list(names), TEXT),
+            Column("wrong", bad.tolist(), COUNT),
+            Column("reviewed", sizes.tolist(), COUNT),
+            Column("share", shares, SHARE, ci=list(zip(low.tolist(), high.tolist(), strict=True))),
+        ),
+        "False positives in review",
+        note="95% intervals of each share; state by whether they overlap, which is cautious",
+    )
+    said = f"{bad[1]} of {sizes[1]}, was {bad[0]} of {sizes[0]}."
+    return Question("Are fewer results wrong in review?", state, said, (table,))
+
+
+def nothing_found(scores: Scores) -> Question:
+    """Say for how many topics each run returns nothing."""
+    lost = lost_topics(scores, [0, 1])
+    said = f"Nothing is returned any more for {listed(lost)}." if lost else "No topic lost all its results."
+    return Question("Are there more queries without results?", "bad" if lost else "good", said)
+
+
+def gated(found: GateResult) -> Question:
+    """Give the gate's decision."""
+    states: Mapping[str, State] = {"pass": "good", "fail": "bad"}
+    table = quoted(found.table("checks"), "gate", title="Gate")
+    return Question("Does the gate let it pass?", states.get(found.status, "undecided"), found.verdict, (table,))
+
+
+def tested(found: ABTest, arm: str | None) -> Question:
+    """Give the verdict of the A/B test of the candidate's arm."""
+    verdict = next((one for one in found.verdicts if one.arm == arm), found.verdicts[0])
+    states: Mapping[str, State] = {"ship": "good", "do not ship": "bad", "broken": "bad"}
+    table = quoted(found.table("differences"), "users", title="What differs for users")
+    return Question("Do users fare better?", states.get(verdict.decision, "undecided"), str(verdict), (table,))
+
+
+def rolled_back(found: Watch) -> Question:
+    """Say of the last deployment whether it should be taken back."""
+    question = "Should it be taken back?"
+    if not found.rollbacks:
+        return Question(question, "blank", "Name the deployment in the watch's file: [[event]], deploy = true.")
+    last = found.rollbacks[-1]
+    states: Mapping[str, State] = {"roll back": "bad", "keep": "good"}
+    table = quoted(found.table("deployments"), "deployments", title="Deployments")
+    return Question(question, states.get(last.decision, "undecided"), str(last), (table,))

@@ -1,0 +1,223 @@
+"""`review`: what is known of a change, question by question, what is blank, and what follows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+
+from judged.answer import TEXT, Answer, Sentences, Table, columns_of
+from judged.changes.questions import (
+    Question,
+    costs,
+    disagreement,
+    false_positives,
+    gated,
+    is_better,
+    mended,
+    nothing_found,
+    rolled_back,
+    slices,
+    tested,
+    worst,
+)
+from judged.data.topics import Topics
+from judged.errors import InputError
+from judged.evaluation import runs_of
+from judged.gates import gate
+from judged.reports import report
+from judged.spelling import one_of
+from judged.traces.failures import FAILURES, failures
+
+if TYPE_CHECKING:
+    from judged.answer import Block
+    from judged.data.run import Run
+    from judged.evaluation.provenance import Provenance
+    from judged.notes import Note
+    from judged.online.abtest.abtest import ABTest
+    from judged.traces import Traces
+    from judged.watch.watch import Watch
+
+Decision: TypeAlias = Literal["ship", "do not ship", "undecided"]
+_DECISIVE = ("Does the gate let it pass?", "Do users fare better?", "Should it be taken back?")
+_BLANKS = {
+    "Did it mend what it was meant to?": "Traces of both: `--traces BASELINE CANDIDATE`, and `--meant KIND`.",
+    "Which slice improved, which paid?": "Attributes of topics: `--queries FILE` or `--attributes FILE`.",
+    "Are fewer results wrong in review?": "A table with `run`, `wrong` and `reviewed`: `--reviewed FILE`.",
+    "Which cost rises?": "A table with `run` and a column for each cost: `--costs FILE --cost COLUMN`.",
+    "Does the gate let it pass?": "A configuration: `judged gate init`, then `--gate FILE`.",
+    "Do users fare better?": "A log with arms, as `judged online abtest` reads it: `--log FILE --arm NAME`.",
+    "Should it be taken back?": "A watch with its deployment: `--watch FILE`.",
+}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Change(Answer):
+    """The sheet of a change.
+
+    Attributes
+    ----------
+    baseline, candidate : str
+        The names of the runs.
+    questions : tuple of Question
+        Each with its answer, or what would fill it.
+    notes : tuple of Note
+    """
+
+    kind: ClassVar[str] = "change"
+    main: ClassVar[str] = "sheet"
+
+    baseline: str
+    candidate: str
+    questions: tuple[Question, ...]
+    made: Provenance
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """Which change."""
+        return f"{self.candidate} in the place of {self.baseline}"
+
+    @property
+    def provenance(self) -> Provenance:
+        """What the scores rest on."""
+        return self.made
+
+    @property
+    def decision(self) -> Decision:
+        """What follows: a change ships where nothing that decides is bad, and something is good.
+
+        Gate, A/B test and watch decide; everything else explains.
+        """
+        states = [one.state for one in self.questions if one.question in _DECISIVE]
+        return "do not ship" if "bad" in states else "ship" if "good" in states else "undecided"
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Give what follows, the sheet, and the tables that its answers rest on."""
+        rows = self.questions
+        columns = columns_of(rows, ("question", TEXT), ("state", TEXT), ("said", TEXT))
+        sheet = Sentences(tuple(f"[{one.state}] {one.question} {one.said}" for one in rows), "questions")
+        return (
+            Sentences((self._said(),)),
+            sheet,
+            Table("sheet", columns, only="data"),
+            *(block for one in rows for block in one.blocks),
+        )
+
+    def facts(self) -> Mapping[str, Any]:
+        """Give what was compared, and what follows."""
+        blank = [one.question for one in self.questions if one.state == "blank"]
+        return {"baseline": self.baseline, "candidate": self.candidate, "decision": self.decision, "blank": blank}
+
+    def _said(self) -> str:
+        why = [one.question for one in self.questions if one.question in _DECISIVE and one.state == "bad"]
+        blank = sum(one.state == "blank" for one in self.questions)
+        unasked = f" {blank} of {len(self.questions)} questions are blank." if blank else ""
+        if self.decision == "do not ship":
+            return f"Do not ship {self.candidate}. What decides is bad: {' '.join(why)}{unasked}"
+        if self.decision == "ship":
+            return f"{self.candidate} may ship: nothing that decides is bad.{unasked}"
+        return f"Undecided: neither gate, users nor watch decide.{unasked}"
+
+
+def review(
+    qrels: Any,
+    baseline: Any,
+    candidate: Any,
+    measures: Any = None,
+    *,
+    queries: Any = None,
+    attributes: Any = None,
+    by: str | Iterable[str] | None = None,
+    config: Any = None,
+    traces: tuple[Traces, Traces] | None = None,
+    meant: str | None = None,
+    costs_of: tuple[str | Path, Iterable[str]] | None = None,
+    reviewed: str | Path | None = None,
+    test: ABTest | None = None,
+    arm: str | None = None,
+    watch: Watch | None = None,
+    seed: int = 0,
+    **policies: Any,
+) -> Change:
+    """Fill in the sheet of a change, from whatever is known of its baseline and candidate.
+
+    Parameters
+    ----------
+    qrels, baseline, candidate, measures
+        As `judged.reports.report` takes them; one run each. The first measure says which is better, and it is held
+        against the second.
+    queries, attributes, by
+        Of topics, for slices, as for `report`.
+    config
+        Of the gate, as for `judged.gates.gate`.
+    traces
+        Of both, as `judged.traces.failures` takes them.
+    meant
+        The kind of failure that the change was meant to mend: of `judged.traces.FAILURES`.
+    costs_of
+        A table with a column ``run``, which names the runs or calls them ``baseline`` and ``candidate``, and the
+        columns of costs: latency, memory, labels.
+    reviewed
+        A table with ``run``, ``wrong`` and ``reviewed``: how many results that people reviewed were wrong.
+    test, arm
+        What `judged.online.abtest` said, and the candidate's arm; None: the first.
+    watch
+        What `judged.watch.watch` said.
+    seed
+        Of everything that draws at random.
+    policies
+        Of `evaluate`.
+
+    Raises
+    ------
+    InputError
+        If something cannot be read, or there is no such kind of failure.
+
+    Examples
+    --------
+    >>> qrels = {f"q{at}": {"d": 1} for at in range(12)}
+    >>> good, bad = ({topic: docs for topic in qrels} for docs in (["d"], ["x", "d"]))
+    >>> checks = {"check": [{"measure": "RR", "margin": 0.1}]}
+    >>> made = review(qrels, {"old": good}, {"new": bad}, "RR,R@10", config=checks)
+    >>> made.decision, made.questions[0].state, sum(one.state == "blank" for one in made.questions)
+    ('do not ship', 'bad', 6)
+    """
+    if meant is not None:
+        one_of("meant", meant, FAILURES)
+    runs = [_one(baseline, "baseline"), _one(candidate, "candidate")]
+    known: dict[str, Any] = {"queries": queries, "attributes": attributes, "by": by}
+    whole = report(qrels, runs, measures, baseline=runs[0].name, seed=seed, **known, **policies)
+    scores, names = whole.scores, whole.scores.run_names
+    found: list[Question] = [*is_better(whole.results["comparison"])]
+    if traces is not None:
+        before, after = (failures(qrels, one, scores.measure_names[0], seed=seed) for one in traces)
+        found.append(mended(before, after, meant))
+    found.append(worst(scores, Topics.of(queries) if queries is not None else None))
+    if "slice comparison" in whole.results:
+        found.append(slices(whole.results["slice comparison"]))
+    if len(scores.measures) > 1:
+        found.append(disagreement(scores.disagree(measures=scores.measure_names[:2])))
+    found.append(nothing_found(scores))
+    if reviewed is not None:
+        found.append(false_positives(Path(reviewed), names))
+    if costs_of is not None:
+        found.append(costs(Path(costs_of[0]), names, tuple(costs_of[1])))
+    if config is not None:
+        found.append(gated(gate(qrels, runs[0], runs[1], config, attributes=attributes)))
+    if test is not None:
+        found.append(tested(test, arm))
+    if watch is not None:
+        found.append(rolled_back(watch))
+    asked = {one.question for one in found}
+    found += [Question(question, "blank", fill) for question, fill in _BLANKS.items() if question not in asked]
+    return Change(names[0], names[1], tuple(found), scores.provenance, whole.notes)
+
+
+def _one(given: Any, role: str) -> Run:
+    """Give the one run of a role."""
+    runs = runs_of(given)
+    if len(runs) != 1:
+        raise InputError(f"the {role} is {len(runs)} runs", fix="give one")
+    return runs[0]
