@@ -14,7 +14,7 @@ from judged.online.estimation.online_metrics import Unit, tellable
 from judged.online.estimation.sums import UnitSums, pages_of, unit_sums
 from judged.online.facts.pages import FactSettings, PageFacts
 from judged.online.log import LogAnswer, about
-from judged.online.metrics import OnlineMetric, online_metric, online_metrics_named
+from judged.online.metrics import Kind, OnlineMetric, online_metric, online_metrics_named
 from judged.online.numbers import decimals_of, in_unit, percent, values
 from judged.online.periods import AFTER, BEFORE, periods
 from judged.online.slicing import pages_where, slice_pages
@@ -223,14 +223,14 @@ def headlines(log: InteractionLog, unit: Unit = "user") -> tuple[OnlineMetric, .
 
 
 def comparable(
-    metrics: Any, log: InteractionLog, unit: Unit
+    metrics: Any, log: InteractionLog, unit: Unit, *, kinds: Sequence[Kind] = ("ratio",)
 ) -> tuple[tuple[OnlineMetric, ...], dict[OnlineMetric, str]]:
     """Part the metrics that can be compared, for None the headlines, from those that cannot, with the reason."""
     if metrics is None:
         return headlines(log, unit), {}
     names = [metrics] if isinstance(metrics, (str, OnlineMetric)) else metrics
     told, refused = tellable(online_metrics_named(names), log, unit)
-    not_ratios = {one: "it is no ratio of two sums" for one in told if one.kind != "ratio"}
+    not_ratios = {one: "it is no ratio of two sums" for one in told if one.kind not in kinds}
     return tuple(one for one in told if one not in not_ratios), dict(refused) | not_ratios
 
 

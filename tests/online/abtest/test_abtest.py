@@ -11,6 +11,7 @@ import pytest
 
 from judged.errors import InputError
 from judged.online.abtest.abtest import abtest
+from judged.online.abtest.differences import Looks
 from judged.online.abtest.planning import plan_abtest
 from judged.stats.always_valid import critical_value, prior_size
 from typed_logs import typed_log
@@ -140,6 +141,71 @@ def test_three_arms_are_compared_with_the_first_or_the_named_one() -> None:
     log = _log(300, arms=("a", "b", "c"))
     assert [one.arm for one in abtest(log, **METRIC).verdicts] == ["b", "c"]
     assert [one.arm for one in abtest(log, baseline="c", **METRIC).verdicts] == ["a", "b"]
+
+
+def test_of_three_arms_alike_none_ships_more_often_than_declared_though_two_are_watched_daily() -> None:
+    """Arms share the baseline; 600 tests from 400 to 6,000 users, watched 60 times, of users who like clicking."""
+    rng, looks = np.random.default_rng(3), Looks(arms=2)
+    n = np.linspace(130, 2000, 60).astype(int)
+    wrong = 0
+    for _ in range(600):
+        means = np.cumsum(rng.gamma(0.2, 5.0, (3, n[-1])), axis=1)[:, n - 1] / n  # mean 1, variance 5
+        t = (means[1:] - means[0]) / np.sqrt(10.0 / n)
+        limits = np.array([looks.critical(float(2 * one)) for one in n])
+        wrong += bool((np.abs(t) > limits).any())
+    assert wrong <= 600 * 0.05
+    assert looks.critical(4000.0) > Looks().critical(4000.0)
+    assert looks.p(3.0, 4000.0) > Looks().p(3.0, 4000.0)
+    fixed = Looks(any_day=False, arms=2)
+    assert (fixed.critical(9.0), fixed.p(2.5, 9.0)) == pytest.approx((2.241403, 2 * 0.0124193), rel=1e-5)
+
+
+def test_quantiles_are_compared_with_intervals_over_users() -> None:
+    """The baseline takes 100 to 199 ms, the other arm 40 ms more; half of the users are in each."""
+    rng = np.random.default_rng(5)
+    pages = [{"serp": at, "session": at, "user": at // 3, "time_ms": at * 60_000, "query": "q", "n_shown": 1,
+              "latency_ms": float(rng.integers(100, 200) + 40 * (at // 3 % 2)), "variant": "ab"[at // 3 % 2]}
+             for at in range(3000)]  # fmt: skip
+    found = abtest(typed_log(pages, []), "Latency(q=0.5)", metrics=["Latency(q=0.9)"])
+    middle, high = found.differences
+    of = [np.array([page["latency_ms"] for page in pages if page["variant"] == arm]) for arm in "ab"]
+    expected = [np.quantile(one, 0.5, method="inverted_cdf") for one in of]
+    assert middle.difference.value == pytest.approx((expected[1] - expected[0]) / 1000)
+    assert middle.difference.low < 0.040 < middle.difference.high
+    assert middle.adjusted.error == pytest.approx(math.hypot(middle.baseline.error, middle.other.error))
+    assert high.difference.low < 0.040 < high.difference.high
+    assert found.verdicts[0].decision == "do not ship"  # slower
+
+
+def test_money_is_compared_as_it_is_and_winsorised() -> None:
+    rng = np.random.default_rng(6)
+    users = 600
+    pages = [{"serp": at, "session": at, "user": at, "time_ms": at * 60_000, "query": "q", "n_shown": 1,
+              "variant": "ab"[at % 2]} for at in range(users)]  # fmt: skip
+    spent = {at: float(round(10 * rng.pareto(1.2) + 1, 2)) for at in range(users) if rng.random() < 0.3}
+    events = [{"serp": at, "session": at, "user": at, "time_ms": at * 60_000 + 500, "rank": 1, "action": "purchase",
+               "object_id": "d", "value": value} for at, value in spent.items()]  # fmt: skip
+    plain, cut = abtest(typed_log(pages, events), "RevenuePerUser", metrics=()).differences
+    most = np.quantile(list(spent.values()), 0.99, method="inverted_cdf")
+    for one, limit in ((plain, math.inf), (cut, most)):
+        sums = [np.array([min(spent.get(at, 0.0), limit) for at in range(users) if at % 2 == side]) for side in (0, 1)]
+        assert one.difference.value == pytest.approx(sums[1].mean() - sums[0].mean())
+        assert one.adjusted.error == pytest.approx(math.sqrt(sum(side.var(ddof=1) / len(side) for side in sums)))
+    assert (str(cut.metric), cut.role) == ("RevenuePerUser (winsorised)", "other")
+    assert cut.adjusted.error < plain.adjusted.error
+
+
+def test_telemetry_that_broke_in_one_arm_breaks_the_test() -> None:
+    log = _log(400)
+    rows = log.serp.to_arrow().to_pylist()
+    events = log.event.to_arrow().to_pylist()
+    rng = np.random.default_rng(8)
+    for lost, decision in ((0.0, False), (0.1, True)):
+        pages = [
+            {**row, "zero_results": None if row["variant"] == "b" and rng.random() < lost else False} for row in rows
+        ]
+        assert ("zero_results" in abtest(typed_log(pages, events), **METRIC).assignment.logged) is decision
+        assert (_decision(typed_log(pages, events)) == "broken") is decision
 
 
 def test_slices_differ_in_their_differences_only_where_they_do() -> None:

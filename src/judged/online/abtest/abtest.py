@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged.answer import COUNT, P_VALUE, SHARE, TEXT, Chart, Column, Line, Sentences, Table, counted
@@ -108,6 +108,8 @@ class ABTest(LogAnswer):
         )
 
     def _differences(self, name: str, title: str, rows: tuple[ArmDifference, ...], note: str = "") -> Table:
+        many = len(self.assignment.arms) - 1
+        together = f", for {many} arms together" if many > 1 else ""
         relative = [one.adjusted.relative for one in rows]
         ends = [one.adjusted.relative_interval(one.critical) for one in rows]
         ends = [pair if all(map(math.isfinite, pair)) else (math.nan, math.nan) for pair in ends]
@@ -129,7 +131,8 @@ class ABTest(LogAnswer):
             ),
             title,
             labels=3 if name != "differences" else 2,
-            note=note or f"{percent(self.level)} intervals over {self.unit}s; chance better: by a flat prior, no test",
+            note=note
+            or f"{percent(self.level)} intervals over {self.unit}s{together}; chance better: by a flat prior, no test",
         )
 
     def _by_slice(self) -> tuple[Block, ...]:
@@ -245,13 +248,14 @@ def abtest(
     need(log=log, unit=unit, level=level, baseline=baseline, min_users=min_users, by=by, expected=expected)
     need(window_days=window_days, before_days=before_days, margin_relative=margin_relative)
     one_of("correction", correction, CORRECTIONS)
-    settings, looks = settings or FactSettings(), Looks(level, any_day, expected)
+    settings = settings or FactSettings()
     roles, refused = _roles(log, primary, guardrails, metrics, unit)
     declared: dict[OnlineMetric, Role] = {one: role for one, role in roles.items() if role != "other"}
     goal: dict[OnlineMetric, Role] = {one: role for one, role in roles.items() if role == "primary"}
     sliced, days = list[ArmDifference](), list[ArmDifference]()
     with log.engine.scratch():
         users, exposure = assignment(log, variant, baseline, shares, window_days, before_days, unit)
+        looks = Looks(level, any_day, expected, len(users.arms) - 1)
         pages = pages_of(log, list(roles), settings, slices=exposure.pages())
         made = corrected(arm_differences(pages, roles, unit, users, looks), correction)
         if by is not None:
@@ -260,7 +264,7 @@ def abtest(
         if log.has_time and log.dated:
             last = min(_DAYS, int(users.longest) + 1)
             since = pages.sliced(exposure.pages(exposure.days_since()))
-            once, parts = Looks(level, any_day=False), [str(day) for day in range(1, last + 1)]
+            once, parts = replace(looks, any_day=False), [str(day) for day in range(1, last + 1)]
             days = arm_differences(since, goal, unit, users, once, parts)
     verdicts = (
         verdict(arm, [one for one in made if one.arm == arm], users, margin_relative, min_users)
@@ -299,7 +303,7 @@ def _roles(
     others = [metrics] if isinstance(metrics, (str, OnlineMetric)) else metrics
     for metric in online_metrics_named(usual if others is None else others):
         roles.setdefault(metric, "other")
-    told, refused = comparable(list(roles), log, unit)
+    told, refused = comparable(list(roles), log, unit, kinds=("ratio", "quantile"))
     for metric, role in roles.items():
         if role == "other":
             continue

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
-from judged.answer import counted
+from judged.answer import counted, listed
 from judged.errors import InputError
 from judged.online.engine import Relation, identifier, literal
+from judged.stats.ratio import ratio_error
 from judged.stats.sample_ratio import SampleRatio, sample_ratio
 
 if TYPE_CHECKING:
@@ -18,6 +21,8 @@ BROKEN_P = 0.001
 """A mix of users that is rarer than this by chance breaks a test."""
 CROSSED_LIMIT = 0.01
 """More than this share of users seen in two arms breaks a test."""
+_TELEMETRY = ("query", "zero_results", "n_returned", "latency_ms", "device", "language")
+_Z = NormalDist().inv_cdf(1.0 - BROKEN_P / len(_TELEMETRY) / 2.0)
 _BEFORE, _AFTER, _PART = "<", ">", "\x1f"  # a mark on both sides, as arms may be called anything
 _DAY = 86_400_000
 
@@ -38,6 +43,8 @@ class Assignment:
         From the first exposure to the last, and from the first to the end of the log, in days.
     ratio
         Whether the arms have the users that they should have, unfinished ones too.
+    logged
+        What is logged more often in one arm than in the first, by chance once in a thousand tests.
     """
 
     arms: tuple[str, ...]
@@ -47,6 +54,7 @@ class Assignment:
     days: float
     longest: float
     ratio: SampleRatio
+    logged: tuple[str, ...] = ()
 
     @property
     def number(self) -> int:
@@ -70,6 +78,8 @@ class Assignment:
             )
         if self.crossed > CROSSED_LIMIT * everyone:
             why.append(f"{self.crossed:,} of {counted(everyone, 'user')} were seen in more than one arm")
+        if self.logged:
+            why.append(f"{listed(self.logged)} is logged more often in one arm than in another")
         return tuple(why)
 
 
@@ -165,6 +175,7 @@ def assignment(
     everyone = {row["arm"]: int(row["everyone"]) for row in rows}
     unfinished = {row["arm"]: int(row["unfinished"] or 0) for row in rows}
     begin, last = min(row["first_ms"] for row in rows), max(row["last_ms"] for row in rows)
+    exposure = Exposure(log, exposed, unit, window, round(before_days * _DAY))
     users = Assignment(
         arms,
         {name: everyone[name] - unfinished[name] for name in arms},
@@ -173,5 +184,33 @@ def assignment(
         (last - begin) / _DAY,
         (rows[0]["end_ms"] - begin) / _DAY,
         sample_ratio([everyone[name] for name in arms], None if shares is None else [shares[name] for name in arms]),
+        tuple(_logged(exposure, arms)),
     )
-    return users, Exposure(log, exposed, unit, window, round(before_days * _DAY))
+    return users, exposure
+
+
+def _logged(exposure: Exposure, arms: tuple[str, ...]) -> Iterator[str]:
+    """Name what pages after exposure say more or less often in an arm than in the first: telemetry that broke there."""
+    log, unit = exposure.log, identifier(exposure.unit)
+    sums = ", ".join(f"count({name}) AS {name}" for name in _TELEMETRY)
+    products = ", ".join(f"sum({name}) AS n_{name}, sum({name} * {name}) AS nn_{name}, sum({name} * pages) AS nd_{name}"
+                         for name in _TELEMETRY)  # fmt: skip
+    found = log.engine.rows(
+        f"""
+        SELECT slice, count(*) AS users, sum(pages) AS d, sum(pages * pages) AS dd, {products} FROM (
+            SELECT s.slice, count(*) AS pages, {sums} FROM {exposure.pages()} AS s
+            JOIN {log.serp} AS p ON p.serp = s.serp GROUP BY s.slice, p.{unit}) GROUP BY slice"""
+    )
+    rows = {row["slice"]: row for row in found}
+    of = [rows[slice_of(arm)] for arm in arms if slice_of(arm) in rows]
+    for name in _TELEMETRY:
+        sides = [
+            (float(row[f"n_{name}"]) / float(row["d"]), ratio_error(
+                *(float(row[part]) for part in ("users", f"n_{name}", "d", f"nn_{name}", "dd", f"nd_{name}"))))
+            for row in of
+        ]  # fmt: skip
+        for value, error in sides[1:]:
+            both = math.hypot(error, sides[0][1])
+            if both > 0 and abs(value - sides[0][0]) > _Z * both:
+                yield name
+                break

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from judged.online.abtest.assignment import Assignment, slice_of
 from judged.online.estimation.moments import moments, ratio_sums, ratios, shared_products
+from judged.online.estimation.quantiles import quantiles
 from judged.online.estimation.sums import UnitSums, unit_sums
 from judged.online.metrics import OnlineMetric
 from judged.stats.adjusted_difference import AdjustedDifference, Arm, adjusted_difference
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 Role: TypeAlias = Literal["primary", "guardrail", "other"]
 _NORMAL = NormalDist()
+_CUT, _SPENDERS = " (winsorised)", 0.99
 
 
 @dataclass(frozen=True)
@@ -83,27 +85,33 @@ class Looks:
         Whether they hold on all days together.
     expected
         The number of users at which those that do are narrowest.
+    arms
+        So many are compared with the baseline: intervals hold for all of them together (Bonferroni), and so p-values.
     """
 
     level: float = 0.95
     any_day: bool = True
     expected: int = 5000
+    arms: int = 1
 
     def critical(self, users: float) -> float:
         """Give half the width of an interval, in standard errors."""
         if self.any_day:
-            return critical_value(users, max(users - 2.0, 1.0), self._g, 1.0 - self.level)
-        return _NORMAL.inv_cdf(0.5 + self.level / 2.0)
+            return critical_value(users, max(users - 2.0, 1.0), self._g, self._alpha)
+        return _NORMAL.inv_cdf(1.0 - self._alpha / 2.0)
 
     def p(self, t: float, users: float) -> float:
         """Give the p-value of a difference of t standard errors."""
-        if self.any_day:
-            return min(1.0, 1.0 / e_value(t, users, max(users - 2.0, 1.0), self._g))
-        return 2.0 * _NORMAL.cdf(-abs(t))
+        p = 1.0 / e_value(t, users, max(users - 2.0, 1.0), self._g) if self.any_day else 2.0 * _NORMAL.cdf(-abs(t))
+        return min(1.0, self.arms * p)
+
+    @property
+    def _alpha(self) -> float:
+        return (1.0 - self.level) / self.arms
 
     @property
     def _g(self) -> float:
-        return prior_size(self.expected, 1.0 - self.level)
+        return prior_size(self.expected, self._alpha)
 
 
 class Interaction(NamedTuple):
@@ -124,14 +132,23 @@ def arm_differences(
     looks: Looks,
     parts: Sequence[str] = ("",),
 ) -> list[ArmDifference]:
-    """Compare every arm with the baseline, by part, arm, and metric; pages are sliced by `Assignment.pages`."""
-    made = [
-        one
-        for sums, of in unit_sums(pages, list(roles), unit, sliced=True)
-        for one in _differences(sums, of, unit, users, roles, looks, parts)
-    ]
-    order = {metric: at for at, metric in enumerate(roles)}
-    return sorted(made, key=lambda one: (parts.index(one.part), users.arms.index(one.arm), order[one.metric]))
+    """Compare every arm with the baseline, by part, arm, and metric; pages are sliced by `Assignment.pages`.
+
+    Sums of money are compared a second time with what a user spends at most as one of a hundred spenders does: the few
+    largest sums decide how wide an interval is, and less what it says. Quantiles are compared as they stand.
+    """
+    made: list[ArmDifference] = []
+    for sums, of in unit_sums(pages, [one for one in roles if one.kind == "ratio"], unit, sliced=True):
+        made += _differences(sums, of, unit, users, roles, looks, parts)
+        for metric in (one for one in of if one.unit == "money"):
+            cut = replace(metric, name=metric.name + _CUT)
+            made += _differences(_winsorised(sums, metric), [cut], unit, users, {cut: "other"}, looks, parts)
+    made += _quantiles(pages, [one for one in roles if one.kind == "quantile"], unit, users, roles, looks, parts)
+    order = {str(metric): at for at, metric in enumerate(roles)}
+    return sorted(
+        made,
+        key=lambda one: (parts.index(one.part), users.arms.index(one.arm), order[str(one.metric).replace(_CUT, "")]),
+    )
 
 
 def _differences(
@@ -166,18 +183,67 @@ def _differences(
                 if metric not in arms[first] or metric not in arms[name]:
                     continue
                 sides_ = arms[first][metric], arms[name][metric]
+                both = estimates[slice_of(first, part), metric], estimates[slice_of(name, part), metric]
                 made = adjusted_difference(*sides_)
-                number = sum(side.after.units for side in sides_) if part else users.users[first] + users.users[name]
-                critical = looks.critical(number)
-                told = made.error > 0 and math.isfinite(critical)
-                t, half = (made.value / made.error, critical * made.error) if told else (0.0, math.nan)
-                p = looks.p(t, number) if told else math.nan
-                yield ArmDifference(
-                    metric, roles[metric], name, part,
-                    estimates[slice_of(first, part), metric], estimates[slice_of(name, part), metric],
-                    RatioDifference(made.value, made.value - half, made.value + half, p), made, critical,
-                    _NORMAL.cdf(-t if metric.better < 0 else t), p, _earlier(*sides_),
-                )  # fmt: skip
+                yield _told(metric, roles[metric], name, part, both, made, users, looks, _earlier(*sides_))
+
+
+def _told(
+    metric: OnlineMetric,
+    role: Role,
+    arm: str,
+    part: str,
+    both: tuple[OnlineEstimate, OnlineEstimate],
+    made: AdjustedDifference,
+    users: Assignment,
+    looks: Looks,
+    earlier: float,
+) -> ArmDifference:
+    """Give a difference its interval and p-value."""
+    number = sum(one.units for one in both) if part else users.users[users.arms[0]] + users.users[arm]
+    critical = looks.critical(number)
+    told = made.error > 0 and math.isfinite(critical)
+    t, half = (made.value / made.error, critical * made.error) if told else (0.0, math.nan)
+    p = looks.p(t, number) if told else math.nan
+    better = _NORMAL.cdf(-t if metric.better < 0 else t)
+    difference = RatioDifference(made.value, made.value - half, made.value + half, p)
+    return ArmDifference(metric, role, arm, part, *both, difference, made, critical, better, p, earlier)
+
+
+def _winsorised(sums: UnitSums, metric: OnlineMetric) -> UnitSums:
+    """Cut each unit's money at what one of a hundred spenders spends more than, before and after, in all arms."""
+    name = metric.columns()[0]
+    cut = f"quantile_disc({sums.column(name)}, {_SPENDERS}) AS most"
+    most = sums.table.engine.rows(f"SELECT {cut} FROM {sums.table} WHERE {sums.column(name)} > 0")[0]["most"]
+    return replace(sums, most={name: int(most or 0)})
+
+
+def _quantiles(
+    pages: PageFacts,
+    metrics: Sequence[OnlineMetric],
+    unit: Unit,
+    users: Assignment,
+    roles: Mapping[OnlineMetric, Role],
+    looks: Looks,
+    parts: Sequence[str],
+) -> Iterator[ArmDifference]:
+    """Compare quantiles of the time after exposure: arms have no user in common, so their errors add up."""
+    timed = pages.select({name for one in metrics for name in one.columns()}) if metrics else pages.joined
+    found = {(one.slice, one.metric): one for one in quantiles(timed, metrics, unit, looks.level, sliced=True)}
+    for part in parts:
+        for name in users.arms[1:]:
+            for metric in metrics:
+                both = (found.get((slice_of(users.arms[0], part), metric)), found.get((slice_of(name, part), metric)))
+                if both[0] is None or both[1] is None or math.isnan(both[0].error + both[1].error):
+                    continue
+                base, other = both[0], both[1]
+                value, error = other.value - base.value, math.hypot(base.error, other.error)
+                relative = value / base.value if base.value > 0 else math.nan
+                told = math.hypot(other.error, other.value / base.value * base.error) / base.value
+                made = AdjustedDifference(
+                    value, error, 0.0, 0.0, relative, told, base.value, base.error, -(base.error**2)
+                )
+                yield _told(metric, roles[metric], name, part, (base, other), made, users, looks, math.nan)
 
 
 def _earlier(first: Arm, second: Arm) -> float:

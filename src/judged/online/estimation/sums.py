@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from judged.online.engine import Relation, identifier
@@ -106,16 +106,20 @@ class UnitSums:
         There is a column ``slice``.
     packing
         The flags that stand packed in the table.
+    most
+        Of a fact, the most that a unit counts with: sums above are cut (winsorised).
     """
 
     table: Relation
     sliced: bool
     packing: Packing | None = None
+    most: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def column(self, name: str) -> str:
         """Give the SQL of the sum of a fact."""
         parted = self.packing.parted() if self.packing is not None else {}
-        return parted.get(name) or identifier(name)
+        made = parted.get(name) or identifier(name)
+        return f"least({made}, {self.most[name]})" if name in self.most else made
 
 
 def pages_of(log: InteractionLog, metrics: Sequence[OnlineMetric], settings: FactSettings, **only: Any) -> PageFacts:
