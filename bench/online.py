@@ -28,11 +28,12 @@ JUDGED, LIMITED, TENTH = (
     "judged, everything, a tenth of the log",
 )
 SAME, SQL = "judged, ten metrics", "plain SQL, the same ten without intervals"
+RATIOS, TEST = "judged, every ratio by device", "judged, an A/B test of every ratio by device, any day"
 TEN = (
     "PageCTR", "ClicksPerPage", "FirstClickRR", "TopmostClickRR", "SatisfiedClicks", "Abandonment", "ZeroResults",
     "AddToCart", "Conversion", "Latency",
 )  # fmt: skip
-_CPU, _GIGABYTES, _LIMIT, _RATIO = 32.0, 2.5, 1.0, 2.0
+_CPU, _GIGABYTES, _LIMIT, _RATIO, _TEST = 32.0, 2.5, 1.0, 2.0, 1.3
 _TOLERANCE = 1e-9
 
 
@@ -54,6 +55,8 @@ def main() -> None:
             Job(LIMITED, _worker("judged", str(large), "1GB"), 1),
             Job(TENTH, _worker("judged", str(small)), asked.rounds),
             Job(SAME, _worker("judged", str(large), "", *TEN), asked.rounds),
+            Job(RATIOS, _worker("judged", str(large), "", *_ratios()), asked.rounds),
+            Job(TEST, _worker("abtest", str(large), "", *_ratios()), asked.rounds),
             Job(SQL, [sys.executable, str(HERE / "online_sql.py"), str(large)], asked.rounds),
         ],
         "online",
@@ -77,6 +80,13 @@ def _drawn(events: int) -> Path:
     return folder
 
 
+def _ratios() -> list[str]:
+    """Name every usual metric that is a ratio."""
+    from judged.online.metrics import usual_metrics
+
+    return [str(one) for one in usual_metrics() if one.kind == "ratio"]
+
+
 def _worker(*arguments: str) -> list[str]:
     return [sys.executable, str(HERE / "online.py"), "--worker", *arguments]
 
@@ -89,12 +99,18 @@ def _work(what: str, folder: str, *more: str) -> None:
         made = write_large(folder, events=int(more[0]), seed=1)
         print(json.dumps({"queries": made.queries, "events": made.events, "users": made.users}))
         return
-    from judged.online import online_metrics, read_log
+    from judged.online import abtest, online_metrics, read_log
+    from judged.online.difference import comparable
 
     begun = perf_counter()
     files = [str(Path(folder) / f"ubi_{name}.parquet") for name in ("queries", "events")]
     log = read_log(files, memory=(more[0] or None) if more else None)
     opened = perf_counter()
+    if what == "abtest":
+        goal, *guardrails = (one for one in comparable(more[1:], log, "user")[0] if one.better)
+        test = abtest(log, goal, guardrails=guardrails, metrics=more[1:], by="device")
+        print(json.dumps({"differences": len(test.differences) + len(test.sliced)}))
+        return
     scores = online_metrics(log, more[1:] or None, by="device")
     done = perf_counter()
     estimates = {f"{one.metric} {one.slice or 'all'}": [one.value, one.error] for one in scores.estimates}
@@ -131,6 +147,7 @@ def _report(found: dict[str, Measured], outputs: dict[str, Any], load: float) ->
         ("everything, peak GB", _GIGABYTES, found[JUDGED].megabytes / 1e3),
         ("everything with memory=1GB, peak GB", _LIMIT, found[LIMITED].megabytes / 1e3),
         ("ten metrics, times the CPU of plain SQL", _RATIO, found[SAME].cpu / found[SQL].cpu),
+        ("an A/B test by slice, times the CPU of its metrics", _TEST, found[TEST].cpu / found[RATIOS].cpu),
     ]
     sizes = ", ".join(f"{counts[name]:,} {name}" for name in ("events", "pages", "users"))
     return [
