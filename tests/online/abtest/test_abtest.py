@@ -269,6 +269,17 @@ def test_one_click_in_all_is_no_difference() -> None:
         assert _decision(log) == "keep running"
 
 
+def test_where_a_few_users_make_most_pages_nothing_is_said() -> None:
+    log = _log(600, 0.3)
+    rows, events = log.serp.to_arrow().to_pylist(), log.event.to_arrow().to_pylist()
+    assert _decision(typed_log(rows, events)) == "ship"
+    busy = next(row for row in rows if row["variant"] == "b")
+    more = [{**busy, "serp": len(rows) + at, "session": len(rows) + at} for at in range(2000)]
+    (verdict,) = abtest(typed_log([*rows, *more], events), **METRIC).verdicts
+    assert verdict.decision == "keep running"
+    assert "A few users" in verdict.reasons[0]
+
+
 def test_splits_of_the_same_users_differ_as_often_as_declared_and_plans_are_kept() -> None:
     log = _log(800)
     plan = plan_abtest(log, ["SatisfiedPageCTR"], differences=0.1, splits=1000).plans[0]

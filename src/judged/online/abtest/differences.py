@@ -51,6 +51,9 @@ class ArmDifference:
         Adjusted for the metrics that were not declared; NaN where there is none.
     earlier
         The p-value of a difference before exposure; NaN where nothing is known of it.
+    equal
+        As many users with an equal part in the denominator would tell as much, in the arm that has fewer: intervals and
+        p-values are too sure where they are few.
     """
 
     metric: OnlineMetric
@@ -65,6 +68,7 @@ class ArmDifference:
     better: float
     p: float
     earlier: float
+    equal: float = math.inf
 
     @property
     def gain(self) -> tuple[float, float]:
@@ -185,7 +189,8 @@ def _differences(
                 sides_ = arms[first][metric], arms[name][metric]
                 both = estimates[slice_of(first, part), metric], estimates[slice_of(name, part), metric]
                 made = adjusted_difference(*sides_)
-                yield _told(metric, roles[metric], name, part, both, made, users, looks, _earlier(*sides_))
+                told = _told(metric, roles[metric], name, part, both, made, users, looks, _earlier(*sides_))
+                yield replace(told, equal=min(one.after.d**2 / one.after.dd for one in sides_))
 
 
 def _told(

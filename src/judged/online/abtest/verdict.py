@@ -13,6 +13,9 @@ from judged.online.abtest.differences import ArmDifference
 from judged.online.difference import in_metric
 from judged.online.numbers import percent
 
+EQUAL_USERS = 50
+"""Nothing is said before as many users with equal parts would tell as much: on a published log where 215 users tell as
+much as 44, 10 % of random splits differ at 5 %."""
 Decision: TypeAlias = Literal["ship", "do not ship", "keep running", "broken"]
 
 
@@ -42,6 +45,9 @@ def verdict(
         few = f"An arm has {counted(fewest, 'user')} of the {min_users:,} before which nothing is said."
         wait = len(users.arms) * (min_users - fewest) / users.a_day if users.a_day else math.nan
         return Verdict(arm, "keep running", (few,), wait)
+    if few_equal := [str(one.metric) for one in (*primary, *guardrails) if one.equal < EQUAL_USERS]:
+        why = f"A few users make most of {listed(few_equal)}: in an arm they tell less than {EQUAL_USERS} equal users."
+        return Verdict(arm, "keep running", (why,))
     if not primary or math.isnan(primary[0].difference.low):
         return Verdict(arm, "keep running", ("The primary metric cannot be compared yet.",))
     if harmed := [str(one.metric) for one in guardrails if one.gain[1] < -margin]:
