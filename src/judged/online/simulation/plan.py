@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import Literal, TypeAlias, get_args
 
 from judged.errors import InputError
+from judged.interleaving import LENGTHS, METHODS
 from judged.online.simulation.clicks import Browsing, PositionBased
 from judged.online.simulation.ranges import positive, probabilities, probability, shares
 from judged.spelling import one_of
@@ -90,6 +91,24 @@ class Arm:
     ranker: str
     noise: float
     probability: float
+
+
+@dataclass(frozen=True)
+class Interleaving:
+    """Everybody sees lists of the two arms mixed, as `judged.interleaving.interleave` mixes them.
+
+    Parameters
+    ----------
+    method, length
+        As of `judged.interleaving.interleave`.
+    """
+
+    method: str = "team-draft"
+    length: str = "shorter"
+
+    def __post_init__(self) -> None:
+        one_of("method", self.method, METHODS)
+        one_of("length", self.length, LENGTHS)
 
 
 @dataclass(frozen=True)
@@ -322,6 +341,8 @@ class SimulationPlan:
         See there. Users are assigned to one of the arms for good.
     experiment
         Its name.
+    interleaving
+        How first pages are mixed of the lists of both arms; None: users see the lists of their arm.
     applications
         Where pages are asked for, and the shares.
     days, start
@@ -352,6 +373,7 @@ class SimulationPlan:
     visits: Visits = field(default_factory=Visits)
     page: OnThePage = field(default_factory=OnThePage)
     experiment: str = "ranking"
+    interleaving: Interleaving | None = None
     applications: Mapping[str, float] = field(default_factory=lambda: {"primary-search": 1.0})
     days: float = 28.0
     start: int = 1_735_689_600_000  # 2025-01-01
@@ -364,6 +386,8 @@ class SimulationPlan:
         if len({one.name for one in self.arms}) < len(self.arms):
             raise InputError("two arms have one name", fix="name every arm differently")
         shares("arms", (one.probability for one in self.arms))
+        if self.interleaving is not None and (len(self.arms) != 2 or self.visits.next_page > 0):
+            raise InputError("first pages of two arms can be mixed, and no others", fix="two arms, and next_page=0")
         shares("applications", self.applications.values())
         positive(self, "days")
         if self.collection.documents < self.depth:

@@ -13,7 +13,7 @@ from judged.data.compute import pc
 from judged.online.simulation import damage
 from judged.online.simulation.clicks import Rows
 from judged.online.simulation.plan import SimulationPlan
-from judged.online.simulation.sessions import STEPS, Crowd, Pages, draw_crowd, session_keys, walk
+from judged.online.simulation.sessions import STEPS, Crowd, Pages, draw_crowd, mixed_lists, session_keys, versions, walk
 from judged.online.simulation.world import EXTRAS, MODIFIERS, World, text
 
 if TYPE_CHECKING:
@@ -240,7 +240,10 @@ def query_columns(drawn: Drawn, names: Names, written: Written, *, packed: bool 
     at, number = written.queries, len(written.queries)
     user = pages.user[at]
     facets = written.query_flags == damage.FACETS
-    arms = crowd.arm[user]
+    arms, variants, rankers = crowd.arm[user], [one.name for one in plan.arms], [one.ranker for one in plan.arms]
+    chances = np.array([one.probability for one in plan.arms])[arms]
+    if plan.interleaving is not None:
+        arms, variants, rankers, chances = 0 * arms, ["interleaved"], ["interleaved"], np.ones(number)
     return {
         "query_id": names.query.take(pa.array(at)),
         "session_id": _taken(names.session, packed, names.session_of[at]),
@@ -258,11 +261,20 @@ def query_columns(drawn: Drawn, names: Names, written: Written, *, packed: bool 
         "rescued": pa.array(pages.rescued[at]),
         "latency_ms": pa.array(pages.latency[at].astype(np.float64)),
         "experiment": _taken(pa.array([plan.experiment]), packed, np.zeros(number, dtype=np.int64)),
-        "variant": _taken(pa.array([one.name for one in plan.arms]), packed, arms),
-        "assign_p": pa.array(np.array([one.probability for one in plan.arms])[arms]),
-        "ranker": _taken(pa.array([one.ranker for one in plan.arms]), packed, arms),
+        "variant": _taken(pa.array(variants), packed, arms),
+        "assign_p": pa.array(chances),
+        "ranker": _taken(pa.array(rankers), packed, arms),
         "user_agent": _taken(pa.array(_AGENTS), packed, _agents(drawn)[user]),
+        **({} if plan.interleaving is None else _interleaved(drawn, at)),
     }
+
+
+def _interleaved(drawn: Drawn, at: Ints) -> dict[str, Any]:
+    """Give what is logged of mixed lists."""
+    pages, plan, world = drawn.pages.taken(at), drawn.plan, drawn.world
+    version = versions(plan, world, pages.extras, pages.modifier, pages.time)
+    made = [one.attributes() for one in mixed_lists(plan, world, pages.topic, version, pages.shown, pages.coin)]
+    return {name: pa.array([one[name] for one in made]) for name in (made[0] if made else ())}
 
 
 def event_columns(drawn: Drawn, names: Names, written: Written, *, packed: bool = False) -> dict[str, Any]:

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import special
 
+from judged.interleaving import Interleaved, interleave
 from judged.online.simulation.clicks import Looks, Rows, browse
-from judged.online.simulation.plan import KINDS, SimulationPlan
+from judged.online.simulation.plan import KINDS, Interleaving, SimulationPlan
 from judged.online.simulation.world import DEPARTMENTS, EXTRAS, MODIFIERS, World
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -65,6 +66,8 @@ class Pages(Rows):
         Who, and which of their sessions, from 0.
     topic, extras, modifier, misspelt
         The text: see `words.text`.
+    coin
+        What the mixing of lists hangs on; 0 where they are not mixed.
     page, application, filtered
         Number of the page in its list, from 1; index into the plan's applications; a filter was set.
     time, latency
@@ -91,6 +94,7 @@ class Pages(Rows):
     extras: Ints
     modifier: Ints
     misspelt: Bools
+    coin: Ints
     page: Ints
     application: Ints
     filtered: Bools
@@ -256,10 +260,7 @@ class _Walker:
         plan, world, rng, size = self.plan, self.world, self.rng, self.plan.page.size
         number, topic = len(state.user), state.topic
         day = state.time / DAY
-        epoch = (
-            np.zeros(number, dtype=np.int64) if plan.fresh_days is None else (day // plan.fresh_days).astype(np.int64)
-        )
-        version = world.version(state.extras, state.modifier, epoch)
+        version = versions(plan, world, state.extras, state.modifier, state.time)
         zero = world.nothing(topic, version, state.misspelt)
         rescued = zero & (rng.random(number) < plan.collection.rescue)
         first = (state.page - 1) * size
@@ -267,6 +268,11 @@ class _Walker:
         places = np.minimum(first[:, None] + np.arange(size), plan.depth - 1)
         within = np.take_along_axis(lists, places, axis=1)
         shown = np.clip(world.found[topic] - first, 0, size) * (~zero | rescued)
+        coin = np.zeros(number, dtype=np.int64)
+        if plan.interleaving is not None:
+            coin = rng.integers(1, 1 << 62, number)
+            for row, mixed in enumerate(mixed_lists(plan, world, topic, version, shown, coin)):
+                within[row, : len(mixed.documents)] = list(map(int, mixed.documents))
         there = np.arange(size) < shown[:, None]
         grade = world.grades[topic[:, None], within]
         factor = self.crowd.propensity[state.user] * self._drifted("attractiveness", day)
@@ -285,6 +291,7 @@ class _Walker:
         median, sigma = plan.page.latency
         latency = np.exp(rng.normal(np.log(median), sigma, number)) * self._drifted("latency", day)
         return {
+            "coin": coin,
             "application": _drawn(rng, list(plan.applications.values()), number),
             "filtered": rng.random(number) < plan.page.filtered,
             "latency": np.maximum(latency, 1).astype(np.int64),
@@ -357,6 +364,24 @@ def _drawn(rng: np.random.Generator, shares: Sequence[float], number: int) -> In
     """Draw indexes by their shares."""
     edges = np.cumsum(shares)
     return np.minimum(np.searchsorted(edges, rng.random(number), side="right"), len(shares) - 1)
+
+
+def versions(plan: SimulationPlan, world: World, extras: Ints, modifier: Ints, time: Ints) -> Ints:
+    """Give the version of the lists of each page."""
+    epoch = np.zeros_like(time) if plan.fresh_days is None else (time / DAY // plan.fresh_days).astype(np.int64)
+    return world.version(extras, modifier, epoch)
+
+
+def mixed_lists(
+    plan: SimulationPlan, world: World, topic: Ints, version: Ints, shown: Ints, coin: Ints
+) -> Iterator[Interleaved]:
+    """Mix the lists of both arms for each page; documents are numbered in their topic."""
+    asked = plan.interleaving or Interleaving()
+    names = plan.arms[0].name, plan.arms[1].name
+    for of, version_of, many, key in zip(topic, version, shown, coin, strict=True):
+        first, second = (list(map(str, world.lists[of, arm, version_of, :many])) for arm in (0, 1))
+        yield interleave(first, second, key=(str(key),), names=names, method=asked.method, length=asked.length,
+                         size=plan.page.size)  # fmt: skip
 
 
 def session_keys(pages: Pages) -> Ints:

@@ -70,6 +70,7 @@ def why_not_closed(plan: SimulationPlan) -> tuple[str, ...]:
         "users who click more see more pages": plan.users.propensity is not None and plan.users.together != 0,
         "something drifts": bool(plan.drift),
         "lists change": plan.fresh_days is not None,
+        "lists are mixed": plan.interleaving is not None,
     }
     return tuple(reason for reason, holds in reasons.items() if holds)
 
