@@ -8,6 +8,7 @@ import re
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,7 +22,7 @@ README = (sample.FOLDER / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
-def made() -> tuple[str, dict[str, int]]:
+def tool() -> Any:
     spec = importlib.util.spec_from_file_location("sample_log", ROOT / "tools" / "sample" / "log.py")
     assert spec is not None
     assert spec.loader is not None
@@ -29,7 +30,12 @@ def made() -> tuple[str, dict[str, int]]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setitem(sys.modules, "sample_log", module)  # dataclasses look their module up
         spec.loader.exec_module(module)
-    return module.make(sample.FOLDER)
+    return module
+
+
+@pytest.fixture(scope="module")
+def made(tool: Any) -> tuple[str, dict[str, int]]:
+    return tool.make(sample.FOLDER)
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +46,12 @@ def log() -> InteractionLog:
 def test_the_tool_makes_it(made: tuple[str, dict[str, int]]) -> None:
     assert gzip.decompress(sample.LOG.read_bytes()).decode() == made[0], "run tools/sample/log.py"
     assert sample.LOG.stat().st_size < 150_000
+
+
+def test_the_tool_makes_the_mixed_one(tool: Any) -> None:
+    text = tool.make_mixed(sample.FOLDER)
+    assert gzip.decompress(sample.INTERLEAVED.read_bytes()).decode() == text, "run tools/sample/log.py"
+    assert sample.INTERLEAVED.stat().st_size < 60_000
 
 
 def test_the_readme_says_what_was_planted(made: tuple[str, dict[str, int]]) -> None:

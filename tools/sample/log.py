@@ -1,5 +1,5 @@
 # Requirements: Python 3.11 or later only, no packages.
-"""Make the sample's log of simulated users: simulated_log.ndjson.gz, and what is true of it.
+"""Make the sample's logs of simulated users: simulated_log.ndjson.gz, simulated_interleaved.ndjson.gz.
 
 Nobody did any of this. Made-up users ask the sample's topics, see the real result lists of two of its runs, and click
 as a dynamic Bayesian network says (Chapelle and Zhang, WWW 2009), with probabilities by the grades of the qrels. What
@@ -22,8 +22,11 @@ from pathlib import Path
 from typing import Any
 
 REPO = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(REPO / "src"))
+from judged.interleaving import interleave  # noqa: E402 it needs no packages either
+
 DEFAULT_DATA = REPO / "src" / "judged" / "sample" / "pydocs"
-NAME = "simulated_log.ndjson.gz"
+NAME, INTERLEAVED = "simulated_log.ndjson.gz", "simulated_interleaved.ndjson.gz"
 
 SEED = 22
 USERS, DAYS = 300, 14
@@ -93,9 +96,12 @@ def read(data: Path) -> Sample:
 class World:
     """Draws everything from one source of chance, one user after the other."""
 
-    def __init__(self, sample: Sample) -> None:
+    def __init__(self, sample: Sample, *, mixed: bool = False) -> None:
         self.sample = sample
-        self.chance = random.Random(SEED)  # noqa: S311 nothing is secret here
+        self.mixed = (
+            mixed  # everybody sees both arms' lists mixed; first pages alone, fewer visits, and no more than clicks
+        )
+        self.chance = random.Random(SEED + 2 * mixed)  # noqa: S311 nothing is secret here
         self.topics = sample.topics[:]
         self.chance.shuffle(self.topics)
         self.popularity = [1 / (place + 3) for place in range(len(self.topics))]
@@ -121,13 +127,14 @@ class World:
             for time in self.visits():
                 user.sessions += 1
                 self.session(user, time)
-        self.bot()
+        if not self.mixed:
+            self.bot()
         return self.out
 
     def visits(self) -> list[int]:
         """Draw when the sessions of a user begin: fewer at night and at weekends, at least two hours apart."""
         begins: list[int] = []
-        left = 1 + min(int(self.chance.expovariate(1 / 2.6)), 12)
+        left = 1 + min(int(self.chance.expovariate(1 / (0.4 if self.mixed else 2.6))), 12)
         while left or not begins:
             left -= left > 0
             day, hour = self.chance.randrange(DAYS), self.chance.uniform(0.0, 23.8)
@@ -163,7 +170,7 @@ class World:
                 if self.happens(0.8):
                     continue
                 break
-            if not clicked and page == 1 and self.happens(NEXT_PAGE):
+            if not self.mixed and not clicked and page == 1 and self.happens(NEXT_PAGE):
                 page = 2
             elif self.happens(REWORD):
                 text = right = self.reworded(right)
@@ -212,6 +219,12 @@ class World:
                 "query_class": topic["query_class"],
             },
         }
+        if self.mixed:
+            lists = (self.sample.lists[topic["query_id"], arm][:10] if shown else [] for arm in ARMS)
+            made = interleave(*lists, key=("mixed", user.name, text), names=ARMS)
+            row["query_response_hit_ids"] = shown = list(made.documents)
+            del row["query_attributes"]["latency_ms"]
+            row["query_attributes"] |= made.attributes() | {"experiment": {"name": "mixed"}}
         if empty:
             row["query_attributes"]["rescued"] = rescued
             self.out.truth["rescued" if rescued else "zero"] += page == 1
@@ -224,12 +237,12 @@ class World:
         for rank, document in enumerate(shown, 10 * (page - 1) + 1):
             grade = self.sample.grades.get((row["query_attributes"]["topic"], document), 0)
             time += self.seconds(1.4, 0.5)
-            if self.happens(HOVER):
+            if not self.mixed and self.happens(HOVER):
                 self.event(row, "hover", time, document, rank)
             if self.happens(ATTRACTIVE[grade] * user.keen):
                 clicked, opened = True, (document, rank)
                 self.event(row, "click", time, document, rank)
-                fallen = row["timestamp"] >= FALL * 86_400_000
+                fallen = not self.mixed and row["timestamp"] >= FALL * 86_400_000
                 satisfied = self.happens(SATISFYING[grade] * (FALLEN if fallen else 1.0))
                 time += min(self.seconds(75, 0.5) if satisfied else self.seconds(8, 0.5), 900_000)
                 self.out.truth["clicks " + ("after" if fallen else "before")] += 1
@@ -248,6 +261,8 @@ class World:
 
     def event(self, row: dict[str, Any], action: str, time: int, document: str = "", rank: int = 0) -> None:
         """Write an event of a page."""
+        if self.mixed and action == "page_exit":
+            return
         attributes: dict[str, Any] = {"event_id": ""}
         if document:
             attributes |= {"object": {"object_id": document}, "position": {"ordinal": rank}}
@@ -318,23 +333,29 @@ def broken(log: Written) -> list[tuple[int, dict[str, Any]]]:
     return sorted([*rows, *events], key=lambda row: row[0])
 
 
-def lines(rows: list[tuple[int, dict[str, Any]]]) -> str:
-    """Write JSON lines; the last one is cut off in the middle, as by a full disk."""
+def lines(rows: list[tuple[int, dict[str, Any]]]) -> list[str]:
+    """Write JSON lines."""
     begin = round(BEGIN.timestamp() * 1000)
     made: list[str] = []
     for _, row in rows:
         when = datetime.fromtimestamp((begin + row["timestamp"]) / 1000, UTC)
         stamp = when.isoformat(timespec="milliseconds").replace("+00:00", "Z")
         made.append(json.dumps(row | {"timestamp": stamp}, separators=(",", ":")))
-    half = len(made[-1]) // 2
-    return "\n".join([*made, made[-1][:half]])
+    return made
 
 
 def make(data: Path = DEFAULT_DATA) -> tuple[str, dict[str, int]]:
-    """Make the log and what is true of it."""
+    """Make the log, whose last line is cut off in the middle, as by a full disk; and what is true of it."""
     log = numbered(World(read(data)).run())
-    text = lines(broken(log))
-    return text, dict(sorted(log.truth.items()))
+    made = lines(broken(log))
+    half = len(made[-1]) // 2
+    return "\n".join([*made, made[-1][:half]]), dict(sorted(log.truth.items()))
+
+
+def make_mixed(data: Path = DEFAULT_DATA) -> str:
+    """Make the log of mixed lists, in which nothing is broken."""
+    log = numbered(World(read(data), mixed=True).run())
+    return "\n".join([*lines(sorted([*log.queries, *log.events], key=lambda row: row[0])), ""])
 
 
 def main() -> int:
@@ -344,12 +365,13 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="compare with the file, and write nothing")
     asked = parser.parse_args()
     text, truth = make(asked.data)
-    path = asked.data / NAME
+    made = {asked.data / NAME: text, asked.data / INTERLEAVED: make_mixed(asked.data)}
     if asked.check:
-        return int(gzip.decompress(path.read_bytes()).decode() != text)
-    path.write_bytes(gzip.compress(text.encode(), 9, mtime=0))
+        return int(any(gzip.decompress(path.read_bytes()).decode() != text for path, text in made.items()))
     print(json.dumps(truth, indent=1))
-    print(f"{path.name}: {path.stat().st_size:,} bytes")
+    for path, written in made.items():
+        path.write_bytes(gzip.compress(written.encode(), 9, mtime=0))
+        print(f"{path.name}: {path.stat().st_size:,} bytes")
     return 0
 
 

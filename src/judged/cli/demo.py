@@ -48,7 +48,7 @@ def command(to: Path | None) -> None:
         sample.copy(to)
         write_traces(sample_traces(), to / "traces.jsonl")
         files = "qrels.txt, queries.jsonl, docs.jsonl.gz, runs/, experiment.toml, traces.jsonl, simulated_log.ndjson.gz"
-        click.echo(f"the sample is in {to}: {files}, README.md")
+        click.echo(f"the sample is in {to}: {files}, simulated_interleaved.ndjson.gz, README.md")
         return
     import warnings
 

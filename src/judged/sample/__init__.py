@@ -24,6 +24,9 @@ FOLDER = Path(str(files(__name__))) / "pydocs"
 LOG = FOLDER / "simulated_log.ndjson.gz"
 """What simulated users did with two of its runs: nobody did what it says. `judged.online.read_log` reads it."""
 
+INTERLEAVED = FOLDER / "simulated_interleaved.ndjson.gz"
+"""What simulated users did with lists that `judged.interleaving` mixed of the same two runs; nobody did that either."""
+
 RESPONSES = FOLDER / "responses"
 """What two extractive answerers said to 25 of its topics, with nuggets, assignments and support made by hand:
 `judged.rag.Responses.of` reads it."""
