@@ -73,6 +73,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "online funnel": ("log.jsonl",),
     "online difference": ("log.jsonl",),
     "online abtest": ("log.jsonl", "--plan"),
+    "online interleaving": ("log.jsonl", "--plan"),
     "online offline": ("log.jsonl", "qrels.txt", "--topics", "queries.jsonl"),
     "clicks propensities": ("swapped.jsonl",),
     "clicks coec": ("swapped.jsonl",),

@@ -35,8 +35,10 @@ from judged.online import (
     check_log,
     difference,
     funnel,
+    interleaving,
     overview,
     plan_abtest,
+    plan_interleaving,
     preference_agreement,
     queries,
     read_log,
@@ -281,6 +283,15 @@ def watched() -> Answer:
         deploy = Event(date(2026, 3, 22), "ranker 2", deploy=True)
         series = (TableSeries("false positives", str(table), "less"),)
         return watch(WatchConfig(date(2026, 3, 1), date(2026, 3, 20), series=series, event=(deploy,)))
+
+
+def preferred() -> Answer:
+    return interleaving(read_log(sample.INTERLEAVED), by="device")
+
+
+def preferred_plan() -> Answer:
+    log = read_log(sample.INTERLEAVED)
+    return plan_interleaving(log, past=[(interleaving(log, baseline="tfidf"), abtest(read_log(sample.LOG)))])
 
 
 def query_lists() -> Answer:

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 _DATED = "give --documents FILE: documents with a column date"
 _ELSEWHERE = {
-    name: f"judged.cli.online_{name}" for name in ("overview", "queries", "funnel", "difference", "abtest", "offline")
+    name: f"judged.cli.online_{name}"
+    for name in ("overview", "queries", "funnel", "difference", "abtest", "interleaving", "offline")
 }
 
 

@@ -13,6 +13,8 @@ from judged.online.estimation.online_metrics import online_metrics
 from judged.online.facts.pages import FactSettings
 from judged.online.findings import Account, LogFinding
 from judged.online.funnel import funnel
+from judged.online.interleaving.analysis import interleaving
+from judged.online.interleaving.planning import plan_interleaving
 from judged.online.log import InteractionLog
 from judged.online.metrics import ONLINE_METRICS, OnlineMetric, online_metric
 from judged.online.numbers import OnlineEstimate
@@ -41,11 +43,13 @@ __all__ = [
     "difference",
     "draft_mapping",
     "funnel",
+    "interleaving",
     "online_metric",
     "online_metrics",
     "over_time",
     "overview",
     "plan_abtest",
+    "plan_interleaving",
     "preference_agreement",
     "queries",
     "read_log",
