@@ -57,6 +57,7 @@ site: $(VENV)/.tested  ## Build the documentation as a site that needs no networ
 bench: $(VENV)/.benched  ## Compare with other tools (some minutes) and write docs/benchmarks.md
 	$(BIN)/python bench/run.py
 	$(BIN)/python bench/compare.py
+	$(BIN)/python bench/mixing.py
 
 clean:  ## Remove what the other targets made
 	rm -rf $(VENV) $(VENV)-lowest $(VENV)-wheel build .pytest_cache .hypothesis .ruff_cache bench/data
