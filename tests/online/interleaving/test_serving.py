@@ -62,7 +62,7 @@ def test_no_rank_is_preferred_whatever_the_lists(method: str, length: str, monke
 @pytest.mark.parametrize("method", ["team-draft", "balanced"])
 @pytest.mark.parametrize("many", [10, 5, 2, 1])
 def test_ten_results_against_fewer(method: str, many: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A drafter that goes on to ten gives the longer list 0.41 clicks more a list of 10 against 2, 0.72 against 1."""
+    """A drafter that goes on to ten prefers the longer list: 79 % of decided lists of 10 against 2, 92 % against 1."""
     first = [f"d{at}" for at in range(10)]
     for second in ([*reversed(first)][:many], [f"x{at}" for at in range(many)], first[1 : many + 1]):
         lists = list(every_coin(monkeypatch, first, second, method=method, length="longer"))
