@@ -78,6 +78,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "clicks propensities": ("swapped.jsonl",),
     "clicks coec": ("swapped.jsonl",),
     "clicks ips": ("swapped.jsonl", *_RUNS, "--propensities", "propensities.csv", "--topics", "queries.jsonl"),
+    "clicks off-policy": ("propensities.jsonl", "other.csv", "--depth", "2"),
     "clicks judge": ("swapped.jsonl", "--topics", "queries.jsonl", "--min-shown", "1"),
     "clicks evaluate": ("judgments.csv", *_RUNS),
     "clicks against": ("swapped.jsonl", "qrels.txt", "--topics", "queries.jsonl", "--min-shown", "1"),
@@ -152,6 +153,19 @@ def write_files(folder: Path) -> None:
     (folder / "review.csv").write_text(f"date,numerator,denominator\n{days}")
     watched = "[watch]\nbaseline_from = 2026-03-01\nbaseline_to = 2026-03-20\n"
     (folder / "watch.toml").write_text(f'{watched}[[series]]\nname = "bad"\ntable = "review.csv"\nbetter = "less"\n')
+    known = [
+        {
+            **one,
+            "query_attributes": {"propensities": [0.5, 0.5]},
+            "query_response_hit_ids": ["ab"[at % 2], "ba"[at % 2]],
+        }
+        if "user_query" in one
+        else one
+        for at in range(60)
+        for one in _visit(at)
+    ]
+    (folder / "propensities.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in known))
+    (folder / "other.csv").write_text("rank,doc_id,probability\n1,a,0.5\n1,b,0.5\n2,a,0.5\n2,b,0.5\n")
     (folder / "propensities.csv").write_text("rank,value\n1,1\n2,0.5\n")
     measured = [f"q{q},d{d},{grade},{grade},0.25" for (q, d), grade in _GRADES.items()]
     (folder / "judgments.csv").write_text("\n".join(["query_id,doc_id,grade,value,se", *measured]) + "\n")

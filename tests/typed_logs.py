@@ -62,12 +62,13 @@ def typed_log(
     *,
     attributes: Sequence[str] = (),
     has: frozenset[str] = EVERYTHING,
+    shown: Sequence[Mapping[str, Any]] | None = None,
     **more: Any,
 ) -> InteractionLog:
     """Make a log of pages and events: keys, ranks and times as given, the rest as plain as it can be."""
     usual = {"filtered": False, "page": 1, "first_rank": 1, "zero_results": False}
     serps = [{**usual, "query_norm": page.get("query"), "query_id": f"p{page['serp']}", **page} for page in pages]
-    shown = [
+    results = shown or [
         {"serp": one["serp"], "rank": one["first_rank"] + at, "object_id": f"{one['query']}-{one['first_rank'] + at}"}
         for one in serps
         for at in range(one["n_shown"])
@@ -87,7 +88,7 @@ def typed_log(
     engine = Engine()
     made = {
         "serp": table_of(serps, SERP, attributes),
-        "shown": table_of(shown, SHOWN),
+        "shown": table_of(results, SHOWN),
         "event": table_of(done, EVENT),
         "session": table_of(sessions, SESSION),
     }

@@ -58,10 +58,11 @@ _COMMANDS = (
     "rag calibrate", "online", "online metrics", "online list", "online time", "online ranks", "online dwell",
     "online overview", "online queries", "online funnel", "online difference", "online abtest", "online offline",
     "online interleaving", "logs", "logs check", "logs convert", "logs draft", "clicks", "clicks models", "clicks fit",
-    "clicks propensities", "clicks coec", "clicks ips", "clicks judge", "clicks evaluate", "clicks against", "watch",
-    "pool", "labels", "labels new", "labels judges", "labels tasks", "labels status", "labels import", "labels qrels",
-    "labels export", "labels topics", "labels ask", "labels questions", "labels quality", "labels next",
-    "labels estimate", "labels calibrate", "collection", "collection check", "serve", "check", "leave-one-out", "demo",
+    "clicks propensities", "clicks coec", "clicks ips", "clicks off-policy", "clicks judge", "clicks evaluate",
+    "clicks against", "watch", "pool", "labels", "labels new", "labels judges", "labels tasks", "labels status",
+    "labels import", "labels qrels", "labels export", "labels topics", "labels ask", "labels questions",
+    "labels quality", "labels next", "labels estimate", "labels calibrate", "collection", "collection check", "serve",
+    "check", "leave-one-out", "demo",
 )  # fmt: skip
 
 _API = """\

@@ -54,6 +54,7 @@ from online.offline.pages_made import log_of
 from online.offline.test_against_qrels import PAGES
 from online.offline.test_against_qrels import QRELS as RELEVANT
 from rag.planted_losses import planted
+from typed_logs import typed_log
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -268,6 +269,23 @@ def ab_test() -> Answer:
 
 def ab_test_plan() -> Answer:
     return plan_abtest(read_log(sample.LOG), splits=100)
+
+
+def off_policy() -> Answer:
+    pages = [
+        {"serp": at, "session": at, "user": at // 2, "time_ms": at, "query": "q", "n_shown": 2} for at in range(200)
+    ]
+    shown = [
+        {"serp": at, "rank": rank + 1, "object_id": "ab"[(at + rank) % 2], "propensity": 0.5}
+        for at in range(200)
+        for rank in (0, 1)
+    ]
+    clicks_ = [
+        {"serp": at, "session": at, "user": at // 2, "time_ms": at + 1, "action": "click", "object_id": "a", "rank": 1}
+        for at in range(0, 200, 6)
+    ]
+    policy = [{"rank": 1, "doc_id": "a", "probability": 1.0}, {"rank": 2, "doc_id": "b", "probability": 1.0}]
+    return clicks.off_policy(typed_log(pages, clicks_, shown=shown), policy, depth=2)
 
 
 def change() -> Answer:

@@ -12,6 +12,7 @@ _COMMANDS: tuple[str, ...] = (
     "propensities",
     "coec",
     "ips",
+    "off-policy",
     "judge",
     "evaluate",
     "against",

@@ -37,7 +37,8 @@ class Group(click.Group):
         """Import one."""
         del ctx
         if cmd_name in self._names and cmd_name not in self.commands:
-            module = importlib.import_module(f"judged.cli.{self.name}_{self._together.get(cmd_name, cmd_name)}")
+            name = self._together.get(cmd_name, cmd_name).replace("-", "_")
+            module = importlib.import_module(f"judged.cli.{self.name}_{name}")
             made = getattr(module, cmd_name if cmd_name in self._together else "command")
             self.add_command(checked(made), cmd_name)
         return self.commands.get(cmd_name)

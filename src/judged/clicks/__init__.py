@@ -12,6 +12,7 @@ __all__, __getattr__, __dir__ = lazily(
         "judged.clicks.expected": ("Coec", "coec"),
         "judged.clicks.examination": ("Propensities", "propensities", "read_propensities"),
         "judged.clicks.counterfactual": ("IpsScores", "ips"),
+        "judged.clicks.off_policy_estimates": ("OffPolicyEstimates", "off_policy"),
         "judged.clicks.judgments": ("ClickJudgments", "judge_clicks"),
         "judged.clicks.against": ("ClickAgreement", "against_people"),
         "judged.clicks.uncertain": ("UncertainScores", "evaluate_uncertain"),
