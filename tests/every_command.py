@@ -115,7 +115,14 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
 
 
 def write_files(folder: Path) -> None:
-    """Write what the arguments name."""
+    """Write what the arguments name, made once a process and copied from then on."""
+    shutil.copytree(_written(), folder, dirs_exist_ok=True)
+
+
+@cache
+def _written() -> Path:
+    folder = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     _write_collection(folder)
     lines = [f"q{q} 0 d{d} {grade if q * d % 7 != 5 else 1}" for (q, d), grade in _GRADES.items()]
     (folder / "second.txt").write_text("\n".join(lines) + "\n")
@@ -169,6 +176,7 @@ def write_files(folder: Path) -> None:
     (folder / "propensities.csv").write_text("rank,value\n1,1\n2,0.5\n")
     measured = [f"q{q},d{d},{grade},{grade},0.25" for (q, d), grade in _GRADES.items()]
     (folder / "judgments.csv").write_text("\n".join(["query_id,doc_id,grade,value,se", *measured]) + "\n")
+    return folder
 
 
 def _write_responses(folder: Path) -> None:

@@ -26,6 +26,12 @@ FORMS = [
 WITH_FILE = [(name, form) for name, form in FORMS if any(option.name == "out" for option in KNOWN[name].params)]
 ENDING = {"markdown": "md", "table": "txt", "text": "txt", "plot": "txt", "latex": "tex"}
 NOT_PRINTED = {("tradeoff", "html"), *((name, form) for name in KNOWN for form in ("png", "svg", "pdf", "parquet"))}
+PRINTED = {name: [form for known, form in FORMS if known == name and (name, form) not in NOT_PRINTED] for name in KNOWN}
+# Each command in one form, in turn, and each form with a command: the same few lines write all.
+IN_TURN = sorted(
+    {(name, printed[at % len(printed)]) for at, (name, printed) in enumerate(PRINTED.items()) if printed}
+    | {(name, form) for form, name in {form: name for name, printed in PRINTED.items() for form in printed}.items()}
+)
 
 
 @pytest.fixture
@@ -41,6 +47,7 @@ def arguments(name: str, form: str) -> tuple[str, ...]:
 
 def test_no_command_is_forgotten() -> None:
     assert ARGUMENTS.keys() == KNOWN.keys()
+    assert {form for _, form in IN_TURN} == {form for printed in PRINTED.values() for form in printed}
 
 
 @pytest.mark.usefixtures("files")
@@ -63,7 +70,7 @@ def refused(done: Ended) -> bool:
 
 
 @pytest.mark.usefixtures("files")
-@pytest.mark.parametrize(("name", "form"), [(name, form) for name, form in FORMS if (name, form) not in NOT_PRINTED])
+@pytest.mark.parametrize(("name", "form"), IN_TURN)
 def test_a_full_output_is_one_line_and_70(
     name: str, form: str, run: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch
 ) -> None:
