@@ -28,6 +28,7 @@ _NEEDED = ("fastapi", "uvicorn", "jinja2", "python_multipart")
 @click.option(
     "--log", "logs", multiple=True, metavar="LOG", help="What users did, as for 'judged clicks'. Repeat for more."
 )
+@click.option("--watch", metavar="CONFIG", help="A watch over production, as for 'judged watch'.")
 @click.option("--rag", metavar="RESPONSES", help="Answers, as for 'judged rag'.")
 @click.option("--experiment", metavar="PLAN", help="Engines to try queries on, as for 'judged experiment'; no QRELS.")
 @click.option(
@@ -82,6 +83,8 @@ def command(
         workspace = replace(_workspace(qrels, runs, options), labels=_labels(options["labels"]))
         if options["logs"]:
             workspace = replace(workspace, log=options["logs"])
+        if options["watch"]:
+            workspace = replace(workspace, watch=options["watch"])
         if options["rag"]:
             workspace = replace(workspace, responses=Responses.of(options["rag"]))
         _tell(workspace, address)

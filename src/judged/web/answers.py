@@ -34,6 +34,8 @@ NAVIGATION = (
     ("/traces", "Traces"),
     ("/rag", "Answers"),
     ("/clicks", "Clicks"),
+    ("/users", "Users"),
+    ("/change", "Change"),
     ("/experiment", "Experiment"),
     ("/judging", "Judging"),
     ("/learn", "Learn"),

@@ -13,6 +13,7 @@ from fastapi.staticfiles import StaticFiles
 import judged
 from judged.web.answers import Json
 from judged.web.api_page import router as api_page
+from judged.web.change.routes import router as change
 from judged.web.clicks.routes import router as clicks
 from judged.web.compare.routes import router as comparing
 from judged.web.desk import Desk
@@ -35,6 +36,7 @@ from judged.web.traces.routes import router as traces
 from judged.web.uploads.routes import API_OPEN, OPEN, OPENING, OneAtATime
 from judged.web.uploads.routes import router as opening
 from judged.web.uploads.storage import Limits
+from judged.web.users.routes import router as users
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -55,6 +57,8 @@ ROUTERS = (
     traces,
     rag,
     clicks,
+    users,
+    change,
     experiment,
     judging,
     labels,

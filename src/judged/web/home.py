@@ -33,6 +33,8 @@ QUESTIONS = {
     "/traces": "At which stage of a pipeline was it lost, and why is a document not shown?",
     "/rag": "Where is evidence lost on its way into an answer, and what does an answer rest on?",
     "/clicks": "How do users click, how often is each rank looked at, and do clicks agree with judgments?",
+    "/users": "What does an A/B test say, and is production still what it was?",
+    "/change": "What is known of a change, what is blank, and may it ship?",
     "/experiment": "Which configuration is best, what does it cost, and what do other settings do to a query?",
     "/judging": "Which documents are relevant? Grade them by yourself or with others, and settle where you disagree.",
     "/learn": "What does a measure count, when does it fit, and where does it mislead?",

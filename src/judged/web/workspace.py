@@ -100,6 +100,7 @@ class Workspace:
     labels: LabelStore | None = None  # what is judged in the browser
     responses: Responses | None = None  # what systems answered
     log: tuple[str, ...] = ()  # paths of what users did
+    watch: str = ""  # the path of a watch's configuration
     _kept: Kept = field(default_factory=lambda: Kept(256), repr=False)
 
     @property

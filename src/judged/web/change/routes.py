@@ -1,0 +1,75 @@
+"""The page of a change, and its twin in JSON."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import HTMLResponse
+from pydantic import BaseModel, Field
+
+from judged.errors import InputError, JudgedError
+from judged.web.answers import page
+from judged.web.desk import Opened
+from judged.web.problems import PROBLEMS
+from judged.web.slices.attributes import problem_of
+from judged.web.users.routes import ab_test, watched
+
+if TYPE_CHECKING:
+    from judged.changes import Change
+    from judged.web.workspace import Workspace
+
+router = APIRouter()
+
+
+class AskedChange(BaseModel):
+    """The two runs of a change."""
+
+    first: Annotated[str, Field(description="The baseline; empty: the first run", max_length=300)] = ""
+    second: Annotated[str, Field(description="The candidate; empty: the second run", max_length=300)] = ""
+
+
+@router.get("/api/v1/change", tags=["change"], summary="What is known of a change", responses=PROBLEMS)
+def change_as_json(workspace: Opened, asked: Annotated[AskedChange, Query()]) -> dict[str, Any]:
+    """Put what is open of a baseline and a candidate on one sheet: scores, slices, A/B test, watch."""
+    return _change(workspace, asked).to_dict()
+
+
+@router.get("/change", include_in_schema=False)
+def change_page(request: Request, workspace: Opened, asked: Annotated[AskedChange, Query()]) -> HTMLResponse:
+    """Show the sheet of a change."""
+    values: dict[str, Any] = {"problem": None, "answer": None, "asked": asked}
+    if len(workspace.run_names) > 1:
+        try:
+            values["answer"] = _change(workspace, asked)
+        except JudgedError as error:
+            values["problem"] = problem_of(workspace, error, "")
+    status = HTTPStatus.OK if values["problem"] is None else HTTPStatus.BAD_REQUEST
+    return page(request, "change.html", status=status, title="The review of a change", **values)
+
+
+def _change(workspace: Workspace, asked: AskedChange) -> Change:
+    from judged.changes import review
+
+    names = workspace.run_names
+    if len(names) < 2:
+        raise InputError("a change needs two runs", fix="open a baseline and a candidate: judged serve QRELS RUN RUN")
+    first = asked.first or next(name for name in names if name != asked.second)
+    second = asked.second or next(name for name in names if name != first)
+    for name in (first, second):
+        if name not in names:
+            raise InputError(f"no run {name!r} is open", fix=f"take one of {', '.join(names)}")
+    if first == second:
+        raise InputError(f"{first} is compared with itself", fix="take two runs")
+
+    def new() -> Change:
+        more: dict[str, Any] = {"watch": watched(workspace)} if workspace.watch else {}
+        if workspace.log:
+            test = ab_test(workspace)
+            more |= {"test": test} if second in test.assignment.arms[1:] else {}
+        runs = [workspace.judged(name).run for name in (first, second)]
+        known = {"queries": workspace.topics, "attributes": workspace.attributes}
+        return review(workspace.qrels, *runs, **known, **more)
+
+    return workspace.remember(("/change", first, second), new)
