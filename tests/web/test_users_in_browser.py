@@ -39,7 +39,12 @@ def test_from_users_to_the_watch_and_to_a_change(serve: Any, tab: Any, opened: A
     shown.fits()
     page.get_by_role("link", name="Watch over production").click()
     expect(page.get_by_text("wrong is off since 2026-03-26")).to_be_visible()
-    expect(page.locator("svg").first).to_be_visible()
+    points = page.locator("svg .mark-symbol path")
+    expect(points.first).to_be_visible()
+    across = {
+        point.get_attribute("transform").split(",")[0] for point in points.all() if point.get_attribute("transform")
+    }
+    assert len(across) > 25  # days stand apart
     shown.accessible()
     shown.fits()
     bar.get_by_role("link", name="Change").click()

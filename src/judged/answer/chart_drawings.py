@@ -157,7 +157,8 @@ def _quantity(alt: Any, chart: Chart, axis: str, rows: list[Row], scale: Scale |
     """Make the encoding of an axis of numbers."""
     scale = scale or _scale(chart, axis, rows)
     if axis == "x" and chart.spread == "time":
-        utc = alt.Scale(type="utc", domain=[scale.low, scale.high], nice=False)
+        # No domain: where pages allow no eval, Vega reads none of dates, and all points stand at the left.
+        utc = alt.Scale(type="utc", nice=False)
         return alt.X("x:T", title=_title(chart, axis), scale=utc, axis=alt.Axis(labelOverlap=True, grid=False))
     bounds = alt.Scale(
         type="log" if scale.logarithmic else "linear",
@@ -211,6 +212,8 @@ def _references(alt: Any, chart: Chart, rows: list[Row]) -> list[Any]:
         .encode(**{line.axis: x if line.axis == "x" else y})
         for line in chart.lines
     ]
+    if chart.spread == "time" and (ends := chart.reach.get("x")):
+        lines.append(_base(alt, [{"x": end} for end in ends]).mark_point(opacity=0).encode(x=x))
     area = _base(alt, rows).mark_area(opacity=0.15, color=_GREY).transform_filter("isValid(datum.band_low)")
     return [area.encode(x=x, y=alt.Y("band_low:Q"), y2="band_high:Q"), *lines] if chart.band else lines
 

@@ -56,11 +56,11 @@ class Rollback:
         waiting = [one for one in self.guards if one.state == "open"]
         said = f"{self.event.what} of {self.event.date}: {self.decision}"
         if harmed:
-            return f"{said}. {listed(harmed)} lost more than {100 * self.margin:g} %."
+            return f"{said}. {listed(harmed)} got worse by more than {100 * self.margin:g} %."
         if self.decision == "nothing is known":
             return f"{said}: it takes a week before, and a day after it."
         if not waiting:
-            return f"{said}. Nothing lost {100 * self.margin:g} %."
+            return f"{said}. Nothing got worse by {100 * self.margin:g} %."
         costs = [f"{one.a_day:,.0f} a day of {_name(one)}" for one in waiting if one.a_day >= 1]
         wait = f" To wait costs some {listed(costs)}, if what was seen goes on." if costs else ""
         return (
