@@ -12,8 +12,10 @@ import pytest
 from command_line import process
 from judged import sample
 from judged.changes import review
+from judged.changes.evidence import Evidence, agreement
 from judged.changes.questions import costs, false_positives, mended
 from judged.errors import InputError
+from judged.online import abtest, interleaving, read_log
 from judged.stats.paired import paired_test
 from judged.traces import failures
 from judged.traces.sample import sample_traces
@@ -36,7 +38,7 @@ def test_without_anything_else_the_rest_is_blank_and_nothing_follows():
     made = review(QRELS, {"old": GOOD}, {"new": BAD})
     assert made.decision == "undecided"
     assert states(made)["Is it better?"] == "bad"
-    assert sum(state == "blank" for state in states(made).values()) == 7
+    assert sum(state == "blank" for state in states(made).values()) == 8
     assert all("--" in one.said for one in made.questions if one.state == "blank")
 
 
@@ -94,6 +96,30 @@ def test_a_deployment_that_should_be_taken_back_outweighs_a_gate():
     made = review(QRELS, {"old": GOOD}, {"new": GOOD}, config=GATE, watch=watched)
     assert states(made)["Does the gate let it pass?"] == "good"
     assert made.decision == "do not ship"
+
+
+def test_methods_that_decide_agree_or_are_looked_at():
+    def evidence(*says):
+        return [Evidence(f"m{at}", one, 10, "users", 1.0, "x") for at, one in enumerate(says)]
+
+    assert agreement(evidence("better", "undecided", "better")).state == "good"
+    apart = agreement(evidence("undecided", "worse", "better"))
+    assert (apart.state, "m1 is nearest" in apart.said) == ("look", True)
+    assert agreement(evidence("undecided", "worse")).state == "undecided"
+    assert agreement(evidence("undecided")).said == "None decides."
+
+
+def test_the_sample_s_users_and_judgments_beside_each_other():
+    logs = read_log(sample.LOG), read_log(sample.INTERLEAVED)
+    runs = {run.name: run for run in sample.runs()}
+    test, mixed = abtest(logs[0], baseline="tfidf"), interleaving(logs[1], baseline="tfidf")
+    made = review(sample.qrels(), runs["tfidf"], runs["bm25"], test=test, mixed=mixed)
+    rows = {row["method"]: row for row in made.table("evidence").records()}
+    assert {name: row["says"] for name, row in rows.items()} == {
+        "A/B test": "undecided", "interleaving": "undecided", "offline": "better",
+    }  # fmt: skip
+    assert (rows["A/B test"]["number"], rows["interleaving"]["number"]) == (300, 300)
+    assert states(made)["Do offline and online agree?"] == "undecided"
 
 
 def test_what_is_no_run_and_no_kind_is_refused():

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from judged.evaluation import Scores
     from judged.gates import GateResult
     from judged.online.abtest.abtest import ABTest
+    from judged.online.interleaving.analysis import Interleaving
     from judged.slicing.comparison import SliceComparison
     from judged.traces import Failures
     from judged.watch.watch import Watch
@@ -208,6 +209,14 @@ def tested(found: ABTest, arm: str | None) -> Question:
     states: Mapping[str, State] = {"ship": "good", "do not ship": "bad", "broken": "bad"}
     table = quoted(found.table("differences"), "users", title="What differs for users")
     return Question("Do users fare better?", states.get(verdict.decision, "undecided"), str(verdict), (table,))
+
+
+def preferred(found: Interleaving) -> Question:
+    """Give what mixed lists say."""
+    states: Mapping[str, State] = {"preferred": "good", "not preferred": "bad"}
+    said = f"{found.other}: {found.decision}. {' '.join(found.reasons)}"
+    table = quoted(found.table("preferences"), "preferences", title="What clicks prefer in mixed lists")
+    return Question("Do users prefer it in one list?", states.get(found.decision, "undecided"), said, (table,))
 
 
 def rolled_back(found: Watch) -> Question:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from judged.answer import TEXT, Answer, Sentences, Table, columns_of
+from judged.changes.evidence import agreement, told
 from judged.changes.questions import (
     Question,
     costs,
@@ -17,6 +18,7 @@ from judged.changes.questions import (
     is_better,
     mended,
     nothing_found,
+    preferred,
     rolled_back,
     slices,
     tested,
@@ -32,10 +34,13 @@ from judged.traces.failures import FAILURES, failures
 
 if TYPE_CHECKING:
     from judged.answer import Block
+    from judged.clicks.off_policy_estimates import OffPolicyEstimates
+    from judged.comparison import Comparison
     from judged.data.run import Run
     from judged.evaluation.provenance import Provenance
     from judged.notes import Note
     from judged.online.abtest.abtest import ABTest
+    from judged.online.interleaving.analysis import Interleaving
     from judged.traces import Traces
     from judged.watch.watch import Watch
 
@@ -47,6 +52,7 @@ _BLANKS = {
     "Are fewer results wrong in review?": "A table with `run`, `wrong` and `reviewed`: `--reviewed FILE`.",
     "Which cost rises?": "A table with `run` and a column for each cost: `--costs FILE --cost COLUMN`.",
     "Does the gate let it pass?": "A configuration: `judged gate init`, then `--gate FILE`.",
+    "Do users prefer it in one list?": "A log of mixed lists, see `judged online interleaving`: `--interleaved FILE`.",
     "Do users fare better?": "A log with arms, as `judged online abtest` reads it: `--log FILE --arm NAME`.",
     "Should it be taken back?": "A watch with its deployment: `--watch FILE`.",
 }
@@ -137,6 +143,8 @@ def review(
     reviewed: str | Path | None = None,
     test: ABTest | None = None,
     arm: str | None = None,
+    mixed: Interleaving | None = None,
+    logged: OffPolicyEstimates | None = None,
     watch: Watch | None = None,
     seed: int = 0,
     **policies: Any,
@@ -163,6 +171,8 @@ def review(
         A table with ``run``, ``wrong`` and ``reviewed``: how many results that people reviewed were wrong.
     test, arm
         What `judged.online.abtest` said, and the candidate's arm; None: the first.
+    mixed, logged
+        What `judged.online.interleaving` said, and `judged.clicks.off_policy` of the candidate.
     watch
         What `judged.watch.watch` said.
     seed
@@ -182,7 +192,7 @@ def review(
     >>> checks = {"check": [{"measure": "RR", "margin": 0.1}]}
     >>> made = review(qrels, {"old": good}, {"new": bad}, "RR,R@10", config=checks)
     >>> made.decision, made.questions[0].state, sum(one.state == "blank" for one in made.questions)
-    ('do not ship', 'bad', 6)
+    ('do not ship', 'bad', 7)
     """
     if meant is not None:
         one_of("meant", meant, FAILURES)
@@ -206,10 +216,7 @@ def review(
         found.append(costs(Path(costs_of[0]), names, tuple(costs_of[1])))
     if config is not None:
         found.append(gated(gate(qrels, runs[0], runs[1], config, attributes=attributes)))
-    if test is not None:
-        found.append(tested(test, arm))
-    if watch is not None:
-        found.append(rolled_back(watch))
+    found += _of_users(whole.results["comparison"], test, arm, mixed, logged, watch)
     asked = {one.question for one in found}
     found += [Question(question, "blank", fill) for question, fill in _BLANKS.items() if question not in asked]
     return Change(names[0], names[1], tuple(found), scores.provenance, whole.notes)
@@ -221,3 +228,22 @@ def _one(given: Any, role: str) -> Run:
     if len(runs) != 1:
         raise InputError(f"the {role} is {len(runs)} runs", fix="give one")
     return runs[0]
+
+
+def _of_users(
+    compared: Comparison,
+    test: ABTest | None,
+    arm: str | None,
+    mixed: Interleaving | None,
+    logged: OffPolicyEstimates | None,
+    watch: Watch | None,
+) -> Iterator[Question]:
+    """Give what users did, by whatever is known of them."""
+    if test is not None:
+        yield tested(test, arm)
+    if mixed is not None:
+        yield preferred(mixed)
+    if any(one is not None for one in (test, mixed, logged)):
+        yield agreement(list(told(compared, test, mixed, logged)))
+    if watch is not None:
+        yield rolled_back(watch)

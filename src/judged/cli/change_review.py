@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 @click.option("--log", multiple=True, metavar="FILE", help="A log with arms, as 'judged online abtest' reads it.")
 @click.option("--arm", metavar="NAME", help="The candidate's arm in it.  [default: the first that is no baseline]")
 @click.option("--guardrail", "guardrails", multiple=True, metavar="NAME", help="Of the test: metrics not to be lost.")
+@click.option("--interleaved", multiple=True, metavar="FILE", help="A log of lists that mix both.")
+@click.option("--propensities", multiple=True, metavar="FILE", help="A log with propensities, for 'off-policy'.")
+@click.option("--topics", metavar="FILE", help="How pages of it find topics, as for 'judged clicks'.")
 @click.option("--watch", "watched", type=click.Path(path_type=Path), metavar="FILE", help="Of 'judged watch'.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed for everything random.")
 @answer_options()
@@ -47,6 +50,9 @@ def command(
     columns: tuple[str, ...],
     log: tuple[str, ...],
     guardrails: tuple[str, ...],
+    interleaved: tuple[str, ...],
+    propensities: tuple[str, ...],
+    topics: str | None,
     watched: Path | None,
     **options: Any,
 ) -> None:
@@ -70,6 +76,16 @@ def command(
         from judged.online import abtest, read_log
 
         more["test"] = abtest(read_log(log), guardrails=guardrails)
+    if interleaved:
+        from judged.online import read_log
+        from judged.online.interleaving.analysis import interleaving
+
+        more["mixed"] = interleaving(read_log(interleaved))
+    if propensities:
+        from judged.clicks import off_policy
+        from judged.online import read_log
+
+        more["logged"] = off_policy(read_log(propensities), candidate, topics=topics)
     if watched:
         from judged.watch import watch
 

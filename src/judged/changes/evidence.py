@@ -1,0 +1,87 @@
+"""What each way to evaluate says of one change, what it took, what it is about, and whether they agree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from judged.answer import COUNT, TEXT, Column, Table, columns_of, listed
+from judged.changes.questions import Question
+
+if TYPE_CHECKING:
+    from judged.clicks.off_policy_estimates import OffPolicyEstimates
+    from judged.comparison import Comparison
+    from judged.online.abtest.abtest import ABTest
+    from judged.online.interleaving.analysis import Interleaving
+
+Says: TypeAlias = Literal["better", "worse", "undecided"]
+_ROBUST = "doubly robust"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What one method says: ``about`` is what it measures, ``number`` of ``units`` what it took."""
+
+    method: str
+    says: Says
+    number: int
+    units: str
+    days: float
+    about: str
+
+
+def told(
+    compared: Comparison, test: ABTest | None, mixed: Interleaving | None, logged: OffPolicyEstimates | None
+) -> Iterator[Evidence]:
+    """Give the methods, from what is nearest to users to what is farthest."""
+    if test is not None:
+        says: dict[str, Says] = {"ship": "better", "do not ship": "worse"}
+        verdict = test.verdicts[0]
+        about = "what users do over the days of the test, with one ranker each"
+        users = test.assignment
+        yield Evidence("A/B test", says.get(verdict.decision, "undecided"), users.number, "users", users.days, about)
+    if mixed is not None:
+        prefers: dict[str, Says] = {"preferred": "better", "not preferred": "worse"}
+        about = "which ranker's results are clicked more in one list; nothing that follows"
+        yield Evidence(
+            "interleaving", prefers.get(mixed.decision, "undecided"), mixed.users, "users", float("nan"), about
+        )
+    if logged is not None:
+        row = next(one for one in logged.rows if one.estimator == _ROBUST)
+        about = "clicks on lists that nobody saw, under the assumptions of its estimators"
+        yield Evidence("off-policy", _side(row.difference_ci), logged.users, "users", float("nan"), about)
+    pair = compared.measures[0].pairs[0]
+    side: Says = "undecided" if not pair.significant else "better" if pair.better == pair.second else "worse"
+    about = f"{compared.measures[0].measure} by judgments; no user, and no document that is not judged"
+    yield Evidence("offline", side, pair.result.n, "topics", float("nan"), about)
+
+
+def _side(ci: tuple[float, float] | None) -> Says:
+    if ci is None or ci[0] <= 0 <= ci[1]:
+        return "undecided"
+    return "better" if ci[0] > 0 else "worse"
+
+
+def agreement(found: Sequence[Evidence]) -> Question:
+    """Say whether those that decide agree; where they do not, the first of them is nearest to users."""
+    question = "Do offline and online agree?"
+    decided = [one for one in found if one.says != "undecided"]
+    table = Table(
+        "evidence",
+        (
+            *columns_of(found, ("method", TEXT), ("says", TEXT)),
+            Column("number", [one.number for one in found], COUNT, "took"),
+            *columns_of(found, ("units", TEXT, "of"), ("days", COUNT), ("about", TEXT)),
+        ),
+        "What each method says",
+        note="from what is nearest to users to what is farthest; interleaving and A/B may be looked at on any day",
+    )
+    names = {side: listed([one.method for one in decided if one.says == side]) for side in ("better", "worse")}
+    if len(decided) < 2:
+        only = f"Only {decided[0].method} decides: {decided[0].says}." if decided else "None decides."
+        return Question(question, "undecided", only, (table,))
+    if names["better"] and names["worse"]:
+        nearest = f"{decided[0].method} is nearest to users"
+        return Question(question, "look", f"{names['better']} say better, {names['worse']} worse; {nearest}.", (table,))
+    return Question(question, "good", f"{listed([one.method for one in decided])} say {decided[0].says}.", (table,))
