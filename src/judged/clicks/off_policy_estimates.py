@@ -344,7 +344,8 @@ def _row(
     name: str, values: Floats | None, weights: Floats, rewards: Floats, units: Ints, level: float, why: str
 ) -> OffPolicy:
     """Give an estimate with its interval, and its difference from what was logged on the same pages."""
-    factors: dict[str, Floats] = {"cascade": np.cumprod(weights, axis=1)[:, -1], "whole list": np.prod(weights, axis=1)}
+    factors = {"whole list": np.prod(weights, axis=1).astype(np.float64)}
+    factors["cascade"] = np.cumprod(weights, axis=1)[:, -1].astype(np.float64)
     factors["pseudo-inverse"] = 1.0 + (weights - 1.0).sum(axis=1)
     telling = effective(factors[name]) if name in factors else min(effective(one) for one in weights.T)
     if not why and name in factors and telling < _FEWEST:

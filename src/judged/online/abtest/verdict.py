@@ -77,7 +77,7 @@ def _by_the_primary(goal: ArmDifference, unsure: Sequence[ArmDifference], users:
         named = listed([str(one.metric) for one in unsure])
         why.append(f"{named} may have lost more than {percent(margin)} of the baseline.")
     days = _days([*([goal] if low <= 0 else []), *unsure], users, margin)
-    if math.isfinite(days):
+    if math.isfinite(days) and days > 0:
         what = f"differences of {percent(margin)}"
         why.append(f"To tell {what} takes some {math.ceil(days):,} days more at {users.a_day:,.0f} users a day.")
     return Verdict(goal.arm, "keep running", tuple(why), days)
