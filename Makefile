@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 
 N ?= 100000
 
-.PHONY: demo test quick fuzz check lowest wheel release fix bench docs site clean
+.PHONY: demo test quick fuzz check lowest wheel release fix bench docs site spark clean
 
 demo: $(VENV)/.installed  ## Install judged into .venv and run it on the sample
 	@$(BIN)/judged demo
@@ -38,6 +38,8 @@ wheel:  ## Build the wheel, and run it where there is no source tree
 	$(VENV)-wheel/bin/python -m pip install --quiet "$$(echo build/wheel/judged-*.whl)[web]"
 	$(VENV)-wheel/bin/python tools/try_wheel.py $(VENV)-wheel/bin
 
+spark: $(VENV)-spark/.installed  ## Install a Spark server (500 MB), which the tests of Spark start where Java is too
+
 release: $(VENV)/.installed  ## Build wheel and sdist, check them, try both on every Python of this machine; nothing is uploaded
 	$(BIN)/python -m pip install --quiet --group release
 	$(BIN)/python tools/release.py
@@ -60,7 +62,7 @@ bench: $(VENV)/.benched  ## Compare with other tools (some minutes) and write do
 	$(BIN)/python bench/mixing.py
 
 clean:  ## Remove what the other targets made
-	rm -rf $(VENV) $(VENV)-lowest $(VENV)-wheel build .pytest_cache .hypothesis .ruff_cache bench/data
+	rm -rf $(VENV) $(VENV)-lowest $(VENV)-wheel $(VENV)-spark build .pytest_cache .hypothesis .ruff_cache bench/data
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -72,6 +74,13 @@ $(VENV)-lowest/.installed: pyproject.toml tools/lowest.py
 	$(PYTHON) -m venv --clear $(VENV)-lowest
 	$(VENV)-lowest/bin/python tools/lowest.py > $(VENV)-lowest/requirements.txt
 	$(VENV)-lowest/bin/python -m pip install --quiet -r $(VENV)-lowest/requirements.txt pytest hypothesis httpx
+	@touch $@
+
+# Not in .venv: pyspark and pyspark-client are two packages of one name, and would overwrite each other's files.
+$(VENV)-spark/.installed:
+	$(PYTHON) -m venv $(VENV)-spark
+	$(VENV)-spark/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(VENV)-spark/bin/python -m pip install --quiet "pyspark>=4,<5"
 	@touch $@
 
 $(VENV)/.tested: $(VENV)/.installed

@@ -16,7 +16,7 @@ SLOW = (
     "cli/test_serve", "cli/test_slices", "cli/test_stages", "cli/test_tradeoff", "compat/test_trec_eval_command",
     "curves/test_command", "curves/test_curve_of_scores", "curves/test_saving", "diagnosis/test_matrix",
     "diagnosis/test_planted_losses", "docs/", "experiments/test_generation", "experiments/test_run",
-    "experiments/test_trial", "fuzz/", "gates/test_decision", "gates/test_first", "gates/test_forms", "labels/",
+    "experiments/test_trial", "fuzz/", "gates/test_decision", "gates/test_first", "gates/test_forms", "judging/test_relational", "labels/",
     "measures/test_properties",
     "online/", "reports/", "results/", "slicing/test_compare_slices", "stats/test_agreement", "stats/test_always",
     "stats/test_believed", "stats/test_blocked", "stats/test_clusters", "stats/test_detectable", "stats/test_extremes",

@@ -89,9 +89,10 @@ def _runs(text: str, run_format: str | None) -> list[Run]:
 def named(text: str) -> tuple[str, str]:
     """Read NAME=FILE, or FILE without a name."""
     from judged.data.files import exists
+    from judged.data.sources import is_address
 
     name, equals, path = text.partition("=")
-    return (name, path) if equals and not exists(text) else ("", text)
+    return (name, path) if equals and not exists(text) and not is_address(text) else ("", text)
 
 
 def refuse_measures(*paths: str) -> None:

@@ -33,7 +33,7 @@ class _WithoutPandas:
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None = None, target: object = None) -> None:
         del path, target
-        if name == "pandas":
+        if name == "pandas" and "pyspark" not in sys.modules:  # which does not work without
             raise ModuleNotFoundError(name=name)
 
 

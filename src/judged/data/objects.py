@@ -31,6 +31,10 @@ def rows_of_object(data: Any, kind: Kind) -> Rows:
     # its document ids (relevant ones for qrels, in rank order for a run).
     if isinstance(data, Mapping):
         return _mapping_rows(data, kind)  # type: ignore[reportUnknownArgumentType]
+    if in_database(data):
+        from judged.data.engine_rows import rows_in_database  # it names columns as is done here
+
+        return rows_in_database(data, kind)
     if hasattr(data, "__arrow_c_stream__"):
         table = table_of(data, lambda names: canonical(names, kind))
         return TableRows(named_table(table, kind, "<table>"))
@@ -39,6 +43,14 @@ def rows_of_object(data: Any, kind: Kind) -> Rows:
     raise InputError(
         f"a {type(data).__name__} cannot be read as {kind}",
         fix="give a path, a dict of dicts, a data frame, named tuples, or lists of document ids",
+    )
+
+
+def in_database(data: Any) -> bool:
+    """Whether something is a relation of DuckDB or a data frame of Spark; neither is imported for this."""
+    kind = type(data)
+    return kind.__name__ == "DuckDBPyRelation" or (
+        kind.__name__ == "DataFrame" and kind.__module__.startswith("pyspark.sql")
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from judged.data.compute import int_array, pc
+from judged.data.engine_rows import EngineRows
 from judged.data.objects import rows_of_object
 from judged.data.rows import MappingRows, Rows, TableRows
 from judged.data.sources import Source, open_source, source_name
@@ -132,6 +133,8 @@ class Run:
 
 def run_ids(rows: Rows) -> list[str]:
     """Give the distinct run ids of a table, in order of appearance; none where it has no such column."""
+    if isinstance(rows, EngineRows):
+        return rows.table.runs if rows.run is None else [rows.run]
     if isinstance(rows, TableRows) and "run_id" in rows.table.column_names:
         return pc.unique(rows.table["run_id"]).to_pylist()
     return []
@@ -161,6 +164,8 @@ def split_runs(rows: Rows, name: str) -> list[Run]:
     if isinstance(rows, TextRows) and rows.layout.header and "run_id" in rows.layout.names:
         rows = TableRows(Run(rows, name).table, rows.where)
     names = run_ids(rows)
+    if isinstance(rows, EngineRows) and len(names) > 1:
+        return [Run(EngineRows(rows.table, run_id), run_id) for run_id in names]
     if not isinstance(rows, TableRows) or len(names) < 2:
         return [Run(rows, name)]
     table = rows.table

@@ -13,6 +13,7 @@ from judged.data import files, json_rows
 from judged.data.arrow_files import arrow_table, parquet_table
 from judged.data.bulk import in_order
 from judged.data.columns import canonical
+from judged.data.engine_rows import rows_in_database
 from judged.data.json_rows import saved_result
 from judged.data.layout import Layout
 from judged.data.looks import looks_like_qrels
@@ -91,6 +92,8 @@ class Source:
 def open_source(path: str | Path, kind: Kind, format: str | None = None) -> Source:
     """Open a file, or standard input for ``-``, as rows of qrels or of a run."""
     # Text is read in blocks when the rows are asked for; the other formats are read here.
+    if is_address(path):
+        return Source(rows_in_database(str(path), kind), source_name(str(path).partition(";")[0]))
     name = "stdin" if str(path) == "-" else source_name(path)
     where = files.STDIN if str(path) == "-" else str(path)
     file = files.local(path)
@@ -106,6 +109,11 @@ def open_source(path: str | Path, kind: Kind, format: str | None = None) -> Sour
     if kind == "run" and format is None:
         _refuse_grades(table, where)
     return Source(FileTable(table, where, file), name)
+
+
+def is_address(path: str | Path) -> bool:
+    """Whether this names a table on Spark, and no file."""
+    return str(path).startswith(("sc://", "spark://"))
 
 
 def source_name(path: str | Path) -> str:

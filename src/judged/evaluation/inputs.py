@@ -9,7 +9,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from judged.data.objects import is_ids, rows_of_object
+from judged.data.objects import in_database, is_ids, rows_of_object
 from judged.data.run import Run, split_runs
 from judged.data.sources import source_name
 from judged.errors import InputError
@@ -92,7 +92,7 @@ def _is_run(data: Any) -> bool:
     """Whether an element of a list is a run by itself, and not one topic's list of ids or one record."""
     if isinstance(data, Mapping):
         return all(isinstance(docs, Mapping) or is_ids(docs) for docs in data.values())
-    return isinstance(data, (Run, str, Path)) or hasattr(data, "__arrow_c_stream__")
+    return isinstance(data, (Run, str, Path)) or hasattr(data, "__arrow_c_stream__") or in_database(data)
 
 
 def _is_named(data: Mapping[Any, Any]) -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from judged.data.engine_rows import EngineRows
 from judged.data.qrels import Qrels
 from judged.data.rows import MappingRows, TableRows
 from judged.data.run import Run
@@ -17,6 +18,7 @@ from judged.errors import InputError
 from judged.judging.judged import Judged
 from judged.judging.mapping import scan_mapping
 from judged.judging.ranking import DuplicateDocumentError, Ranking
+from judged.judging.relational import find_hits
 from judged.judging.scan import scan
 
 if TYPE_CHECKING:
@@ -96,10 +98,12 @@ def judge(
     qrels, run = Qrels.of(qrels), Run.of(run)
     ranking = Ranking(ties, depth, precision)
     ranking.refuse(run)
-    digest = None if isinstance(run.rows, (MappingRows, TableRows)) else _Meter(progress)
+    digest = None if isinstance(run.rows, (MappingRows, TableRows, EngineRows)) else _Meter(progress)
     try:
         if isinstance(run.rows, MappingRows):
             hits = scan_mapping(qrels.index, run.rows.mapping, ranking)
+        elif isinstance(run.rows, EngineRows):
+            hits = find_hits(qrels.index, run.rows, ranking)
         else:
             hits = scan(qrels.index, run.rows, ranking, digest)
     except DuplicateDocumentError as error:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Never, Self, TypeVar, cast, dat
 
 import numpy as np
 
+from judged.data.engine_rows import NotFetchedError
 from judged.errors import MeasureError
 from judged.judging import judge_list
 from judged.judging.answered import Answered, judge_answer
@@ -264,7 +265,10 @@ class Measure(metaclass=MeasureType):
                 " Fix: give scores, or use set measures such as SetP, SetR, SetF"
             )
         seen = judged.condensed if getattr(self, "judged_only", False) else judged
-        scores = self.score(seen)
+        try:
+            scores = self.score(seen)
+        except NotFetchedError as error:
+            raise MeasureError(f"{self}: {error}") from None
         if np.shape(scores) != (len(judged),):
             raise MeasureError(f"{self} gave {np.shape(scores)} scores for {len(judged)} topics. Fix: one a topic")
         undefined = getattr(self, "undefined", 0.0)

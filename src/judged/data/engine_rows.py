@@ -1,0 +1,228 @@
+"""Runs that stay where they are: rows of a table in DuckDB or on Spark, of which SQL brings back a few."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pyarrow as pa
+
+from judged.data.columns import canonical
+from judged.data.compute import pc
+from judged.data.objects import named_table
+from judged.data.rows import TableRows
+from judged.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from judged._types import Table
+    from judged.data.columns import Kind
+    from judged.data.rows import Digest, Part, Rows
+
+
+class NotFetchedError(InputError):
+    """Every row of a run was asked for, and it lies on a cluster."""
+
+
+class Engine(Protocol):
+    """What a database must do for us."""
+
+    where: str  # what messages call the table
+    fetches: bool  # whether all of its rows may be fetched
+
+    def schema(self) -> Any:
+        """Give the columns of the table."""
+        ...
+
+    def ask(self, sql: str, **given: Table) -> Table:
+        """Run a query over ``judged_rows``, which is the table, and over small tables that are sent there."""
+        ...
+
+
+class DuckdbTable:
+    """A relation of DuckDB: a table, a view, a query, files that it reads."""
+
+    fetches = True  # it is a database of this process
+    where = "<duckdb>"
+
+    def __init__(self, relation: Any) -> None:
+        self.relation = relation
+
+    def schema(self) -> Any:
+        """Give the columns, their types as Arrow has them."""
+        return self._run("SELECT * FROM judged_rows LIMIT 0", {}).schema
+
+    def ask(self, sql: str, **given: Table) -> Table:
+        """Run a query in the connection that the relation belongs to, which finds what is given by its name."""
+        return self._run(sql, given)
+
+    def _run(self, sql: str, given: dict[str, Table]) -> Table:
+        import duckdb
+
+        judged_given = given.get("judged_given")  # found by DuckDB among the names of this function
+        try:
+            return self.relation.query("judged_rows", sql).to_arrow_table()
+        except duckdb.Error as error:
+            first = str(error).split("\n", 1)[0]
+            raise InputError(
+                f"DuckDB says: {first}", fix="look at the relation that was given", path=self.where
+            ) from None
+        finally:
+            del judged_given
+
+
+class EngineTable:
+    """A table of one run or several, asked where it lies.
+
+    Parameters
+    ----------
+    engine
+        What answers for it.
+
+    Raises
+    ------
+    InputError
+        If it lacks a column, or one has a type that does not fit.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        schema = engine.schema()
+        named_table(schema.empty_table(), "run", engine.where)
+        names = canonical(schema.names, "run")
+        self.columns = {name: given for name, given in zip(names, schema.names, strict=True) if name}
+        for name in {"score", "rank"} & self.columns.keys():
+            kind = schema.field(self.columns[name]).type
+            if pa.types.is_decimal(kind) or (name == "rank" and not pa.types.is_integer(kind)):
+                needed = "BIGINT" if name == "rank" else "DOUBLE"
+                problem = f"the column {self.columns[name]} is {kind}, which databases do not read alike"
+                raise InputError(problem, fix=f"give a view that casts it to {needed}", path=engine.where)
+        self.hits: tuple[Any, ...] = ()  # what was asked last and its answer: all runs are joined at once
+
+    def text(self, name: str) -> str:
+        """Write a column of ids in SQL so that its bytes are compared, whatever the collation."""
+        return f"encode(CAST({quoted(self.columns[name])} AS VARCHAR))" if name in self.columns else "encode('')"
+
+    @cached_property
+    def counts(self) -> Table:
+        """How many documents each run and topic has, and one that stands twice: ``run, query, returned, twice``."""
+        unfit = " OR ".join(
+            f"{column} IS NULL" + (f" OR isnan(CAST({column} AS DOUBLE))" if name == "score" else "")
+            for name in ("score", "rank")
+            if name in self.columns and (column := quoted(self.columns[name]))
+        )
+        counts = self.engine.ask(f"""
+            SELECT run, query, CAST(sum(n) AS BIGINT) AS returned, max(CASE WHEN n > 1 THEN doc END) AS twice,
+                CAST(sum(CASE WHEN doc IS NULL THEN n ELSE 0 END) AS BIGINT) AS nameless,
+                max(CASE WHEN unfit > 0 THEN doc END) AS unfit
+            FROM (
+                SELECT run, query, doc, count(*) AS n, count(CASE WHEN unfit THEN 1 END) AS unfit
+                FROM (SELECT {self.text("run_id")} AS run, {self.text("query_id")} AS query,
+                    {self.text("doc_id")} AS doc, {unfit or "1 = 0"} AS unfit FROM judged_rows) AS named
+                GROUP BY run, query, doc
+            ) AS distinct_rows
+            GROUP BY run, query
+        """)
+        where = self.engine.where
+        if not counts.num_rows:
+            raise InputError("there are no rows", fix="give a table with at least one", path=where, rule="empty-file")
+        lacking = [counts["run"].null_count, counts["query"].null_count, pc.sum(counts["nameless"]).as_py()]
+        for name, rows in zip(("run_id", "query_id", "doc_id"), lacking, strict=True):
+            if rows:
+                problem = f"a row has no {self.columns[name]}"
+                raise InputError(problem, fix="remove the row, or fill in the id", path=where)
+        try:
+            texts = {name: as_text(counts[name]) for name in ("run", "query", "twice", "unfit")}
+        except pa.ArrowInvalid:
+            raise InputError("an id is not UTF-8", fix="decode the ids with the right encoding", path=where) from None
+        counts = pa.table(texts | {"returned": counts["returned"]})
+        at = pc.index(pc.is_valid(counts["unfit"]), value=True).as_py()
+        if at >= 0:
+            pair = f"topic {counts['query'][at]}, document {counts['unfit'][at]}"
+            problem = f"the score or rank of {pair} is missing or NaN"
+            raise InputError(problem, fix="write a number, or leave the document out", path=where, rule="nan-score")
+        return counts
+
+    @property
+    def runs(self) -> list[str]:
+        """The names of its runs, in byte order; ``""`` alone where no column tells."""
+        return sorted(pc.unique(self.counts["run"]).to_pylist())
+
+
+def as_text(column: Any) -> Any:
+    """Give ids that come back as bytes, or as text that nobody has looked at, as text that is UTF-8."""
+    return column.cast(pa.binary()).cast(pa.string()).combine_chunks()
+
+
+def quoted(name: str) -> str:
+    """Quote a name for SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+@dataclass(frozen=True)
+class EngineRows:
+    """The rows of one run of a table that stays where it is."""
+
+    table: EngineTable = field(repr=False)
+    run: str | None = None  # as the column `run_id` has it; None where the table holds no other
+
+    @property
+    def where(self) -> str:
+        """What messages call it."""
+        return self.table.engine.where
+
+    @property
+    def name(self) -> str:
+        """What the column `run_id` holds; ``""`` where there is none."""
+        return self.table.runs[0] if self.run is None else self.run
+
+    @property
+    def has_scores(self) -> bool:
+        """Whether something ranks its documents."""
+        return bool({"score", "rank"} & self.table.columns.keys())
+
+    @property
+    def has_ranks(self) -> bool:
+        """Whether there is a rank column."""
+        return "rank" in self.table.columns
+
+    def parts(self, columns: tuple[str, ...], digest: Digest | None = None) -> Iterator[Part]:
+        """Fetch all rows from a database of this process.
+
+        Raises
+        ------
+        InputError
+            If they lie elsewhere.
+        """
+        del digest
+        if not self.table.engine.fetches:
+            raise NotFetchedError(
+                "this needs every returned document, and a table on a cluster gives the judged ones only",
+                fix="leave it out; or fetch the rows that it needs and give them as a data frame",
+                path=self.where,
+            )
+        chosen = ", ".join(f"r.{quoted(given)}" for name, given in self.table.columns.items() if name != "run_id")
+        own = f"{self.table.text('run_id')} = encode(g.run)"
+        sql = f"SELECT {chosen} FROM judged_rows AS r JOIN judged_given AS g ON {own}"
+        rows = self.table.engine.ask(sql, judged_given=pa.table({"run": [self.name]}))
+        yield from TableRows(named_table(rows, "run", self.where)).parts(columns)
+
+    def line(self, query_id: str, doc_id: str, nth: int) -> int | None:
+        """Give None: a table has no lines."""
+        del query_id, doc_id, nth
+        return None
+
+
+def rows_in_database(data: Any, kind: Kind) -> Rows:
+    """Take a relation of DuckDB, a data frame of Spark, or a table's address: runs stay there, qrels are fetched."""
+    if type(data).__name__ == "DuckDBPyRelation":
+        engine: Engine = DuckdbTable(data)
+    else:
+        from judged.data.spark import SparkTable  # few calls need it
+
+        engine = SparkTable.at(data) if isinstance(data, str) else SparkTable(data)
+    if kind == "run":
+        return EngineRows(EngineTable(engine))
+    return TableRows(named_table(engine.ask("SELECT * FROM judged_rows"), kind, engine.where), engine.where)
