@@ -11,7 +11,7 @@ import pytest
 
 from dozen_sessions import pages_and_events
 from judged.online import online_metrics, read_log
-from sail_engine import moved
+from sail_engine import moved, stored_there
 from shared_data import SHARED, needs_shared
 from typed_logs import typed_log
 
@@ -50,6 +50,12 @@ def equal(log: Any, session: Any, by: str | None) -> int:
 
 def test_a_dozen_sessions(session: Any) -> None:
     assert equal(typed_log(*pages_and_events()), session, "device") > 150
+
+
+def test_tables_of_a_stored_log(session: Any, tmp_path: Path) -> None:
+    log = typed_log(*pages_and_events())
+    there = stored_there(log, session, tmp_path / "log")
+    assert repr(online_metrics(log).estimates) == repr(online_metrics(there).estimates)
 
 
 @needs_shared

@@ -64,7 +64,9 @@ def complaints(where: str) -> Generator[None]:
         kinds = {kind.__module__.partition(".")[0] for kind in type(error).__mro__}
         if not kinds & {"pyspark", "grpc", "py4j"}:
             raise
-        first = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        details = getattr(error, "details", None)  # those of a connection; what it writes of itself is a page
+        said = str(details() or "" if callable(details) else error)
+        first = next((line.strip() for line in said.splitlines() if line.strip()), "the connection broke")
         fix = "name the table with its catalog and schema, or look at what the server has logged"
         raise InputError(f"Spark says: {first:.300}".rstrip("."), fix=fix, path=where) from None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -87,8 +87,8 @@ def _write(table: Relation, path: Path) -> None:
         raise OSError(str(error).split("\n")[0]) from None
 
 
-def open_stored(folder: Path | str, engine: Engine) -> InteractionLog:
-    """Read a log that `store_log` wrote.
+def open_stored(folder: Path | str, engine: Engine, tables: Mapping[str, Relation] | None = None) -> InteractionLog:
+    """Read a log that `store_log` wrote; its tables may be elsewhere.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def open_stored(folder: Path | str, engine: Engine) -> InteractionLog:
     """
     folder = Path(folder)
     about = _read_about(folder)
-    tables = {name: _open(folder / f"{name}.parquet", engine) for name in TABLES}
+    tables = tables or {name: _open(folder / f"{name}.parquet", engine) for name in TABLES}
     try:
         return InteractionLog(**tables, **{name: _ABOUT[name](about[name]) for name in _ABOUT})
     except (KeyError, TypeError, ValueError):
