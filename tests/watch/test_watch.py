@@ -155,6 +155,45 @@ def test_what_is_wrong_in_a_configuration_is_said_with_its_line(text, line, prob
     assert (error.value.path, error.value.line) == ("watch.toml", line)
 
 
+def test_logs_of_one_day_each_lose_no_day(tmp_path, monkeypatch):
+    """Few pages, none at night: the log of a day begins late and ends early."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "w.toml").write_text(
+        "[watch]\nbaseline_from = 2026-03-02\nbaseline_to = 2026-03-20\nstate = 'w.json'\n"
+        "[log]\nmetrics = ['ZeroResultQueries']\n"
+    )
+    for day in ("2026-03-02", "2026-03-03"):
+        rows = [
+            {"query_id": f"{day}-{hour}", "client_id": f"u{hour}", "user_query": "a", "query_response_hit_ids": ["d"],
+             "timestamp": f"{day}T{hour}:00:00Z"} for hour in range(10, 20)
+        ]  # fmt: skip
+        (tmp_path / "log.ndjson").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        assert process("watch", "w.toml", "log.ndjson").code == 0
+    kept = json.loads((tmp_path / "w.json").read_text())["points"]
+    assert [(row[0], row[2]) for row in kept] == [
+        ("ZeroResultQueries", "2026-03-02"),
+        ("ZeroResultQueries", "2026-03-03"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "row", ['["r", "", "abc", 1, 1, 1, 1]', '["r", "", "2026-03-02", "x", 1, 1, 1]', '["r", ""]', "{}"]
+)
+def test_states_that_are_none_are_refused(tmp_path, row):
+    written(tmp_path / "review.csv", [0.1] * 40)
+    (tmp_path / "watch.json").write_text(f'{{"watch": 1, "points": [{row}]}}')
+    with pytest.raises(InputError, match="no state of a watch"):
+        watch(asked(tmp_path))
+
+
+@pytest.mark.parametrize("row", ["2026-03-03,nan,10,", "2026-03-03,1,inf,", "2026-03-03,1,10,-1", "2026-03-02,1,10,"])
+def test_rows_that_cannot_be_are_refused_with_their_line(tmp_path, row):
+    (tmp_path / "review.csv").write_text(f"date,numerator,denominator,error\n2026-03-02,1,10,\n{row}\n")
+    with pytest.raises(InputError) as error:
+        watch(asked(tmp_path))
+    assert error.value.line == 3
+
+
 def test_rows_that_cannot_be_read_and_baselines_without_days(tmp_path):
     (tmp_path / "review.csv").write_text("date,numerator,denominator\nyesterday,1,2\n")
     with pytest.raises(InputError) as error:

@@ -31,9 +31,13 @@ def command(
     Made for cron: what was seen stays in the state file that CONFIG names, and running twice changes nothing.
     Exit code 0: nothing is off; 1: a series is, or a deployment should be taken back; 2: wrong input.
     """
+    from judged.data.files import exists
+    from judged.errors import InputError
     from judged.watch import first_config, read_watch, watch
 
     if init:
+        if exists(config):
+            raise InputError("this file exists already", fix="give another name", path=str(config))
         with opened(paths, give, options) as log:
             output.write(first_config(log).rstrip("\n"), config)
         return

@@ -71,16 +71,22 @@ def meanings(config: WatchConfig) -> dict[str, Meaning]:
 
 
 def of_log(log: InteractionLog, config: WatchConfig) -> Iterator[DayPoint]:
-    """Give the complete days of a log: its metrics over all pages, and of each class."""
+    """Give the complete days of a log: its metrics over all pages, and of each class.
+
+    A log of one day is that day's: where nobody searches at night, its first page may come late.
+    """
     if config.log is None:
         raise InputError("a log is given, and the configuration has no metrics", fix="write [log]", path=config.path)
     classes = slice_pages(log, config.log.by).values if config.log.by else ()
+    alone = False
     for part in ("", *classes):
         where = f"{config.log.by} == {json.dumps(part, ensure_ascii=False)}" if part else None
-        for series in over_time(log, config.log.metrics, where=where).series:
+        made = over_time(log, config.log.metrics, where=where).series
+        alone = alone if part else all(len(series.points) == 1 for series in made)
+        for series in made:
             for point in series.points:
                 one = point.estimate
-                if point.complete and not math.isnan(one.value):
+                if (point.complete or alone) and not math.isnan(one.value):
                     day = datetime.fromtimestamp(point.start_ms / 1000, UTC).date().isoformat()
                     sums = one.numerator if one.metric.kind == "ratio" else math.nan, one.denominator
                     yield DayPoint(str(series.metric), part, day, one.value, one.error, *sums)
@@ -118,6 +124,7 @@ def _dated(path: str) -> str:
 def of_table(table: TableSeries, config: WatchConfig) -> Iterator[DayPoint]:
     """Read a table of sums by day; without an error, the ratio is taken for a share, or its numerator for a count."""
     path = config.file(table.table)
+    read: set[tuple[str, str]] = set()
     for line, row in read_records(path):
         try:
             day = date.fromisoformat(str(row["date"])[:10]).isoformat()
@@ -127,12 +134,20 @@ def of_table(table: TableSeries, config: WatchConfig) -> Iterator[DayPoint]:
             what = f"no {wrong}" if isinstance(wrong, KeyError) else str(wrong)
             fix = "give columns date (2026-09-30), numerator and denominator, and perhaps error and slice"
             raise InputError(f"a row cannot be read: {what}", fix=fix, path=str(path), line=line) from None
+        if not (math.isfinite(above) and math.isfinite(below) and (math.isnan(error) or 0 <= error < math.inf)):
+            fix = "give finite numbers, and an error of 0 or more"
+            raise InputError("a row has a number that cannot be", fix=fix, path=str(path), line=line)
         if not below > 0:
             continue
+        part = str(row.get("slice") or "")
+        if (day, part) in read:
+            fix = "add rows of the same day and slice up"
+            raise InputError(f"a second row of {day}", fix=fix, path=str(path), line=line)
+        read.add((day, part))
         value = above / below
         if math.isnan(error):
             error = math.sqrt(value * (1.0 - value) / below) if 0 <= value <= 1 else math.sqrt(abs(value) / below)
-        yield DayPoint(table.name, str(row.get("slice") or ""), day, value, error, above, below)
+        yield DayPoint(table.name, part, day, value, error, above, below)
 
 
 def remembered(path: Path) -> list[DayPoint]:
@@ -142,7 +157,10 @@ def remembered(path: Path) -> list[DayPoint]:
     try:
         kept = json.loads(path.read_text(encoding="utf-8"))
         rows: list[list[Any]] = [[math.nan if value is None else value for value in row] for row in kept["points"]]
-        return [DayPoint(*row) for row in rows]
+        return [
+            DayPoint(str(series), str(part), date.fromisoformat(day).isoformat(), *map(float, numbers))
+            for series, part, day, *numbers in rows
+        ]
     except (OSError, ValueError, TypeError, KeyError):
         fix = "move it away, and let the watch read the logs of the baseline again"
         raise InputError("this is no state of a watch", fix=fix, path=str(path)) from None
