@@ -13,7 +13,9 @@ from command_line import process
 from judged.errors import InputError
 from judged.online.simulation import Drift, SimulationPlan, Users, simulate
 from judged.watch import read_watch, watch
-from judged.watch.config import Event, TableSeries, WatchConfig, parse_watch
+from judged.watch.config import Event, LogSeries, TableSeries, WatchConfig, parse_watch
+from judged.watch.points import Meaning
+from judged.watch.watched import Days, watched
 
 FIRST = date(2026, 3, 2)
 
@@ -153,6 +155,20 @@ def test_what_is_wrong_in_a_configuration_is_said_with_its_line(text, line, prob
     with pytest.raises(InputError, match=problem) as error:
         parse_watch(text, "watch.toml")
     assert (error.value.path, error.value.line) == ("watch.toml", line)
+
+
+def test_a_table_of_one_slice_is_watched(tmp_path):
+    written(tmp_path / "review.csv", [0.1] * 40 + [0.2] * 5, parts=("shoes",))
+    (found,) = watch(asked(tmp_path)).watched
+    assert (found.part, found.state) == ("shoes", "alarm")
+
+
+def test_a_series_that_varies_without_known_errors_is_no_constant():
+    """Quantiles of few pages have no error: what strays as it always did is no alarm."""
+    values = np.tile([0.05, 0.08, 0.06, 0.07], 15)
+    bare = Days(FIRST, values, np.full(60, np.nan), np.full(60, 5.0))
+    config = WatchConfig(FIRST, FIRST + timedelta(27), log=LogSeries(("PageCTR",)))
+    assert watched(("x", ""), bare, Meaning(-1), config, 0.01).state == "not watched"
 
 
 def test_logs_of_one_day_each_lose_no_day(tmp_path, monkeypatch):

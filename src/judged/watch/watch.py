@@ -271,7 +271,7 @@ def _watched(
             yield watched((series, MIX), mix, either, config, rate, told="mix moved")
         elif whole is not None:
             yield watched((series, QUALITY), whole, meaning, config, rate)
-        for part, days in parts.items() if len(parts) > 1 else ():
+        for part, days in parts.items() if len(parts) > 1 or whole is None else ():
             yield watched((series, part), days, meaning, config, rate)
 
 

@@ -139,6 +139,8 @@ def watched(
         if known.sum() < FEWEST:
             why = f"the baseline has {known.sum()} of the {FEWEST} points of {length} days that it takes"
             return Watched(series, part, "not watched", why)
+        if np.ptp(days.values[known]) > 0:
+            return Watched(series, part, "not watched", "its baseline does not tell how much its points vary")
         return _constant(name, days, base, meaning, config)
     usual = days.values - made.z * made.errors
     shift = config.margin_relative * abs(made.centre) / float(np.nanmedian(made.errors[base]))
