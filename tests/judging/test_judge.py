@@ -8,6 +8,8 @@ import hashlib
 import math
 import random
 from contextlib import ExitStack, contextmanager
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from unittest.mock import patch
@@ -23,7 +25,7 @@ from judged import InputError, Judged, judge
 from judged.data.layout import Layout
 from judged.data.rows import MappingRows, TableRows
 from judged.data.text_rows import TextRows
-from judged.judging import judge_list
+from judged.judging import buckets, judge_list
 from judged.judging import scan as scanning
 from strategies import Qrels, Run, collections, ranked, rows_of, with_integers
 
@@ -110,7 +112,7 @@ def table_run(rows: Sequence[tuple[str, str, float]]) -> judged.Run:
 def small_pieces(held: int = 7, edge: int = 3, part: int = 5) -> Iterator[None]:
     """Let files and tables come in many small pieces, so that topics cross their ends."""
     with ExitStack() as stack:
-        stack.enter_context(patch.object(scanning, "_HELD", held))
+        stack.enter_context(patch.multiple(buckets, _HELD=held, _TOGETHER=held))
         stack.enter_context(patch.object(scanning, "_EDGE_ROWS", edge))
         stack.enter_context(patch("judged.data.rows.SLICE", part))
         yield
@@ -219,23 +221,19 @@ def test_topics_that_cross_many_blocks(order: str, tmp_path: Path) -> None:
             assert_as_expected(judge(qrels, table_run(rows)), qrels, run)
 
 
-def test_a_scattered_run_is_held_a_few_topics_at_a_time() -> None:
+@pytest.mark.parametrize(("held", "together"), [(1000, 1000), (130, 1000), (130, 4), (1, 1)])
+def test_the_buckets_give_back_every_row_by_topic(held: int, together: int) -> None:
     rows = pa.record_batch({"query_id": [f"t{at % 50}" for at in range(500)], "row": list(range(500))})
-    parts = [lambda at=at: rows.slice(at, 20) for at in range(0, 500, 20)]
-    seen, begin, passes = [], 0, 0
-    with patch.object(scanning, "_HELD", 130):
-        while begin < scanning._BUCKETS:
-            held, end = scanning._held(parts, begin)
-            assert sum(piece.rows.num_rows for piece in held) <= 130 or end - begin == 1
-            seen += [scanning._bucket(held, at).to_pylist() for at in range(end - begin)]
-            begin, passes = end, passes + 1
-    assert 4 <= passes <= 16
-    assert sorted(row["row"] for bucket in seen for row in bucket) == list(range(500))
-    for bucket in seen:
-        topics = {row["query_id"]: [] for row in bucket}
-        for row in bucket:
-            topics[row["query_id"]].append(row["row"])
-        assert [row["row"] for row in bucket] == [row for of_topic in topics.values() for row in sorted(of_topic)]
+    with patch.multiple(buckets, _HELD=held, _TOGETHER=together), buckets.Buckets() as bucketed:
+        for at in range(0, 500, 20):
+            bucketed.add(buckets.by_bucket(rows.slice(at, 20)))
+            assert sum(piece.rows.num_rows for piece in bucketed._held) <= held
+        parts = [part().to_pylist() for part in bucketed.topics()]
+    topics = [topic for part in parts for topic, _ in groupby(part, itemgetter("query_id"))]
+    assert len(topics) == len(set(topics)) == 50  # each in one piece
+    for part in parts:
+        for topic, of_topic in groupby(part, itemgetter("query_id")):
+            assert [row["row"] for row in of_topic] == list(range(int(topic[1:]), 500, 50))
 
 
 # --- duplicates -------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 A topic may begin in one part and end in another, so each part gives up its first and last topic: these
 edges are put together in order. Where a topic comes back after others, the run is not grouped by topic: it is
-read again, and its rows are held, sorted by buckets of topics, until all of a bucket are there.
+read again, and its rows are held by buckets of topics until all are there.
 """
 
 from __future__ import annotations
@@ -11,24 +11,19 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
-import pyarrow as pa
 
 from judged.data.bulk import in_order
 from judged.data.compute import int_array, pc
-from judged.data.ids import hash_ids
+from judged.judging.buckets import Buckets, by_bucket, joined
 from judged.judging.ranking import columns_of, rank_topics, topic_runs
 from judged.judging.run_hits import RunHits, together
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from judged._types import Batch, Ints
+    from judged._types import Batch
     from judged.data.index import QrelsIndex
-    from judged.data.rows import Digest, Part, Rows
+    from judged.data.rows import Digest, Rows
     from judged.judging.ranking import Ranking
 
-_HELD = 20_000_000  # rows of a scattered run that are held at a time
-_BUCKETS = 64  # of its topics: what is ranked at a time
 _EDGE_ROWS = 1 << 16
 
 
@@ -84,7 +79,7 @@ def _scan_grouped(index: QrelsIndex, rows: Rows, ranking: Ranking, digest: Diges
         edges.extend(open_topic)
         open_topic.clear()
         if edges and (flush or sum(edge.num_rows for edge in edges) > _EDGE_ROWS):
-            take(rank_topics(index, _joined(edges), ranking))
+            take(rank_topics(index, joined(edges), ranking))
             edges.clear()
 
     for cut in in_order(rows.parts(columns_of(ranking), digest), partial(_cut, index, ranking)):
@@ -101,58 +96,10 @@ def _scan_grouped(index: QrelsIndex, rows: Rows, ranking: Ranking, digest: Diges
 
 
 def _scan_scattered(index: QrelsIndex, rows: Rows, ranking: Ranking, digest: Digest | None) -> RunHits:
-    hits: list[RunHits] = []
-    begin = 0
-    while begin < _BUCKETS:
-        held, end = _held(rows.parts(columns_of(ranking), digest), begin)
-        buckets = [partial(_bucket, held, at) for at in range(end - begin)]
-        hits += in_order(buckets, partial(rank_topics, index, ranking=ranking))
-        del held, buckets  # before the next are held
-        begin, digest = end, None
-    return together(hits)
-
-
-def _held(parts: Iterable[Part], begin: int) -> tuple[list[_Sorted], int]:
-    """Hold the rows of some buckets, from this one on, and name the first that memory has no room for."""
-    end, count = _BUCKETS, 0
-    held: list[_Sorted] = []
-    for piece in in_order(parts, partial(_sorted, begin=begin)):
-        held.append(piece.first(end - begin))
-        count += held[-1].rows.num_rows
-        while count > _HELD and end - begin > 1:
-            end -= (end - begin) // 2
-            held = [piece.first(end - begin) for piece in held]
-            count = sum(piece.rows.num_rows for piece in held)
-    return held, end
-
-
-class _Sorted(NamedTuple):
-    """Rows sorted by bucket, and where each bucket begins; one entry more at the end."""
-
-    rows: Batch
-    starts: Ints
-
-    def first(self, count: int) -> _Sorted:
-        """Keep so many buckets."""
-        if len(self.starts) <= count + 1:
-            return self
-        return _Sorted(_copied(self.rows.slice(0, self.starts[count])), self.starts[: count + 1])
-
-
-def _sorted(batch: Batch, begin: int) -> _Sorted:
-    """Sort rows by the bucket of their topic, and leave out those before this one."""
-    bucket = (hash_ids(batch.column("query_id")) % np.uint64(_BUCKETS)).astype(np.uint8)
-    order = np.argsort(bucket, kind="stable")
-    starts = np.searchsorted(bucket[order], np.arange(begin, _BUCKETS + 1))
-    return _Sorted(batch.take(int_array(order[starts[0] :])), starts - starts[0])
-
-
-def _bucket(held: list[_Sorted], at: int) -> Batch:
-    """Gather the rows of one bucket, each topic in one piece, its rows in the order of the run."""
-    batch = _joined([rows.slice(starts[at], starts[at + 1] - starts[at]) for rows, starts in held])
-    topics = pc.dictionary_encode(batch.column("query_id"))
-    codes = topics.indices.to_numpy().astype(np.min_scalar_type(len(topics.dictionary)))  # few bytes sort fast
-    return batch.take(int_array(np.argsort(codes, kind="stable")))
+    with Buckets() as buckets:
+        for piece in in_order(rows.parts(columns_of(ranking), digest), by_bucket):
+            buckets.add(piece)
+        return together(list(in_order(buckets.topics(), partial(rank_topics, index, ranking=ranking))))
 
 
 def _cut(index: QrelsIndex, ranking: Ranking, batch: Batch) -> _Cut:
@@ -168,11 +115,6 @@ def _cut(index: QrelsIndex, ranking: Ranking, batch: Batch) -> _Cut:
 def _copied(batch: Batch) -> Batch:
     """Copy a slice, so that it does not keep its whole part in memory."""
     return pc.take(batch, int_array(np.arange(batch.num_rows)))
-
-
-def _joined(batches: list[Batch]) -> Batch:
-    whole = pa.Table.from_batches(batches).combine_chunks().to_batches()
-    return whole[0] if whole else batches[0]
 
 
 def _first_topic(batch: Batch) -> str:
