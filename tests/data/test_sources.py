@@ -17,6 +17,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import feather, parquet
 
+import judged
+from judged.data.parquet_rows import ParquetRows
 from judged.data.qrels import Qrels
 from judged.data.run import Run
 from judged.data.sources import FileTable, open_source, source_name
@@ -254,6 +256,21 @@ def test_a_set_has_no_scores(tmp_path: Path) -> None:
     source = open_source(path, "run")
     assert not source.rows.has_scores
     assert source.table(COLUMNS)[0].column_names == ["query_id", "doc_id"]
+
+
+def test_a_long_parquet_file_gives_the_same_runs_and_is_not_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.parquet"
+    rows = {"qid": ["q1", "q2"] * 6, "docno": [f"d{at}" for at in range(12)], "rank": [at // 2 + 1 for at in range(12)]}
+    parquet.write_table(pa.table({**rows, "run_id": ["a"] * 4 + ["b"] * 4 + ["a"] * 4, "text": ["x"] * 12}), path)
+    held = judged.evaluate({"q1": {"d0": 1}, "q2": {"d7": 1}}, path, "RR")
+    monkeypatch.setattr("judged.data.sources._LONG", 3)
+    assert isinstance(open_source(path, "run").rows, ParquetRows)
+    read = judged.evaluate({"q1": {"d0": 1}, "q2": {"d7": 1}}, path, "RR")
+    assert [run.name for run in read.runs] == [run.name for run in held.runs] == ["a", "b"]
+    assert read.values.tolist() == held.values.tolist()
+    assert read.runs[0].sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def test_extra_columns_of_a_parquet_file_are_not_read(tmp_path: Path) -> None:

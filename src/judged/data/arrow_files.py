@@ -36,6 +36,15 @@ def parquet_table(path: Path, where: str, choose: Choice = list) -> Table:
         return _valid(file.read(columns=used))
 
 
+def parquet_head(path: Path, where: str, longest: int, count: int) -> Table | None:
+    """Give the first rows of a Parquet file that has more than `longest`; None for any other."""
+    with _damage_named("Parquet", where):
+        file = _parquet(path)
+        if file.metadata.num_rows <= longest:
+            return None
+        return pa.Table.from_batches([_valid(next(file.iter_batches(batch_size=count)))])
+
+
 def parquet_batches(path: Path, where: str, choose: Choice) -> Iterator[Batch]:
     """Read some columns of a Parquet file, a part of its rows at a time."""
     with _damage_named("Parquet", where):

@@ -62,7 +62,7 @@ class Rows(Protocol):
         ...
 
 
-class _WithoutLines:
+class WithoutLines:
     """Rows that stand in no line of a file."""
 
     def line(self, query_id: str, doc_id: str, nth: int) -> int | None:
@@ -72,7 +72,7 @@ class _WithoutLines:
 
 
 @dataclass(frozen=True)
-class TableRows(_WithoutLines):
+class TableRows(WithoutLines):
     """Rows of an Arrow table that is already in memory, its columns named and typed as ours."""
 
     table: Table
@@ -93,11 +93,11 @@ class TableRows(_WithoutLines):
         del digest  # bytes of memory are not bytes of a file
         table = self.table.select([name for name in columns if name in self.table.column_names])
         for start in range(0, table.num_rows, SLICE):
-            yield lambda start=start: _one_batch(table.slice(start, SLICE))
+            yield lambda start=start: one_batch(table.slice(start, SLICE))
 
 
 @dataclass(frozen=True)
-class MappingRows(_WithoutLines):
+class MappingRows(WithoutLines):
     """Rows of ``{query_id: {doc_id: score}}``, read where they stand and never changed."""
 
     mapping: Mapping[Any, Mapping[Any, Any]] = field(repr=False)
@@ -217,6 +217,7 @@ def _number_column(column: Any, name: str, where: str) -> Any:
     return column.cast(pa.float64(), safe=False) if kind != pa.float64() else column
 
 
-def _one_batch(table: Table) -> Batch:
+def one_batch(table: Table) -> Batch:
+    """Give a table as one record batch."""
     batches = table.combine_chunks().to_batches()
     return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=table.schema)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from judged.data import files, json_rows
-from judged.data.arrow_files import arrow_table, parquet_table
+from judged.data.arrow_files import arrow_table, parquet_head, parquet_table
 from judged.data.bulk import in_order
 from judged.data.columns import canonical
 from judged.data.engine_rows import rows_in_database
@@ -18,6 +18,7 @@ from judged.data.json_rows import saved_result
 from judged.data.layout import Layout
 from judged.data.looks import looks_like_qrels
 from judged.data.objects import named_table
+from judged.data.parquet_rows import ParquetRows
 from judged.data.rows import Rows, TableRows
 from judged.data.sniff import sniff
 from judged.data.text_rows import TextRows
@@ -54,6 +55,7 @@ _SUFFIXES = frozenset(
     }
 )
 _SAMPLE = 200  # rows looked at
+_LONG = 8_000_000  # rows of a run in Parquet: a longer one is not held
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ class Source:
         """Read all rows into one table."""
         # Returns the rows, with those of the columns that the source has; and the hash of the file's bytes as they lie
         # on disk, None where there is no file.
-        digest = hashlib.sha256() if isinstance(self.rows, (TextRows, FileTable)) else None
+        digest = hashlib.sha256() if isinstance(self.rows, (TextRows, FileTable, ParquetRows)) else None
         batches = list(in_order(self.rows.parts(columns, digest), lambda batch: batch))
         if not batches:
             raise InputError("there are no rows", fix="give at least one", path=self.rows.where, rule="empty-file")
@@ -103,6 +105,12 @@ def open_source(path: str | Path, kind: Kind, format: str | None = None) -> Sour
     found = sniff(file, where, kind, format)
     if isinstance(found, Layout):
         return Source(TextRows(file, found, where), name)
+    if found == "parquet" and kind == "run" and (head := parquet_head(file, where, _LONG, _SAMPLE)):
+        used = _used_of(head)
+        table = named_table(used, kind, where)
+        if format is None:
+            _refuse_grades(table, where)
+        return Source(ParquetRows(file, where, canonical(used.column_names, kind)), name)
     table = _READERS[found](file, kind, where)
     if not table.num_rows:
         raise InputError("there are no rows", fix="give a file with at least one", path=where, rule="empty-file")
@@ -152,6 +160,11 @@ def _parquet(path: Path, kind: Kind, where: str) -> Table:
     if b"judged" in (table.schema.metadata or {}):
         raise saved_result(where)
     return named_table(table, kind, where)
+
+
+def _used_of(table: Table) -> Table:
+    names = canonical(table.column_names, "run")
+    return table.select([at for at, name in enumerate(names) if name])
 
 
 def _arrow(path: Path, kind: Kind, where: str) -> Table:

@@ -1,0 +1,80 @@
+"""Rows of a Parquet file that is too long to be held: read a part at a time, whenever they are asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from judged.data import files
+from judged.data.arrow_files import parquet_batches
+from judged.data.columns import canonical
+from judged.data.compute import pc
+from judged.data.ids import id_column
+from judged.data.objects import named_table
+from judged.data.rows import WithoutLines, one_batch
+from judged.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from judged._types import Batch
+    from judged.data.rows import Digest, Part
+
+
+@dataclass(frozen=True)
+class ParquetRows(WithoutLines):
+    """The rows of a long Parquet file, or those of one of its runs."""
+
+    path: Path
+    where: str
+    names: tuple[str, ...]  # the columns that it has, by our names
+    only: str | None = None  # the run whose rows count; None: all
+
+    @property
+    def has_scores(self) -> bool:
+        """Whether a column is a score, or a rank that stands in for one."""
+        return bool({"score", "rank"} & set(self.names))
+
+    @property
+    def has_ranks(self) -> bool:
+        """Whether a column is a rank."""
+        return "rank" in self.names
+
+    def parts(self, columns: tuple[str, ...], digest: Digest | None = None) -> Iterator[Part]:
+        """Give some rows at a time; the digest is told of the file's bytes first."""
+        if digest:
+            with files.opened(self.path, digest):
+                pass
+        wanted = {*columns, "query_id", "doc_id"} | ({"run_id"} if self.only is not None else set())
+        wanted |= {"rank"} if "score" in columns and "score" not in self.names else set()
+        first = 0
+        for batch in parquet_batches(self.path, self.where, partial(_chosen, wanted)):
+            yield partial(self._typed, batch, first, columns)
+            first += batch.num_rows
+
+    def _typed(self, batch: Batch, first: int, columns: tuple[str, ...]) -> Batch:
+        try:
+            table = named_table(pa.Table.from_batches([batch]), "run", self.where)
+        except InputError as error:
+            problem = f"counted from row {first:,}: {error.problem}" if first else error.problem
+            raise InputError(problem, fix=error.fix, path=self.where, rule=error.rule) from None
+        if self.only is not None:
+            table = table.filter(pc.equal(table["run_id"], self.only))
+        return one_batch(table.select([name for name in columns if name in table.column_names]))
+
+    def run_ids(self) -> list[str]:
+        """Give the distinct run ids, in order of appearance; none where there is no such column."""
+        if "run_id" not in self.names:
+            return []
+        found: dict[str, None] = {}
+        for batch in parquet_batches(self.path, self.where, partial(_chosen, {"run_id"})):
+            found |= dict.fromkeys(pc.unique(id_column(batch.column(0), "run_id")).to_pylist())
+        return list(found)
+
+
+def _chosen(wanted: set[str], names: list[str]) -> list[str]:
+    return [name for name, ours in zip(names, canonical(names, "run"), strict=True) if ours in wanted]
