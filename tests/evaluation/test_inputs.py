@@ -310,3 +310,20 @@ def test_a_table_is_divided_by_run_whether_its_rows_stand_together_or_not(order:
     )
     found = {run.name: run.table.num_rows and set(run.table["doc_id"].to_pylist()) for run in runs_of(table)}
     assert found == {"a": {"d3", "d4", "d"}, "b": {"d1", "d2"}}
+
+
+def test_each_file_of_a_pattern_or_a_folder_is_a_run(tmp_path: Path) -> None:
+    for name in ("b.run", "a.run", "_SUCCESS"):
+        (tmp_path / name).write_text("q1 Q0 d1 1 2.5 tag\n")
+    for path in (tmp_path, tmp_path / "*.run", str(tmp_path / "[ab].run")):
+        assert [run.name for run in runs_of(path)] == ["a", "b"]
+    assert [run.name for run in runs_of({"mine": tmp_path / "*.run"})] == ["mine/a", "mine/b"]
+    with pytest.raises(InputError, match=r"\*\.gz"):
+        runs_of(tmp_path / "*.gz")
+
+
+def test_the_parts_of_one_table_are_no_runs(tmp_path: Path) -> None:
+    for at in range(2):
+        (tmp_path / f"part-0000{at}.run").write_text("q1 Q0 d1 1 2 x\n")
+    with pytest.raises(InputError, match="parts of one table"):
+        evaluate({"q1": {"d1": 1}}, tmp_path)

@@ -79,11 +79,16 @@ def runs_at(texts: Sequence[str], run_format: str | None) -> list[Run]:
 
 def _runs(text: str, run_format: str | None) -> list[Run]:
     from judged.data.run import Run, split_runs
+    from judged.data.sources import files_of
 
     name, path = named(text)
     name = name.encode(errors="backslashreplace").decode()
-    run = Run.scan(path, format=run_format, name=name or None)
-    return split_runs(run.rows, run.name)
+    found = files_of(path)
+    if name and len(found) > 1:
+        problem = f"{len(found)} files for one name, {name}"
+        raise InputError(problem, fix="leave out the name: each file is a run of its own", path=path)
+    scanned = [Run.scan(file, format=run_format, name=name or None) for file in found]
+    return [run for each in scanned for run in split_runs(each.rows, each.name)]
 
 
 def named(text: str) -> tuple[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from glob import escape, glob, has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -122,6 +123,29 @@ def open_source(path: str | Path, kind: Kind, format: str | None = None) -> Sour
 def is_address(path: str | Path) -> bool:
     """Whether this names a table on Spark, and no file."""
     return str(path).startswith(("sc://", "spark://"))
+
+
+def files_of(path: str | Path) -> list[str]:
+    """Give the files that a pattern or a folder means, each of them a run; a file, and what there is not, is itself.
+
+    >>> files_of("runs/bm25.run")
+    ['runs/bm25.run']
+    """
+    text = str(path)
+    if text == "-" or (files.exists(text) and not Path(text).is_dir()):
+        return [text]
+    folder = files.exists(text)
+    if not folder and not has_magic(text):
+        return [text]
+    found = sorted(glob(str(Path(escape(text)) / "*") if folder else text, recursive=True))  # noqa: PTH207  any root
+    named = [name for name in found if Path(name).is_file() and not Path(name).name.startswith(("_", "."))]
+    if not named:
+        problem = "there is no file in this folder" if folder else "no file fits this pattern"
+        raise InputError(problem, fix="check the path", path=text, rule=NO_CONTENT)
+    if len(named) > 1 and all(Path(name).name.startswith("part-") for name in named):
+        fix = "put them together first, or give duckdb.read_parquet(...) in Python"
+        raise InputError("these are the parts of one table, and each would be a run", fix=fix, path=text)
+    return named
 
 
 def source_name(path: str | Path) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from judged.data.objects import in_database, is_ids, rows_of_object
 from judged.data.run import Run, split_runs
-from judged.data.sources import source_name
+from judged.data.sources import files_of, source_name
 from judged.errors import InputError
 from judged.measures.base import Measure
 from judged.measures.grammar import listed, parse_many
@@ -108,8 +108,8 @@ def _one(data: Any, name: str) -> list[Run]:
     if isinstance(data, Run):
         return split_runs(data.rows, data.name)
     if isinstance(data, (str, Path)):
-        scanned = Run.scan(data)
-        return split_runs(scanned.rows, scanned.name)
+        scanned = [Run.scan(path) for path in files_of(data)]
+        return [run for each in scanned for run in split_runs(each.rows, each.name)]
     return split_runs(rows_of_object(data, "run"), name)
 
 
