@@ -220,3 +220,16 @@ def test_rows_that_cannot_be_read_and_baselines_without_days(tmp_path):
     assert found.state == "not watched"
     with pytest.raises(InputError, match="cannot be read"):
         read_watch(tmp_path / "none.toml")
+
+
+def test_classes_of_another_slice_are_not_mixed_in(tmp_path):
+    def asked_by(by):
+        log = LogSeries(("SatisfiedPageCTR",), by)
+        return WatchConfig(date(2025, 1, 1), date(2025, 1, 14), log=log, state="s.json", path=str(tmp_path / "w"))
+
+    log = simulate(SimulationPlan(users=Users(number=600), days=24), seed=2).log()
+    first = watch(asked_by("device"), log)
+    assert {one.part for one in first.watched} >= {"", "mix", "device=desktop", "device=mobile"}
+    again = watch(asked_by("language"), log)
+    assert not [one for one in again.watched if one.part.startswith("device=")]
+    assert watch(asked_by("device")).json() == first.json()

@@ -81,6 +81,7 @@ def of_log(log: InteractionLog, config: WatchConfig) -> Iterator[DayPoint]:
     alone = False
     for part in ("", *classes):
         where = f"{config.log.by} == {json.dumps(part, ensure_ascii=False)}" if part else None
+        named = f"{config.log.by}={part}" if part else ""
         made = over_time(log, config.log.metrics, where=where).series
         alone = alone if part else all(len(series.points) == 1 for series in made)
         for series in made:
@@ -89,7 +90,7 @@ def of_log(log: InteractionLog, config: WatchConfig) -> Iterator[DayPoint]:
                 if (point.complete or alone) and not math.isnan(one.value):
                     day = datetime.fromtimestamp(point.start_ms / 1000, UTC).date().isoformat()
                     sums = one.numerator if one.metric.kind == "ratio" else math.nan, one.denominator
-                    yield DayPoint(str(series.metric), part, day, one.value, one.error, *sums)
+                    yield DayPoint(str(series.metric), named, day, one.value, one.error, *sums)
 
 
 def of_canaries(canary: CanarySeries, config: WatchConfig) -> Iterator[DayPoint]:

@@ -24,6 +24,7 @@ from judged.answer import (
 )
 from judged.answer.blocks import Line
 from judged.errors import InputError
+from judged.online.metrics import online_metric
 from judged.watch.config import WatchConfig, read_watch
 from judged.watch.points import DayPoint, meanings, merged, of_canaries, of_log, of_table, remember, remembered
 from judged.watch.rollback import Guard, Rollback, rollbacks
@@ -236,7 +237,13 @@ def watch(config: WatchConfig | str | Path, log: InteractionLog | None = None, *
     points = merged(remembered(state) if state else (), new)
     if keep and state:
         remember(state, points)
-    seen = [point for point in points if point.series in known]
+    of_log_, by = (asked.log.metrics, f"{asked.log.by}=") if asked.log else ((), "")
+    own = {str(online_metric(name)) for name in of_log_}  # classes of another `by` are remembered, and not mixed in
+    seen = [
+        one
+        for one in points
+        if one.series in known and (one.series not in own or one.part.startswith(by) or not one.part)
+    ]
     if not seen:
         raise InputError("nothing is known of any day yet", fix="give the logs of the baseline", path=asked.path)
     days = [date.fromisoformat(point.day) for point in seen]
