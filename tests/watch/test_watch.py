@@ -128,6 +128,9 @@ def test_the_command_from_a_log_to_a_drop_in_it(tmp_path, monkeypatch):
     logs = [str(one) for one in simulate(plan, seed=1).write(tmp_path, form="ndjson")]
     assert process("watch", "w.toml", *logs, "--init").code == 0
     text = (tmp_path / "w.toml").read_text()
+    assert read_watch("w.toml").state == "w.json"  # another one beside it does not mix with what this one saw
+    again = process("watch", "w.toml", *logs, "--init")
+    assert (again.code, "--force" in again.err, (tmp_path / "w.toml").read_text()) == (2, True, text)
     (tmp_path / "w.toml").write_text(text + '[[event]]\ndate = 2025-03-01\nuntil = 2026-01-01\nwhat = "the end"\n')
     done = process("watch", "w.toml", *logs, "--format", "json", "--prometheus", "p.txt")
     rows = {row["series"]: row for row in json.loads(done.out)["series"] if not row["part"]}

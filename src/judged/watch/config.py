@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
 from datetime import UTC, date, datetime, timedelta
@@ -201,7 +202,7 @@ baseline_from = {first}
 baseline_to = {last}      # it stays the same until you move it
 alarms_a_month = 0.5          # false ones, over all series together
 margin_relative = 0.05        # a change that is worth an alarm
-state = "watch.json"          # what was seen
+state = {state}          # what was seen
 
 [log]
 metrics = [{metrics}]
@@ -226,8 +227,10 @@ metrics = [{metrics}]
 """
 
 
-def first_config(log: InteractionLog) -> str:
+def first_config(log: InteractionLog, state: str = "watch.json") -> str:
     """Write a first configuration: the first four weeks of a log as the baseline, and the usual metrics.
+
+    `state` is the file that keeps what was seen: one for each configuration.
 
     Raises
     ------
@@ -243,4 +246,4 @@ def first_config(log: InteractionLog) -> str:
         raise InputError(f"the log has {days + 1} days", fix=f"take one of {FEWEST + 1} or more", path=log.name)
     last = min(first + timedelta(27), end - timedelta(1))
     metrics = ", ".join(f'"{one}"' for one in headlines(log, "user")[:4])
-    return _FIRST.format(first=first, last=last, metrics=metrics)
+    return _FIRST.format(first=first, last=last, metrics=metrics, state=json.dumps(state, ensure_ascii=False))

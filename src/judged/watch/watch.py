@@ -136,7 +136,7 @@ class Watch(Answer):
             ),
             *map(str, self.rollbacks),
             *(f"{_name(one)} is not watched: {one.why}." for one in self.watched if one.why and one.part != MIX),
-            *(() if self.alarms else (f"Nothing is off in {counted(len(watched_), 'series', 'series')}.",)),
+            *(() if self.alarms else (_calm(len(watched_)),)),
         )
 
     def _made(self) -> tuple[str, ...]:
@@ -245,7 +245,8 @@ def watch(config: WatchConfig | str | Path, log: InteractionLog | None = None, *
         if one.series in known and (one.series not in own or one.part.startswith(by) or not one.part)
     ]
     if not seen:
-        raise InputError("nothing is known of any day yet", fix="give the logs of the baseline", path=asked.path)
+        fix = "give logs of whole days (UTC) of the baseline, or tables with rows"
+        raise InputError("nothing is known of any day yet", fix=fix, path=asked.path)
     days = [date.fromisoformat(point.day) for point in seen]
     first, today = min(*days, asked.baseline_from), max(days)
     found = list(_watched(seen, known, asked, first, today))
@@ -307,6 +308,10 @@ def _parts(rows: Sequence[Watched | Guard]) -> Column:
     """Name classes, for people only where there are any."""
     parts = [one.part for one in rows]
     return Column("part", parts, TEXT, only="" if any(parts) else "data")
+
+
+def _calm(number: int) -> str:
+    return f"Nothing is off in {counted(number, 'series', 'series')}." if number else "Nothing is watched yet."
 
 
 def _name(one: Watched) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
+from judged.answer import counted
 from judged.stats.control import FEWEST
 from judged.stats.cusum import baseline, cusum, delay, threshold
 
@@ -137,7 +138,7 @@ def watched(
     known = base & np.isfinite(days.values)
     if math.isnan(made.centre):
         if known.sum() < FEWEST:
-            why = f"the baseline has {known.sum()} of the {FEWEST} points of {length} days that it takes"
+            why = f"the baseline has {known.sum()} of the {FEWEST} points of {counted(length, 'day')} that it takes"
             return Watched(series, part, "not watched", why)
         if np.ptp(days.values[known]) > 0:
             return Watched(series, part, "not watched", "its baseline does not tell how much its points vary")
