@@ -7,7 +7,7 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from judged.stats.cusum import cusum, delay, threshold
+from judged.stats.cusum import baseline, cusum, delay, threshold
 from judged.watch.points import Meaning
 from judged.watch.watched import parted, watched
 from watch.simulated_days import FIRST, MONTH, begun, config, days, look
@@ -66,6 +66,34 @@ def test_a_change_of_mix_is_no_change_of_quality():
         )
     assert quality_off <= 0.5 * 120 / MONTH * 20 * 1.5
     assert mix_moved == raw_off == 20
+
+
+def test_a_class_that_the_baseline_lacks_moves_the_mix_and_not_quality():
+    rng = np.random.default_rng(0)
+    old = days(rng, 60)
+    new = days(rng, 60, 0.6, pages=1000)
+    absent = np.arange(60) < 40
+    new = type(new)(FIRST, *(np.where(absent, np.nan, part) for part in (new.values, new.errors, new.sizes)))
+    sizes = old.sizes + np.nan_to_num(new.sizes)
+    whole = type(old)(
+        FIRST, (old.values * old.sizes + np.nan_to_num(new.values * new.sizes)) / sizes, old.errors, sizes
+    )
+    quality, mix = parted(whole, {"old": old, "new": new}, np.arange(60) < 28)
+    np.testing.assert_allclose(quality.values, old.values)
+    np.testing.assert_allclose(quality.errors, old.errors)
+    np.testing.assert_allclose(mix.values, whole.values - old.values)
+    assert look(quality).state == "fine"
+
+
+def test_centres_of_weekdays_take_no_noise_away_unnoticed():
+    """Four weeks with weekends that are far off: what is left of seven means is a standard deviation of 1 after all."""
+    spread: list[float] = []
+    for seed in range(200):
+        at = np.arange(28 + 140)
+        drawn = np.random.default_rng(seed).standard_normal(len(at)) + 8.0 * (at % 7 > 4)
+        ones = np.ones(len(at))
+        spread.append(float(np.median(baseline(100.0 + drawn, 0.5 * ones, 1000.0 * ones, at % 7, at < 28).errors)))
+    assert np.mean(spread) == pytest.approx(1.0, abs=0.03)  # 0.89 without an allowance
 
 
 def test_of_a_year_one_alarm_is_found_where_one_is_declared():

@@ -61,12 +61,22 @@ def baseline(values: Floats, errors: Floats, sizes: Floats, weekdays: Ints, base
     if math.isnan(made.centre) or made.base < FEWEST:
         nothing = np.full(len(values), np.nan)
         return Baseline(math.nan, nothing, nothing, math.nan, made.base)
-    spread = made.sigma_z * made.errors
+    spread = made.sigma_z * made.errors * _left(inside, np.where(base, sizes, 0.0), usual)
     z = (values - usual - made.centre) / spread
     inner = z[base & np.isfinite(z)]
     alike = float((inner[1:] * inner[:-1]).sum() / (inner * inner).sum())
     allowed = min(max(alike + 1.0 / math.sqrt(len(inner)), 0.0), _MOST_ALIKE)
     return Baseline(made.centre, z, spread, allowed, made.base)
+
+
+def _left(values: Floats, sizes: Floats, usual: Floats) -> float:
+    """Say by how much noise is larger than what centres of weekdays left of it, as they took some away."""
+    known = np.isfinite(values) & (sizes > 0)
+    x, w, u, n = values[known], sizes[known], usual[known], int(known.sum())
+    if not u.any():
+        return 1.0
+    drawn = float((w * u * u).sum() / (w * u * (x - (w * x).sum() / w.sum())).sum())  # together, by `weekly`
+    return math.sqrt((n - 1.0) / (n - 1.0 - 6.0 * drawn * (2.0 - drawn)))
 
 
 def cusum(z: Floats, k: float, threshold: float) -> tuple[Floats, Ints]:

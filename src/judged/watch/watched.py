@@ -104,8 +104,11 @@ def days_of(points: Sequence[DayPoint], first: date, last: date, left_out: Bools
 def parted(whole: Days, parts: dict[str, Days], base: Bools) -> tuple[Days, Days]:
     """Part a ratio in quality, its value with the baseline's mix of classes, and mix, what is left of it.
 
-    A class that a day lacks has its value of the baseline there, without error.
+    A class that a day lacks has its value of the baseline there, without error; one that the baseline lacks is all mix.
     """
+    parts = {name: one for name, one in parts.items() if np.nansum(one.sizes[base]) > 0}
+    if not parts:
+        return replace(whole, values=np.full_like(whole.values, np.nan)), whole
     with np.errstate(invalid="ignore", divide="ignore"):
         sizes = np.array([np.nansum(one.sizes[base]) for one in parts.values()])
         usual = np.array([np.nansum((one.values * one.sizes)[base]) for one in parts.values()]) / sizes
