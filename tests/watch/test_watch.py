@@ -13,8 +13,8 @@ from command_line import process
 from judged.errors import InputError
 from judged.online.simulation import Drift, SimulationPlan, Users, simulate
 from judged.watch import read_watch, watch
-from judged.watch.config import Event, LogSeries, TableSeries, WatchConfig, parse_watch
-from judged.watch.points import Meaning
+from judged.watch.config import CanarySeries, Event, LogSeries, TableSeries, WatchConfig, parse_watch
+from judged.watch.points import Meaning, of_log
 from judged.watch.watched import Days, watched
 
 FIRST = date(2026, 3, 2)
@@ -122,6 +122,21 @@ def test_canaries_that_change_are_off_without_judgments_too(tmp_path):
     assert (likeness.series, likeness.state, likeness.since) == ("RBO of canaries", "alarm", FIRST + timedelta(12))
 
 
+def test_canaries_that_never_varied_but_by_rounding_are_off_from_the_day_they_change(tmp_path):
+    sample.copy(tmp_path / "sample")
+    folder = tmp_path / "sample" / "runs"
+    for at in range(14):
+        text = gzip.decompress((folder / f"{'tfidf' if at == 13 else 'bm25'}.run.gz").read_bytes())
+        (tmp_path / f"canary-{FIRST + timedelta(at)}.run").write_bytes(text)
+    lines = gzip.decompress((folder / "bm25.run.gz").read_bytes()).decode().splitlines(keepends=True)
+    canary = CanarySeries("sample/qrels.txt", "canary-*.run")
+    config = WatchConfig(FIRST, FIRST + timedelta(9), canary=(canary,), path=str(tmp_path / "watch.toml"))
+    assert [one.since for one in watch(config).watched] == [FIRST + timedelta(13)] * 2
+    (tmp_path / f"canary-{FIRST + timedelta(13)}.run").write_text("".join(lines[:8]))
+    likeness = watch(config).watched[1]  # one of 48 queries is answered as before, the others not at all
+    assert 0 < likeness.level <= likeness.centre / 48 * 1.02
+
+
 def test_the_command_from_a_log_to_a_drop_in_it(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     plan = SimulationPlan(users=Users(number=1500), days=60, drift=(Drift("attractiveness", 45.0, 0.7),))
@@ -152,6 +167,8 @@ def test_the_command_from_a_log_to_a_drop_in_it(tmp_path, monkeypatch):
         ("[[series]]\nname = 'x'\n", 1, "no table"),
         ("[[series]]\nname = 'x'\ntable = 'y'\nbetter = 'up'\n", 4, "better is 'up'"),
         ("[wacth]\n", 1, "wacth"),
+        ("[[event]]\nwhat = 'x'\ndate = 2026-02-01\nuntil = 2026-01-01\n", 4, "ends before"),
+        ("[[event]]\nwhat = 'x'\ndate = 2026-02-01\n", 1, "nothing follows"),
     ],
 )
 def test_what_is_wrong_in_a_configuration_is_said_with_its_line(text, line, problem):

@@ -64,6 +64,12 @@ class Event:
     until: date | None = None
     deploy: bool = False
 
+    def __post_init__(self) -> None:
+        if self.until and self.until < self.date:
+            raise SettingError("until", "the event ends before it begins", "write the last day that is left out")
+        if not (self.until or self.deploy):
+            raise InputError("nothing follows from this event", fix="write deploy = true, or until = 2026-09-30")
+
 
 @dataclass(frozen=True)
 class WatchConfig:

@@ -113,8 +113,8 @@ def of_canaries(canary: CanarySeries, config: WatchConfig) -> Iterator[DayPoint]
             yield DayPoint(f"{measure} of canaries", "", day, float(values.mean()), n**-0.5, float(values.sum()), n)
         both = align(last, run, depth=canary.depth)
         like = [rbo(both.first_tie[rows], both.second_tie[rows]).value for rows in map(both.rows, both.query_ids)]
-        n = len(like)
-        yield DayPoint("RBO of canaries", "", day, float(np.mean(like)), n**-0.5, float(np.sum(like)), n)
+        n, like = len(like), np.nan_to_num(like)  # one that is not answered any more is as unlike as can be
+        yield DayPoint("RBO of canaries", "", day, float(np.sum(like)) / n, n**-0.5, float(np.sum(like)), n)
 
 
 def _dated(path: str) -> str:

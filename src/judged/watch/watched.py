@@ -23,6 +23,7 @@ State: TypeAlias = Literal["fine", "alarm", "mix moved", "not watched"]
 QUALITY, MIX = "", "mix"
 _EVENTS = 10  # of a share and of its complement, that a point should have in the mean
 _LENGTHS = (1, 7, 14, 28)  # days of a point
+_SAME = 1e-9  # of the largest value: what varies less is rounding
 _K = (0.25, 1.5)  # standard deviations that a CUSUM takes off, at least and at most
 
 
@@ -139,7 +140,8 @@ def watched(
     weekdays = (np.array(starts) + 6) % 7 if length == 1 else np.zeros(number, dtype=np.int64)
     made = baseline(days.values, days.errors, days.sizes, weekdays, base)
     known = base & np.isfinite(days.values)
-    if math.isnan(made.centre):
+    inside = days.values[known]
+    if math.isnan(made.centre) or np.ptp(inside) <= _SAME * np.abs(inside).max():
         if known.sum() < FEWEST:
             why = f"the baseline has {known.sum()} of the {FEWEST} points of {counted(length, 'day')} that it takes"
             return Watched(series, part, "not watched", why)
