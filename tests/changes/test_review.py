@@ -146,3 +146,44 @@ def test_the_command_over_the_sample(tmp_path):
     assert (done.code, made["decision"]) == (1, "do not ship")
     assert {row["question"]: row["state"] for row in made["sheet"]}["Do users fare better?"] == "undecided"
     assert process(*arguments, "--cost", "ms").code == 2
+
+
+def test_of_users_the_candidate_is_judged_though_its_arm_stands_first(tmp_path):
+    sample.copy(tmp_path / "sample")
+    folder = tmp_path / "sample"
+    names = ("tfidf", "bm25")
+    logs = ("--log", str(folder / "simulated_log.ndjson.gz"), "--interleaved")
+    logs = (*logs, str(folder / "simulated_interleaved.ndjson.gz"))
+    runs = [str(folder / "runs" / f"{name}.run.gz") for name in names]
+    done = process("change", "review", str(folder / "qrels.txt"), *runs, *logs, "--format", "json")
+    said = {row["question"]: row["said"] for row in json.loads(done.out)["sheet"]}
+    assert said["Do users fare better?"].startswith(f"{names[1]}: ")
+    assert said["Do users prefer it in one list?"].startswith(f"{names[1]}: ")
+
+
+def test_tests_of_the_baseline_against_the_candidate_and_unknown_arms_are_refused():
+    runs = {run.name: run for run in sample.runs()}
+    pair = sample.qrels(), runs["bm25"], runs["tfidf"]
+    test = abtest(read_log(sample.LOG), baseline="tfidf")
+    with pytest.raises(InputError, match="compares with tfidf"):
+        review(*pair, test=test)
+    with pytest.raises(InputError, match="no arm 'tf'"):
+        review(sample.qrels(), runs["tfidf"], runs["bm25"], test=test, arm="tf")
+    with pytest.raises(InputError, match="bm25 against tfidf"):
+        review(*pair, mixed=interleaving(read_log(sample.INTERLEAVED), baseline="tfidf"))
+
+
+@pytest.mark.parametrize(
+    "alone",
+    [
+        ("--meant", "scoring"),
+        ("--arm", "x"),
+        ("--guardrail", "x"),
+        ("--cost", "ms"),
+        ("--costs", "x"),
+        ("--topics", "x"),
+    ],
+)
+def test_options_that_need_another_one_are_refused_alone(alone):
+    done = process("change", "review", "qrels.txt", "one.run", "two.run", *alone)
+    assert (done.code, f"{alone[0]} stands alone" in done.err) == (2, True)

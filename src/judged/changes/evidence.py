@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from judged.clicks.off_policy_estimates import OffPolicyEstimates
     from judged.comparison import Comparison
     from judged.online.abtest.abtest import ABTest
+    from judged.online.abtest.verdict import Verdict
     from judged.online.interleaving.analysis import Interleaving
 
 Says: TypeAlias = Literal["better", "worse", "undecided"]
@@ -32,14 +33,16 @@ class Evidence:
 
 
 def told(
-    compared: Comparison, test: ABTest | None, mixed: Interleaving | None, logged: OffPolicyEstimates | None
+    compared: Comparison,
+    test: tuple[ABTest, Verdict] | None,
+    mixed: Interleaving | None,
+    logged: OffPolicyEstimates | None,
 ) -> Iterator[Evidence]:
     """Give the methods, from what is nearest to users to what is farthest."""
     if test is not None:
         says: dict[str, Says] = {"ship": "better", "do not ship": "worse"}
-        verdict = test.verdicts[0]
         about = "what users do over the days of the test, with one ranker each"
-        users = test.assignment
+        users, verdict = test[0].assignment, test[1]
         yield Evidence("A/B test", says.get(verdict.decision, "undecided"), users.number, "users", users.days, about)
     if mixed is not None:
         prefers: dict[str, Says] = {"preferred": "better", "not preferred": "worse"}

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from judged.evaluation import Scores
     from judged.gates import GateResult
     from judged.online.abtest.abtest import ABTest
+    from judged.online.abtest.verdict import Verdict
     from judged.online.interleaving.analysis import Interleaving
     from judged.slicing.comparison import SliceComparison
     from judged.traces import Failures
@@ -203,9 +204,8 @@ def gated(found: GateResult) -> Question:
     return Question("Does the gate let it pass?", states.get(found.status, "undecided"), found.verdict, (table,))
 
 
-def tested(found: ABTest, arm: str | None) -> Question:
+def tested(found: ABTest, verdict: Verdict) -> Question:
     """Give the verdict of the A/B test of the candidate's arm."""
-    verdict = next((one for one in found.verdicts if one.arm == arm), found.verdicts[0])
     states: Mapping[str, State] = {"ship": "good", "do not ship": "bad", "broken": "bad"}
     table = quoted(found.table("differences"), "users", title="What differs for users")
     return Question("Do users fare better?", states.get(verdict.decision, "undecided"), str(verdict), (table,))

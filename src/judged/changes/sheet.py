@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from judged.evaluation.provenance import Provenance
     from judged.notes import Note
     from judged.online.abtest.abtest import ABTest
+    from judged.online.abtest.verdict import Verdict
     from judged.online.interleaving.analysis import Interleaving
     from judged.traces import Traces
     from judged.watch.watch import Watch
@@ -170,9 +171,10 @@ def review(
     reviewed
         A table with ``run``, ``wrong`` and ``reviewed``: how many results that people reviewed were wrong.
     test, arm
-        What `judged.online.abtest` said, and the candidate's arm; None: the first.
+        What `judged.online.abtest` said, and the candidate's arm; None: the one with its name, or else the first.
     mixed, logged
-        What `judged.online.interleaving` said, and `judged.clicks.off_policy` of the candidate.
+        What `judged.online.interleaving` said, with the candidate as the other ranker, and `judged.clicks.off_policy`
+        of the candidate.
     watch
         What `judged.watch.watch` said.
     seed
@@ -183,7 +185,8 @@ def review(
     Raises
     ------
     InputError
-        If something cannot be read, or there is no such kind of failure.
+        If something cannot be read, there is no such kind of failure or arm, or a test is of the baseline against the
+        candidate.
 
     Examples
     --------
@@ -216,7 +219,7 @@ def review(
         found.append(costs(Path(costs_of[0]), names, tuple(costs_of[1])))
     if config is not None:
         found.append(gated(gate(qrels, runs[0], runs[1], config, attributes=attributes)))
-    found += _of_users(whole.results["comparison"], test, arm, mixed, logged, watch)
+    found += _of_users(whole.results["comparison"], names, test, arm, mixed, logged, watch)
     asked = {one.question for one in found}
     found += [Question(question, "blank", fill) for question, fill in _BLANKS.items() if question not in asked]
     return Change(names[0], names[1], tuple(found), scores.provenance, whole.notes)
@@ -230,8 +233,21 @@ def _one(given: Any, role: str) -> Run:
     return runs[0]
 
 
+def _verdict(test: ABTest, arm: str | None, names: Sequence[str]) -> Verdict:
+    """Give the verdict of the candidate's arm, which must not be the one that others are compared with."""
+    against = test.assignment.arms[0]
+    if against == (arm or names[1]) or (against != names[0] and names[0] in test.assignment.arms):
+        problem = f"the test compares with {against}, and not with the baseline"
+        raise InputError(problem, fix="name the baseline's arm: abtest(..., baseline=...)")
+    arms = [one.arm for one in test.verdicts]
+    if arm is not None:
+        one_of("arm", arm, arms)
+    return test.verdicts[arms.index(arm or (names[1] if names[1] in arms else arms[0]))]
+
+
 def _of_users(
     compared: Comparison,
+    names: Sequence[str],
     test: ABTest | None,
     arm: str | None,
     mixed: Interleaving | None,
@@ -239,11 +255,17 @@ def _of_users(
     watch: Watch | None,
 ) -> Iterator[Question]:
     """Give what users did, by whatever is known of them."""
-    if test is not None:
-        yield tested(test, arm)
+    ours = None if test is None else (test, _verdict(test, arm, names))
+    if ours is not None:
+        yield tested(*ours)
     if mixed is not None:
+        if mixed.baseline == names[1] or mixed.other == names[0]:
+            problem = f"mixed lists are read for {mixed.other} against {mixed.baseline}"
+            raise InputError(
+                problem, fix=f"take the other for the baseline: interleaving(..., baseline={mixed.other!r})"
+            )
         yield preferred(mixed)
     if any(one is not None for one in (test, mixed, logged)):
-        yield agreement(list(told(compared, test, mixed, logged)))
+        yield agreement(list(told(compared, ours, mixed, logged)))
     if watch is not None:
         yield rolled_back(watch)

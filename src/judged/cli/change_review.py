@@ -12,6 +12,8 @@ from judged.cli.options import shared
 from judged.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from judged.cli.formats import Give
 
 
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 @click.option("--cost", "columns", multiple=True, metavar="COLUMN", help="A column of --costs. Repeat for more.")
 @click.option("--gate", "config", type=click.Path(path_type=Path), metavar="FILE", help="Its configuration.")
 @click.option("--log", multiple=True, metavar="FILE", help="A log with arms, as 'judged online abtest' reads it.")
-@click.option("--arm", metavar="NAME", help="The candidate's arm in it.  [default: the first that is no baseline]")
+@click.option("--arm", metavar="NAME", help="The candidate's arm, or ranker in mixed lists.  [default: by its name]")
 @click.option("--guardrail", "guardrails", multiple=True, metavar="NAME", help="Of the test: metrics not to be lost.")
 @click.option("--interleaved", multiple=True, metavar="FILE", help="A log of lists that mix both.")
 @click.option("--propensities", multiple=True, metavar="FILE", help="A log with propensities, for 'off-policy'.")
@@ -61,11 +63,21 @@ def command(
     Exit code 0: nothing that decides (gate, A/B test, watch) says no; 1: something does; 2: wrong input.
     """
     from judged.changes import review
+    from judged.evaluation import runs_of
 
     give.keep(qrels, baseline, candidate, *log, *(traces or ()))
     more: dict[str, Any] = {}
-    if (costs is None) != (not columns):
-        raise InputError("--costs and --cost go together", fix="give the table, and the columns that are costs")
+    for option, given, of, there in (
+        ("--costs", costs, "--cost COLUMN", columns),
+        ("--cost", columns, "--costs FILE", costs),
+        ("--meant", options["meant"], "--traces BASELINE CANDIDATE", traces),
+        ("--arm", options["arm"], "--log FILE", log or interleaved),
+        ("--guardrail", guardrails, "--log FILE", log),
+        ("--topics", topics, "--propensities FILE", propensities),
+    ):
+        if given and not there:
+            raise InputError(f"{option} stands alone", fix=f"give {of} too")
+    names = [run.name for one in (baseline, candidate) for run in runs_of(one)[:1]]
     if costs is not None:
         more["costs_of"] = (costs, columns)
     if traces:
@@ -75,12 +87,19 @@ def command(
     if log:
         from judged.online import abtest, read_log
 
-        more["test"] = abtest(read_log(log), guardrails=guardrails)
+        shown = read_log(log)
+        test = abtest(shown, guardrails=guardrails)
+        arms = test.assignment.arms
+        against = _against(arms, names, options["arm"])
+        more["test"] = test if against == arms[0] else abtest(shown, guardrails=guardrails, baseline=against)
     if interleaved:
         from judged.online import read_log
         from judged.online.interleaving.analysis import interleaving
 
-        more["mixed"] = interleaving(read_log(interleaved))
+        lists = read_log(interleaved)
+        mixed = interleaving(lists)
+        against = _against((mixed.baseline, mixed.other), names, options["arm"])
+        more["mixed"] = mixed if against == mixed.baseline else interleaving(lists, baseline=against)
     if propensities:
         from judged.clicks import off_policy
         from judged.online import read_log
@@ -94,3 +113,9 @@ def command(
     give(made)
     if made.decision == "do not ship":
         raise SystemExit(1)
+
+
+def _against(arms: Sequence[str], names: Sequence[str], arm: str | None) -> str:
+    """Say which arm is the baseline's: the one of its name, or the first that is not the candidate's."""
+    ours = arm or names[1]
+    return names[0] if names[0] in arms and names[0] != ours else next(one for one in arms if one != ours)
