@@ -187,3 +187,13 @@ def test_tests_of_the_baseline_against_the_candidate_and_unknown_arms_are_refuse
 def test_options_that_need_another_one_are_refused_alone(alone):
     done = process("change", "review", "qrels.txt", "one.run", "two.run", *alone)
     assert (done.code, f"{alone[0]} stands alone" in done.err) == (2, True)
+
+
+@pytest.mark.parametrize("rows", ["old,2,3", "old,5,3\nnew,1,3", "old,0,0\nnew,0,0", "older,1,3\nnew,1,3"])
+def test_tables_that_do_not_tell_of_both_runs_are_refused(tmp_path, rows):
+    (tmp_path / "table.csv").write_text(f"run,wrong,reviewed\n{rows}\n")
+    with pytest.raises(InputError, match="reviewed"):
+        false_positives(tmp_path / "table.csv", ("old", "new"))
+    if rows.startswith("older") or "new" not in rows:
+        with pytest.raises(InputError, match="not there"):
+            costs(tmp_path / "table.csv", ("old", "new"), ("wrong",))

@@ -10,6 +10,7 @@ import numpy as np
 
 from judged.answer import CHANGE, COUNT, NUMBER, P_VALUE, SHARE, TEXT, Column, Table, counted, listed
 from judged.decimals import decimal
+from judged.errors import InputError
 from judged.gates.guardrails import lost_topics, numbers_by_run
 from judged.reports.material import quoted, shortened
 from judged.stats.counts import share_limits
@@ -148,6 +149,9 @@ def costs(path: Path, names: Sequence[str], columns: Sequence[str]) -> Question:
         for column in columns
         for known in [numbers_by_run(path, column)]
     }  # fmt: skip
+    if unknown := [column for column, both in means.items() if not np.isfinite(both).all()]:
+        fix = f"name {listed(names)} in its column run, or baseline and candidate"
+        raise InputError(f"{listed(unknown)} of a run is not there", fix=fix, path=str(path))
     rises = [column for column, (old, new) in means.items() if new > old]
     table = Table(
         "costs",
@@ -171,6 +175,9 @@ def false_positives(path: Path, names: Sequence[str]) -> Question:
         tuple(int(sum(known.get(name, known.get(role, [])))) for known in (wrong, reviewed))
         for name, role in zip(names, ("baseline", "candidate"), strict=True)
     ]
+    if not all(0 <= bad <= of and of > 0 for bad, of in counts):
+        fix = f"name {listed(names)} in its column run, and give 0 <= wrong <= reviewed"
+        raise InputError("no number of reviewed results, or more wrong than reviewed", fix=fix, path=str(path))
     bad, sizes = (np.array([one[side] for one in counts], dtype=np.int64) for side in (0, 1))
     low, high = share_limits(bad, sizes, 0.95)
     shares = [one / of if of else np.nan for one, of in counts]
