@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import json
 from datetime import date, timedelta
 
@@ -10,11 +11,12 @@ import numpy as np
 import pytest
 
 from command_line import process
+from judged import sample
 from judged.errors import InputError
 from judged.online.simulation import Drift, SimulationPlan, Users, simulate
 from judged.watch import read_watch, watch
 from judged.watch.config import CanarySeries, Event, LogSeries, TableSeries, WatchConfig, parse_watch
-from judged.watch.points import Meaning, of_log
+from judged.watch.points import Meaning
 from judged.watch.watched import Days, watched
 
 FIRST = date(2026, 3, 2)

@@ -67,7 +67,8 @@ def _change(workspace: Workspace, asked: AskedChange) -> Change:
         more: dict[str, Any] = {"watch": watched(workspace)} if workspace.watch else {}
         if workspace.log:
             test = ab_test(workspace)
-            more |= {"test": test} if second in test.assignment.arms[1:] else {}
+            arms = test.assignment.arms
+            more |= {"test": test} if second in arms[1:] and first not in arms[1:] else {}
         runs = [workspace.judged(name).run for name in (first, second)]
         known = {"queries": workspace.topics, "attributes": workspace.attributes}
         return review(workspace.qrels, *runs, **known, **more)
