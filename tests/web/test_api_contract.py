@@ -186,14 +186,21 @@ def test_the_page_of_the_api_names_every_route_and_its_examples_work(tmp_path):
     store.add_many(
         {"judge": judge, "kind": kind, "query_id": "q", "doc_id": doc, "grade": 1} for judge, kind, doc in rows
     )
-    tried, labelled = TestClient(APP), TestClient(make_app(replace(open_sample(), labels=store)))
+    (tmp_path / "days.csv").write_text("date,numerator,denominator\n2026-03-01,1,9\n")
+    watched = "[watch]\nbaseline_from = 2026-03-01\nbaseline_to = 2026-03-20\n[[series]]\nname = 'wrong'\n"
+    (tmp_path / "watch.toml").write_text(f"{watched}table = 'days.csv'\n")
+    more = replace(open_sample(), labels=store, watch=str(tmp_path / "watch.toml"))
+    tried, labelled = TestClient(APP), TestClient(make_app(more))
     page = tried.get("/api").text
     for path, method in OPERATIONS:
         assert f">{method.upper()}</span> {path}<" in page
     examples = re.findall(r'class="example">Try <a href="([^"]+)"', page)
     assert len(examples) == sum(method == "get" for _, method in OPERATIONS)
     for example in examples:
-        answer = (labelled if "/labels/" in example else tried).get(example.replace("&amp;", "&"))
+        client = labelled if "/labels/" in example or "/watch" in example else tried
+        answer = client.get(example.replace("&amp;", "&"))
+            example.replace("&amp;", "&")
+        )
         assert answer.status_code == 200, (example, answer.text)
     for anchor in re.findall(r'href="#([^"]+)"', page):
         assert page.count(f'id="{anchor}"') == 1, anchor

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from judged.errors import InputError, JudgedError
 from judged.web.answers import page
 from judged.web.desk import Opened
-from judged.web.problems import PROBLEMS
+from judged.web.pagination import LONGEST
+from judged.web.problems import PROBLEMS, Parameters
 from judged.web.slices.attributes import problem_of
 from judged.web.users.routes import ab_test, watched
 
@@ -23,11 +24,11 @@ if TYPE_CHECKING:
 router = APIRouter()
 
 
-class AskedChange(BaseModel):
+class AskedChange(Parameters):
     """The two runs of a change."""
 
-    first: Annotated[str, Field(description="The baseline; empty: the first run", max_length=300)] = ""
-    second: Annotated[str, Field(description="The candidate; empty: the second run", max_length=300)] = ""
+    first: str = Field("", max_length=LONGEST, description="The baseline; the first run without it.")
+    second: str = Field("", max_length=LONGEST, description="The candidate; the next run without it.")
 
 
 @router.get("/api/v1/change", tags=["change"], summary="What is known of a change", responses=PROBLEMS)
