@@ -199,8 +199,6 @@ def test_the_page_of_the_api_names_every_route_and_its_examples_work(tmp_path):
     for example in examples:
         client = labelled if "/labels/" in example or "/watch" in example else tried
         answer = client.get(example.replace("&amp;", "&"))
-            example.replace("&amp;", "&")
-        )
         assert answer.status_code == 200, (example, answer.text)
     for anchor in re.findall(r'href="#([^"]+)"', page):
         assert page.count(f'id="{anchor}"') == 1, anchor
