@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import product
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.csv
 import pytest
 
 from judged.clicks import off_policy
@@ -147,6 +149,17 @@ def test_what_is_no_log_for_this_is_refused():
         off_policy(log, policy_of(OTHER), clip=0.5)
     with pytest.raises(InputError, match="cannot be read"):
         off_policy(log, [{"rank": "first", "doc_id": "d0", "probability": 1}], depth=2)
+
+
+def test_a_policy_may_be_a_file_or_a_frame_and_a_file_that_is_not_there_is_said(tmp_path):
+    log, rows = logged(200), policy_of(OTHER)
+    expected = off_policy(log, rows, depth=2).json()
+    frame = pa.Table.from_pylist(rows)
+    pa.csv.write_csv(frame, tmp_path / "policy.csv")
+    found = [off_policy(log, one, depth=2) for one in (frame, tmp_path / "policy.csv")]
+    assert [one.json() for one in found] == [expected] * 2
+    with pytest.raises(InputError, match="no such file"):
+        off_policy(log, tmp_path / "none.csv", depth=2)
 
 
 @needs_shared

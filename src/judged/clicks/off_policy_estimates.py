@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from judged.answer import CHANGE, COUNT, NUMBER, TEXT, Column, Sentences, Table, columns_of, counted, listed
 from judged.clicks.pairs import column_and_texts
+from judged.data import files
 from judged.data.records import records_of
 from judged.data.run import Run
 from judged.errors import InputError
@@ -201,9 +203,9 @@ def off_policy(
     rank = rows["rank"].to_numpy().astype(np.int64) - 1
     asked = [(texts or {}).get(one, "" if texts else one) for one in map(str, rows["topic"].to_pylist())]
     if _is_policy(run):
-        topic, chance, name = np.zeros(len(rank), dtype=np.int64), _policy(run, docs, depth)[None], _name(run)
+        topic, shows, name = np.zeros(len(rank), dtype=np.int64), _policy(run, docs, depth), _name(run)
     else:
-        topic, chance, name = _ranked(Run.of(run), asked, docs, depth)
+        topic, shows, name = _ranked(Run.of(run), asked, docs, depth)
     kept = topic >= 0
     if not kept.any():
         raise InputError("no page has a topic of the run", fix="say how pages find topics: topics=", path=log.name)
@@ -215,20 +217,20 @@ def off_policy(
     _, unit_of = np.unique(rows["unit"].to_numpy()[kept], return_inverse=True)
     units = np.zeros(page.max() + 1, dtype=np.int64)
     units[page] = unit_of
-    weight = np.array(chance[topic, rank, doc]).ravel() / propensity
+    cell = (topic * depth + rank) * shows.many + doc
+    at = _places(shows.cells, cell)
+    weight = np.where(at >= 0, shows.chance[at], 0.0) / propensity
     shape = (len(units), depth)
     weights, rewards, known = np.ones(shape), np.zeros(shape), np.zeros(shape, dtype=np.bool_)
     weights[page, rank], rewards[page, rank], known[page, rank] = weight, reward, True
-    seen = np.zeros(chance.shape, dtype=np.bool_)
-    seen[topic, rank, doc] = True
-    direct, residual = _modelled(page, topic, rank, doc, reward, weight, unit_of, chance, len(units))
+    direct, residual = _modelled(page, cell, reward, weight, unit_of, shows, depth)
     made = {name_: weigh(weights, rewards) for name_, weigh in ESTIMATORS.items()}
     made |= {
         "clipped": (np.minimum(weights, clip) * rewards).sum(axis=1),
         "direct": direct,
         "doubly robust": direct + residual,
     }
-    by_rank = tuple(_by_rank(weights, known, chance, seen, topic, rank, units))
+    by_rank = tuple(_by_rank(weights, known, shows, cell, rank, units))
     why = _why_not(by_rank)
     rows_ = [
         _row(one, made.get(one), weights, rewards, units, level, why if one != "direct" else "") for one in _ASSUMES
@@ -243,15 +245,15 @@ def off_policy(
 
 def _rows(log: InteractionLog, column: str | None, unit: str, depth: int) -> Any:
     """Give one row a result with its propensity: page, unit, topic, rank, document, and whether it was clicked."""
-    topic = "''" if column is None else identifier(column)
+    topic = "''" if column is None else f"p.{identifier(column)}"
     rows = log.engine.arrow(
         f"""
-        SELECT p.serp, p.{identifier(unit)} AS unit, p.{topic} AS topic, s.rank, s.object_id, s.propensity,
+        SELECT p.serp, p.{identifier(unit)} AS unit, {topic} AS topic, s.rank, s.object_id, s.propensity,
             c.object_id IS NOT NULL AS clicked
         FROM {log.serp} AS p JOIN {log.shown} AS s ON s.serp = p.serp
         LEFT JOIN (SELECT DISTINCT serp, object_id FROM {log.event} WHERE action = 'click') AS c
             ON c.serp = s.serp AND c.object_id = s.object_id
-        WHERE s.propensity IS NOT NULL AND s.rank <= {depth} ORDER BY p.serp, s.rank""".replace("p.''", "''")
+        WHERE s.propensity IS NOT NULL AND s.rank <= {depth} ORDER BY p.serp, s.rank"""
     )
     if not len(rows):
         fix = "log with each result how likely it was shown at its rank: propensity"
@@ -259,21 +261,49 @@ def _rows(log: InteractionLog, column: str | None, unit: str, depth: int) -> Any
     return rows
 
 
+class _Shows(NamedTuple):
+    """What the other ranker shows: cells of topic, rank and document, rising, and how likely each is shown.
+
+    ``many``: documents of the log, and one that stands for all others.
+    """
+
+    cells: Ints
+    chance: Floats
+    many: int
+
+
+def _shows(cells: Ints, chance: Floats, many: int) -> _Shows:
+    """Add up what stands there twice."""
+    found, place = np.unique(cells, return_inverse=True)
+    return _Shows(found, np.bincount(place, chance, len(found)).astype(np.float64), many)
+
+
+def _places(cells: Ints, wanted: Ints) -> Ints:
+    """Find cells among others that rise; -1 is one that is not there."""
+    if not len(cells):
+        return np.full(len(wanted), -1)
+    at = np.minimum(np.searchsorted(cells, wanted), len(cells) - 1)
+    return np.where(cells[at] == wanted, at, -1)
+
+
 def _is_policy(run: Any) -> bool:
     """Whether a table of ranks and probabilities was given, and no run."""
-    if isinstance(run, str) or hasattr(run, "read_text"):
-        with open(run, encoding="utf-8", errors="replace") as file:  # noqa: PTH123
-            return "probability" in file.readline()
-    return isinstance(run, list) and bool(run) and isinstance(run[0], Mapping) and "probability" in run[0]
+    if isinstance(run, (str, Path)):
+        return b"probability" in files.head(files.local(run)).split(b"\n", 1)[0]
+    if isinstance(run, list):
+        return bool(run) and isinstance(run[0], Mapping) and "probability" in run[0]
+    names: Any = getattr(run, "column_names", getattr(run, "columns", ()))
+    return "probability" in list(names)
 
 
 def _name(run: Any) -> str:
     return str(run) if isinstance(run, str) else "policy"
 
 
-def _policy(run: Any, docs: Any, depth: int) -> Floats:
-    """Read how likely a ranker that does not hang on the query shows each document at each rank: (K, D)."""
-    code, chance = {one: at for at, one in enumerate(docs.tolist())}, np.zeros((depth, len(docs) + 1))
+def _policy(run: Any, docs: Any, depth: int) -> _Shows:
+    """Read how likely a ranker that does not hang on the query shows each document at each rank."""
+    code, many = {one: at for at, one in enumerate(docs.tolist())}, len(docs) + 1
+    cells, chance = list[int](), list[float]()
     fix = "give rank, doc_id and probability"
     for line, row in records_of(run, "policy", "a policy", fix):
         try:
@@ -281,50 +311,55 @@ def _policy(run: Any, docs: Any, depth: int) -> Floats:
         except (KeyError, ValueError):
             raise InputError("a row cannot be read", fix=fix, path="policy", line=line) from None
         if 1 <= rank <= depth:
-            chance[rank - 1, code.get(doc, len(docs))] += probability
-    return chance
+            cells.append((rank - 1) * many + code.get(doc, len(docs)))
+            chance.append(probability)
+    return _shows(np.array(cells, dtype=np.int64), np.array(chance), many)
 
 
-def _ranked(run: Run, asked: list[str], docs: Any, depth: int) -> tuple[Ints, Any, str]:
-    """Give the topic of each row, -1 where the run has none, and what the run shows: (T, K, D)."""
+def _ranked(run: Run, asked: list[str], docs: Any, depth: int) -> tuple[Ints, _Shows, str]:
+    """Give the topic of each row, -1 where the run has none, and what the run shows."""
     both = align(run, run, depth=depth)
     place = {query: at for at, query in enumerate(both.query_ids)}
     topic = np.array([place.get(one, -1) for one in asked], dtype=np.int64)
-    code = {one: at for at, one in enumerate(docs.tolist())}
-    chance = np.zeros((len(both), depth, len(docs) + 1))
-    of = np.array([code.get(one, len(docs)) for one in both.doc.to_pylist()])
-    chance[both.topic, both.first - 1, of] = 1.0
-    return topic, chance, run.name
+    code, many = {one: at for at, one in enumerate(docs.tolist())}, len(docs) + 1
+    of = np.array([code.get(one, len(docs)) for one in both.doc.to_pylist()], dtype=np.int64)
+    cells = (both.topic * depth + both.first - 1) * many + of
+    return topic, _shows(cells, np.ones(len(cells)), many), run.name
 
 
 def _modelled(
-    page: Ints, topic: Ints, rank: Ints, doc: Ints, reward: Floats, weight: Floats, unit: Ints, chance: Any, pages: int
+    page: Ints, cell: Ints, reward: Floats, weight: Floats, unit: Ints, shows: _Shows, depth: int
 ) -> tuple[Floats, Floats]:
     """Predict clicks by document and rank, each half of the units by the other: direct, and what that misses."""
-    _, depth, many = chance.shape
-    cell = (topic * depth + rank) * many + doc
+    known, code = np.unique(cell, return_inverse=True)
+    rank, shown = cell // shows.many % depth, shows.cells // shows.many
+    lists, of_list = np.unique(shown, return_inverse=True)
+    place = _places(lists, cell // shows.many)  # the topic and rank of each result among those that are filled
+    pages = int(page.max()) + 1
     direct, missed = np.zeros(pages), np.zeros(pages)
-    cells, ranks = np.arange(chance.size), np.arange(chance.size) // many % depth
     for half in (0, 1):
-        other = unit % 2 != half
-        rates = Rates(cell[other], rank[other], reward[other], chance.size, depth)
-        expected = (chance * rates.of(cells, ranks).reshape(chance.shape)).sum(axis=2)
-        own = unit % 2 == half
-        direct += np.bincount(page[own], expected[topic[own], rank[own]], pages)
-        off = weight[own] * (reward[own] - rates.of(cell[own], rank[own]))
+        other, own = unit % 2 != half, unit % 2 == half
+        rates = Rates(code[other], rank[other], reward[other], len(known), depth)
+        each = shows.chance * rates.of(_places(known, shows.cells), shown % depth)
+        expected = np.append(np.bincount(of_list, each, len(lists)), 0.0)
+        direct += np.bincount(page[own], expected[place[own]], pages)
+        off = weight[own] * (reward[own] - rates.of(code[own], rank[own]))
         missed += np.bincount(page[own], off, pages)
     return direct, missed
 
 
 def _by_rank(
-    weights: Floats, known: Bools, chance: Any, seen: Bools, topic: Ints, rank: Ints, units: Ints
+    weights: Floats, known: Bools, shows: _Shows, cell: Ints, rank: Ints, units: Ints
 ) -> Iterator[RankWeights]:
     """Look at the weights of each rank that pages have."""
-    unseen = np.array((chance * ~seen).sum(axis=2))
+    lists, of_list = np.unique(shows.cells // shows.many, return_inverse=True)
+    never_shown = shows.chance * (_places(np.unique(cell), shows.cells) < 0)
+    unseen = np.append(np.bincount(of_list, never_shown, len(lists)), 0.0)
+    place = _places(lists, cell // shows.many)
     for at in np.flatnonzero(known.any(axis=0)):
         own, rows = known[:, at], rank == at
         mean, error = mean_and_error(weights[own, at], np.unique(units[own], return_inverse=True)[1])
-        never = float(unseen[topic[rows], at].mean())
+        never = float(unseen[place[rows]].mean())
         largest = float(weights[own, at].max())
         yield RankWeights(int(at) + 1, int(own.sum()), mean, error, largest, effective(weights[own, at]), never)
 

@@ -209,14 +209,14 @@ def _plan(
     spread = error * math.sqrt(len(n)) / value if value > 0 else math.nan
     z = _NORMAL.inv_cdf(0.5 + looks.level / 2.0) + _NORMAL.inv_cdf(power)
     once = [(2.0 * z * spread / difference) ** 2 for difference in differences]
-    any_day = [_users_any_day(spread, difference, power, looks) for difference in differences]
+    any_day = [users_any_day(spread, difference, power, looks) for difference in differences]
     alarms = _false_alarms(n, d, splits, 1.0 - looks.level, rng)
     return MetricPlan(
         metric, value, spread, alarms, tuple(once), tuple(any_day), tuple(users / a_day for users in any_day)
     )
 
 
-def _users_any_day(spread: float, difference: float, power: float, looks: Looks) -> float:
+def users_any_day(spread: float, difference: float, power: float, looks: Looks) -> float:
     """Give the number of users at which an interval for any day leaves out 0 with the power asked for."""
     if not spread > 0:
         return math.nan

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from judged.answer import COUNT, TEXT, Column, Sentences, Table, number
 from judged.errors import InputError
 from judged.online.abtest.differences import Looks
+from judged.online.abtest.planning import users_any_day
 from judged.online.arguments import need
 from judged.online.engine import identifier
 from judged.online.interleaving.credit import error_of, mixed_lists, outcomes_of
@@ -179,7 +180,7 @@ def plan_interleaving(
     a_day = users / max(span / _DAY, 1.0) if log.has_time and log.dated else math.nan
     plans: list[PreferencePlan] = []
     for value in map(float, wanted):
-        any_day = _users_any_day(spread, value, power, Looks(level))
+        any_day = users_any_day(spread / 2.0, value, power, Looks(level))  # everybody sees both
         plans.append(PreferencePlan(value, _users(spread, value, power, level), any_day, any_day / a_day))
     said = {"decided": f"{percent(decided)} of clicked lists, assumed"} if assumed else {}
     return InterleavingPlan(
@@ -205,16 +206,6 @@ def _clicked(log: InteractionLog, unit: str) -> tuple[int, int]:
 def _users(spread: float, value: float, power: float, level: float) -> float:
     z = _NORMAL.inv_cdf(0.5 + level / 2.0) + _NORMAL.inv_cdf(power)
     return (z * spread / value) ** 2 if value else math.inf
-
-
-def _users_any_day(spread: float, value: float, power: float, looks: Looks) -> float:
-    """Give the number of users at which an interval for any day leaves out 0: half its width hangs on the number."""
-    low, high = 4.0, 1e15
-    for _ in range(100):
-        middle = math.sqrt(low * high)
-        found = value * math.sqrt(middle) / spread - looks.critical(middle) >= _NORMAL.inv_cdf(power)
-        low, high = (low, middle) if found else (middle, high)
-    return high
 
 
 def _pair(mixed: Interleaving, test: ABTest, power: float) -> Pair:

@@ -54,13 +54,14 @@ def clicks_page(request: Request, workspace: Opened) -> HTMLResponse:
     """Show what can be learnt from the clicks of a log."""
     names = [Path(path).name for path in workspace.log]
     values: dict[str, Any] = {"problem": None, "answer": None, "titles": _TITLES, "names": names}
+    values |= {"section": "Clicks", "option": "--log LOG"}
     if workspace.log:
         try:
             values["answer"] = _answer(workspace, request.url.path)
         except JudgedError as error:
             values["problem"] = problem_of(workspace, error, "")
     status = HTTPStatus.OK if values["problem"] is None else HTTPStatus.BAD_REQUEST
-    return page(request, "clicks.html", status=status, title=_TITLES[request.url.path], **values)
+    return page(request, "of_log.html", status=status, title=_TITLES[request.url.path], **values)
 
 
 def _answer(workspace: Workspace, path: str) -> Answer:

@@ -53,7 +53,8 @@ def users_page(request: Request, workspace: Opened) -> HTMLResponse:
     status = HTTPStatus.OK if values["problem"] is None else HTTPStatus.BAD_REQUEST
     option = "--log LOG" if path == "/users" else "--watch CONFIG"
     names = [Path(name).name for name in files]
-    return page(request, "users.html", status=status, title=_TITLES[path], names=names, option=option, **values)
+    values |= {"section": "Users", "names": names, "option": option}
+    return page(request, "of_log.html", status=status, title=_TITLES[path], **values)
 
 
 def ab_test(workspace: Workspace) -> ABTest:
