@@ -20,7 +20,7 @@ from functools import cache
 from judged import sample
 from judged.data.texts import Texts
 from judged.rag.generation import Passage, respond
-from judged.rag.writing import write_responses
+from judged.rag.responses import write_responses
 
 CONTEXT, SENTENCES, ENOUGH = 5, 3, 0.3
 STOP = re.compile(

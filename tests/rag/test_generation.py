@@ -12,7 +12,7 @@ from judged.data.topics import Topics
 from judged.errors import InputError
 from judged.rag.generation import Generated, Passage, respond, tables_of
 from judged.rag.readers import read_responses
-from judged.rag.writing import write_responses
+from judged.rag.responses import write_responses
 
 PASSAGES = [Passage("a", "A", "One."), Passage("b", "B", "Two.")]
 TEXTS = {"a": Text("A", "One."), "b": Text("B", "Two."), "c": Text("C", "Three.")}

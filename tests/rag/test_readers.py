@@ -12,8 +12,7 @@ import pytest
 
 from judged.errors import InputError
 from judged.rag.readers import read_responses, responses_of_traces
-from judged.rag.responses import Responses
-from judged.rag.writing import write_responses
+from judged.rag.responses import Responses, write_responses
 from judged.traces.reading import read_traces
 
 if TYPE_CHECKING:

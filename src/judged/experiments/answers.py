@@ -15,8 +15,7 @@ from judged.evaluation import evaluate, measures_of
 from judged.experiments.worker import ANSWERS
 from judged.rag.generation import GENERATED, together
 from judged.rag.readers import read_responses
-from judged.rag.responses import TABLES, Responses
-from judged.rag.writing import write_responses
+from judged.rag.responses import TABLES, Responses, write_responses
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

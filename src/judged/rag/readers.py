@@ -12,9 +12,8 @@ from judged.data.records import read_records
 from judged.data.texts import Texts
 from judged.data.topics import Topics
 from judged.errors import InputError
-from judged.notes import Note
 from judged.rag.layouts import Rows, layout_of
-from judged.rag.responses import TABLES, Responses, table_of_records
+from judged.rag.responses import Responses, read_folder
 from judged.slicing.queries import normalised
 from judged.traces.attributes import attributes_of
 from judged.traces.reading import read_traces
@@ -22,8 +21,6 @@ from judged.traces.records import records
 
 if TYPE_CHECKING:
     from judged.traces.traces import Traces
-
-_SUFFIXES = frozenset({".csv", ".tsv", ".json", ".jsonl", ".parquet", ".gz"})  # of files that may be meant as tables
 
 
 def read_responses(
@@ -55,7 +52,7 @@ def read_responses(
     if not given:
         raise InputError("there is no file", fix="name one with answers")
     if len(given) == 1 and given[0].is_dir():
-        return _of_folder(given[0])
+        return read_folder(given[0])
     if any(_is_trace(path) for path in given):
         return responses_of_traces(read_traces(given, topics=topics), texts=texts)
     queries = (
@@ -79,33 +76,6 @@ def _is_trace(path: Path) -> bool:
         raise InputError("this is a folder", fix="give it alone, or name files", path=str(path))
     first = next((row for _, row in islice(records(path), 1)), None) or {}
     return "resourceSpans" in first or {"stage", "query_id"} <= set(first) or attributes_of(first) is not None
-
-
-def _of_folder(folder: Path) -> Responses:
-    files: dict[str, Path] = {}
-    for file in sorted(folder.iterdir()):
-        name = file.name.partition(".")[0]
-        if name in TABLES and name in files:
-            raise InputError(
-                f"the table {name} is there twice",
-                fix=f"leave one of {files[name].name}, {file.name}",
-                path=str(folder),
-            )
-        files[name] = file
-    tables, notes = dict[str, Any](), list[Note]()
-    for name in (name for name in TABLES if name in files):
-        rows = list(read_records(files[name]))
-        tables[name] = table_of_records(name, rows, str(files[name]))
-        if strange := sorted({column for _, row in rows for column in row} - set(TABLES[name].names)):
-            text = f"{files[name].name}: columns that mean nothing here, and are not read: {', '.join(strange)}"
-            notes.append(Note("columns-not-read", text))
-        if not rows:
-            notes.append(Note("empty-table", f"{files[name].name}: there is no row in it"))
-    if strange := [file.name for name, file in files.items() if name not in TABLES and file.suffix in _SUFFIXES]:
-        text = f"files that are no table of answers, and are not read: {', '.join(strange)}"
-        notes.append(Note("files-not-read", text))
-    made = Responses.of_tables(tables, folder.name, str(folder))
-    return replace(made, notes=(*made.notes, *notes))
 
 
 def responses_of_traces(traces: Traces, *, run: str = "", texts: Any = None) -> Responses:

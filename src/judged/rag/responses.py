@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from judged.data.compute import pc
-from judged.data.records import records_of
 from judged.data.run import Run
+from judged.data.table_sets import TableSet
 from judged.errors import InputError
 from judged.judging.answered import CONTRADICTS, FAILED, NOT, PARTIAL, SUPPORT
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from judged._types import Table
     from judged.data.records import Record
@@ -75,10 +74,14 @@ VERDICTS: Mapping[str, tuple[str, ...]] = {
     "correctness": (SUPPORT, PARTIAL, NOT, FAILED),
 }
 """The verdicts that each table may hold."""
-_USUAL: Mapping[str, Any] = {"run_id": "run", "judge": "judge", "repeat": 0, "importance": VITAL, "user_id": "",
-                             "text": None}  # fmt: skip
-_LARGEST = 2**53  # what any reader of JSON holds exactly
-_COUNTED = {"context": ("rank", ("query_id", "run_id")), "citations": ("place", ("query_id", "run_id", "sentence"))}
+_SET = TableSet(
+    TABLES,
+    KEYS,
+    usual={"run_id": "run", "judge": "judge", "repeat": 0, "importance": VITAL, "user_id": "", "text": None,
+           ("support", "doc_id"): ""},
+    words={**{(name, "verdict"): words for name, words in VERDICTS.items()}, ("nuggets", "importance"): (VITAL, OKAY)},
+    counted={"context": ("rank", ("query_id", "run_id")), "citations": ("place", ("query_id", "run_id", "sentence"))},
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,24 +119,17 @@ class Responses:
     notes: tuple[Note, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in self.tables:
-            _check_name(name, self.where)
         if not self["answers"].num_rows:
             fix = "give a table `answers` with query_id, run_id and text"
             raise InputError("there are no answers", fix=fix, path=self.where)
-        for name, key in KEYS.items():
-            self._check_once(name, key)
-        for name, verdicts in VERDICTS.items():
-            self._check_words(name, "verdict", verdicts)
-        self._check_words("nuggets", "importance", (VITAL, OKAY))
-        for name, key, known in (
+        known = (
             *((name, ("query_id", "run_id"), "answers") for name in TABLES if "run_id" in TABLES[name].names),
             ("citations", ("query_id", "run_id", "sentence"), "sentences"),
             ("support", ("query_id", "run_id", "sentence"), "sentences"),
             ("evidence", ("query_id", "nugget_id"), "nuggets"),
             ("assignments", ("query_id", "nugget_id"), "nuggets"),
-        ):
-            self._check_known(name, key, known)
+        )
+        _SET.check(self.tables, self.where, known)
 
     @classmethod
     def of(cls, data: Any, *, name: str = "responses") -> Responses:
@@ -163,7 +159,7 @@ class Responses:
             return parts[0] if len(parts) == 1 else cls(_together(parts), name, where, notes)
         if not isinstance(data, Mapping):
             raise InputError("no answers can be read from it", fix="give tables by name, a path, or a list of these")
-        return cls.of_tables({str(key): _table(str(key), given) for key, given in data.items()}, name, "<tables>")
+        return cls.of_tables({str(key): _SET.table(str(key), given) for key, given in data.items()}, name, "<tables>")
 
     @classmethod
     def of_tables(cls, tables: Mapping[str, Table], name: str, where: str) -> Responses:
@@ -171,13 +167,12 @@ class Responses:
         named = [tables[key].select(KEYS["sentences"]) for key in ("citations", "support") if key in tables]
         if named and "sentences" not in tables:
             known = pa.concat_tables(named).group_by(KEYS["sentences"]).aggregate([])
-            tables = {**tables, "sentences": _typed("sentences", known, where)}
+            tables = {**tables, "sentences": _SET.typed("sentences", known, where)}
         return cls(tables, name, where)
 
     def __getitem__(self, name: str) -> Table:
         """Give a table, with no rows where nobody made it."""
-        _check_name(name, self.where)
-        return self.tables[name] if name in self.tables else TABLES[name].empty_table()
+        return _SET.of(self.tables, name, self.where)
 
     @cached_property
     def run_names(self) -> tuple[str, ...]:
@@ -218,7 +213,9 @@ class Responses:
 
     def with_tables(self, **tables: Any) -> Responses:
         """Give the same with other tables in the place of those of their names."""
-        return replace(self, tables={**self.tables, **{name: _table(name, given) for name, given in tables.items()}})
+        return replace(
+            self, tables={**self.tables, **{name: _SET.table(name, given) for name, given in tables.items()}}
+        )
 
     def run(self, table: str, run: str) -> Run:
         """Give the documents of ``context`` or ``citations`` of a system as a run, in their order.
@@ -258,24 +255,6 @@ class Responses:
             },
         )
 
-    def _check_once(self, name: str, key: tuple[str, ...]) -> None:
-        counts = self[name].group_by(list(key)).aggregate([([], "count_all")])
-        if (again := counts.filter(pc.greater(counts["count_all"], 1))).num_rows:
-            what = ", ".join(f"{column} {value!r}" for column, value in again.select(key).to_pylist()[0].items())
-            raise InputError(f"{name}: there are two rows of {what}", fix="leave one", path=self.where)
-
-    def _check_words(self, name: str, column: str, words: tuple[str, ...]) -> None:
-        if strange := set(self[name][column].unique().to_pylist()) - set(words):
-            fix = f"use one of {', '.join(words)}"
-            raise InputError(f"{name}: no {column} {strange.pop()!r}", fix=fix, path=self.where)
-
-    def _check_known(self, name: str, key: tuple[str, ...], known: str) -> None:
-        strange = self[name].join(self[known].select(key), list(key), join_type="left anti")
-        if strange.num_rows:
-            what = ", ".join(f"{column} {value!r}" for column, value in strange.select(key).to_pylist()[0].items())
-            raise InputError(f"{name}: {known} has no row of {what}", fix=f"give it, or leave this out of {name}",
-                             path=self.where)  # fmt: skip
-
     def __len__(self) -> int:
         return self["answers"].num_rows
 
@@ -300,66 +279,30 @@ def _together(parts: Sequence[Responses]) -> dict[str, Table]:
     }
 
 
-def _check_name(name: str, where: str) -> None:
-    if name not in TABLES:
-        raise InputError(f"there is no table {name!r}", fix=f"use one of {', '.join(TABLES)}", path=where)
+def table_of_records(name: str, records: Iterable[Record], where: str) -> Table:
+    """Make one of the tables of records, each with its line or None; an error names the line."""
+    return _SET.of_records(name, records, where)
 
 
-def _table(name: str, given: Any) -> Table:
-    """Read one table, of anything that holds one."""
-    _check_name(name, "<tables>")
-    if not isinstance(given, (str, Path, list, tuple)):
-        return _typed(name, pa.table(given), f"<{name}>")
-    where = str(given) if isinstance(given, (str, Path)) else f"<{name}>"
-    return table_of_records(name, records_of(given, where, f"the table {name}", "give rows"), where)
+def read_folder(folder: Path) -> Responses:
+    """Read a folder with a file for each table."""
+    tables, notes = _SET.read(folder)
+    made = Responses.of_tables(tables, folder.name, str(folder))
+    return replace(made, notes=(*made.notes, *notes))
 
 
-def table_of_records(name: str, records: Iterable[Record] | Iterator[Record], where: str) -> Table:
-    """Make one of the tables of records, each with its line or None.
+def write_responses(responses: Responses, folder: str | Path, names: Collection[str] = tuple(TABLES)) -> None:
+    """Write each table that is there as JSON Lines, ``answers.jsonl`` and so on, its rows in the order of their keys.
+
+    Equal tables give equal bytes. Cells that are empty are left out; tables that are not named stay as they are.
 
     Raises
     ------
-    InputError
-        If a record lacks what its table needs; it names the line.
+    JudgedError
+        If nothing can be written there.
     """
-    schema, rows, counts = TABLES[name], [], Counter[tuple[Any, ...]]()
-    for line, record in records:
-        row = {column: _cell(name, column, record.get(column), where, line) for column in schema.names}
-        if name in _COUNTED:
-            column, within = _COUNTED[name]
-            place = tuple(row[part] for part in within)
-            counts[place] += 1
-            row[column] = counts[place] if row[column] is None else row[column]
-        rows.append(row)
-    return pa.Table.from_pylist(rows, schema=schema)
-
-
-def _cell(name: str, column: str, value: Any, where: str, line: int | None) -> Any:
-    """Read one cell as its column's type."""
-    if value is None or (isinstance(value, str) and not value.strip()):
-        if (name, column) == ("support", "doc_id"):
-            return ""  # all of the context
-        if column == "verdict" or (column in KEYS[name] and column not in _USUAL):
-            raise InputError(f"{name}: a row has no {column}", fix=f"give its {column}", path=where, line=line)
-        return _USUAL.get(column)
-    type_ = TABLES[name].field(column).type
-    try:
-        if pa.types.is_boolean(type_):
-            return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}[str(value).lower()]
-        if pa.types.is_integer(type_):
-            number = int(value)
-            if abs(number) > _LARGEST or (isinstance(value, float) and not value.is_integer()):
-                raise ValueError
-            return number
-        if isinstance(value, (list, tuple, Mapping)):
-            raise TypeError
-        return str(value)
-    except (KeyError, ValueError, TypeError, OverflowError):
-        kind = "a whole number" if pa.types.is_integer(type_) else "one text or number"
-        kind = "true or false" if pa.types.is_boolean(type_) else kind
-        raise InputError(f"{name}: {column} is {value!r:.40}", fix=f"write {kind}", path=where, line=line) from None
-
-
-def _typed(name: str, table: Table, where: str) -> Table:
-    """Give a table all its columns, of their types."""
-    return table_of_records(name, ((None, row) for row in table.to_pylist()), where)
+    order = {
+        "context": ("query_id", "run_id", "rank", "doc_id"),
+        "citations": ("query_id", "run_id", "sentence", "place", "doc_id"),
+    }
+    _SET.write(responses.tables, folder, names, order)

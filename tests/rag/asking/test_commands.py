@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from judged.rag.readers import read_responses
-from judged.rag.writing import write_responses
+from judged.rag.responses import write_responses
 from labels.asking.fake_endpoint import serving
 from rag.asking.test_filling import QUERIES, listed, made
 

@@ -1,0 +1,3 @@
+# Written by tools/docs.py: what `judged.studies` exports; it is imported at its first use.
+
+from judged.studies.records import StudyRecords as StudyRecords
