@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, field, fields
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-from judged.data.toml_places import Places, SettingError
+from judged.data.toml_places import Places, SettingError, nearest
 from judged.errors import InputError
 from judged.evaluation import DIALECTS
 from judged.judging import TopicPolicy
 from judged.judging.ranking import TiePolicy
-from judged.spelling import spelled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from judged.evaluation.facts import TieTreatment
     from judged.slicing.topic_slices import Slice
@@ -266,27 +264,6 @@ class GateConfig:
     def path(self) -> str:
         """The file that it was read from, if any."""
         return self.places.path
-
-
-_MARGINS = {"at_most_ratio", "delta", "max_drop", "max_loss", "max_regression", "threshold", "tolerance"}
-"""What a margin is called elsewhere."""
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """Say which known name was meant, or all of them.
-
-    >>> nearest("margn", ["margin", "slice"]), nearest("x", ["margin", "slice"])
-    ('write margin', 'use one of margin, slice')
-    """
-    names = list(known)
-    if (right := spelled(name, names)) in names:
-        return f"write {right}"
-    if "margin" in names and name in _MARGINS:
-        return "write margin"
-    away = {"least": "most", "min": "most", "most": "least", "max": "least"}  # the other side is not what is meant
-    sides = [other for side, other in away.items() if side in name.split("_")]
-    close = get_close_matches(name, [one for one in names if not set(sides) & set(one.split("_"))], 1, 0.5)
-    return f"write {close[0]}" if close else f"use one of {', '.join(names)}"
 
 
 def refuse_wrong(part: Check | Guardrail | GateConfig, *needed: str) -> None:

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judged.data.toml_files import parse_toml, read_toml
-from judged.data.toml_places import Places, SettingError
+from judged.data.toml_places import Places, SettingError, nearest
 from judged.errors import InputError, MeasureError
 from judged.evaluation import dialect_of, measures_of
-from judged.gates.config import Check, GateConfig, Guardrail, nearest
+from judged.gates.config import Check, GateConfig, Guardrail
 from judged.slicing.topic_slices import Slice, slices_of
 
 if TYPE_CHECKING:

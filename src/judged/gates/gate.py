@@ -8,12 +8,13 @@ import numpy as np
 
 from judged.data.qrels import Qrels
 from judged.data.run import Run
+from judged.data.toml_places import nearest
 from judged.errors import InputError
 from judged.evaluation import runs_of
 from judged.evaluation.of_runs import scored
 from judged.gates.answer import GateResult
 from judged.gates.check_result import digits
-from judged.gates.config import ALL, nearest
+from judged.gates.config import ALL
 from judged.gates.config_reader import config_of
 from judged.gates.decision import Paired, decide
 from judged.gates.guardrails import guarded, lost_topics, row_of

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from judged.data.records import read_records
+from judged.data.toml_places import nearest
 from judged.decimals import read_number
 from judged.errors import InputError
 from judged.evaluation import DIALECTS
 from judged.gates.check_result import number
-from judged.gates.config import nearest
 from judged.gates.config_reader import measure_of
 
 if TYPE_CHECKING:

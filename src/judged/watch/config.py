@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from judged.data.toml_files import parse_toml, read_toml
-from judged.data.toml_places import Places, SettingError
+from judged.data.toml_parts import part_of
+from judged.data.toml_places import Places, SettingError, nearest
 from judged.errors import InputError
-from judged.gates.config import nearest
 from judged.online.check import check_log
 from judged.online.difference import headlines
 from judged.stats.control import FEWEST
@@ -157,46 +156,11 @@ def parse_watch(text: str, path: str = "") -> WatchConfig:
     for table, value in raw.items():
         if table == "log":
             with places.part(table):
-                made[table] = _made(LogSeries, value)
+                made[table] = part_of(LogSeries, value)
         elif table != "watch":
-            made[table] = tuple(places.each(table, value, lambda part, kind=_PARTS[table]: _made(kind, part)))
+            made[table] = tuple(places.each(table, value, lambda part, kind=_PARTS[table]: part_of(kind, part)))
     with places.part("watch"):
-        return _made(WatchConfig, raw.get("watch", {}), made)
-
-
-def _made(kind: type, given: Mapping[str, Any], more: Mapping[str, Any] | None = None) -> Any:
-    """Make one part of its keys, and refuse those that it does not have, and values of another type."""
-    known = {one.name: one for one in fields(kind) if more is None or one.name not in {*_PARTS, "path"}}
-    types = get_type_hints(kind)
-    values = dict(more or {})
-    for key, value in given.items():
-        if key not in known:
-            raise SettingError(key, f"no key {key!r}", nearest(key, tuple(known)))
-        values[key] = _value(key, value, str(types[key]))
-    for name, one in known.items():
-        if one.default is MISSING and name not in values:
-            raise InputError(f"it has no {name}", fix=f"write {name} = ...")
-    return kind(**values)
-
-
-def _value(key: str, value: Any, kind: str) -> Any:
-    """Read a value of TOML as the type of its key, by the name of the type."""
-    if "tuple" in kind:
-        given = [value] if isinstance(value, str) else value
-        if not isinstance(given, list) or not given or not all(isinstance(one, str) for one in given):
-            raise SettingError(key, f"{key} is no list of names", f'write {key} = ["...", "..."]')
-        return tuple(given)
-    if "date" in kind:
-        day = value.date() if isinstance(value, datetime) else value
-        if not isinstance(day, date):
-            raise SettingError(key, f"{key} is no date", f"write {key} = 2026-09-30, without quotes")
-        return day
-    if "Literal" in kind and value not in {"more", "less", "either"}:
-        raise SettingError(key, f"{key} is {value!r:.40}", 'write "more", "less" or "either"')
-    expected: Any = bool if "bool" in kind else int if "int" in kind else (int, float) if "float" in kind else str
-    if not isinstance(value, expected) or (expected is not bool and isinstance(value, bool)):
-        raise SettingError(key, f"{key} is {value!r:.40}", "give a value of the type that the documentation names")
-    return float(value) if "float" in kind else value
+        return part_of(WatchConfig, raw.get("watch", {}), made, apart=_PARTS)
 
 
 _FIRST = """\
