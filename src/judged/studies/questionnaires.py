@@ -1,0 +1,276 @@
+"""Questionnaires: those that many studies use, with their source, and own ones; and how an answered one is scored."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+
+from judged.data.toml_places import SettingError, nearest
+from judged.errors import InputError
+
+if TYPE_CHECKING:
+    from judged._types import Floats
+
+After: TypeAlias = Literal["task", "system", "end"]
+
+
+@dataclass(frozen=True)
+class Item:
+    """One question.
+
+    Parameters
+    ----------
+    name
+        How records call it.
+    text
+        What is asked.
+    scale
+        Its lowest and highest value.
+    step
+        How far values are apart.
+    words
+        What its values are called: all of them, or the two ends.
+    open
+        Whether it is answered in one's own words, in place of a value.
+    reversed
+        Whether its lowest value counts as the highest.
+    """
+
+    name: str
+    text: str
+    scale: tuple[float, ...] = (1.0, 5.0)
+    step: float = 1.0
+    words: tuple[str, ...] = ()
+    open: bool = False
+    reversed: bool = False
+
+    def __post_init__(self) -> None:
+        if len(self.scale) != 2 or not self.scale[0] < self.scale[1]:
+            raise SettingError("scale", f"the scale is {list(self.scale)}", "write scale = [lowest, highest]")
+        if self.step <= 0 or not math.isclose(self.steps, round(self.steps), abs_tol=1e-9):
+            raise SettingError("step", f"steps of {self.step:g} do not lead from end to end", "give one that does")
+        if self.words and len(self.words) not in {2, len(self.values)}:
+            fix = f"give {len(self.values)}, or two for the ends"
+            raise SettingError("words", f"there are {len(self.words)} words for {len(self.values)} values", fix)
+
+    @property
+    def steps(self) -> float:
+        """How many steps lead from the lowest value to the highest."""
+        return (self.scale[1] - self.scale[0]) / self.step
+
+    @property
+    def values(self) -> tuple[float, ...]:
+        """The values that it takes; none where it is answered in one's own words."""
+        return () if self.open else tuple(self.scale[0] + self.step * at for at in range(round(self.steps) + 1))
+
+
+@dataclass(frozen=True)
+class Form:
+    """A questionnaire that many studies use.
+
+    Parameters
+    ----------
+    title
+        What it is called.
+    items
+        Its questions; wording of our own, unless the source lets the original be used.
+    scores
+        Its lowest and highest score.
+    after
+        When it is usually asked.
+    higher_is_better
+        Whether a higher score is a better one.
+    source
+        Where it was published.
+    """
+
+    title: str
+    items: tuple[Item, ...]
+    scores: tuple[float, float]
+    after: After
+    source: str
+    higher_is_better: bool = True
+
+
+_AGREE = ("Strongly disagree", "Strongly agree")
+_SUS = (
+    "I think that I would like to use this system frequently.",
+    "I found the system unnecessarily complex.",
+    "I thought the system was easy to use.",
+    "I think that I would need the support of a technical person to be able to use this system.",
+    "I found the various functions in this system were well integrated.",
+    "I thought there was too much inconsistency in this system.",
+    "I would imagine that most people would learn to use this system very quickly.",
+    "I found the system very cumbersome to use.",
+    "I felt very confident using the system.",
+    "I needed to learn a lot of things before I could get going with this system.",
+)
+_HIGH = ("Very low", "Very high")
+_TLX = (
+    ("mental", "How mentally demanding was the task?", _HIGH),
+    ("physical", "How physically demanding was the task?", _HIGH),
+    ("temporal", "How hurried or rushed was the pace of the task?", _HIGH),
+    (
+        "performance",
+        "How successful were you in accomplishing what you were asked to do?",
+        ("Perfect", "Failure"),
+    ),
+    ("effort", "How hard did you have to work to accomplish your level of performance?", _HIGH),
+    ("frustration", "How insecure, discouraged, irritated, stressed and annoyed were you?", _HIGH),
+)
+FORMS: Mapping[str, Form] = {
+    "sus": Form(
+        "System Usability Scale",
+        tuple(Item(f"{at}", text, words=_AGREE, reversed=at % 2 == 0) for at, text in enumerate(_SUS, 1)),
+        (0.0, 100.0),
+        "system",
+        "Brooke, SUS: a quick and dirty usability scale, 1996; its statements may be used if the source is named",
+    ),
+    "umux-lite": Form(
+        "UMUX-Lite",
+        (
+            Item("1", "What this system can do is what I need it to do.", (1.0, 7.0), words=_AGREE),
+            Item("2", "Using this system is easy.", (1.0, 7.0), words=_AGREE),
+        ),
+        (0.0, 100.0),
+        "system",
+        "Lewis, Utesch and Maher, CHI 2013, after Finstad, UMUX, 2010; wording of our own",
+    ),
+    "tlx": Form(
+        "NASA Task Load Index, raw",
+        tuple(Item(name, text, (0.0, 100.0), 5.0, ends) for name, text, ends in _TLX),
+        (0.0, 100.0),
+        "task",
+        "Hart and Staveland 1988, without weights as in Hart 2006; the questions of NASA's paper form",
+        higher_is_better=False,
+    ),
+    "ease": Form(
+        "Single Ease Question",
+        (Item("1", "How easy or difficult was this task for you?", (1.0, 7.0), words=("Very difficult", "Very easy")),),
+        (1.0, 7.0),
+        "task",
+        "Sauro and Dumas, CHI 2009; wording of our own",
+    ),
+    "satisfaction": Form(
+        "Satisfaction",
+        (Item("1", "How satisfied are you with the results that you got?", words=("Not at all", "Fully")),),
+        (1.0, 5.0),
+        "task",
+        "graded satisfaction as studies of search ask for it; wording of our own",
+    ),
+}
+"""The questionnaires by name."""
+OWN = "own"
+
+
+@dataclass(frozen=True)
+class Questionnaire:
+    """A questionnaire of a study.
+
+    Parameters
+    ----------
+    of
+        One of `FORMS`, or ``own``.
+    name
+        How records call it; by default as `of`.
+    after
+        When it is asked: after each task, each system, or at the end.
+    wording
+        Texts for the items in another language, or of another subject, in their order.
+    ends
+        And the words for the two ends of their scales.
+    items
+        Its questions.
+    higher_is_better
+        Whether a higher score is a better one; None: as the form says, and yes for an own one.
+
+    Examples
+    --------
+    >>> sus = Questionnaire("sus")
+    >>> sus.after, len(sus.items), sus.score(np.array([4.0, 2, 4, 1, 4, 2, 5, 1, 4, 2]))
+    ('system', 10, 82.5)
+    """
+
+    of: str
+    name: str = ""
+    after: After | None = None
+    wording: tuple[str, ...] = ()
+    ends: tuple[str, ...] = ()
+    items: tuple[Item, ...] = ()
+    higher_is_better: bool | None = None
+
+    def __post_init__(self) -> None:
+        form = FORMS.get(self.of)
+        if form is None and self.of != OWN:
+            raise SettingError("of", f"no questionnaire {self.of!r}", nearest(self.of, (*FORMS, OWN)))
+        if form is None and not (self.items and self.name and self.after):
+            fix = "give it name, after, and [[questionnaire.item]] with name and text"
+            raise SettingError("of", "an own questionnaire needs a name, when it is asked, and items", fix)
+        if form is not None and self.items:
+            raise SettingError("of", f"{form.title} has its own items", f'write of = "{OWN}"')
+        items = self.items if form is None else form.items
+        if self.wording and len(self.wording) != len(items):
+            fix = f"give {len(items)}, in their order"
+            raise SettingError("wording", f"there are {len(self.wording)} texts for {len(items)} items", fix)
+        if self.ends and len(self.ends) != 2:
+            raise SettingError("ends", f"there are {len(self.ends)} words for two ends", "give two")
+        if len({item.name for item in items}) < len(items):
+            raise InputError("two items have one name", fix="give each its own")
+        if form is not None:
+            texts = self.wording or tuple(item.text for item in items)
+            object.__setattr__(self, "items", tuple(
+                Item(item.name, text, item.scale, item.step, self.ends or item.words, reversed=item.reversed)
+                for item, text in zip(items, texts, strict=True)
+            ))  # fmt: skip
+        object.__setattr__(self, "name", self.name or self.of)
+        object.__setattr__(self, "after", self.after or (form and form.after))
+        if self.higher_is_better is None:
+            object.__setattr__(self, "higher_is_better", form is None or form.higher_is_better)
+
+    @property
+    def title(self) -> str:
+        """What it is called."""
+        return FORMS[self.of].title if self.of in FORMS else self.name
+
+    @property
+    def scored(self) -> tuple[Item, ...]:
+        """The items that its score is made of: those with values, if they have one scale; none otherwise."""
+        asked = tuple(item for item in self.items if not item.open)
+        return asked if len({item.scale for item in asked}) == 1 else ()
+
+    @property
+    def scores(self) -> tuple[float, float]:
+        """Its lowest and highest score."""
+        if self.of in FORMS:
+            return FORMS[self.of].scores
+        return (self.scored[0].scale[0], self.scored[0].scale[1]) if self.scored else (math.nan, math.nan)
+
+    def shares(self, values: Floats) -> Floats:
+        """Say how high each scored item was answered, from 0 to 1; (..., items) as the values."""
+        low, high = np.array([item.scale for item in self.scored]).reshape(-1, 2).T
+        shares = (values - low) / (high - low)
+        return np.where([item.reversed for item in self.scored], 1.0 - shares, shares)
+
+    def score(self, values: Floats) -> float:
+        """Score one that was filled in, by its scored items in their order; NaN where one is missing."""
+        low, high = self.scores
+        return low + (high - low) * float(self.shares(values).mean()) if self.scored else math.nan
+
+    def bounds(self, values: Floats) -> tuple[float, float]:
+        """Say between which scores it would be, whatever was answered where a value is missing (NaN)."""
+        shares, (low, high) = self.shares(values), self.scores
+        least, most = (float(np.where(np.isnan(shares), end, shares).mean()) for end in (0.0, 1.0))
+        return low + (high - low) * least, low + (high - low) * most
+
+
+def sus_of_umux_lite(score: float) -> float:
+    """Give the SUS score that is expected of a UMUX-Lite score, both from 0 to 100 (Lewis, Utesch and Maher 2013).
+
+    >>> [round(sus_of_umux_lite(score), 1) for score in (0, 50, 100)]
+    [22.9, 55.4, 87.9]
+    """
+    return 0.65 * score + 22.9
