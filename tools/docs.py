@@ -114,7 +114,7 @@ def main() -> int:
 
 
 STUBBED = tuple(
-    f"judged{part}" for part in ("", ".data", ".experiments", ".measures", ".rag", ".stats", ".uncertainty")
+    f"judged{part}" for part in ("", ".data", ".experiments", ".measures", ".rag", ".stats", ".studies", ".uncertainty")
 )
 """Packages that import at the first use what they export."""
 

@@ -47,6 +47,7 @@ class _Commands(click.Group):
         ("Release", ("gate", "change", "report")),
         ("Answers", ("rag",)),
         ("Online", ("online", "logs", "clicks", "watch")),
+        ("People", ("study",)),
         ("Judgments", ("pool", "labels", "collection")),
         ("Workbench", ("serve",)),
         ("Files and tools", ("check", "leave-one-out", "trec_eval", "demo")),

@@ -57,19 +57,19 @@ def part_of(
 
 def _value(key: str, value: Any, kind: Any) -> Any:
     """Read a value of TOML as the type of its field."""
-    kinds: Any = next((one for one in get_args(kind) if one is not type(None)), kind)
+    if type(None) in get_args(kind):
+        kind = next(one for one in get_args(kind) if one is not type(None))
     if get_origin(kind) is tuple:
-        given: Any = [value] if kinds is str and isinstance(value, str) else value
-        what = "names" if kinds is str else "numbers"
-        example = '"..."' if kinds is str else "..."
+        inner = get_args(kind)[0]
+        given: Any = [value] if inner is str and isinstance(value, str) else value
         if not isinstance(given, list) or not given:
+            what, example = ("names", '"..."') if inner is str else ("numbers", "...")
             raise SettingError(key, f"{key} is no list of {what}", f"write {key} = [{example}, {example}]")
-        return tuple(_value(key, one, kinds) for one in given)
+        return tuple(_value(key, one, inner) for one in given)
     if get_origin(kind) is Literal:
         if value not in get_args(kind):
             raise SettingError(key, f"{key} is {value!r:.40}", nearest(str(value), get_args(kind)))
         return value
-    kind = kinds
     if kind is date:
         day = value.date() if isinstance(value, datetime) else value
         if not isinstance(day, date):

@@ -5,6 +5,11 @@ from judged._lazily import lazily
 __all__, __getattr__, __dir__ = lazily(
     __name__,
     {
+        "judged.studies.assignment": ("assignments",),
+        "judged.studies.design": ("Design", "first_design", "parse_design", "read_design"),
+        "judged.studies.design_check": ("DesignCheck", "check_design"),
+        "judged.studies.questionnaires": ("Questionnaire",),
         "judged.studies.records": ("StudyRecords",),
+        "judged.studies.scoring": ("agreement", "scores"),
     },
 )

@@ -1,3 +1,13 @@
 # Written by tools/docs.py: what `judged.studies` exports; it is imported at its first use.
 
+from judged.studies.assignment import assignments as assignments
+from judged.studies.design import Design as Design
+from judged.studies.design import first_design as first_design
+from judged.studies.design import parse_design as parse_design
+from judged.studies.design import read_design as read_design
+from judged.studies.design_check import DesignCheck as DesignCheck
+from judged.studies.design_check import check_design as check_design
+from judged.studies.questionnaires import Questionnaire as Questionnaire
 from judged.studies.records import StudyRecords as StudyRecords
+from judged.studies.scoring import agreement as agreement
+from judged.studies.scoring import scores as scores

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
+from judged import sample
 from judged.data.toml_files import parse_toml, read_toml
 from judged.data.toml_parts import part_of
 from judged.data.toml_places import Places, SettingError, nearest
@@ -214,7 +217,7 @@ class Design:
             fix = f"use {len(self.conditions)} topics or more" + (
                 ', or write variants = "between"' if len(self.conditions) > len(self.systems) else ""
             )
-            raise SettingError("use", problem, fix)
+            raise SettingError("topics", problem, fix)
         for what, names in (
             ("systems", [system.name for system in self.systems]),
             ("variants", [variant.name for variant in self.interfaces]),
@@ -369,3 +372,20 @@ def _questionnaires(given: Iterable[dict[str, Any]], places: Places) -> tuple[Qu
         return part_of(Questionnaire, others, {"items": tuple(items)})
 
     return tuple(places.each("questionnaire", given, made))
+
+
+def first_design(name: str = "study.toml") -> str:
+    """Write a first design, of two rankers of the sample; `name` is that of its file.
+
+    >>> parse_design(first_design()).title
+    "Two ways to search Python's standard library"
+    """
+    places = {
+        "qrels": "qrels.txt",
+        "queries": "queries.jsonl",
+        "texts": "docs.jsonl.gz",
+        "first": "runs/bm25.run.gz",
+        "second": "runs/tfidf.run.gz",
+    }
+    paths = {key: json.dumps((sample.FOLDER / place).as_posix()) for key, place in places.items()}
+    return files("judged.studies").joinpath("first_design.toml").read_text("utf-8").format(name=name, **paths)
