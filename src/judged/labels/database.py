@@ -1,14 +1,98 @@
-"""The database below a store of labels: how it is opened, what it can hold, and what of its address may be shown."""
+"""The database below a store: how it is opened, how rows are added, and what of its address may be shown."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from judged.errors import InputError
 
 if TYPE_CHECKING:
-    from sqlalchemy import Engine
+    from collections.abc import Callable
+
+    from sqlalchemy import Connection, Engine
+    from sqlalchemy import Table as SqlTable
+
+ROWS = 5_000
+"""So many are written in one statement."""
+_TRIES = 4  # to open a store
+
+
+class Layout(NamedTuple):
+    """The tables of a kind of database."""
+
+    about: SqlTable  # names and values; with its metadata all other tables
+    version: int  # of these tables
+    holds: str  # in words
+    make: str  # the command that makes one
+
+
+def open_database(where: str | Path, layout: Layout, begin: Callable[[Connection], Any], *, new: bool) -> Engine:
+    """Open a database with tables of ours; where there is none make it, if `new`, with the rows that `begin` writes.
+
+    Raises
+    ------
+    InputError
+        If it cannot be opened, is something else, is not there, or was written by a newer judged.
+    """
+    from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError, SQLAlchemyError
+
+    shown = without_password(where)
+    if not new and "://" not in str(where) and not Path(where).is_file():
+        raise InputError("there is no such store", fix=f"make it: {layout.make} {shown}", path=shown)
+    try:
+        engine = engine_of(str(where))
+        for tried in range(_TRIES):
+            try:
+                _prepare(engine, layout, begin, new, shown)
+                break
+            except (IntegrityError, OperationalError, ProgrammingError):  # another process may be making it
+                if tried + 1 == _TRIES:
+                    raise
+                time.sleep(0.1 * (tried + 1))
+    except InputError:
+        raise
+    except (SQLAlchemyError, ValueError) as error:  # a port that is no number is a ValueError
+        fix = "give the path of a file, or postgresql://user@host/database"
+        cause = getattr(error, "orig", None)  # what SQLAlchemy says itself may hold the whole address
+        reason = f" ({str(cause).splitlines()[0]})" if cause is not None and str(cause) else ""
+        raise InputError(f"the {layout.holds} cannot be opened{reason}", fix=fix, path=shown) from None
+    return engine
+
+
+def _prepare(engine: Engine, layout: Layout, begin: Callable[[Connection], Any], new: bool, shown: str) -> None:
+    from sqlalchemy import insert, inspect, select
+
+    about, names = layout.about, set(inspect(engine).get_table_names())
+    if names and about.name not in names:
+        raise InputError(f"this database is no store of {layout.holds}", fix="name a new file", path=shown)
+    if not names and not new:
+        problem = f"this database holds no {layout.holds} yet"
+        raise InputError(problem, fix=f"make it: {layout.make} {shown}", path=shown)
+    if engine.dialect.name == "sqlite":  # readers and a writer at once; a file that is not ours stays as it is
+        with engine.connect() as connection:
+            connection.exec_driver_sql("PRAGMA journal_mode=WAL")
+    about.metadata.create_all(engine)
+    with engine.begin() as connection:
+        version = connection.scalar(select(about.c.value).where(about.c.name == "version"))
+        if version is None:
+            connection.execute(insert(about), {"name": "version", "value": str(layout.version)})
+            begin(connection)
+        elif int(version) > layout.version:
+            fix = "open it with the newer judged that wrote it"
+            raise InputError(f"its layout is version {version}", fix=fix, path=shown)
+
+
+def add_new(connection: Connection, table: SqlTable, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Add rows whose key is not there yet."""
+    from sqlalchemy.dialects import postgresql, sqlite
+
+    insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+    every = [{name: storable(name, value) for name, value in row.items()} for row in rows]
+    for start in range(0, len(every), ROWS):
+        connection.execute(insert(table).on_conflict_do_nothing(), every[start : start + ROWS])
 
 
 def engine_of(where: str) -> Engine:

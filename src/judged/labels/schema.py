@@ -15,11 +15,13 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-VERSION = 1
+from judged.labels.database import Layout
+
 metadata = MetaData()
 _ID = BigInteger().with_variant(Integer, "sqlite")  # SQLite numbers rows by itself only where they are INTEGER
 
 about = Table("about", metadata, Column("name", String, primary_key=True), Column("value", String, nullable=False))
+LAYOUT = Layout(about, 1, "labels", "judged labels new")
 scale = Table(
     "scale",
     metadata,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -16,16 +15,13 @@ import pyarrow as pa
 from judged.data.texts import Texts
 from judged.data.topics import Topics
 from judged.errors import InputError, MissingExtraError
-from judged.labels.database import engine_of, storable, without_password
+from judged.labels.database import ROWS, add_new, open_database, storable, without_password
 from judged.labels.labels import KINDS, SCHEMA, Kind, Labels
 from judged.labels.scales import Grade, scale_of
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
     from sqlalchemy import Table as SqlTable
-
-_ROWS = 5_000  # written in one statement
-_TRIES = 4  # to open a store
 
 
 class Task(NamedTuple):
@@ -95,57 +91,19 @@ class LabelStore:
             If SQLAlchemy is not installed.
         """
         try:
-            from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError, SQLAlchemyError
+            from sqlalchemy import insert
+
+            from judged.labels import schema
         except ImportError:
             raise MissingExtraError("SQLAlchemy", "labels") from None
-        shown = without_password(where)
-        if not new and "://" not in str(where) and not Path(where).is_file():
-            raise InputError("there is no such store", fix=f"make it: judged labels new {shown}", path=shown)
-        try:
-            store = cls(engine_of(str(where)), shown)
-            for tried in range(_TRIES):
-                try:
-                    store._prepare(scale, new)
-                    break
-                except (IntegrityError, OperationalError, ProgrammingError):  # another process may be making it
-                    if tried + 1 == _TRIES:
-                        raise
-                    time.sleep(0.1 * (tried + 1))
-        except InputError:
-            raise
-        except (SQLAlchemyError, ValueError) as error:  # a port that is no number is a ValueError
-            fix = "give the path of a file, or postgresql://user@host/database"
-            cause = getattr(error, "orig", None)  # what SQLAlchemy says itself may hold the whole address
-            reason = f" ({str(cause).splitlines()[0]})" if cause is not None and str(cause) else ""
-            raise InputError(f"the labels cannot be opened{reason}", fix=fix, path=shown) from None
+
+        def begin(connection: Connection) -> None:
+            connection.execute(insert(schema.scale), [one._asdict() for one in scale_of(scale or "0-3")])
+
+        store = cls(open_database(where, schema.LAYOUT, begin, new=new), without_password(where))
+        if scale is not None and store.scale != scale_of(scale):
+            raise InputError("this store has another scale", fix="leave the scale out", path=store.where)
         return store
-
-    def _prepare(self, scale: Any, new: bool) -> None:
-        from sqlalchemy import insert, inspect, select
-
-        from judged.labels import schema
-
-        names = set(inspect(self.engine).get_table_names())
-        if names and "about" not in names:
-            raise InputError("this database is no store of labels", fix="name a new file", path=self.where)
-        if not names and not new:
-            fix = f"make it: judged labels new {self.where}"
-            raise InputError("this database holds no labels yet", fix=fix, path=self.where)
-        if self.engine.dialect.name == "sqlite":  # readers and a writer at once; a file that is not ours stays as it is
-            with self.engine.connect() as connection:
-                connection.exec_driver_sql("PRAGMA journal_mode=WAL")
-        schema.metadata.create_all(self.engine)
-        with self.engine.begin() as connection:
-            version = connection.scalar(select(schema.about.c.value).where(schema.about.c.name == "version"))
-            if version is None:
-                grades = [one._asdict() for one in scale_of(scale or "0-3")]
-                connection.execute(insert(schema.about), {"name": "version", "value": str(schema.VERSION)})
-                connection.execute(insert(schema.scale), grades)
-            elif int(version) > schema.VERSION:
-                fix = "open it with the newer judged that wrote it"
-                raise InputError(f"its layout is version {version}", fix=fix, path=self.where)
-        if scale is not None and self.scale != scale_of(scale):
-            raise InputError("this store has another scale", fix="leave the scale out", path=self.where)
 
     @property
     def scale(self) -> tuple[Grade, ...]:
@@ -269,8 +227,8 @@ class LabelStore:
                 raise InputError(f"the grade {row['grade']:g} is not on the scale", fix=f"use one of {grades}")
             made.append({name: storable(name, value) for name, value in row.items()})
         with self.engine.begin() as connection:
-            for start in range(0, len(made), _ROWS):
-                connection.execute(insert(schema.labels), made[start : start + _ROWS])
+            for start in range(0, len(made), ROWS):
+                connection.execute(insert(schema.labels), made[start : start + ROWS])
         return len(made)
 
     def tasks(self, judge: str) -> tuple[Task, ...]:
@@ -453,14 +411,9 @@ class LabelStore:
 
     def _new(self, table: SqlTable, rows: Iterable[Mapping[str, Any]]) -> int:
         """Add rows whose key is not there yet; tell how many these are."""
-        from sqlalchemy.dialects import postgresql, sqlite
-
-        insert = postgresql.insert if self.engine.dialect.name == "postgresql" else sqlite.insert
-        every = [{name: storable(name, value) for name, value in row.items()} for row in rows]
         with self.engine.begin() as connection:
             before = _count(connection, table)
-            for start in range(0, len(every), _ROWS):
-                connection.execute(insert(table).on_conflict_do_nothing(), every[start : start + _ROWS])
+            add_new(connection, table, rows)
             return _count(connection, table) - before
 
     def _rows(self, table: SqlTable, by: str) -> list[Any]:
