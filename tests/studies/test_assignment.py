@@ -10,7 +10,7 @@ import pytest
 
 from judged.errors import InputError
 from judged.studies.assignment import assignments, balance, blocks, side_by_side, trials, williams
-from judged.studies.design import Group
+from judged.studies.design import Group, Task
 from studies.study_designs import made
 
 SHAPES = [(2, 2), (2, 4), (2, 6), (3, 3), (3, 6), (4, 8), (5, 5)]
@@ -98,7 +98,7 @@ def test_the_seed_decides_and_mixed_order_is_abba() -> None:
 
 @pytest.mark.parametrize("systems", [2, 3, 4])
 def test_pairs_side_by_side_change_sides_and_topics(systems: int) -> None:
-    design = made(systems, 6, preference=("t0", "t1", "t2"))
+    design = made(systems, 6, preference=tuple(Task(topic, "", "", 0, 0) for topic in ("t0", "t1", "t2")))
     pairs = systems * (systems - 1) // 2
     seen = Counter(one for number in range(2 * pairs) for one in side_by_side(design, number))
     assert len(seen) == 3 * 2 * pairs

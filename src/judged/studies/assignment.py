@@ -124,10 +124,10 @@ def side_by_side(design: Design, number: int) -> tuple[SideBySide, ...]:
     """
     pairs = list(combinations([system.name for system in design.systems], 2))
     found: list[SideBySide] = []
-    for at, topic in enumerate(_shuffled(design.preference, f"{design.seed} preference")):
+    for at, task in enumerate(_shuffled(design.preference, f"{design.seed} preference")):
         turned, pair = divmod(number + at, len(pairs))
         first, second = pairs[pair]
-        found.append(SideBySide(topic, *((second, first) if (turned + at) % 2 else (first, second))))
+        found.append(SideBySide(task.topic, *((second, first) if (turned + at) % 2 else (first, second))))
     return tuple(found)
 
 

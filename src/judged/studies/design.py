@@ -204,7 +204,7 @@ class Design:
     interfaces: tuple[Variant, ...] = (Variant(),)
     questionnaires: tuple[Questionnaire, ...] = ()
     groups: tuple[Group, ...] = (Group(""),)
-    preference: tuple[str, ...] = ()
+    preference: tuple[Task, ...] = ()
     qrels: str = ""
     path: str = ""
 
@@ -244,7 +244,7 @@ class Design:
 
     def task(self, topic: str) -> Task:
         """Give the task of a topic."""
-        return next(task for task in (*self.tasks, *self.practice) if task.topic == topic)
+        return next(task for task in (*self.tasks, *self.practice, *self.preference) if task.topic == topic)
 
     def file(self, name: str) -> Path:
         """Say where a file of the design is."""
@@ -320,7 +320,7 @@ def parse_design(text: str, path: str = "") -> Design:
         "interfaces": made["variant"] or (Variant(),),
         "questionnaires": _questionnaires(raw.get("questionnaire", []), places),
         "groups": made["group"] or (Group(""),),
-        "preference": topics.preference,
+        "preference": tuple(tasks[topic] for topic in topics.preference),
         "path": path,
     }
     with places.part("study"):

@@ -157,7 +157,7 @@ def _uneven(design: Design, balances: dict[str, tuple[Balance, ...]]) -> Iterato
 
 def _missing(design: Design) -> Iterator[Note]:
     """Say what is not there: files, results for topics, texts of documents, judgments."""
-    topics = {task.topic for task in (*design.practice, *design.tasks)} | set(design.preference)
+    topics = {task.topic for task in (*design.practice, *design.tasks, *design.preference)}
     for system in design.systems:
         try:
             yield from _missing_of(design, system, topics)
