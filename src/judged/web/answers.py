@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from judged.answer import Block
     from judged.notes import Note
 
+HOME = "judged.home"
+"""Where a request says which page somebody begins at who sees one part of judged alone."""
 NAVIGATION = (
     ("/evaluator", "Evaluator"),
     ("/leaderboard", "Leaderboard"),
@@ -82,13 +84,15 @@ class Json(JSONResponse):
 
 def page(request: Request, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
     """Lay a page out."""
+    workbench = hasattr(request.app.state, "desk")
     shared: Mapping[str, Any] = {
         "request": request,
-        "open": opened(request),
+        "open": opened(request) if workbench else None,
         "here": request.url.path,
+        "home": request.scope.get(HOME, "/judging"),
         "version": request.app.version,
-        # A judge who was let in by a token of their own sees nothing of systems.
-        "navigation": () if JUDGE in request.scope else _navigation(request, status),
+        # A judge who was let in by a token of their own sees nothing of systems; nor does who takes part in a study.
+        "navigation": _navigation(request, status) if workbench and JUDGE not in request.scope else (),
     }
     made = _TEMPLATES.get_template(template).render({**shared, **values})
     return HTMLResponse(isolated(made), status_code=status)

@@ -1,0 +1,246 @@
+"""The pages of a study. Whoever has a participant's token sees their pages, in their order, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Annotated, Any, Literal
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Depends, FastAPI, Form, Query, Request
+from fastapi.responses import RedirectResponse, Response
+from fastapi.staticfiles import StaticFiles
+from pydantic import BaseModel, Field
+
+import judged
+from judged.errors import InputError
+from judged.studies.storage import SEARCH, TASK, Action, page_of, saved
+from judged.web.answers import page
+from judged.web.guard import Guard, Rules
+from judged.web.judging.tasks import Text
+from judged.web.problems import Faults, Parameters, add_problems
+from judged.web.shared_files import router as shared_files
+from judged.web.study.shown import pieces, results
+from judged.web.study.steps import CONSENT, QUESTIONS, THANKS, Step
+from judged.web.study.visit import SEE_OTHER, Observed, Study, Visit, Visited
+
+router = APIRouter(include_in_schema=False)
+participants = APIRouter(prefix="/s/{token}", include_in_schema=False)
+observers = APIRouter(prefix="/observe/{token}", include_in_schema=False)
+_Id = Annotated[str, Field(max_length=8192)]
+
+
+def make_study_app(study: Study, rules: Rules | None = None) -> FastAPI:
+    """Make the pages of a study; who has no token sees none of them."""
+    app = FastAPI(title=study.design.title, version=judged.__version__, openapi_url=None, docs_url=None, redoc_url=None)
+    app.state.study = study
+    app.add_middleware(Faults)
+    app.add_middleware(Guard, rules=rules or Rules())
+    add_problems(app)
+    for one in (shared_files, router, participants, observers):
+        app.include_router(one)
+    app.mount("/static", StaticFiles(directory=str(files("judged.web").joinpath("static"))), name="static")
+    return app
+
+
+async def sent(request: Request) -> dict[str, str]:
+    """Read the fields of a form that each design has its own of."""
+    return {key: value for key, value in (await request.form()).items() if isinstance(value, str)}
+
+
+Sent = Annotated[dict[str, str], Depends(sent)]
+
+
+class AskedResults(Parameters):
+    """Which results."""
+
+    q: Text | None = Field(None, max_length=1000)
+    first: int | None = Field(None, ge=1, le=10_000)
+
+
+class AskedDocument(Parameters):
+    """Which document of which page."""
+
+    page: int = Field(ge=1, le=100_000)
+    id: _Id
+
+
+class Acted(BaseModel):
+    """What is done with a document."""
+
+    action: Literal["save", "unsave", "back"]
+    page: int = Field(ge=1, le=100_000)
+    id: _Id
+    seconds: float | None = Field(None, ge=0, le=1e6, allow_inf_nan=False)
+    then: Literal["results", "document"] = "results"
+
+
+class Noted(BaseModel):
+    """What an observer writes."""
+
+    text: Text = Field(min_length=1, max_length=10_000, pattern=r"\S")
+
+
+@router.get("/")
+def nobody() -> Response:
+    """Show nothing to whoever has no link."""
+    raise InputError("the pages of this study open by a link of one's own", fix="open the link that you were sent")
+
+
+@participants.get("")
+def begin(here: Visited) -> Response:
+    """Go on where somebody stopped."""
+    return RedirectResponse(here.address(), SEE_OTHER)
+
+
+@participants.get("/{name}")
+def show(here: Visited, name: str, asked: Annotated[AskedResults, Query()]) -> Response:
+    """Show the page that is next, whichever was asked for."""
+    step, design = here.step, here.study.design
+    if name != step.name:
+        return here.on()
+    if step.kind == SEARCH:
+        return _results(here, asked)
+    if step.kind == TASK:
+        return here.page("study-task.html", task=here.task, practice=here.trial["practice"])
+    if step.kind == QUESTIONS:
+        task = here.task if step.trial else None
+        return here.page("study-questions.html", questionnaire=step.questionnaire, task=task)
+    if step.pair is not None:
+        topic, *systems = step.pair
+        query, lists = design.task(topic).query, [here.study.lists.systems[system] for system in systems]
+        sides = [results(one, one.hits(topic, query), query, design.interfaces[0]) for one in lists]
+        return here.page("study-preference.html", query=query, sides=sides)
+    return here.page("study-text.html")
+
+
+@participants.post("/{name}")
+def pass_on(here: Visited, name: str, form: Sent) -> Response:
+    """Keep what was said on a page, and go on; a page that was passed already stays as it was answered."""
+    if name == here.step.name and here.step.kind != THANKS:
+        here.finish(_answers(here, form), _preferences(here.step, form))
+    return here.on()
+
+
+@participants.get("/{name}/document")
+def document(here: Visited, name: str, asked: Annotated[AskedDocument, Query()]) -> Response:
+    """Show a document of a page of results."""
+    if name != here.step.name or here.step.kind != SEARCH or here.is_over:
+        return here.on()
+    actions = here.act("click", **_known(here, asked.page, asked.id))
+    lists, shown = here.study.lists.systems[here.trial["system"]], page_of(actions, asked.page)
+    query, (title, text) = str(shown and shown.query), lists.text(asked.id)
+    heading, body = (pieces(part, query, here.variant) for part in (title or asked.id, text))
+    return here.page("study-document.html", heading=heading, text=body, asked=asked, **_trial(here, actions))
+
+
+@participants.post("/{name}/act")
+def act(here: Visited, name: str, given: Annotated[Acted, Form()]) -> Response:
+    """Keep what is done with a document."""
+    if name != here.step.name or here.step.kind != SEARCH:
+        return here.on()
+    known = _known(here, given.page, given.id)
+    here.act(given.action, value=given.seconds if given.action == "back" else None, **known)
+    document = f"/document?{urlencode({'page': given.page, 'id': given.id})}"
+    below = document if given.then == "document" else f"#rank-{known['rank']}"
+    return RedirectResponse(here.address(below), SEE_OTHER)
+
+
+@observers.get("")
+def observed(request: Request, store: Observed) -> Response:
+    """List the participants, with where they are."""
+    rows = [(who, known.group, len(store.steps(who))) for who, known in store.participants().items()]
+    return page(request, "study-observer.html", title="Observer", rows=rows, who="", notes=[])
+
+
+@observers.get("/{participant}")
+def notes(request: Request, store: Observed, participant: str) -> Response:
+    """Show what was noted of a participant, and take more."""
+    steps = store.steps(participant)
+    values: dict[str, Any] = {"notes": store.notes(participant), "now": max(steps, key=steps.__getitem__, default="")}
+    return page(request, "study-observer.html", title=participant, rows=[], who=participant, **values)
+
+
+@observers.post("/{participant}")
+def note(request: Request, store: Observed, participant: str, given: Annotated[Noted, Form()]) -> Response:
+    """Keep a note on the task that a participant is at."""
+    begun = [int(step.removeprefix(f"{TASK}-")) for step in store.steps(participant) if step.startswith(f"{TASK}-")]
+    store.note(participant, max(begun, default=0), given.text)
+    return RedirectResponse(request.url.path, SEE_OTHER)
+
+
+def _results(here: Visit, asked: AskedResults) -> Response:
+    """Show results, for a query of the participant's own or for that of the topic."""
+    if here.is_over:
+        here.finish()
+        return here.on()
+    lists, actions = here.study.lists.systems[here.trial["system"]], here.actions
+    before = page_of(actions) if asked.q is None else None  # back by the link, or from a document
+    query = asked.q if lists.free else here.task.query
+    query = before.query if query is None and before is not None else query
+    first = asked.first or (before.rank if before is not None else None) or 1
+    values: dict[str, Any] = {
+        "free": lists.free,
+        "query": query or "",
+        "rows": [],
+        "page": 0,
+        "total": 0,
+        "first": first,
+    }
+    if query and query.strip():
+        hits = lists.hits(here.task.topic, query)
+        rows = results(lists, hits, query, here.variant, first)
+        actions = here.act("query", query=query, rank=first, shown=tuple(row["doc_id"] for row in rows))
+        shown = page_of(actions)
+        values |= {"rows": rows, "total": len(hits), "page": shown.page if shown else 0}
+    return here.page("study-results.html", **values, **_trial(here, actions))
+
+
+def _trial(here: Visit, actions: tuple[Action, ...]) -> dict[str, Any]:
+    """Give what the pages of a trial have in common."""
+    left = None if here.left is None else max(0, round(here.left))
+    return {"task": here.task, "variant": here.variant, "kept": saved(actions), "left": left, "at": here.address()}
+
+
+def _known(here: Visit, number: int, doc_id: str) -> dict[str, Any]:
+    """Give page, document and rank of what is done; refuse a document that was not shown there."""
+    shown = page_of(here.actions, number)
+    if shown is None or shown.shown is None or doc_id not in shown.shown:
+        raise InputError("this document was not among the results", fix="go back, and choose one of them")
+    return {"page": number, "doc_id": doc_id, "rank": (shown.rank or 1) + shown.shown.index(doc_id)}
+
+
+def _answers(here: Visit, form: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Read the answers to a questionnaire, and who somebody is where the design asks for it."""
+    step = here.step
+    if step.kind == CONSENT and here.study.design.personal and (name := form.get("person", "").strip()):
+        return [{"questionnaire": "person", "item": "1", "text": name[:10_000], "personal": True}]
+    if step.questionnaire is None:
+        return []
+    rows: list[dict[str, Any]] = []
+    for item in step.questionnaire.items:
+        said = form.get(item.name, "").strip()
+        row = {
+            "position": step.position,
+            "system": "" if step.position else step.system,
+            "questionnaire": step.questionnaire.name,
+        }
+        if item.open:
+            rows.append({**row, "item": item.name, "text": said[:10_000]})
+        elif said not in {f"{value:g}" for value in item.values}:
+            raise InputError(f"there is no answer to: {item.text}", fix="go back, and choose one")
+        else:
+            rows.append({**row, "item": item.name, "value": float(said)})
+    return rows
+
+
+def _preferences(step: Step, form: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Read which of two lists somebody prefers."""
+    if step.pair is None:
+        return []
+    topic, left, right = step.pair
+    systems = {"left": left, "right": right, "neither": ""}
+    if form.get("preferred") not in systems:
+        raise InputError("it was not said which list is better", fix="go back, and choose one, or neither")
+    row = {"query_id": topic, "left": left, "right": right, "preferred": systems[form["preferred"]]}
+    return [{**row, "why": form.get("why", "")[:10_000]}]

@@ -1,0 +1,136 @@
+"""Who asks for a page of a study, and how far they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import Depends, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+
+from judged.errors import InputError
+from judged.studies.design import Design, Task, Variant
+from judged.studies.lists import StudyLists
+from judged.studies.storage import OBSERVER, SEARCH, TASK, Action, StudyStore, now_ms, open_document
+from judged.web.answers import HOME, page
+from judged.web.study.steps import THANKS, Step, steps
+
+SEE_OTHER = 303
+
+
+@dataclass(frozen=True)
+class Study:
+    """What is running."""
+
+    design: Design
+    store: StudyStore
+    lists: StudyLists
+
+
+@dataclass(frozen=True)
+class Visit:
+    """A request of somebody who takes part: who it is, and how far they are."""
+
+    request: Request
+    study: Study
+    participant: str
+    home: str
+    step: Step  # the one that they are at
+    done: int
+    of: int
+    begun: int | None  # when the trial began, of a step that is one
+
+    @property
+    def position(self) -> int:
+        """The position of the trial."""
+        return self.step.position
+
+    @property
+    def trial(self) -> Mapping[str, Any]:
+        """What is to be done in it."""
+        return self.step.trial or {}
+
+    @property
+    def task(self) -> Task:
+        """The task of the trial."""
+        return self.study.design.task(self.trial["query_id"])
+
+    @property
+    def variant(self) -> Variant:
+        """How its results are shown."""
+        return self.study.design.interface(self.trial["variant"])
+
+    @property
+    def left(self) -> float | None:
+        """How many seconds are left of it; None where it may take as long as it takes."""
+        if self.begun is None or not self.task.minutes:
+            return None
+        return self.task.minutes * 60 - (now_ms() - self.begun) / 1000
+
+    @property
+    def is_over(self) -> bool:
+        """Whether its time is over."""
+        return self.left is not None and self.left <= 0
+
+    @property
+    def actions(self) -> tuple[Action, ...]:
+        """What was done in it."""
+        return self.study.store.actions(self.participant, self.position)
+
+    def act(self, action: str, **facts: Any) -> tuple[Action, ...]:
+        """Keep what is done in it."""
+        return self.study.store.act(self.participant, self.position, Action(action, **facts))
+
+    def finish(self, answers: Iterable[Mapping[str, Any]] = (), preferences: Iterable[Mapping[str, Any]] = ()) -> None:
+        """Keep that the page was passed, and what was said there; a document that is open is left."""
+        if self.step.kind == SEARCH and (reading := open_document(self.actions)) is not None:
+            self.act("back", page=reading.page, doc_id=reading.doc_id)
+        self.study.store.finish(self.participant, self.step.name, answers, preferences)
+
+    def page(self, template: str, **values: Any) -> HTMLResponse:
+        """Lay out a page."""
+        progress = {"done": self.done, "of": self.of}
+        design = self.study.design
+        return page(
+            self.request, template, design=design, step=self.step, progress=progress, title=design.title, **values
+        )
+
+    def on(self) -> Response:
+        """Go to the page that is next."""
+        return RedirectResponse(visit(self.request, self.request.path_params["token"]).address(), SEE_OTHER)
+
+    def address(self, more: str = "") -> str:
+        """Give the address of the page, or of one below it."""
+        return f"{self.home}/{self.step.name}{more}"
+
+
+def visit(request: Request, token: str) -> Visit:
+    """Find out who asks, and where they are."""
+    study: Study = request.app.state.study
+    participant = study.store.participant_of(token)
+    known = study.store.participants().get(participant or "")
+    if participant is None or known is None:
+        raise InputError("this link leads to nobody's pages", fix="ask whoever sent it for a new one")
+    home = request.scope[HOME] = f"/s/{token}"
+    every = steps(study.design, known.number, study.store.trials(participant))
+    passed = study.store.steps(participant)
+    done, step = next((at, step) for at, step in enumerate(every) if step.name not in passed or step.kind == THANKS)
+    return Visit(request, study, participant, home, step, done, len(every) - 1, passed.get(f"{TASK}-{step.position}"))
+
+
+def observer(request: Request, token: str) -> StudyStore:
+    """Let an observer in, and nobody else."""
+    store: StudyStore = request.app.state.study.store
+    if store.participant_of(token) != OBSERVER:
+        raise InputError("this link is no observer's", fix="ask whoever sent it for a new one")
+    if (who := request.path_params.get("participant")) is not None and who not in store.participants():
+        raise InputError(f"no participant {who!r}", fix="choose one of the list")
+    request.scope[HOME] = f"/observe/{token}"
+    return store
+
+
+Visited = Annotated[Visit, Depends(visit)]
+"""Somebody who takes part: what routes take as an argument."""
+Observed = Annotated[StudyStore, Depends(observer)]
+"""The store, for an observer."""
