@@ -123,6 +123,15 @@ _SHARED = {
         metavar="D",
         help="Also test whether systems are equivalent, that is, differ by less than D.",
     ),
+    "host": click.option(
+        "--host", metavar="NAME", default="127.0.0.1", show_default=True, help="The address to listen on."
+    ),
+    "port": click.option(
+        "--port",
+        type=click.IntRange(0, 65535),
+        metavar="N",
+        help="The port; 0 for any free one.  [default: 8642, or the next free one]",
+    ),
     "texts": click.option(
         "--texts", metavar="FILE", help="Titles and texts of documents: JSONL, CSV, Parquet, TREC, or a folder."
     ),

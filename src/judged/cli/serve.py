@@ -41,13 +41,7 @@ _NEEDED = ("fastapi", "uvicorn", "jinja2", "python_multipart")
     metavar="STORE",
     help="Labels to be judged in the browser: a file, or postgresql://...",
 )
-@click.option("--host", metavar="NAME", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    metavar="N",
-    help="The port; 0 for any free one.  [default: 8642, or the next free one]",
-)
+@shared("host", "port")
 @click.option("--open", "browse", is_flag=True, help="Open the browser.")
 @click.option(
     "--token",
@@ -73,7 +67,7 @@ def command(
     without QRELS. Everything is read, computed and shown on
     this machine. Ctrl-C stops it.
     """
-    _need_web()
+    need_web()
     from judged.rag import Responses
     from judged.web.server import place, serve
 
@@ -95,7 +89,8 @@ def command(
         where.socket.close()
 
 
-def _need_web() -> None:
+def need_web() -> None:
+    """Refuse to go on where something is missing that pages need."""
     import importlib
 
     for name in _NEEDED:
