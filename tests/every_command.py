@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING
 import click
 
 from judged.cli.main import app
+from judged.cli.study_links import hash_of
 from judged.experiments import run
 from judged.labels import LabelStore, import_labels
+from judged.studies import first_design
+from judged.studies.storage import StudyStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -106,6 +109,9 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "labels export": ("labels.db", "-o", "made.csv"),
     "change review": ("qrels.txt", "old.run", "new.run", "--costs", "costs.csv", "--cost", "milliseconds"),
     "watch": ("watch.toml", "--no-keep"),
+    "study links": ("study.toml", "--store", "study.db"),
+    "study run": ("study.toml", "--store", "study.db", "--port", "0"),
+    "study export": ("study.db", "-o", "recorded"),
     "serve": ("--port", "0"),
     "check": ("qrels.txt", "old.run"),
     "leave-one-out": ("qrels.txt", *_RUNS),
@@ -150,6 +156,8 @@ def _written() -> Path:
     import_labels(store, folder / "qrels.txt", judge="ann")
     store.close()
     shutil.copy(_asked(), folder / "asked.db")
+    (folder / "study.toml").write_text(first_design())
+    StudyStore.open(folder / "study.db", hash_of(str(folder / "study.toml")), new=True).close()
     for name, nuggets in (("answers", True), ("bare", False)):
         shutil.copytree(_answered(nuggets), folder / name)
     (folder / "endpoint.toml").write_text('base_url = "http://127.0.0.1:9/v1"\nmodel = "m"\nretries = 0\n')

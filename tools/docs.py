@@ -61,8 +61,8 @@ _COMMANDS = (
     "clicks propensities", "clicks coec", "clicks ips", "clicks off-policy", "clicks judge", "clicks evaluate",
     "clicks against", "watch", "pool", "labels", "labels new", "labels judges", "labels tasks", "labels status",
     "labels import", "labels qrels", "labels export", "labels topics", "labels ask", "labels questions",
-    "labels quality", "labels next", "labels estimate", "labels calibrate", "collection", "collection check", "serve",
-    "check", "leave-one-out", "demo",
+    "labels quality", "labels next", "labels estimate", "labels calibrate", "collection", "collection check",
+    "study links", "study run", "study export", "serve", "check", "leave-one-out", "demo",
 )  # fmt: skip
 
 _API = """\

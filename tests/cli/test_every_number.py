@@ -21,7 +21,7 @@ NUMBERS = [
     for name, command in commands()
     for option in command.params
     if isinstance(option.type, click.types.IntParamType | click.types.FloatParamType)
-    and name != "serve"
+    and name not in {"serve", "study run"}
     and not name.startswith(("online", "logs"))
 ]
 STRANGE = ("0", "-1", "nan", "inf", "-inf", "1e400", "1000000000000000000000")
