@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Any
 
 import pytest
@@ -104,3 +104,21 @@ def test_pairs_side_by_side_change_sides_and_topics(systems: int) -> None:
     assert len(seen) == 3 * 2 * pairs
     assert set(seen.values()) == {1}
     assert {one.query_id for one in side_by_side(design, 5)} == {"t0", "t1", "t2"}
+
+
+@ORDERS
+@pytest.mark.parametrize(("systems", "topics"), [(2, 6), (2, 8), (3, 6), (3, 9), (4, 8)])
+def test_any_two_topics_share_a_system_in_some_people_and_not_in_others(systems: int, topics: int, order: str) -> None:
+    """If not, what is special of some topics would be taken for what is special of people."""
+    design = made(systems, topics, order=order)
+    people = blocks(design)[1]
+    shared = Counter[frozenset[str]]()
+    for number in range(people):
+        done = trials(design, number)
+        shared.update(
+            frozenset((one.query_id, other.query_id))
+            for one, other in combinations(done, 2)
+            if one.system == other.system
+        )
+    assert len(shared) >= 0.75 * topics * (topics - 1) / 2
+    assert max(shared.values()) <= 0.8 * people

@@ -33,6 +33,8 @@ ASSIGNMENTS = pa.schema(
 )
 """Columns of `assignments`: one row a participant and task, by its position from 1."""
 
+_TRIED = 50  # orders of topics, of which the best is taken
+
 
 class Trial(NamedTuple):
     """One task of one participant."""
@@ -84,26 +86,43 @@ def blocks(design: Design) -> tuple[int, int]:
 def trials(design: Design, number: int) -> tuple[Trial, ...]:
     """Give the tasks of a participant, by the number within the group, from 0: it depends on nothing else.
 
-    Participants of one block do the topics in one order, and together each task with each condition; from block to
-    block each topic moves by one place of a Williams square.
+    Participants of one block do the topics in one order, and together each task with each condition. From block to
+    block topics move on, until each was at each position; then another order begins.
     """
     between = design.variants == "between"
-    block, row = divmod(number // len(design.interfaces) if between else number, len(williams(len(design.conditions))))
     conditions = _shuffled(design.conditions, f"{design.seed} systems")
-    topics = _shuffled(design.tasks, f"{design.seed} topics")
-    rows = _shuffled(williams(len(conditions)), f"{design.seed} {block}")
-    places, shift = williams(len(topics))[0], _shuffled(range(len(topics)), f"{design.seed} blocks")
-    at = shift[block % len(topics)]
-    order = [task.topic for task in design.practice]
-    order += [topics[(place + at) % len(topics)].topic for place in places]
-    used = [rows[row][place % len(conditions)] for place in range(len(design.practice))]
-    used += _sequence(rows[row], len(topics), blocked=design.order == "blocked")
+    square = williams(len(conditions))
+    block, row = divmod(number // len(design.interfaces) if between else number, len(square))
+    turn, at = divmod(block, len(design.tasks))
+    used = _shuffled(square, f"{design.seed} {block}")[row]
+    codes, usual = (_sequence(one, len(design.tasks), blocked=design.order == "blocked") for one in (used, square[0]))
+    places = _places(tuple(usual), f"{design.seed} {turn}")
+    shift = _shuffled(range(len(places)), f"{design.seed} {turn} blocks")[at]
+    topics = [task.topic for task in design.practice]
+    topics += [design.tasks[(place + shift) % len(places)].topic for place in places]
+    codes = [used[place % len(used)] for place in range(len(design.practice))] + codes
     variant = design.interfaces[number % len(design.interfaces)].name if between else ""
     found: list[Trial] = []
-    for position, (topic, code) in enumerate(zip(order, used, strict=True), 1):
+    for position, (topic, code) in enumerate(zip(topics, codes, strict=True), 1):
         condition, practice = conditions[code], position <= len(design.practice)
         found.append(Trial(position, topic, condition.system, condition.variant or variant, practice))
     return tuple(found)
+
+
+@lru_cache(maxsize=256)
+def _places(codes: tuple[int, ...], seed: str) -> tuple[int, ...]:
+    """Choose an order of topics by which, as they move on, any two share a condition about equally often.
+
+    Were always the same topics done with one condition, what is special of these would be taken for what is special of
+    people.
+    """
+
+    def unevenness(order: list[int]) -> int:
+        pairs = permutations(zip(order, codes, strict=True), 2)
+        apart = Counter((one - other) % len(codes) for (one, code), (other, its) in pairs if code == its)
+        return sum(times**2 for times in apart.values())
+
+    return tuple(min((_shuffled(range(len(codes)), f"{seed} topics {at}") for at in range(_TRIED)), key=unevenness))
 
 
 def _sequence(row: tuple[int, ...], length: int, *, blocked: bool) -> list[int]:
