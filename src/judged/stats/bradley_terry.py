@@ -1,0 +1,39 @@
+"""Strengths of systems from comparisons of two at a time (Bradley and Terry 1952), by Hunter's steps (2004)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from judged._types import Floats
+
+_STEPS, _CLOSE = 10_000, 1e-12
+
+
+def strengths(wins: Floats) -> Floats:
+    """Give the logarithms of the strengths, of mean 0; NaN for all where they have no finite maximum.
+
+    Parameters
+    ----------
+    wins
+        (S, S): how often the row's system was preferred to the column's; a tie is half a win of each.
+
+    Examples
+    --------
+    >>> strengths(np.array([[0.0, 3.0], [1.0, 0.0]])).round(4).tolist()  # half the logarithm of 3, and less it
+    [0.5493, -0.5493]
+    """
+    games, won = wins + wins.T, wins.sum(axis=1)
+    reach = np.linalg.matrix_power((wins > 0) + np.eye(len(wins)), len(wins)) > 0
+    if not reach.all():  # a system, or some together, that never lost or never won (Ford 1957)
+        return np.full(len(wins), np.nan)
+    strength = np.ones(len(wins))
+    for _ in range(_STEPS):
+        new = won / (games / (strength[:, None] + strength)).sum(axis=1)
+        new /= np.exp(np.log(new).mean())
+        if np.abs(new - strength).max() < _CLOSE:
+            break
+        strength = new
+    return np.log(new)
