@@ -31,9 +31,9 @@ def strengths(wins: Floats) -> Floats:
         return np.full(len(wins), np.nan)
     strength = np.ones(len(wins))
     for _ in range(_STEPS):
-        new = won / (games / (strength[:, None] + strength)).sum(axis=1)
-        new /= np.exp(np.log(new).mean())
-        if np.abs(new - strength).max() < _CLOSE:
+        before = strength
+        strength = won / (games / (before[:, None] + before)).sum(axis=1)
+        strength /= np.exp(np.log(strength).mean())
+        if np.abs(strength - before).max() < _CLOSE:
             break
-        strength = new
-    return np.log(new)
+    return np.log(strength)

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from itertools import combinations
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from judged.errors import InputError
 from judged.stats.inputs import check_share
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from judged._types import Floats, Ints
 
 _SAME = 1e-9
+Design: TypeAlias = Literal["within", "between"]
 
 
 @dataclass(frozen=True)
@@ -53,18 +54,19 @@ class CrossedEffect:
         What it would be for other people with these topics.
     over_both
         What it would be for other people and other topics.
-    people_shares, topic_shares
-        What each person and each topic adds to the estimate if there is no effect: for permutation tests.
+    weights, residuals
+        (n,): each trial's weight in the estimate, and its value beyond all else that is in the model, which with these
+        weights makes the estimate: for permutation tests.
     """
 
     estimate: float
-    design: Literal["within", "between"]
+    design: Design
     people: int
     topics: int
     over_people: Spread
     over_both: Spread
-    people_shares: Floats
-    topic_shares: Floats
+    weights: Floats
+    residuals: Floats
 
 
 @dataclass(frozen=True)
@@ -77,69 +79,86 @@ class Trials:
     topic: Ints
     position: Ints
 
-    def difference(self, first: int, second: int, level: float = 0.95) -> CrossedEffect:
-        """Estimate the difference between two systems.
+    def differences(self, level: float = 0.95) -> dict[tuple[int, int], CrossedEffect]:
+        """Estimate the difference of each two systems, the second less the first.
 
-        Raises
-        ------
-        InputError
-            If trials cannot tell the systems apart: for example each topic was tried with one system only.
+        Pairs are left out that the trials cannot tell apart: for example if each topic was tried with one system only.
 
         Examples
         --------
         >>> values, system, person = np.array([1.0, 2.0, 3.0, 2.0]), np.array([0, 1, 1, 0]), np.array([0, 0, 1, 1])
         >>> trials = Trials(values, system, person, topic=np.array([0, 1, 0, 1]), position=np.array([0, 1, 0, 1]))
-        >>> found = trials.difference(0, 1)
+        >>> found = trials.differences()[0, 1]
         >>> round(found.estimate, 6), found.design, found.people
         (1.0, 'within', 2)
         """
         systems = dummies(self.system)
-        contrast = np.zeros(systems.shape[1])
-        contrast[[first, second]] = -1.0, 1.0
-        fixed = np.hstack([dummies(self.topic), dummies(self.position)])
-        fix = "let people use several systems on the same topics, in changing order"
-        return self._effect(systems, contrast, fixed, level, fix)
+        fits = self._fits(systems, np.hstack([dummies(self.topic), dummies(self.position)]))
+        found = dict[tuple[int, int], CrossedEffect]()
+        for pair in combinations(range(systems.shape[1]), 2):
+            contrast = np.zeros(systems.shape[1])
+            contrast[list(pair)] = -1.0, 1.0
+            if (effect := self._effect(fits, systems, contrast, level)) is not None:
+                found[pair] = effect
+        return found
 
-    def learning(self, level: float = 0.95) -> CrossedEffect:
-        """Estimate the change from one task of a person to the next, whatever the system."""
-        fixed = np.hstack([dummies(self.topic), dummies(self.system)])
-        return self._effect(self.position[:, None] * 1.0, np.ones(1), fixed, level, "let topics change their places")
+    def learning(self, level: float = 0.95) -> CrossedEffect | None:
+        """Estimate the change from one task of a person to the next; None where topics do not change their places."""
+        wanted = self.position[:, None].astype(np.float64)
+        fits = self._fits(wanted, np.hstack([dummies(self.topic), dummies(self.system)]))
+        return self._effect(fits, wanted, np.ones(1), level)
 
-    def _effect(self, wanted: Floats, contrast: Floats, fixed: Floats, level: float, fix: str) -> CrossedEffect:
-        check_share("level", level)
-        people, topics = dummies(self.person), dummies(self.topic)
-        design: Literal["within", "between"] = "within"
-        nuisance = _basis(np.hstack([fixed, people]))
-        weights = _weights(nuisance, wanted, contrast)
-        if weights is None:
-            design, nuisance = "between", _basis(fixed)
-            weights = _weights(nuisance, wanted, contrast)
-        if weights is None:
-            raise InputError("the trials cannot tell it from what topics, positions or systems do", fix=fix)
-        basis = _basis(np.hstack([nuisance, wanted]))
-        of_people = _cluster_variance(self.values, weights, basis, people, together=design == "between")
-        of_topics = _cluster_variance(self.values, weights, basis, topics, together=False)
-        own = [fixed, *(members for level_of in (people, topics) for members in _products(level_of, wanted))]
+    def _fits(self, wanted: Floats, fixed: Floats) -> tuple[_Fit, _Fit]:
+        """Fit with people in the model, and without."""
+        members = dummies(self.person), dummies(self.topic)
+        own = [fixed, *members, *(of * column[:, None] for of in members for column in wanted.T)]
         alone = _basis(np.hstack(own))
         left = len(self.values) - alone.shape[1]
-        squares = float((_beyond(alone, self.values) ** 2).sum())
-        of_trials = squares / left * float(weights @ weights) if left else 0.0, left
+        trial = float((_beyond(alone, self.values) ** 2).sum()) / left if left else 0.0
+        nuisances = _basis(np.hstack([fixed, members[0]])), _basis(fixed)
+        within, between = (
+            _Fit(design, *members, nuisance, _basis(np.hstack([nuisance, wanted])), trial, left)
+            for design, nuisance in zip(("within", "between"), nuisances, strict=True)
+        )
+        return within, between
+
+    def _effect(self, fits: tuple[_Fit, _Fit], wanted: Floats, contrast: Floats, level: float) -> CrossedEffect | None:
+        check_share("level", level)
+        known = ((fit, _weights(fit.nuisance, wanted, contrast)) for fit in fits)
+        fit, weights = next((pair for pair in known if pair[1] is not None), (None, None))
+        if fit is None or weights is None:
+            return None
+        residuals = _beyond(fit.basis, self.values)
+        of_people = _cluster_variance(residuals, weights, fit.basis, fit.people, together=fit.design == "between")
+        of_topics = _cluster_variance(residuals, weights, fit.basis, fit.topics, together=False)
+        of_trials = fit.trial * float(weights @ weights), fit.left
         both = of_people[0] + of_topics[0] - of_trials[0]
         sums = both, _freedom(both, (of_people, of_topics, of_trials))
         over_both = (math.nan, 0.0) if math.isnan(both) else max(sums, of_people, of_topics)
         estimate = float(weights @ self.values)
-        alike = weights * _beyond(nuisance, self.values)
         parts = np.abs(weights) > _SAME * np.abs(weights).max()
         return CrossedEffect(
             estimate,
-            design,
-            int((parts @ people > 0).sum()),
-            int((parts @ topics > 0).sum()),
+            fit.design,
+            int((parts @ fit.people > 0).sum()),
+            int((parts @ fit.topics > 0).sum()),
             _spread(estimate, *of_people, level),
             _spread(estimate, *over_both, level),
-            alike @ people,
-            alike @ topics,
+            weights,
+            _beyond(fit.nuisance, self.values),
         )
+
+
+class _Fit(NamedTuple):
+    """A model without and with what is wanted in it, and the variance of single trials beyond it."""
+
+    design: Design
+    people: Floats
+    topics: Floats
+    nuisance: Floats
+    basis: Floats
+    trial: float
+    left: int
 
 
 def dummies(codes: Ints) -> Floats:
@@ -159,7 +178,7 @@ def _weights(basis: Floats, wanted: Floats, contrast: Floats) -> Floats | None:
 
 
 def _basis(columns: Floats) -> Floats:
-    left, sizes, _ = np.linalg.svd(columns, full_matrices=False)
+    left, sizes, _ = np.linalg.svd(columns[:, columns.any(axis=0)], full_matrices=False)
     return left[:, sizes > _SAME * sizes[0]]
 
 
@@ -168,7 +187,7 @@ def _beyond(basis: Floats, values: Floats) -> Floats:
 
 
 def _cluster_variance(
-    values: Floats, weights: Floats, basis: Floats, members: Floats, *, together: bool
+    residuals: Floats, weights: Floats, basis: Floats, members: Floats, *, together: bool
 ) -> tuple[float, float]:
     """Give the variance of the estimate over clusters, and its degrees of freedom (Bell and McCaffrey 2002).
 
@@ -185,7 +204,7 @@ def _cluster_variance(
     trace, squares = float(np.trace(spread)), float((spread**2).sum())
     if trace <= _SAME * nominal:
         return math.nan, 0.0
-    return float(((shares @ _beyond(basis, values)) ** 2).sum()) * nominal / trace, trace**2 / squares
+    return float(((shares @ residuals) ** 2).sum()) * nominal / trace, trace**2 / squares
 
 
 def _freedom(variance: float, parts: Iterable[tuple[float, float]]) -> float:

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from judged.stats.crossed import dummies
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from judged._types import Floats, Ints
 
 MOST = 1500
-"""Observations: each step of the search solves so many equations."""
+"""Levels of all random factors together: each step of the search solves so many equations."""
 
 
 @dataclass(frozen=True)
@@ -33,11 +35,11 @@ def mixed_model(values: Floats, fixed: Floats, factors: Sequence[Ints]) -> Mixed
     Parameters
     ----------
     values
-        (n,), at most `MOST`.
+        (n,).
     fixed
         (n, p): columns of fixed effects, of full rank.
     factors
-        Codes (n,) of each random factor.
+        Codes (n,) of each random factor; at most `MOST` different ones in all.
 
     Examples
     --------
@@ -49,15 +51,20 @@ def mixed_model(values: Floats, fixed: Floats, factors: Sequence[Ints]) -> Mixed
     from scipy.optimize import minimize
 
     n, p = fixed.shape
-    alike = [(codes[:, None] == codes) * 1.0 for codes in factors]
+    levels = [np.unique(codes, return_inverse=True)[1] for codes in factors]
+    members = np.hstack([dummies(codes) for codes in levels])
+    which = np.repeat(np.arange(len(factors)), [int(codes.max()) + 1 for codes in levels])
+    known = np.column_stack([fixed, values])
+    among, across, outside = members.T @ members, members.T @ known, known.T @ known
 
     def fitted(logs: Floats) -> tuple[float, Floats, Floats, float]:
-        spread = np.eye(n) + sum(math.exp(log) * same for log, same in zip(logs, alike, strict=True))
-        root = np.linalg.cholesky(spread)
-        x, y = np.linalg.solve(root, fixed), np.linalg.solve(root, values)
-        inverse = np.linalg.inv(x.T @ x)
-        effects = inverse @ x.T @ y
-        residual = float(((y - x @ effects) ** 2).sum()) / (n - p)
+        sizes = np.exp(logs / 2)[which]  # standard deviations, by that of what is left
+        root = np.linalg.cholesky(np.eye(len(sizes)) + sizes[:, None] * among * sizes)
+        inside = np.linalg.solve(root, sizes[:, None] * across)
+        products = outside - inside.T @ inside  # X'WX, X'Wy, y'Wy, with W the inverse of the covariance
+        inverse: Floats = np.linalg.inv(products[:p, :p]).astype(np.float64, copy=False)
+        effects = inverse @ products[:p, p]
+        residual = max(float(products[p, p] - products[:p, p] @ effects), 0.0) / (n - p)
         half = np.log(np.diag(root)).sum() - np.linalg.slogdet(inverse)[1] / 2
         return float((n - p) / 2 * math.log(max(residual, 1e-300)) + half), effects, inverse, residual
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
@@ -10,16 +12,29 @@ import numpy as np
 
 from judged.errors import InputError
 from judged.stats.crossed import Trials
+from judged.studies.scoring import scores
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from judged._types import Table
     from judged.data.qrels import Qrels
+    from judged.studies.design import Design
     from judged.studies.records import StudyRecords
 
 Better: TypeAlias = Literal["more", "less", ""]
 _MINUTE = 60_000
+BEHAVIOUR: Mapping[str, Better] = {
+    "relevant saved": "more",
+    "precision of saved": "more",
+    "saved": "",
+    "finished": "more",
+    "minutes": "less",
+    "queries": "",
+    "clicks": "",
+    "deepest click": "",
+}
+"""What is told of trials by what people did, and what of it is better."""
 
 
 class Value(NamedTuple):
@@ -43,19 +58,19 @@ class Outcome:
 
     def trials(self, by: Literal["system", "variant"] = "system") -> tuple[Trials, tuple[str, ...]]:
         """Give the values as numbers, with systems (or variants) as codes in the order of their names."""
-        codes = {
-            name: np.unique([getattr(one, name) for one in self.values], return_inverse=True)
-            for name in (by, "participant", "query_id")
-        }
-        return Trials(
-            np.array([one.value for one in self.values]),
-            *(codes[name][1] for name in (by, "participant", "query_id")),
-            np.array([max(one.position - 1, 0) for one in self.values]),
-        ), tuple(map(str, codes[by][0]))
+        names, system = np.unique([getattr(one, by) for one in self.values], return_inverse=True)
+        person, topic = (
+            np.unique([getattr(one, name) for one in self.values], return_inverse=True)[1]
+            for name in ("participant", "query_id")
+        )
+        position = np.array([max(one.position - 1, 0) for one in self.values])
+        return Trials(np.array([one.value for one in self.values]), system, person, topic, position), tuple(
+            map(str, names)
+        )
 
 
 def outcomes(
-    records: StudyRecords, *, scores: Table | None = None, qrels: Qrels | None = None, level: float = 1.0
+    records: StudyRecords, design: Design | None = None, *, qrels: Qrels | None = None, level: float = 1.0
 ) -> tuple[Outcome, ...]:
     """Give everything that can be told of the trials: those with no value in any trial are left out.
 
@@ -63,49 +78,51 @@ def outcomes(
     ----------
     records
         Of the study.
-    scores
-        Scored questionnaires (`judged.studies.questionnaires.scores`); without them, the mean of each one's items.
+    design
+        Says how questionnaires are scored; without it, the score is the mean of the items, and more is better.
     qrels
         With them: relevant documents saved, and their share of what was saved and is judged.
     level
         The lowest grade that is relevant.
     """
     trials = {(row["participant"], row["position"]): row for row in records["trials"].to_pylist()}
-    counted = {key: row for key, row in trials.items() if not row["practice"]}
-    found = list(_answered(scores if scores is not None else _means(records), trials))
+    less = {one.name for one in design.questionnaires if not one.higher_is_better} if design else set[str]()
+    found = list(_answered(_means(records) if design is None else scores(records, design), trials, less))
     events, saved = _by_trial(records["events"]), _by_trial(records["saved"])
     grades = {} if qrels is None else _grades(qrels)
+    done = defaultdict[str, list[Value]](list)
+    for key, row in trials.items():
+        if row["practice"]:
+            continue
+        did = _told(row, events[key] if events else None, saved[key] if saved else None)
+        if saved and qrels is not None:
+            known = grades.get(row["query_id"], {})
+            relevant = [known[one["doc_id"]] >= level for one in saved[key] if one["doc_id"] in known]
+            did["relevant saved"] = float(sum(relevant))
+            if relevant:
+                did["precision of saved"] = sum(relevant) / len(relevant)
+        for name, value in did.items():
+            done[name].append(Value(*key, row["query_id"], row["system"], row["variant"], value))
+    if {one.value for one in done["finished"]} == {1.0} or "minutes" not in done:
+        del done["finished"]
+    return (*found, *(Outcome(name, better, tuple(done[name])) for name, better in BEHAVIOUR.items() if name in done))
 
-    def each(name: str, better: Better, value: Callable[[tuple[str, int], Any], float | None]) -> None:
-        got = [(key, row, value(key, row)) for key, row in counted.items()]
-        rows = tuple(Value(*key, row["query_id"], row["system"], row["variant"], float(one))
-                     for key, row, one in got if one is not None)  # fmt: skip
-        if rows:
-            found.append(Outcome(name, better, rows))
 
-    def ended(row: Any) -> bool:
-        return row["ended"] is not None and row["started"] is not None
-
-    def actions(key: tuple[str, int], name: str) -> list[Any]:
-        return [row for row in events[key] if row["action"] == name]
-
-    def judged_saved(key: tuple[str, int], row: Any) -> list[bool]:
-        known = grades.get(row["query_id"], {})
-        return [known[one["doc_id"]] >= level for one in saved[key] if one["doc_id"] in known]
-
-    if qrels is not None and saved:
-        each("relevant saved", "more", lambda key, row: sum(judged_saved(key, row)))
-        each("precision of saved", "more", lambda key, row: _mean(judged_saved(key, row)))
-    if saved:
-        each("saved", "", lambda key, row: len(saved[key]))
-    each("minutes", "less", lambda key, row: (row["ended"] - row["started"]) / _MINUTE if ended(row) else None)
-    if any(row["ended"] is None for row in counted.values()) and any(map(ended, counted.values())):
-        each("finished", "more", lambda key, row: float(ended(row)))
-    if events:
-        each("queries", "", lambda key, row: len({one["query"] for one in actions(key, "query")}))
-        each("clicks", "", lambda key, row: len(actions(key, "click")))
-        each("deepest click", "", lambda key, row: max((one["rank"] or 0 for one in actions(key, "click")), default=None))
-    return tuple(found)
+def _told(trial: Any, events: list[Any] | None, saved: list[Any] | None) -> dict[str, float]:
+    """Give what a trial's times and actions say; nothing of actions where the study has none."""
+    ended = trial["started"] is not None and trial["ended"] is not None
+    told = {"finished": float(ended)}
+    if ended:
+        told["minutes"] = (trial["ended"] - trial["started"]) / _MINUTE
+    if saved is not None:
+        told["saved"] = float(len(saved))
+    if events is not None:
+        clicks = [one for one in events if one["action"] == "click"]
+        told["queries"] = float(len({one["query"] for one in events if one["action"] == "query"}))
+        told["clicks"] = float(len(clicks))
+        if clicks:
+            told["deepest click"] = float(max(one["rank"] or 0 for one in clicks))
+    return told
 
 
 def outcome_of(found: Iterable[Outcome], name: str) -> Outcome:
@@ -135,22 +152,19 @@ def _means(records: StudyRecords) -> Table:
     return pa.Table.from_pylist([dict(zip((*key, "score"), row, strict=True)) for row in whole])
 
 
-def _answered(scores: Table, trials: dict[tuple[str, int], Any]) -> Iterable[Outcome]:
+def _answered(scores: Table, trials: dict[tuple[str, int], Any], less: set[str]) -> Iterable[Outcome]:
     """One outcome for each questionnaire; of a whole study nothing can be said of systems."""
     found = defaultdict[str, list[Value]](list)
     for row in scores.to_pylist():
         trial = trials.get((row["participant"], row["position"]))
         score = row["score"]
-        if score is None or score != score or (trial is None and not row["system"]) or (trial and trial["practice"]):
+        if score is None or math.isnan(score) or not (trial or row["system"]) or (trial and trial["practice"]):
             continue
-        query, system, variant = (trial["query_id"], trial["system"], trial["variant"]) if trial else ("", row["system"], "")
-        found[row["questionnaire"]].append(Value(row["participant"], row["position"], query, system, variant, score))
+        of = trial or {"query_id": "", "system": row["system"], "variant": ""}
+        value = Value(row["participant"], row["position"], of["query_id"], of["system"], of["variant"], score)
+        found[row["questionnaire"]].append(value)
     for name, values in found.items():
-        yield Outcome(name, "less" if name in LESS_IS_BETTER else "more", tuple(values))
-
-
-LESS_IS_BETTER = frozenset({"NASA-TLX"})
-"""Questionnaires whose high scores say that it was hard."""
+        yield Outcome(name, "less" if name in less else "more", tuple(values))
 
 
 def _by_trial(table: Table) -> defaultdict[tuple[str, int], list[Any]]:
@@ -165,7 +179,3 @@ def _grades(qrels: Qrels) -> dict[str, dict[str, float]]:
     for row in qrels.table.to_pylist():
         found[row["query_id"]][row["doc_id"]] = row["relevance"]
     return found
-
-
-def _mean(values: list[bool]) -> float | None:
-    return sum(values) / len(values) if values else None

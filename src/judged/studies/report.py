@@ -1,0 +1,345 @@
+"""`report`: what a study shows of its systems, for which people and topics, and what may not be concluded."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from judged.answer import (
+    CHANGE,
+    COUNT,
+    NUMBER,
+    P_VALUE,
+    SHARE,
+    TEXT,
+    Answer,
+    Column,
+    Sentences,
+    Table,
+    columns_of,
+    counted,
+    number,
+)
+from judged.decimals import decimal, percent
+from judged.errors import InputError
+from judged.evaluation import evaluate
+from judged.notes import Note
+from judged.studies.effects import Effect, Parts, Practice, effects, parts, practice
+from judged.studies.measures import Agreement, agreement, measured_trials
+from judged.studies.outcomes import outcome_of, outcomes
+from judged.studies.preference import Preferred, Side, Strength, preferred, sides, strengths_of
+from judged.studies.searching import FEATURES, Searching, searching
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from judged.answer import Block
+    from judged.studies.design import Design
+    from judged.studies.outcomes import Outcome
+    from judged.studies.records import StudyRecords
+
+_FEW = 6  # people or topics, below which others are hardly known
+_MEASURE = "nDCG@10"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StudyReport(Answer):
+    """What a study shows.
+
+    Parameters
+    ----------
+    name
+        What the study is called.
+    outcome
+        The outcome that decides; all others explore.
+    people, topics, trials
+        How many there are, practice not counted.
+    effects, practice, parts
+        Of each outcome: systems against each other, what changes from task to task, and where differences come from.
+    searching
+        How people searched, by system and group.
+    preferred, strengths, side
+        What was preferred side by side, and whether what stood left was.
+    agreements
+        Measures of the lists that people got against what people said.
+    offline
+        The difference of each pair of systems in a measure, by (first, second).
+    level
+        Of intervals.
+    """
+
+    kind: ClassVar[str] = "study"
+    main: ClassVar[str] = "effects"
+
+    name: str
+    outcome: str
+    people: int
+    topics: int
+    trials: int
+    effects: tuple[Effect, ...]
+    practice: tuple[Practice, ...]
+    parts: tuple[Parts, ...]
+    searching: tuple[Searching, ...]
+    preferred: tuple[Preferred, ...]
+    strengths: tuple[Strength, ...]
+    side: Side | None
+    agreements: tuple[Agreement, ...]
+    offline: Mapping[tuple[str, str], float]
+    level: float
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The name of the study."""
+        return self.name
+
+    @property
+    def decisive(self) -> tuple[Effect, ...]:
+        """The effects on the outcome that decides."""
+        return tuple(one for one in self.effects if one.outcome == self.outcome)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Say what the study shows of the outcome that decides, and of what was preferred."""
+        return (*map(self._said, self.decisive), *(
+            f"Side by side, {_of(one)}; {counted(one.people, 'person')} compared them, p {decimal(one.p)}."
+            for one in self.preferred
+        ))  # fmt: skip
+
+    def _said(self, one: Effect) -> str:
+        who = "other people and topics" if not math.isnan(one.ci[0]) else "other people"
+        low, high = one.ci if not math.isnan(one.ci[0]) else one.people_ci
+        found = f"{one.second} less {one.first}: {decimal(one.difference, 2, '+')} [{decimal(low, 2, '+')}, {decimal(high, 2, '+')}]"
+        verdict = f"{one.second} is {says(one, self.level)}" if says(one, self.level) != "undecided" else "undecided"
+        return f"{one.outcome}, for {who}: {found}; {verdict}."
+
+    def facts(self) -> Mapping[str, Any]:
+        """Give what the numbers are of."""
+        names = ("name", "outcome", "people", "topics", "trials", "level")
+        return {name: getattr(self, name) for name in names}
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Give what it shows, from what decides to what explores, and what may not be concluded."""
+        found: list[Block] = [Sentences(self.sentences), self._effects()]
+        if self.preferred:
+            found.append(Table("preferences", columns_of(self.preferred, *_PREFERRED), "Side by side",
+                               note="value: wins and half of the ties, each person counting once; p of their signs"))
+        if self.strengths:
+            strength = Column("strength", [one.strength for one in self.strengths], CHANGE,
+                              ci=[one.ci for one in self.strengths])
+            note = "Bradley and Terry: the difference of two is the logarithm of the odds of being preferred"
+            found.append(Table("strengths", (*columns_of(self.strengths, ("system", TEXT)), strength), "Strengths", note=note))
+        if self.agreements:
+            found.append(self._agreements())
+        if self.practice:
+            found.append(self._practice())
+        if self.searching:
+            found.append(self._searching())
+        if self.parts:
+            note = "standard deviations by a mixed model: of people's and topics' levels, of what systems are to each, and of trials"
+            found.append(Table("parts", columns_of(self.parts, *_PARTS), "Where differences come from", note=note, folded=True))
+        return (*found, Sentences(self._not_concluded()))
+
+    def _effects(self) -> Table:
+        rows = sorted(self.effects, key=lambda one: one.outcome != self.outcome)
+        offline = [self.offline.get((one.first, one.second), math.nan) for one in rows]
+        return Table(
+            "effects",
+            (
+                Column("outcome", [one.outcome for one in rows], TEXT),
+                Column("first", [one.first for one in rows], TEXT),
+                Column("second", [one.second for one in rows], TEXT),
+                Column("first_mean", [one.means[0] for one in rows], _TWO, "its mean"),
+                Column("second_mean", [one.means[1] for one in rows], _TWO, "its mean"),
+                Column("difference", [one.difference for one in rows], _MORE, ci=[one.ci for one in rows]),
+                Column("adjusted_p", [one.adjusted for one in rows], P_VALUE, "p"),
+                Column("people_difference", [one.difference for one in rows], _MORE, "these topics",
+                       ci=[one.people_ci for one in rows]),
+                Column("says", [says(one, self.level) for one in rows], TEXT),
+                Column("p", [one.p for one in rows], P_VALUE, only="data"),
+                Column("design", [one.design for one in rows], TEXT, only="data"),
+                Column("people", [one.people for one in rows], COUNT, only="data"),
+                Column("topics", [one.topics for one in rows], COUNT, only="data"),
+                Column("people_p", [one.people_p for one in rows], P_VALUE, "p, people"),
+                Column("topics_p", [one.topics_p for one in rows], P_VALUE, "p, topics"),
+                Column("mixed", [one.mixed for one in rows], _MORE, only="data"),
+                Column("mixed_error", [one.mixed_error for one in rows], _TWO, only="data"),
+                *((Column("offline", offline, CHANGE, _MEASURE),) if self.offline else ()),
+            ),
+            "Systems against each other",
+            labels=3,
+            note=f"second less first with {percent(self.level)} intervals for other people and topics, p corrected (Holm), and for other"
+            " people with these topics; p, people and p, topics: permutations; only the first outcome decides",
+        )  # fmt: skip
+
+    def _agreements(self) -> Table:
+        rows = self.agreements
+        return Table(
+            "agreements",
+            (
+                *columns_of(rows, ("measure", TEXT), ("outcome", TEXT), ("trials", COUNT), ("people", COUNT)),
+                Column("pooled", [one.pooled for one in rows], _CORRELATION, ci=[one.ci for one in rows]),
+                Column("within", [one.within for one in rows], _CORRELATION, "within people", ci=[one.within_ci for one in rows]),
+                Column("rank", [one.rank for one in rows], _CORRELATION, "tau within people"),
+                Column("positive", [_share(one.persons) for one in rows], SHARE, "people above 0"),
+            ),
+            "Measures and people",
+            note="Pearson's correlation over trials, and of what differs from each person's means; intervals over people",
+        )
+
+    def _practice(self) -> Table:
+        rows = [one for one in self.practice if one.outcome == self.outcome or not one.system]
+        return Table(
+            "practice",
+            (
+                *columns_of(rows, ("outcome", TEXT), ("system", TEXT)),
+                Column("change", [one.change for one in rows], _MORE, "a task", ci=[one.ci for one in rows]),
+                Column("first", [one.first for one in rows], _TWO, "at first"),
+                Column("last", [one.last for one in rows], _TWO, "at last"),
+            ),
+            "Learning: from one task to the next",
+            labels=2,
+            note="people, topics and systems in the model; no system: all of them; intervals over people",
+            folded=True,
+        )
+
+    def _searching(self) -> Table:
+        rows = self.searching
+        shares = (Column(name.replace(" ", "_"), [one.shares[name] for one in rows], SHARE, name) for name in FEATURES)
+        columns = columns_of(rows, ("system", TEXT), ("group", TEXT), ("people", COUNT), ("trials", COUNT), ("ways", COUNT))
+        return Table(
+            "searching",
+            (*columns, *columns_of(rows, ("effective", _TWO), ("own", _TWO, "a person's")), *shares),
+            "Flexibility: ways in which each system was used",
+            labels=2,
+            note="a way: the set of what a trial had of the last columns; effective: weighted by how often; more trials show more ways",
+            folded=True,
+        )
+
+    def _not_concluded(self) -> tuple[str, ...]:
+        found = ["What may not be concluded:"]
+        if any(says(one, self.level) == "undecided" for one in self.decisive):
+            found.append("undecided is not the same: every difference within the interval is still possible.")
+        if self.topics < _FEW:
+            found.append(f"with {counted(self.topics, 'topic')}, hardly anything of other topics.")
+        if self.people < _FEW:
+            found.append(f"with {counted(self.people, 'person')}, hardly anything of other people.")
+        if any(one.design == "between" for one in self.decisive):
+            found.append("people used one system each: differences of people are in the interval, not taken out.")
+        found.append(f"all outcomes but {self.outcome} explore: of many, some differ by chance.")
+        return tuple(found)
+
+
+_TWO, _MORE, _CORRELATION = number(2), number(2, "+"), number(3)
+_PREFERRED = (("first", TEXT), ("second", TEXT), ("people", COUNT), ("comparisons", COUNT), ("wins", COUNT),
+              ("losses", COUNT), ("value", SHARE), ("p", P_VALUE))  # fmt: skip
+_PARTS = (("outcome", TEXT), ("people", NUMBER), ("topics", NUMBER), ("people_by_system", NUMBER, "people x systems"),
+          ("topics_by_system", NUMBER, "topics x systems"), ("trials", NUMBER))  # fmt: skip
+
+
+def says(one: Effect, level: float) -> str:
+    """Say whether the second system is better, worse, different where neither is better, or undecided."""
+    if math.isnan(one.adjusted) or one.adjusted > round(1 - level, 12):
+        return "undecided"
+    if not one.better:
+        return "different"
+    return "better" if (one.difference > 0) == (one.better == "more") else "worse"
+
+
+def report(
+    records: StudyRecords,
+    design: Design | None = None,
+    *,
+    outcome: str | None = None,
+    qrels: Any = None,
+    measured: Mapping[tuple[str, int], float] | None = None,
+    measure: str = _MEASURE,
+    level: float = 0.95,
+    seed: int = 0,
+) -> StudyReport:
+    """Say what a study shows.
+
+    Parameters
+    ----------
+    records
+        What it recorded.
+    design
+        Its design: how questionnaires are scored, the runs that people saw, and judgments.
+    outcome
+        The outcome that decides, chosen before the study; None: the first.
+    qrels
+        Judgments; None: those of the design.
+    measured
+        The measure of the list of each trial, by participant and position; None: that of the systems' runs.
+    measure
+        Which measure.
+    level, seed
+        Of intervals; of what is drawn.
+
+    Raises
+    ------
+    InputError
+        If there is no trial that counts, or no such outcome.
+    """
+    from judged.data.qrels import Qrels
+
+    given = qrels if qrels is not None else design.file(design.qrels) if design is not None and design.qrels else None
+    known = None if given is None else Qrels.read(given) if isinstance(given, str) else Qrels.of(given)
+    found = outcomes(records, design, qrels=known)
+    if not found:
+        raise InputError("no trial that counts has an outcome", fix="give trials with answers, times or actions", path=records.where)
+    decides = outcome_of(found, outcome) if outcome else found[0]
+    trials = [row for row in records["trials"].to_pylist() if not row["practice"]]
+    people = len({row["participant"] for row in trials})
+    offline = dict[tuple[str, str], float]()
+    if measured is None and design is not None and known is not None:
+        runs = {one.name: design.file(one.run) for one in design.systems if one.run}
+        scores = evaluate(known, runs, [measure])
+        measured = measured_trials(decides, scores, measure)
+        means = {name: scores.value(measure, name) for name in runs}
+        offline = {(a, b): means[b] - means[a] for a in sorted(means) for b in sorted(means) if a < b}
+    side = sides(records, level=level)
+    return StudyReport(
+        design.title if design is not None else "Study",
+        decides.name,
+        people,
+        len({row["query_id"] for row in trials}),
+        len(trials),
+        tuple(effect for one in found for effect in effects(one, level=level, seed=seed)),
+        tuple(row for one in found for row in practice(one, level=level)),
+        tuple(row for one in found if (row := parts(one)) is not None),
+        searching(records),
+        preferred(records, seed=seed),
+        strengths_of(records, level=level, seed=seed),
+        side,
+        _agreements(found, measured, measure, level, seed),
+        offline,
+        level,
+        (*records.notes, *_notes(trials, side)),
+    )
+
+
+def _agreements(
+    found: Sequence[Outcome], measured: Mapping[tuple[str, int], float] | None, measure: str, level: float, seed: int
+) -> tuple[Agreement, ...]:
+    several = [one for one in found if measured and sum((v.participant, v.position) in measured for v in one.values) > 2]
+    return tuple(agreement(one, measured or {}, measure, level=level, seed=seed) for one in several)
+
+
+def _notes(trials: Sequence[Mapping[str, Any]], side: Side | None) -> tuple[Note, ...]:
+    open_ = sum(row["started"] is not None and row["ended"] is None for row in trials)
+    notes = list[Note]()
+    if open_:
+        notes.append(Note("unfinished-trials", f"{counted(open_, 'trial')} of {len(trials)} not finished; what was answered of them counts"))
+    if side is not None and not side.ci[0] <= 0.5 <= side.ci[1]:
+        notes.append(Note("side-preferred", f"what stood left was preferred in {percent(side.left)}: sides count beside systems"))
+    return tuple(notes)
+
+
+def _of(one: Preferred) -> str:
+    return f"{one.second} was preferred to {one.first} {one.wins} times of {one.comparisons} and {one.first} {one.losses} times"
+
+
+def _share(persons: Sequence[float]) -> float:
+    return sum(one > 0 for one in persons) / len(persons) if persons else math.nan
