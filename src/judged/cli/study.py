@@ -6,7 +6,7 @@ import click
 
 from judged.cli.groups import Group
 
-_COMMANDS: tuple[str, ...] = ("init", "check", "plan", "links", "run", "export")
+_COMMANDS: tuple[str, ...] = ("init", "check", "plan", "links", "run", "export", "report")
 """Each is the `command` of a module `judged.cli.study_NAME`, imported when it is run."""
 
 

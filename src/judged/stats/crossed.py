@@ -166,10 +166,6 @@ def dummies(codes: Ints) -> Floats:
     return (codes[:, None] == np.arange(int(codes.max()) + 1)) * 1.0
 
 
-def _products(members: Floats, wanted: Floats) -> list[Floats]:
-    return [members, *(members * column[:, None] for column in wanted.T)]
-
-
 def _weights(basis: Floats, wanted: Floats, contrast: Floats) -> Floats | None:
     """Give each trial's weight in the least-squares estimate; None where there is none."""
     free = _beyond(basis, wanted)  # what it says beyond the nuisance

@@ -8,8 +8,11 @@ __all__, __getattr__, __dir__ = lazily(
         "judged.studies.assignment": ("assignments",),
         "judged.studies.design": ("Design", "first_design", "parse_design", "read_design"),
         "judged.studies.design_check": ("DesignCheck", "check_design"),
+        "judged.studies.measures": ("measure_agreement",),
+        "judged.studies.outcomes": ("outcomes",),
         "judged.studies.questionnaires": ("Questionnaire",),
         "judged.studies.records": ("StudyRecords",),
         "judged.studies.scoring": ("agreement", "scores"),
+        "judged.studies.study_report": ("StudyReport", "report"),
     },
 )

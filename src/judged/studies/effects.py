@@ -77,8 +77,13 @@ class Parts(NamedTuple):
 def effects(
     outcome: Outcome, *, by: Literal["system", "variant"] = "system", level: float = 0.95, seed: int = 0
 ) -> tuple[Effect, ...]:
-    """Compare all pairs of systems (or variants); pairs that the trials cannot compare are left out."""
+    """Compare all pairs of systems (or variants); pairs that the trials cannot compare are left out.
+
+    Of an outcome that is the same in all trials nothing is said.
+    """
     trials, names = outcome.trials(by)
+    if not np.ptp(trials.values):
+        return ()
     found = trials.differences(level)
     fit = _mixed(trials)
     corrected = adjust([_decisive(one).p for one in found.values()], "holm") if found else ()
@@ -108,6 +113,8 @@ def effects(
 def practice(outcome: Outcome, *, level: float = 0.95) -> tuple[Practice, ...]:
     """Say how the outcome changes from task to task: with all systems together, and with each of them."""
     trials, names = outcome.trials()
+    if not np.ptp(trials.values):
+        return ()
     found = list[Practice]()
     for system, kept in (
         ("", np.full(len(trials.values), True)),
@@ -169,7 +176,7 @@ def _permuted(one: CrossedEffect, trials: Trials, pair: tuple[int, int], seed: i
 def _mixed(trials: Trials) -> MixedFit | None:
     """Fit people, topics and what systems are to each of them as random; None where that asks too much."""
     systems, people, topics = (int(codes.max()) + 1 for codes in (trials.system, trials.person, trials.topic))
-    if systems < 2 or topics < 3 or (systems + 1) * (people + topics) > MOST:
+    if not np.ptp(trials.values) or systems < 2 or topics < 3 or (systems + 1) * (people + topics) > MOST:
         return None
     fixed = np.hstack([dummies(trials.system), trials.position[:, None] - trials.position.mean()])
     fixed = fixed[:, : np.linalg.matrix_rank(fixed)]

@@ -40,7 +40,7 @@ class Agreement(NamedTuple):
     persons: tuple[float, ...]
 
 
-def agreement(
+def measure_agreement(
     outcome: Outcome, measured: Mapping[tuple[str, int], float], measure: str, *, level: float = 0.95, seed: int = 0
 ) -> Agreement:
     """Correlate an outcome with a measure of the list of each trial.

@@ -16,17 +16,17 @@ from judged.answer import (
     Answer,
     Column,
     Sentences,
+    Show,
     Table,
     columns_of,
     counted,
-    number,
 )
 from judged.decimals import decimal, percent
 from judged.errors import InputError
 from judged.evaluation import evaluate
 from judged.notes import Note
 from judged.studies.effects import Effect, Parts, Practice, effects, parts, practice
-from judged.studies.measures import Agreement, agreement, measured_trials
+from judged.studies.measures import Agreement, measure_agreement, measured_trials
 from judged.studies.outcomes import outcome_of, outcomes
 from judged.studies.preference import Preferred, Side, Strength, preferred, sides, strengths_of
 from judged.studies.searching import FEATURES, Searching, searching
@@ -103,16 +103,16 @@ class StudyReport(Answer):
     def sentences(self) -> tuple[str, ...]:
         """Say what the study shows of the outcome that decides, and of what was preferred."""
         return (*map(self._said, self.decisive), *(
-            f"Side by side, {_of(one)}; {counted(one.people, 'person')} compared them, p {decimal(one.p)}."
+            f"Side by side, {_of(one)}; {one.people} people compared them, p {decimal(one.p)}."
             for one in self.preferred
         ))  # fmt: skip
 
     def _said(self, one: Effect) -> str:
         who = "other people and topics" if not math.isnan(one.ci[0]) else "other people"
         low, high = one.ci if not math.isnan(one.ci[0]) else one.people_ci
-        found = f"{one.second} less {one.first}: {decimal(one.difference, 2, '+')} [{decimal(low, 2, '+')}, {decimal(high, 2, '+')}]"
+        change, low, high = (decimal(value, 2, "+") for value in (one.difference, low, high))
         verdict = f"{one.second} is {says(one, self.level)}" if says(one, self.level) != "undecided" else "undecided"
-        return f"{one.outcome}, for {who}: {found}; {verdict}."
+        return f"{one.outcome}, for {who}: {one.second} less {one.first}: {change} [{low}, {high}]; {verdict}."
 
     def facts(self) -> Mapping[str, Any]:
         """Give what the numbers are of."""
@@ -123,13 +123,22 @@ class StudyReport(Answer):
         """Give what it shows, from what decides to what explores, and what may not be concluded."""
         found: list[Block] = [Sentences(self.sentences), self._effects()]
         if self.preferred:
-            found.append(Table("preferences", columns_of(self.preferred, *_PREFERRED), "Side by side",
-                               note="value: wins and half of the ties, each person counting once; p of their signs"))
+            found.append(
+                Table(
+                    "preferences",
+                    columns_of(self.preferred, *_PREFERRED),
+                    "Side by side",
+                    note="value: wins and half of the ties, each person counting once; p of their signs",
+                )
+            )
         if self.strengths:
-            strength = Column("strength", [one.strength for one in self.strengths], CHANGE,
-                              ci=[one.ci for one in self.strengths])
+            strength = Column(
+                "strength", [one.strength for one in self.strengths], CHANGE, ci=[one.ci for one in self.strengths]
+            )
             note = "Bradley and Terry: the difference of two is the logarithm of the odds of being preferred"
-            found.append(Table("strengths", (*columns_of(self.strengths, ("system", TEXT)), strength), "Strengths", note=note))
+            found.append(
+                Table("strengths", (*columns_of(self.strengths, ("system", TEXT)), strength), "Strengths", note=note)
+            )
         if self.agreements:
             found.append(self._agreements())
         if self.practice:
@@ -137,8 +146,10 @@ class StudyReport(Answer):
         if self.searching:
             found.append(self._searching())
         if self.parts:
-            note = "standard deviations by a mixed model: of people's and topics' levels, of what systems are to each, and of trials"
-            found.append(Table("parts", columns_of(self.parts, *_PARTS), "Where differences come from", note=note, folded=True))
+            note = "standard deviations, by a mixed model; x: of what systems are to people, and to topics"
+            found.append(
+                Table("parts", columns_of(self.parts, *_PARTS), "Where differences come from", note=note, folded=True)
+            )
         return (*found, Sentences(self._not_concluded()))
 
     def _effects(self) -> Table:
@@ -169,8 +180,8 @@ class StudyReport(Answer):
             ),
             "Systems against each other",
             labels=3,
-            note=f"second less first with {percent(self.level)} intervals for other people and topics, p corrected (Holm), and for other"
-            " people with these topics; p, people and p, topics: permutations; only the first outcome decides",
+            note=f"second less first, {percent(self.level)} intervals: for other people and topics (p by Holm), and for"
+            " other people with these topics; p, people and p, topics: permutations; only the first outcome decides",
         )  # fmt: skip
 
     def _agreements(self) -> Table:
@@ -180,12 +191,18 @@ class StudyReport(Answer):
             (
                 *columns_of(rows, ("measure", TEXT), ("outcome", TEXT), ("trials", COUNT), ("people", COUNT)),
                 Column("pooled", [one.pooled for one in rows], _CORRELATION, ci=[one.ci for one in rows]),
-                Column("within", [one.within for one in rows], _CORRELATION, "within people", ci=[one.within_ci for one in rows]),
+                Column(
+                    "within",
+                    [one.within for one in rows],
+                    _CORRELATION,
+                    "within people",
+                    ci=[one.within_ci for one in rows],
+                ),
                 Column("rank", [one.rank for one in rows], _CORRELATION, "tau within people"),
                 Column("positive", [_share(one.persons) for one in rows], SHARE, "people above 0"),
             ),
             "Measures and people",
-            note="Pearson's correlation over trials, and of what differs from each person's means; intervals over people",
+            note="Pearson's correlation over trials, and of what differs from a person's means; intervals over people",
         )
 
     def _practice(self) -> Table:
@@ -207,13 +224,15 @@ class StudyReport(Answer):
     def _searching(self) -> Table:
         rows = self.searching
         shares = (Column(name.replace(" ", "_"), [one.shares[name] for one in rows], SHARE, name) for name in FEATURES)
-        columns = columns_of(rows, ("system", TEXT), ("group", TEXT), ("people", COUNT), ("trials", COUNT), ("ways", COUNT))
+        columns = columns_of(
+            rows, ("system", TEXT), ("group", TEXT), ("people", COUNT), ("trials", COUNT), ("ways", COUNT)
+        )
         return Table(
             "searching",
             (*columns, *columns_of(rows, ("effective", _TWO), ("own", _TWO, "a person's")), *shares),
             "Flexibility: ways in which each system was used",
             labels=2,
-            note="a way: the set of what a trial had of the last columns; effective: weighted by how often; more trials show more ways",
+            note="a way: what a trial had of the last columns; effective: weighted by how often",
             folded=True,
         )
 
@@ -224,14 +243,16 @@ class StudyReport(Answer):
         if self.topics < _FEW:
             found.append(f"with {counted(self.topics, 'topic')}, hardly anything of other topics.")
         if self.people < _FEW:
-            found.append(f"with {counted(self.people, 'person')}, hardly anything of other people.")
+            found.append(f"with {self.people} people, hardly anything of other people.")
         if any(one.design == "between" for one in self.decisive):
             found.append("people used one system each: differences of people are in the interval, not taken out.")
         found.append(f"all outcomes but {self.outcome} explore: of many, some differ by chance.")
         return tuple(found)
 
 
-_TWO, _MORE, _CORRELATION = number(2), number(2, "+"), number(3)
+_TWO = Show(lambda value: f"{value:.2f}", "float64")
+_MORE = Show(lambda value: f"{value:+.2f}", "float64")
+_CORRELATION = Show(lambda value: f"{value:.3f}", "float64")
 _PREFERRED = (("first", TEXT), ("second", TEXT), ("people", COUNT), ("comparisons", COUNT), ("wins", COUNT),
               ("losses", COUNT), ("value", SHARE), ("p", P_VALUE))  # fmt: skip
 _PARTS = (("outcome", TEXT), ("people", NUMBER), ("topics", NUMBER), ("people_by_system", NUMBER, "people x systems"),
@@ -288,7 +309,9 @@ def report(
     known = None if given is None else Qrels.read(given) if isinstance(given, str) else Qrels.of(given)
     found = outcomes(records, design, qrels=known)
     if not found:
-        raise InputError("no trial that counts has an outcome", fix="give trials with answers, times or actions", path=records.where)
+        raise InputError(
+            "no trial that counts has an outcome", fix="give trials with answers, times or actions", path=records.where
+        )
     decides = outcome_of(found, outcome) if outcome else found[0]
     trials = [row for row in records["trials"].to_pylist() if not row["practice"]]
     people = len({row["participant"] for row in trials})
@@ -323,22 +346,32 @@ def report(
 def _agreements(
     found: Sequence[Outcome], measured: Mapping[tuple[str, int], float] | None, measure: str, level: float, seed: int
 ) -> tuple[Agreement, ...]:
-    several = [one for one in found if measured and sum((v.participant, v.position) in measured for v in one.values) > 2]
-    return tuple(agreement(one, measured or {}, measure, level=level, seed=seed) for one in several)
+    several = [
+        one for one in found if measured and sum((v.participant, v.position) in measured for v in one.values) > 2
+    ]
+    return tuple(measure_agreement(one, measured or {}, measure, level=level, seed=seed) for one in several)
 
 
 def _notes(trials: Sequence[Mapping[str, Any]], side: Side | None) -> tuple[Note, ...]:
     open_ = sum(row["started"] is not None and row["ended"] is None for row in trials)
     notes = list[Note]()
     if open_:
-        notes.append(Note("unfinished-trials", f"{counted(open_, 'trial')} of {len(trials)} not finished; what was answered of them counts"))
+        notes.append(
+            Note(
+                "unfinished-trials",
+                f"{counted(open_, 'trial')} of {len(trials)} not finished; what was answered of them counts",
+            )
+        )
     if side is not None and not side.ci[0] <= 0.5 <= side.ci[1]:
-        notes.append(Note("side-preferred", f"what stood left was preferred in {percent(side.left)}: sides count beside systems"))
+        notes.append(
+            Note("side-preferred", f"what stood left was preferred in {percent(side.left)}: sides count beside systems")
+        )
     return tuple(notes)
 
 
 def _of(one: Preferred) -> str:
-    return f"{one.second} was preferred to {one.first} {one.wins} times of {one.comparisons} and {one.first} {one.losses} times"
+    times = f"{one.wins} times of {one.comparisons}"
+    return f"{one.second} was preferred to {one.first} {times} and {one.first} {one.losses} times"
 
 
 def _share(persons: Sequence[float]) -> float:
