@@ -10,6 +10,8 @@ __all__, __getattr__, __dir__ = lazily(
         "judged.studies.design_check": ("DesignCheck", "check_design"),
         "judged.studies.measures": ("measure_agreement",),
         "judged.studies.outcomes": ("outcomes",),
+        "judged.studies.pilot": ("pilot_spreads",),
+        "judged.studies.planning": ("Spreads", "StudyPlan", "plan_study"),
         "judged.studies.questionnaires": ("Questionnaire",),
         "judged.studies.records": ("StudyRecords",),
         "judged.studies.scoring": ("agreement", "scores"),
