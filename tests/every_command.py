@@ -112,6 +112,9 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "study links": ("study.toml", "--store", "study.db"),
     "study run": ("study.toml", "--store", "study.db", "--port", "0"),
     "study export": ("study.db", "-o", "recorded"),
+    "study init": ("first.toml",),
+    "study check": ("study.toml",),
+    "study plan": ("study.toml", "--difference", "0.5"),
     "serve": ("--port", "0"),
     "check": ("qrels.txt", "old.run"),
     "leave-one-out": ("qrels.txt", *_RUNS),
@@ -168,6 +171,7 @@ def _written() -> Path:
     (folder / "review.csv").write_text(f"date,numerator,denominator\n{days}")
     watched = "[watch]\nbaseline_from = 2026-03-01\nbaseline_to = 2026-03-20\n"
     (folder / "watch.toml").write_text(f'{watched}[[series]]\nname = "bad"\ntable = "review.csv"\nbetter = "less"\n')
+    (folder / "study.toml").write_text(first_design("study.toml"))
     known = [
         {
             **one,

@@ -47,6 +47,7 @@ from judged.rag import support_over_time, waterfall
 from judged.rag.asking import fill, prepare_table
 from judged.rag.judge_error import calibrate
 from judged.rag.responses import Responses
+from judged.studies import Spreads, check_design, first_design, parse_design, plan_study
 from judged.traces.sample import sample_traces
 from judged.watch import WatchConfig, watch
 from judged.watch.config import Event, TableSeries
@@ -565,6 +566,17 @@ def answer_explained() -> Answer:
 def support_by_period() -> Answer:
     answers = planted({"old": {"supported": 0.3}, "new": {"supported": 0.1}}, topics=12)
     return support_over_time(answers.responses, {f"q{at:03}": f"2026-03-{at // 2 + 1:02}" for at in range(12)}, days=2)
+
+
+def checked_study() -> Answer:
+    """Check the first design of a study, with too few participants."""
+    return check_design(parse_design(first_design().replace("participants = 12", "participants = 7")))
+
+
+def planned_study() -> Answer:
+    """Plan a study in which topics are few."""
+    spreads = Spreads(people_by_system=0.3, topics_by_system=0.3, trials=1.0)
+    return plan_study(parse_design(first_design()), 0.5, spreads)
 
 
 EXAMPLES: dict[str, Callable[[], Answer]] = {
