@@ -142,7 +142,7 @@ def test_a_design_says_what_is_compared() -> None:
     spreads = Spreads(trials=1.0)
     design = parse_design(first_design())
     plan = plan_study(design, -0.5, spreads)
-    assert (plan.difference, plan.people, plan.topics, plan.step) == (0.5, 24, 6, 4)
+    assert (plan.difference, plan.people, plan.n, plan.step) == (0.5, 24, 6, 4)
     between = made(1, 6, interfaces=3, variants="between")
     assert plan_study(between, 0.5, spreads).contrast == Contrast(3, between=True)
     assert plan_study(replace(design, groups=(Group("", 8),)), 0.5, spreads).step == 2

@@ -22,3 +22,4 @@ def command(design: Path, *, force: bool) -> None:
         fix = "give another name, or --force to overwrite it"
         raise InputError("this file exists already", fix=fix, path=str(design))
     output.write(first_design(design.name).rstrip("\n"), design)
+    click.echo(f"wrote {design}; next: judged study check {design}")

@@ -159,8 +159,8 @@ class StudyPlan(Answer):
     spreads : Spreads
         Of the outcome.
     contrast : Contrast
-    people, topics : int
-        Of the design.
+    people, n : int
+        People and topics of the design.
     step : int
         How many people it takes until systems are balanced in every group.
     alpha, power : float
@@ -177,7 +177,7 @@ class StudyPlan(Answer):
     spreads: Spreads
     contrast: Contrast
     people: int
-    topics: int
+    n: int
     step: int
     alpha: float
     power: float
@@ -209,21 +209,21 @@ class StudyPlan(Answer):
     @property
     def sentences(self) -> tuple[str, ...]:
         """What the design would find, what it takes, and where more people do not help."""
-        here = f"{counted(self.people, 'participant')} and {counted(self.topics, 'topic')}"
+        here = f"{counted(self.people, 'participant')} and {counted(self.n, 'topic')}"
         rule = f"(alpha {self.alpha:g}, other people and other topics)"
-        found = _written(self._power(self.people, self.topics))
+        found = _written(self._power(self.people, self.n))
         said = [f"With {here} a true difference of {self.difference:g} is found with a probability of {found} {rule}."]
-        needed, most = self._needed(self.topics), _written(self._most(self.topics))
+        needed, most = self._needed(self.n), _written(self._most(self.n))
         if needed is None:
             least = counted(self.topics_needed, "topic")
             said.append(
-                f"More people are not enough: however many, {counted(self.topics, 'topic')} give at most {most}."
+                f"More people are not enough: however many, {counted(self.n, 'topic')} give at most {most}."
                 f" For {percent(self.power)} it takes {least} or more."
             )
         else:
             limit = "" if most == _NEARLY else f"; however many take part, it is at most {most}"
             said.append(f"{percent(self.power)} takes {counted(needed, 'participant')} with these topics{limit}.")
-        shares = self.contrast.variances(self.spreads, self.people, self.topics)
+        shares = self.contrast.variances(self.spreads, self.people, self.n)
         if total := math.fsum(shares):
             people, topics, trials = (percent(share / total) for share in shares)
             said.append(
@@ -235,7 +235,7 @@ class StudyPlan(Answer):
     def blocks(self) -> tuple[Block, ...]:
         """Give what may be concluded, the people that it takes by topics, and the power by both."""
         n = self.contrast.conditions
-        every = sorted({max(n, 2, round(self.topics * times / n) * n) for times in _TIMES} | {self.topics})
+        every = sorted({max(n, 2, round(self.n * times / n) * n) for times in _TIMES} | {self.n})
         needed = [self._needed(topics) for topics in every]
         table = Table(
             "people_needed",
@@ -253,7 +253,7 @@ class StudyPlan(Answer):
         counts = sorted({max(2 * n, self.step, round(self.people * times)) for times in _TIMES} | {self.people})
         cells = [(people, topics) for topics in every for people in counts]
         powers = Table(
-            "power",
+            "powers",
             (
                 Column("topics", [f"{topics} topics" for _, topics in cells]),
                 Column("people", [people for people, _ in cells], COUNT, title="participants"),
@@ -284,7 +284,7 @@ class StudyPlan(Answer):
             "outcome": self.outcome,
             "sd": vars(self.spreads),
             "participants": self.people,
-            "topics": self.topics,
+            "n": self.n,
             "topics_needed": self.topics_needed,
         }
 
