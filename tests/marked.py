@@ -25,6 +25,7 @@ SLOW = (
     "web/test_api_contract", "web/test_request_limits", "web/test_compare", "web/test_evaluator", "web/test_experiment",
     "web/test_leaderboard", "web/test_learn", "web/test_matrix", "web/test_uploads", "web/test_paths",
     "web/test_slices", "web/test_topics", "clicks/", "watch/", "changes/",
+    "studies/test_storage", "studies/test_log", "web/test_study",
 )  # fmt: skip
 ORACLE = (
     "oracle/", "compat/test_ir_measures", "compat/test_pytrec_eval", "measures/test_assessors",

@@ -59,18 +59,18 @@ def name_of(page: Any) -> str:
     return page.url.partition("/s/")[2].split("/")[1].split("?")[0].split("#")[0]
 
 
-def take_part(page: Any, said: dict[tuple[str, str], str], at: int) -> Iterator[None]:
+def take_part(page: Any, said: dict[tuple[str, str], str], at: int) -> Iterator[bool]:
     """Go through a study as one participant, and note what was said once the next page is there."""
     while (name := name_of(page)) != "thanks":
         if name.startswith("search"):
             page.locator(".results h2 a").nth(at % 4).click()
-            yield
+            yield True
             page.get_by_role("button", name="Save", exact=True).click()
-            yield
+            yield True
             page.get_by_role("button", name="Back to the results").click()
-            yield
+            yield True
             page.locator(".keep button:not(.is-kept)").first.click()
-            yield
+            yield True
             page.get_by_role("button", name="I am done").click()
         else:
             given: dict[str, str] = {}
@@ -84,7 +84,7 @@ def take_part(page: Any, said: dict[tuple[str, str], str], at: int) -> Iterator[
             page.locator("main form button").click()
             page.wait_for_url(lambda url, before=name: f"/{before}" not in url)
             said |= {(name, item): value for item, value in given.items()}
-        yield
+        yield True
 
 
 def play(browser: Any, folder: Path, store: StudyStore) -> dict[str, dict[tuple[str, str], str]]:
@@ -92,8 +92,10 @@ def play(browser: Any, folder: Path, store: StudyStore) -> dict[str, dict[tuple[
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    people, rounds, playing = list(store.participants()), 0, dict[str, Iterator[None]]()
+    people, rounds, playing = list(store.participants()), 0, dict[str, Iterator[bool]]()
     pages = {who: browser.new_context(java_script_enabled=at % 3 > 0).new_page() for at, who in enumerate(people)}
+    for page in pages.values():
+        page.set_default_timeout(120_000)
     said: dict[str, dict[tuple[str, str], str]] = {who: {} for who in people}
     for last in (6, 14, 1000):  # rounds until the server is killed
         with process(folder, port):
@@ -105,11 +107,9 @@ def play(browser: Any, folder: Path, store: StudyStore) -> dict[str, dict[tuple[
                     pages[who].reload()
             while playing and rounds < last:
                 rounds += 1
-                for at, who in enumerate(list(playing)):
-                    if next(playing[who], playing) is playing:
-                        del playing[who]
-                    elif (at + rounds) % 10 == 0:
-                        pages[who].reload()
+                over = {who for who, one in playing.items() if next(one, False) is False}
+                playing = {who: one for who, one in playing.items() if who not in over}
+                pages[people[rounds % len(people)]].reload()
     for page in pages.values():
         page.context.close()
     return said

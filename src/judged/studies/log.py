@@ -46,8 +46,8 @@ def log_lines(records: StudyRecords) -> Iterator[dict[str, Any]]:
         for at, row in enumerate(rows):
             same = {**who, "query_id": f"{session}-{row['page']}", "timestamp": row["at"]}
             if row["action"] == "query":
-                size = sizes.setdefault(row["query"], len(row["shown"] or ()))
-                page = {"rank_base": 1, "first_rank": row["rank"], "page": 1 + (row["rank"] - 1) // max(size, 1)}
+                size, first = sizes.setdefault(row["query"], len(row["shown"] or ())), row["rank"] or 1
+                page = {"rank_base": 1, "first_rank": first, "page": 1 + (first - 1) // max(size, 1)}
                 attributes = {"ranker": trial["system"], **page, **about}
                 yield {
                     **same, "user_query": row["query"], "query_response_hit_ids": row["shown"] or [],

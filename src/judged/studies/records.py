@@ -76,8 +76,9 @@ position from 1: which topic, system and interface variant; ``ended`` is empty w
 one row an item of a questionnaire; position 0 is not of one task: then ``system`` is of which system it is, empty for
 the whole study. ``saved``: documents that a participant kept, with a grade where one was given. ``preferences``: two
 systems side by side; ``preferred`` is one of the two, or empty where neither was. ``notes``: what an observer wrote.
-``events``: every action, in its order: ``query`` (a result page was ``shown``: its documents from rank 1; ``page``
-numbers the pages of a trial), ``click``, ``back`` (``value``: seconds in the document), ``save``, ``unsave``, ``end``.
+``events``: every action, in its order: ``query`` (a result page was ``shown``: its documents from ``rank`` on;
+``page`` numbers the pages of a trial), ``click``, ``back`` (``value``: seconds in the document), ``save``, ``unsave``,
+``end``.
 """
 KEYS: Mapping[str, tuple[str, ...]] = {
     "participants": ("participant",),
