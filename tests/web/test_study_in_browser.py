@@ -64,16 +64,21 @@ def take_part(page: Any, said: dict[tuple[str, str], str], at: int) -> Iterator[
     while (name := name_of(page)) != "thanks":
         if name.startswith("search"):
             page.locator(".results h2 a").nth(at % 4).click()
+            page.wait_for_url("**/document?**")
             yield True
             page.get_by_role("button", name="Save", exact=True).click()
+            page.locator(".is-kept").wait_for()
             yield True
             page.get_by_role("button", name="Back to the results").click()
+            page.locator(".results").wait_for()
             yield True
             page.locator(".keep button:not(.is-kept)").first.click()
+            page.locator(".is-kept").nth(1).wait_for()
             yield True
+        given: dict[str, str] = {}
+        if name.startswith("search"):
             page.get_by_role("button", name="I am done").click()
         else:
-            given: dict[str, str] = {}
             for box in page.locator("fieldset").all():
                 choice = box.locator("input").nth(at % box.locator("input").count())
                 choice.check()
@@ -82,8 +87,8 @@ def take_part(page: Any, said: dict[tuple[str, str], str], at: int) -> Iterator[
                 box.fill(f"{name} by {at}")
                 given[box.get_attribute("name")] = f"{name} by {at}"
             page.locator("main form button").click()
-            page.wait_for_url(lambda url, before=name: f"/{before}" not in url)
-            said |= {(name, item): value for item, value in given.items()}
+        page.wait_for_url(lambda url, before=name: f"/{before}" not in url)
+        said |= {(name, item): value for item, value in given.items()}
         yield True
 
 
