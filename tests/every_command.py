@@ -159,8 +159,6 @@ def _written() -> Path:
     import_labels(store, folder / "qrels.txt", judge="ann")
     store.close()
     shutil.copy(_asked(), folder / "asked.db")
-    (folder / "study.toml").write_text(first_design())
-    StudyStore.open(folder / "study.db", hash_of(str(folder / "study.toml")), new=True).close()
     for name, nuggets in (("answers", True), ("bare", False)):
         shutil.copytree(_answered(nuggets), folder / name)
     (folder / "endpoint.toml").write_text('base_url = "http://127.0.0.1:9/v1"\nmodel = "m"\nretries = 0\n')
@@ -172,6 +170,7 @@ def _written() -> Path:
     watched = "[watch]\nbaseline_from = 2026-03-01\nbaseline_to = 2026-03-20\n"
     (folder / "watch.toml").write_text(f'{watched}[[series]]\nname = "bad"\ntable = "review.csv"\nbetter = "less"\n')
     (folder / "study.toml").write_text(first_design("study.toml"))
+    StudyStore.open(folder / "study.db", hash_of(str(folder / "study.toml")), new=True).close()
     known = [
         {
             **one,

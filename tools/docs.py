@@ -62,6 +62,9 @@ _COMMANDS = (
     "clicks against", "watch", "study", "study init", "study check", "study plan",
     "pool", "labels", "labels new", "labels judges", "labels tasks", "labels status",
     "labels import", "labels qrels", "labels export", "labels topics", "labels ask", "labels questions",
+    "clicks against", "watch", "study", "study init", "study check", "study plan", "study links", "study run",
+    "study export", "pool", "labels", "labels new", "labels judges", "labels tasks", "labels status", "labels import",
+    "labels qrels", "labels export", "labels topics", "labels ask", "labels questions",
     "labels quality", "labels next", "labels estimate", "labels calibrate", "collection", "collection check",
     "study links", "study run", "study export", "serve", "check", "leave-one-out", "demo",
 )  # fmt: skip
