@@ -18,6 +18,7 @@ from judged.experiments import run
 from judged.labels import LabelStore, import_labels
 from judged.studies import first_design
 from judged.studies.storage import StudyStore
+from studies_made import records as study_records
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -112,6 +113,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "study links": ("study.toml", "--store", "study.db"),
     "study run": ("study.toml", "--store", "study.db", "--port", "0"),
     "study export": ("study.db", "-o", "recorded"),
+    "study report": ("study", "--outcome", "satisfaction"),
     "study init": ("first.toml",),
     "study check": ("study.toml",),
     "study plan": ("study.toml", "--difference", "0.5"),
@@ -170,6 +172,7 @@ def _written() -> Path:
     watched = "[watch]\nbaseline_from = 2026-03-01\nbaseline_to = 2026-03-20\n"
     (folder / "watch.toml").write_text(f'{watched}[[series]]\nname = "bad"\ntable = "review.csv"\nbetter = "less"\n')
     (folder / "study.toml").write_text(first_design("study.toml"))
+    study_records(people=6, topics=4).write(folder / "study")
     StudyStore.open(folder / "study.db", hash_of(str(folder / "study.toml")), new=True).close()
     known = [
         {

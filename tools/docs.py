@@ -59,14 +59,11 @@ _COMMANDS = (
     "online overview", "online queries", "online funnel", "online difference", "online abtest", "online offline",
     "online interleaving", "logs", "logs check", "logs convert", "logs draft", "clicks", "clicks models", "clicks fit",
     "clicks propensities", "clicks coec", "clicks ips", "clicks off-policy", "clicks judge", "clicks evaluate",
-    "clicks against", "watch", "study", "study init", "study check", "study plan",
-    "pool", "labels", "labels new", "labels judges", "labels tasks", "labels status",
-    "labels import", "labels qrels", "labels export", "labels topics", "labels ask", "labels questions",
     "clicks against", "watch", "study", "study init", "study check", "study plan", "study links", "study run",
-    "study export", "pool", "labels", "labels new", "labels judges", "labels tasks", "labels status", "labels import",
-    "labels qrels", "labels export", "labels topics", "labels ask", "labels questions",
+    "study export", "study report", "pool", "labels", "labels new", "labels judges", "labels tasks", "labels status",
+    "labels import", "labels qrels", "labels export", "labels topics", "labels ask", "labels questions",
     "labels quality", "labels next", "labels estimate", "labels calibrate", "collection", "collection check",
-    "study links", "study run", "study export", "serve", "check", "leave-one-out", "demo",
+    "serve", "check", "leave-one-out", "demo",
 )  # fmt: skip
 
 _API = """\

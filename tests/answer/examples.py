@@ -48,6 +48,7 @@ from judged.rag.asking import fill, prepare_table
 from judged.rag.judge_error import calibrate
 from judged.rag.responses import Responses
 from judged.studies import Spreads, check_design, first_design, parse_design, plan_study
+from judged.studies import report as report_study
 from judged.traces.sample import sample_traces
 from judged.watch import WatchConfig, watch
 from judged.watch.config import Event, TableSeries
@@ -55,6 +56,7 @@ from online.offline.pages_made import log_of
 from online.offline.test_against_qrels import PAGES
 from online.offline.test_against_qrels import QRELS as RELEVANT
 from rag.planted_losses import planted
+from studies_made import records as study_records
 from typed_logs import typed_log
 
 if TYPE_CHECKING:
@@ -577,6 +579,13 @@ def planned_study() -> Answer:
     """Plan a study in which topics are few."""
     spreads = Spreads(people_by_system=0.3, topics_by_system=0.3, trials=1.0)
     return plan_study(parse_design(first_design()), 0.5, spreads)
+
+
+def reported_study() -> Answer:
+    """Report a study with questionnaires, actions, preferences, and a measure of each list."""
+    made = study_records(people=6, topics=4)
+    lists = {(row["participant"], row["position"]): row["position"] / 4 for row in made["trials"].to_pylist()}
+    return report_study(made, measured=lists)
 
 
 EXAMPLES: dict[str, Callable[[], Answer]] = {

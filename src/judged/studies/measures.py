@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 _RESAMPLES = 2000
 _NONE = 1e-12
-_FEWEST = 3  # trials of a person, from which their own correlation is told
+FEWEST = 3
+"""Trials, of all people or of one, from which a correlation is told."""
 
 
 class Agreement(NamedTuple):
@@ -61,7 +62,7 @@ def measure_agreement(
     """
     rows = [(one, measured[one.participant, one.position]) for one in outcome.values
             if (one.participant, one.position) in measured]  # fmt: skip
-    if len(rows) < _FEWEST:
+    if len(rows) < FEWEST:
         raise InputError(f"{len(rows)} trials have {measure} and {outcome.name}", fix="give scores of the lists shown")
     x, y = np.array([score for _, score in rows]), np.array([one.value for one, _ in rows])
     names, person = np.unique([one.participant for one, _ in rows], return_inverse=True)
@@ -71,7 +72,7 @@ def measure_agreement(
     ends = [(1 - level) / 2, (1 + level) / 2]
     ci, within_ci = (tuple(np.nanquantile(_r(drawn @ table), ends).tolist()) for table in (sums, centred))
     own = [float(_r(_sums(x[of], y[of], np.zeros(of.sum(), int), centred=False).sum(axis=0)))
-           for of in (person == code for code in range(len(names))) if of.sum() >= _FEWEST]  # fmt: skip
+           for of in (person == code for code in range(len(names))) if of.sum() >= FEWEST]  # fmt: skip
     return Agreement(
         measure, outcome.name, len(rows), len(names),
         float(_r(sums.sum(axis=0))), ci, float(_r(centred.sum(axis=0))), within_ci,

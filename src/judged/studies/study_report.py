@@ -26,7 +26,7 @@ from judged.errors import InputError
 from judged.evaluation import evaluate
 from judged.notes import Note
 from judged.studies.effects import Effect, Parts, Practice, effects, parts, practice
-from judged.studies.measures import Agreement, measure_agreement, measured_trials
+from judged.studies.measures import FEWEST, Agreement, measure_agreement, measured_trials
 from judged.studies.outcomes import outcome_of, outcomes
 from judged.studies.preference import Preferred, Side, Strength, preferred, sides, strengths_of
 from judged.studies.searching import FEATURES, Searching, searching
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from judged.answer import Block
+    from judged.comparison import Pair
     from judged.studies.design import Design
     from judged.studies.outcomes import Outcome
     from judged.studies.records import StudyRecords
@@ -64,7 +65,7 @@ class StudyReport(Answer):
     agreements
         Measures of the lists that people got against what people said.
     offline
-        The difference of each pair of systems in a measure, by (first, second).
+        The comparison of each pair of systems by judgments alone.
     level
         Of intervals.
     """
@@ -85,7 +86,7 @@ class StudyReport(Answer):
     strengths: tuple[Strength, ...]
     side: Side | None
     agreements: tuple[Agreement, ...]
-    offline: Mapping[tuple[str, str], float]
+    offline: tuple[Pair, ...]
     level: float
     notes: tuple[Note, ...] = ()
 
@@ -139,6 +140,8 @@ class StudyReport(Answer):
             found.append(
                 Table("strengths", (*columns_of(self.strengths, ("system", TEXT)), strength), "Strengths", note=note)
             )
+        if self.offline:
+            found.append(self._offline())
         if self.agreements:
             found.append(self._agreements())
         if self.practice:
@@ -154,7 +157,6 @@ class StudyReport(Answer):
 
     def _effects(self) -> Table:
         rows = sorted(self.effects, key=lambda one: one.outcome != self.outcome)
-        offline = [self.offline.get((one.first, one.second), math.nan) for one in rows]
         return Table(
             "effects",
             (
@@ -176,13 +178,45 @@ class StudyReport(Answer):
                 Column("topics_p", [one.topics_p for one in rows], P_VALUE, "p, topics"),
                 Column("mixed", [one.mixed for one in rows], _MORE, only="data"),
                 Column("mixed_error", [one.mixed_error for one in rows], _TWO, only="data"),
-                *((Column("offline", offline, CHANGE, _MEASURE),) if self.offline else ()),
             ),
             "Systems against each other",
             labels=3,
             note=f"second less first, {percent(self.level)} intervals: for other people and topics (p by Holm), and for"
             " other people with these topics; p, people and p, topics: permutations; only the first outcome decides",
         )  # fmt: skip
+
+    def _offline(self) -> Table:
+        """Hold what people say of each pair against what judgments say."""
+        people = {frozenset((one.first, one.second)): one for one in self.decisive}
+        rows = [(one, people[pair]) for one in self.offline if (pair := frozenset((one.first, one.second))) in people]
+        study = [says(one, self.level) for _, one in rows]
+        better = {"better": "second", "worse": "first"}
+        liked = [
+            getattr(one, better[said]) if said in better else "" for said, (_, one) in zip(study, rows, strict=True)
+        ]
+        judged = [one.better if one.significant else "" for one, _ in rows]
+        together = ["undecided" if "" in two else "yes" if len(set(two)) == 1 else "no"
+                    for two in zip(liked, judged, strict=True)]  # fmt: skip
+        return Table(
+            "offline",
+            (
+                Column("measure", [one.measure for one, _ in rows], TEXT),
+                Column("first", [one.first for one, _ in rows], TEXT),
+                Column("second", [one.second for one, _ in rows], TEXT),
+                Column(
+                    "difference",
+                    [one.result.difference for one, _ in rows],
+                    CHANGE,
+                    ci=[one.result.interval for one, _ in rows],
+                ),
+                Column("p", [one.adjusted for one, _ in rows], P_VALUE),
+                Column("by_judgments", judged, TEXT, "better by judgments"),
+                Column("by_people", liked, TEXT, f"better by {self.outcome}"),
+                Column("agree", together, TEXT),
+            ),
+            "Offline and people",
+            note="over all topics with judgments; judgments know no user, people saw few topics",
+        )
 
     def _agreements(self) -> Table:
         rows = self.agreements
@@ -315,13 +349,12 @@ def report(
     decides = outcome_of(found, outcome) if outcome else found[0]
     trials = [row for row in records["trials"].to_pylist() if not row["practice"]]
     people = len({row["participant"] for row in trials})
-    offline = dict[tuple[str, str], float]()
+    offline: tuple[Pair, ...] = ()
     if measured is None and design is not None and known is not None:
         runs = {one.name: design.file(one.run) for one in design.systems if one.run}
         scores = evaluate(known, runs, [measure])
         measured = measured_trials(decides, scores, measure)
-        means = {name: scores.value(measure, name) for name in runs}
-        offline = {(a, b): means[b] - means[a] for a in sorted(means) for b in sorted(means) if a < b}
+        offline = scores.compare(seed=seed).measures[0].pairs if len(runs) > 1 else ()
     side = sides(records, level=level)
     return StudyReport(
         design.title if design is not None else "Study",
@@ -346,10 +379,13 @@ def report(
 def _agreements(
     found: Sequence[Outcome], measured: Mapping[tuple[str, int], float] | None, measure: str, level: float, seed: int
 ) -> tuple[Agreement, ...]:
+    lists = measured or {}
     several = [
-        one for one in found if measured and sum((v.participant, v.position) in measured for v in one.values) > 2
+        one
+        for one in found
+        if sum(v[:2] in lists for v in one.values) >= FEWEST and len({v.value for v in one.values}) > 1
     ]
-    return tuple(measure_agreement(one, measured or {}, measure, level=level, seed=seed) for one in several)
+    return tuple(measure_agreement(one, lists, measure, level=level, seed=seed) for one in several)
 
 
 def _notes(trials: Sequence[Mapping[str, Any]], side: Side | None) -> tuple[Note, ...]:

@@ -1,0 +1,174 @@
+"""Write docs/simulated-study.md: a study of two of the sample's rankers from design to report, with simulated people.
+
+They go through the pages by the same forms as people do. The tests compare the page with what this makes.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tempfile
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+from fastapi.testclient import TestClient
+
+from judged import Qrels, sample
+from judged.studies import first_design, read_design
+from judged.studies.assignment import assignments
+from judged.studies.lists import StudyLists
+from judged.studies.storage import StudyStore
+from judged.web.guard import LOOPBACK, Rules
+from judged.web.study.routes import make_study_app
+from judged.web.study.visit import Study
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "simulated-study.md"
+PEOPLE = 12
+TEXT = """\
+# A small study, with simulated people
+
+From a design to a report: two of the sample's rankers, {people} people. **The people are simulated** by
+`tools/simulated_study.py`, so nothing here says anything of these rankers, or of people; it shows what a study looks
+like, and that what was put in comes out. They go through the study's pages as people do, by its forms: they read down
+the list, open less of what stands lower, save most of what is relevant and a few documents that are not, and are
+content with what they saved, each on a level of their own. Times are made up with the rest.
+
+## Design
+
+`judged study init study.toml` writes a design that runs on the sample. This one has {people} people in two groups.
+
+```text
+$ judged study check study.toml
+{check}
+```
+
+## Running
+
+```sh
+judged study links study.toml --store study.db
+judged study run study.toml --store study.db
+judged study export study.db -o recorded
+```
+
+## Report
+
+```text
+$ judged study report recorded --design study.toml --outcome satisfaction
+{report}
+```
+
+The first table says what systems did to each outcome. Satisfaction was chosen to decide before anybody was asked; the
+rest explores. The interval for other people and topics is the wider one: six topics are few.
+"""
+
+
+class Participant:
+    """Somebody who reads, opens, saves and answers."""
+
+    def __init__(
+        self, study: Study, name: str, grades: dict[str, dict[str, float]], clock: list[int], seed: int
+    ) -> None:
+        self.client = TestClient(make_study_app(study, Rules(LOOPBACK)), base_url="http://127.0.0.1")
+        self.study, self.home, self.grades, self.clock = study, f"/s/{study.store.token(name)}", grades, clock
+        self.rng = np.random.default_rng(seed)
+        self.level, self.pleased = float(self.rng.normal(0, 0.6)), 0.0
+
+    def take_part(self) -> None:
+        """Go through all pages."""
+        while (
+            step := self.client.get(self.home, follow_redirects=False).headers["location"].rpartition("/")[2]
+        ) != "thanks":
+            self.clock[0] += 15_000
+            if step.startswith("search"):
+                self.search(step)
+            self.client.post(f"{self.home}/{step}", data=self.answers(self.client.get(f"{self.home}/{step}").text))
+
+    def search(self, step: str) -> None:
+        """Read down the first page of results, and save what seems to help."""
+        text = self.client.get(f"{self.home}/{step}").text
+        page = int(re.findall(r"document\?page=(\d+)", text)[0])
+        topic = next(
+            task.topic for task in (*self.study.design.tasks, *self.study.design.practice) if f">{task.query}<" in text
+        )
+        saved = relevant = 0
+        for rank, document in enumerate(dict.fromkeys(re.findall(r"document\?page=\d+&amp;id=([^\"&]+)", text))):
+            self.clock[0] += 4_000
+            if self.rng.random() > 0.85**rank:
+                continue
+            good = self.grades.get(topic, {}).get(document, 0) > 0
+            self.client.get(f"{self.home}/{step}/document", params={"page": page, "id": document})
+            self.clock[0] += int(self.rng.integers(8_000, 25_000))
+            form: dict[str, Any] = {"page": page, "id": document, "then": "results"}
+            if self.rng.random() < (0.9 if good else 0.1):
+                self.client.post(f"{self.home}/{step}/act", data={**form, "action": "save"})
+                saved, relevant = saved + 1, relevant + good
+            self.client.post(f"{self.home}/{step}/act", data={**form, "action": "back", "seconds": 10})
+            if saved == self.study.design.task(topic).save:
+                break
+        self.pleased = relevant - 1 + self.level + float(self.rng.normal(0, 0.5))
+
+    def answers(self, text: str) -> dict[str, str]:
+        """Answer each question on a page: the better the last task went, the higher."""
+        form = dict(re.findall(r'<textarea id="[^"]+" name="([^"]+)"()', text))
+        for name in dict.fromkeys(re.findall(r'type="radio" name="([^"]+)"', text)):
+            values = re.findall(rf'type="radio" name="{name}" value="([^"]+)"', text)
+            share = 1 / (1 + np.exp(-self.pleased))
+            form[name] = values[min(int(share * len(values)), len(values) - 1)]
+        return form
+
+
+def page() -> str:
+    """Make the page."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / "study.toml"
+        place.write_text(
+            re.sub(r"participants = 12", f"participants = {PEOPLE // 2}", first_design()), encoding="utf-8"
+        )
+        run(place, Path(folder))
+        said = [
+            _said("study", "check", str(place)),
+            _said("study", "report", f"{folder}/recorded", "--design", str(place), "--outcome", "satisfaction"),
+        ]
+        return TEXT.format(
+            people=PEOPLE, check=said[0].replace(f"{folder}/", ""), report=said[1].replace(f"{folder}/", "")
+        )
+
+
+def run(place: Path, folder: Path) -> None:
+    """Let everybody take part, one after the other, and export what was recorded."""
+    design, clock = read_design(place), [1_767_225_600_000]
+    store = StudyStore.open(str(folder / "study.db"), sha256(place.read_bytes()).hexdigest(), new=True)
+    groups = [group.name for group in design.groups for _ in range(group.participants)]
+    people = {f"p{at}": name for at, name in enumerate(groups, 1)}
+    store.enrol(assignments(design, people).to_pylist())
+    study = Study(design, store, StudyLists.of(design))
+    grades: dict[str, dict[str, float]] = {}
+    for row in Qrels.read(str(sample.FOLDER / "qrels.txt")).table.to_pylist():
+        grades.setdefault(row["query_id"], {})[row["doc_id"]] = row["relevance"]
+    with (
+        patch("judged.studies.storage.now_ms", lambda: clock[0]),
+        patch("judged.web.study.visit.now_ms", lambda: clock[0]),
+    ):
+        for seed, name in enumerate(people):
+            Participant(study, name, grades, clock, seed).take_part()
+    store.close()
+    _said("study", "export", str(folder / "study.db"), "-o", str(folder / "recorded"))
+
+
+def _said(*arguments: str) -> str:
+    done = subprocess.run([sys.executable, "-m", "judged", *arguments], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def main() -> int:
+    """Write the page."""
+    PAGE.write_text(page(), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
