@@ -42,7 +42,7 @@ def process(folder: Path, port: int) -> Generator[Any]:
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     running = subprocess.Popen(said, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env)
     try:
-        for _ in range(600):
+        for _ in range(3000):
             try:
                 urllib.request.urlopen(f"http://127.0.0.1:{port}/static/study.css", timeout=5)
                 break
@@ -83,6 +83,8 @@ def take_part(page: Any, said: dict[tuple[str, str], str], at: int) -> Iterator[
                 choice = box.locator("input").nth(at % box.locator("input").count())
                 choice.check()
                 given[choice.get_attribute("name")] = choice.get_attribute("value")
+            for box in page.locator("select").all():
+                box.select_option("50")
             for box in page.locator("textarea").all():
                 box.fill(f"{name} by {at}")
                 given[box.get_attribute("name")] = f"{name} by {at}"
