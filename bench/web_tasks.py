@@ -1,0 +1,209 @@
+"""Do ten tasks of new users in the browser, and count what each costs: clicks, fields, keys, seconds, screens down.
+
+Each way is the shortest that a new user was seen to find on the pages as they are; a page that changes changes its way
+here. The seconds are those of the pages, from the first action until the answer is in sight: nobody thinks or reads.
+``web_tasks.py [ADDRESS]`` takes a workbench with the sample that is open already.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
+
+from browser import chromium, served
+
+from judged.web.app import make_app
+from judged.web.workspace import open_sample
+
+HEIGHT = 900
+
+
+@dataclass(frozen=True)
+class Task:
+    """What somebody wants to know: what is done for it from the first page on, and where the answer stands."""
+
+    who: str
+    wants: str
+    steps: tuple[tuple[str, ...], ...]  # click PLACE, fill PLACE TEXT, choose PLACE TEXT, or keys KEY...
+    answer: str  # the place of the answer, as Playwright finds it
+
+
+def menu(page: str) -> tuple[str, str]:
+    """Choose a page in the header."""
+    return "click", f"header nav >> text={page}"
+
+
+def paste(text: str) -> tuple[tuple[str, ...], ...]:
+    """Paste a list into the evaluator."""
+    return ("click", "#paste"), ("fill", "#pasted", text), ("click", "#paste-form button.primary")
+
+
+TASKS = (
+    Task(
+        "engineer",
+        "Which run is best, and is it sure?",
+        (menu("Leaderboard"), ("click", "tr:has-text('rrf') >> text=/as baseline/")),
+        ".said, td:has-text('p 1.0000')",
+    ),
+    Task(
+        "engineer",
+        "Show a topic that fusing bm25 with tfidf_char broke.",
+        (menu("Compare"), ("click", "nav.kinds >> text=rrf worse"), ("click", "table.topics tbody tr >> nth=-1 >> a")),
+        "#lists",
+    ),
+    Task(
+        "engineer",
+        "On which kind of topics is tfidf worse than bm25?",
+        (
+            menu("Slices"),
+            ("choose", "select[name=run]", "tfidf"),
+            ("choose", "select[name=baseline]", "bm25"),
+            ("click", "form.controls button.primary"),
+        ),
+        "text=/bm25 is better than tfidf in nDCG@10 on/",
+    ),
+    Task(
+        "engineer",
+        "If only grade 2 and above is relevant, is the order of the runs by AP another?",
+        (
+            menu("Leaderboard"),
+            ("click", "details.measures summary"),
+            ("fill", "#others", "AP(rel=2)"),
+            ("click", "details.measures button"),
+            ("click", "thead >> text=AP(rel=2)"),
+        ),
+        "th[aria-sort]:has-text('AP(rel=2)')",
+    ),
+    Task(
+        "engineer",
+        "The table of the runs for a paper, in LaTeX.",
+        (menu("Leaderboard"), ("click", "a[download]:has-text('LaTeX')")),
+        "a[download]:has-text('LaTeX')",
+    ),
+    Task(
+        "teacher",
+        "Two lists from a book, 3 2 0 1 and 2 3 1 0: which is better, and why?",
+        (  # a list that is pasted closes the second one, so B is brought about by moves
+            menu("Evaluator"),
+            *paste("3 2 0 1"),
+            ("click", "#compare"),
+            ("click", "#other li >> nth=0 >> .doc"),
+            ("click", "#other-down"),
+            ("click", "#other li >> nth=2 >> .doc"),
+            ("click", "#other-down"),
+            ("click", "details.measure[data-name='nDCG(gain=exp2)@5'] summary"),
+        ),
+        "details.measure[data-name='nDCG(gain=exp2)@5'] .how table",
+    ),
+    Task(
+        "teacher",
+        "Show how AP of R N R N R comes about, one relevant document being missed.",
+        (
+            menu("Evaluator"),
+            *paste("1 0 1 0 1"),
+            ("fill", "input[name=missing]", "1"),
+            ("fill", "#filter", "AP"),
+            ("click", "details.measure[data-name=AP] summary"),
+        ),
+        "details.measure[data-name=AP] .how :text-matches('0.5667')",
+    ),
+    Task(
+        "student",
+        "What is MRR, does it look at grades, and what is it for my list 0 0 1 0?",
+        (
+            menu("Learn"),
+            ("fill", "input[name=q]", "MRR"),
+            ("click", "button:has-text('Find')"),
+            ("click", "[role=status] a"),
+            ("click", ".example .grades >> nth=1 >> [data-grade='0']"),
+        ),
+        ".score b, .score",
+    ),
+    Task(
+        "student",
+        "Precision and recall at 1, 2, 3, 4 and 5 of a list, to draw a curve.",
+        (
+            menu("Evaluator"),
+            *(
+                step
+                for letter in "PR"
+                for step in (
+                    ("fill", "#filter", f"{letter}@"),
+                    *(("fill", "input[name=cutoff]", str(k)) for k in range(1, 6)),
+                )
+            ),
+        ),
+        "details.measure[data-name='R@5']",
+    ),
+    Task(
+        "judge",
+        "Grade five documents of a topic, and say what that changes.",
+        (
+            menu("Topics"),
+            ("click", "table.topics tbody tr >> nth=0 >> a"),
+            ("click", "text=open in the evaluator"),
+            ("click", "#list li >> nth=0 >> [data-grade='1']"),
+            ("keys", *["1", "ArrowDown", "2", "ArrowDown", "0", "ArrowDown", "3", "ArrowDown", "1"]),
+        ),
+        "#measures .moved[data-tone]",
+    ),
+)
+
+
+def done(page: Any, address: str, task: Task) -> list[str]:
+    """Do a task, and give its row."""
+    page.goto(address)
+    page.wait_for_load_state("networkidle")
+    counts = dict.fromkeys(("click", "fill", "choose", "keys"), 0)
+    began = time.perf_counter()
+    for what, *given in task.steps:
+        counts[what] += len(given) if what == "keys" else 1
+        place = page.locator(given[0]).first
+        match what:
+            case "click":
+                place.click()
+                page.wait_for_load_state()
+            case "fill":
+                place.fill(given[1])
+            case "choose":
+                place.select_option(label=given[1])
+            case _:
+                for key in given:
+                    page.keyboard.press(key)
+    answer = page.locator(task.answer).first
+    answer.wait_for(state="visible")
+    seconds = time.perf_counter() - began
+    # the top of the answer on the page, in heights of the window; a dialog or a fold above it is already open
+    down = (answer.bounding_box()["y"] + page.evaluate("scrollY")) / HEIGHT
+    clicks = str(counts["click"] + counts["choose"])
+    return [task.who, task.wants, clicks, str(counts["fill"]), str(counts["keys"]), f"{seconds:.1f}", f"{down:.1f}"]
+
+
+def main() -> None:
+    """Print a table of all tasks; a task that cannot be done on these pages says where it stopped."""
+    with chromium() as browser, served(make_app(open_sample())) as address:
+        tried(browser, *sys.argv[1:2] or [address])
+
+
+def tried(browser: Any, address: str) -> None:
+    """Do all tasks, each in a window of its own, and print their rows."""
+    print("| who | wants to know | clicks | fields | keys | seconds | screens down |\n|---|---|---|---|---|---|---|")
+    for task in TASKS:
+        context = browser.new_context(viewport={"width": 1280, "height": HEIGHT})
+        context.set_default_timeout(8000)
+        try:
+            row = done(context.new_page(), address, task)
+        except Exception as error:  # noqa: BLE001  whatever stopped it is the result
+            row = [task.who, task.wants, re.sub(r"\s+", " ", str(error))[:200]]
+        print(f"| {' | '.join(row)} |", flush=True)
+        context.close()
+
+
+if __name__ == "__main__":
+    main()
