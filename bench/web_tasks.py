@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import sys
 import time
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -160,7 +161,7 @@ def done(page: Any, address: str, task: Task) -> list[str]:
     """Do a task, and give its row."""
     page.goto(address)
     page.wait_for_load_state("networkidle")
-    counts = dict.fromkeys(("click", "fill", "choose", "keys"), 0)
+    counts: Counter[str] = Counter()
     began = time.perf_counter()
     for what, *given in task.steps:
         counts[what] += len(given) if what == "keys" else 1

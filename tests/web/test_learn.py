@@ -253,11 +253,33 @@ def test_everything_is_listed_once_and_each_family_says_what_it_is():
     assert list(families())[: len(ours)] == list(FAMILIES)
 
 
+def test_the_usual_measures_are_what_textbooks_say():
+    table = catalogue.usual()
+    said = {
+        row["measure"].removesuffix("@k"): (row["judgments"], row["order"], row["normalised"])
+        for row in table.records()
+    }
+    assert {name for name, (judgments, _, _) in said.items() if judgments == "grades"} == {
+        "CG",
+        "DCG",
+        "nDCG",
+        "Q",
+        "ERR",
+    }
+    assert {name for name, (_, order, _) in said.items() if not order} == {
+        "P", "R", "F", "Success", "SetP", "SetR", "CG",
+    }  # fmt: skip
+    assert {name for name, (_, _, normalised) in said.items() if not normalised} == {
+        "P", "R", "F", "CG", "DCG", "ERR", "RBP",
+    }  # fmt: skip
+    assert list(table.column("use").values) == [REGISTRY[name].use for name in said]
+
+
 def test_the_page_of_what_was_found(client):
     shown = client.get("/learn?q=mrr%4010")
-    assert 'mrr@10</b> is <a href="/learn/RR">RR</a> here' in shown.text
+    assert 'mrr@10</b> is called <a href="/learn/RR">RR</a> here' in shown.text
     assert "Start here" not in shown.text
-    assert "No measure has this name" in client.get("/learn?q=xyzzy").text
+    assert "No measure found" in client.get("/learn?q=xyzzy").text
     hostile = client.get('/learn?q="><script>alert(1)</script>').text
     assert "<script>alert" not in hostile
     assert client.get("/learn?grades=many").status_code == 422
@@ -296,15 +318,24 @@ def test_numbers_are_not_typed():
 
 def test_the_known_errors_have_the_right_numbers():
     """Those of common teaching material, by hand."""
-    rank = " ".join(one["wrong"] + one["right"] for one in lesson_page("rank-matters").about["errors"])
-    assert "0.756" in rank
-    assert "It is 0.567" in rank  # (1 + 2/3 + 3/5) / 4
-    gain = [(one["wrong"], one["right"]) for one in lesson_page("gain-and-discount").about["errors"]]
-    assert "1.00" in gain[0][0]
-    assert "It is 0.969: the DCG is 10.484 and that of the ideal order 10.823" in gain[0][1]
-    assert "is 9.61 and nDCG, were these ten all that was judged, 0.88; with log2" in gain[2][1]
-    assert "`DCG@10` is 8.32" in gain[2][1]
-    assert "`R@5` is 0.75" in lesson_page("precision-and-recall").about["errors"][0]["right"]
+    said = {key: [(one["wrong"], one["right"]) for one in lesson_page(key).about["errors"]] for key in LESSONS}
+    assert "nDCG is 0.7366" in said["relevant-or-graded"][0][1]  # 1.8869 / 2.5616: gains at ranks 1, 3, 5; ideal 1 to 4
+    assert "`R@5` is 0.75" in said["precision-and-recall"][0][1]
+    whole, precisions, rounded = said["rank-matters"]
+    assert "0.756" in whole[0]
+    assert "It is 0.567" in whole[1]  # (1 + 2/3 + 3/5) / 4
+    assert "0.40 and 0.43" in precisions[0]
+    assert "0.600 and 0.571" in precisions[1]  # 3/5, 4/7
+    assert "`AP@8` is 0.543" in precisions[1]  # (1/2 + 2/4 + 3/5 + 4/7) / 4
+    assert "= 0.225" in rounded[1]
+    perfect, _, original, base, weight, two = said["gain-and-discount"]
+    assert "1.00" in perfect[0]
+    assert "It is 0.969: the DCG is 10.484, that of the best order 10.823" in perfect[1]
+    assert "is 9.61; with log2(rank + 1), `DCG@10` is 8.32" in original[1]
+    assert "are 0.88 and 0.92" in original[1]
+    assert "`DCG@5` is 7.886 and not 5.466; `nDCG@5` is 0.960" in base[1]  # 5.4659 / ln 2
+    assert "0.29" in weight[1]  # 1 / log2(11)
+    assert "0.39 in one text, 0.41" in two[0]
 
 
 def test_what_is_surprising_is_true():
@@ -323,7 +354,23 @@ def test_what_is_surprising_is_true():
     assert "is 0.383" in lesson_page("means-and-luck").about["text"][0]
     assert "0.00, 0.25, 0.25, 0.50, 0.75, 0.75, 1.00, 1.00" in lesson_page("precision-and-recall").about["text"][0]
     assert "precision of 0.9 and a recall of 0.1, F1 is 0.18" in lesson_page("precision-and-recall").about["text"][1]
-    assert "from 0.333 to 1. Over all orders it is 0.611" in lesson_page("ties").about["text"][1]  # (1 + 1/2 + 1/3) / 3
+    assert "from 0.333 to 1, depending on their order. Its mean over all orders is 0.611" in " ".join(
+        lesson_page("ties").about["text"]
+    )  # (1 + 1/2 + 1/3) / 3
+
+
+@pytest.mark.parametrize("key", list(LESSONS))
+def test_every_lesson_ends_in_the_evaluator_with_its_list(client, key):
+    """And leads to the change: at each address the measures of the lesson have the lesson's values."""
+    page = lesson_page(key)
+    shown = unescape(client.get(f"/learn/lessons/{key}").text)
+    for address, score in ((page.about["evaluator"], "before"), (page.about["changed"]["evaluator"], "after")):
+        assert f'href="{address}"' in shown
+        data = client.get(f"/api/v1{address}").json()
+        values = {one["name"]: one["value"] for one in data["measures"]}
+        known = [row for row in page.table().records() if row["measure"] in values]
+        assert known
+        assert all(row[score] == pytest.approx(values[row["measure"]]) for row in known)
 
 
 def test_lessons_lead_from_one_to_the_next(client):

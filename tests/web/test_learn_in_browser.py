@@ -82,7 +82,7 @@ def test_the_name_of_another_tool_is_found_from_the_keyboard(tab, address):
     page.keyboard.type("ndcg_cut_10")
     page.keyboard.press("Enter")
     page.wait_for_url("**/learn?q=ndcg_cut_10*")
-    assert page.get_by_role("status").inner_text() == f"1 measure of {len(REGISTRY)}. ndcg_cut_10 is nDCG here."
+    assert page.get_by_role("status").inner_text() == f"1 measure of {len(REGISTRY)}. ndcg_cut_10 is called nDCG here."
     page.get_by_role("status").get_by_role("link", name="nDCG").press("Enter")
     page.wait_for_url("**/learn/nDCG")
     ready(shown)

@@ -5,24 +5,30 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from functools import lru_cache
+from itertools import permutations
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
-from judged.answer import Column, Table, columns_of
+from judged.answer import TEXT, YES_NO, Column, Table, columns_of
 from judged.errors import MeasureError
 from judged.measures.grammar import entry_of
 from judged.measures.pages import FAMILIES, families, summary, written
+from judged.measures.registry import REGISTRY
 from judged.measures.spellings import key
 from judged.peers.names import BEIR, GDEVAL, MSMARCO
 from judged.peers.readings import TOOLS
 from judged.web.answers import PageAnswer
+from judged.web.learn.examples import example_of
 from judged.web.problems import Parameters
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from judged.measures.base import Entry
+
+USUAL = ("P", "R", "F", "Success", "SetP", "SetR", "AP", "Rprec", "RR", "CG", "DCG", "nDCG", "Q", "ERR", "RBP", "Bpref")
+"""The measures that most courses teach, in the order of the summary."""
 
 _CUTOFF = re.compile(r"[@_.](?:cut[_.@])?(?:k|[0-9]+|\{k\})$")
 
@@ -77,7 +83,28 @@ def catalogue(asked: AskedCatalogue) -> Catalogue:
         *columns_of(found, "use"),
         Column("found_as", [_found_as(entry, asked.q.strip(), is_best=entry is best) for entry in found]),
     )
-    return Catalogue(about, (Table("measures", columns),))
+    return Catalogue(about, (Table("measures", columns), *([] if about["narrowed"] else [usual()])))
+
+
+@lru_cache(maxsize=1)
+def usual() -> Table:
+    """Set the usual measures side by side, each with the parameters of its example.
+
+    >>> [row["measure"] for row in usual().records() if not row["order"]]
+    ['P@k', 'R@k', 'F@k', 'Success@k', 'SetP', 'SetR', 'CG']
+    """
+    entries = [REGISTRY[name] for name in USUAL]
+    names = [entry.name + "@k" * bool(entry.cutoff and entry.cutoff.required) for entry in entries]
+    measures = [example.explanation.measure for entry in entries if (example := example_of(entry))]
+    orders = [{measure.of_list(grades) for grades in permutations((0, 1, 3))} for measure in measures]
+    columns = (
+        Column("measure", names, TEXT, "Measure", links=[f"/learn/{name}" for name in USUAL]),
+        Column("judgments", [("yes or no", "grades")[entry.properties.graded] for entry in entries], TEXT, "Judgments"),
+        Column("order", [len(scores) > 1 for scores in orders], YES_NO, "Order counts"),
+        Column("normalised", [entry.properties.perfect == 1 for entry in entries], YES_NO, "Perfect is 1"),
+        Column("use", [entry.use for entry in entries], TEXT, "Best for"),
+    )
+    return Table("usual", columns, "The usual measures side by side")
 
 
 def _found_as(entry: Entry, typed: str, *, is_best: bool) -> str:

@@ -133,8 +133,10 @@ def lesson_page(key: str) -> LessonPage:
     lesson, at = LESSONS[key], list(LESSONS).index(key)
     first = parse(lesson.measures[0])
     changed = typed_example(first, lesson.after, lesson.after_missing)
-    address = {"list": lesson.after, "missing": lesson.after_missing, "before": lesson.typed}
-    address |= {"before_missing": lesson.missing, "cutoff": "5"}
+    example = typed_example(first, lesson.typed, lesson.missing)
+    own = {"list": lesson.typed, "missing": lesson.missing, "cutoff": len(example.rows)}
+    before = {"before": lesson.typed, "before_missing": lesson.missing}
+    after = own | before | {"list": lesson.after, "missing": lesson.after_missing}
     about = {
         **STEPS[at],
         "of": len(LESSONS),
@@ -142,15 +144,19 @@ def lesson_page(key: str) -> LessonPage:
         "change": lesson.change,
         "ask": lesson.ask,
         "answer": lesson.filled(lesson.answer),
-        "changed": {"rows": changed.rows, "gone": changed.gone},
-        "evaluator": f"/evaluator?{urlencode({name: text for name, text in address.items() if text}, safe=',*')}",
+        "changed": {"rows": changed.rows, "gone": changed.gone, "evaluator": _evaluator(after)},
+        "evaluator": _evaluator(own),
         "errors": [{name: lesson.filled(text) for name, text in error.items()} for error in lesson.errors],
         "further": lesson.further,
         "previous": STEPS[at - 1] if at else None,
         "next": STEPS[at + 1] if at + 1 < len(STEPS) else None,
     }
-    example = typed_example(first, lesson.typed, lesson.missing)
     return LessonPage(about, (_moves(lesson),), example=example)
+
+
+def _evaluator(asked: dict[str, Any]) -> str:
+    """Give the address of the evaluator with a list."""
+    return f"/evaluator?{urlencode({name: value for name, value in asked.items() if value}, safe=',*')}"
 
 
 def _moves(lesson: Lesson) -> Table:

@@ -120,8 +120,8 @@ def _elsewhere(example: Example | None) -> Table:
         ("tool", TEXT, "Tool"),
         ("called", TEXT, "Its name"),
         ("score", NUMBER, "Score"),
-        ("measure", TEXT, "Which is here"),
-        ("why", TEXT, "Why, or what to know"),
+        ("measure", TEXT, "In judged"),
+        ("why", TEXT, "Why"),
         "differs",
     )
     return Table("elsewhere", columns, "Other tools", kinds=["differs" * row["differs"] for row in rows])

@@ -36,7 +36,7 @@ def catalogue_page(request: Request, asked: Annotated[listing.AskedCatalogue, Qu
     groups = groupby(found.table().records(), key=lambda row: row["family"])
     measures = {family: list(rows) for family, rows in groups}
     values: dict[str, Any] = {"measures": measures, "asked": asked, "steps": STEPS, "prose": prose, **found.about}
-    return page(request, "learn.html", title="Learn", **values)
+    return page(request, "learn.html", title="Learn", usual=listing.usual(), **values)
 
 
 @router.get("/learn/lessons", include_in_schema=False)
