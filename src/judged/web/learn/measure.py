@@ -121,7 +121,7 @@ def _elsewhere(example: Example | None) -> Table:
         ("called", TEXT, "Its name"),
         ("score", NUMBER, "Score"),
         ("measure", TEXT, "In judged"),
-        ("why", TEXT, "Why"),
+        ("why", TEXT, "Difference"),
         "differs",
     )
     return Table("elsewhere", columns, "Other tools", kinds=["differs" * row["differs"] for row in rows])
