@@ -197,7 +197,7 @@ def tried(browser: Any, address: str) -> None:
     print("| who | wants to know | clicks | fields | keys | seconds | screens down |\n|---|---|---|---|---|---|---|")
     for task in TASKS:
         context = browser.new_context(viewport={"width": 1280, "height": HEIGHT})
-        context.set_default_timeout(8000)
+        context.set_default_timeout(30_000)
         try:
             row = done(context.new_page(), address, task)
         except Exception as error:  # noqa: BLE001  whatever stopped it is the result
