@@ -99,7 +99,6 @@ def test_nothing_given_is_the_example(client):
     assert [item["grade"] for item in data["list"]] == [3, 0, 2, 1, 0]
     assert (data["state"]["cutoff"], data["state"]["gain"]) == (5, "exp2")
     assert data["query"] == "list=3,0,2,1,0&cutoff=5&gain=exp2"
-    assert [(row["doc"], row["grade"]) for row in data["ideal"][:3]] == [("d1", 3), ("d3", 2), ("d4", 1)]
     assert data["list"][2] == {
         "rank": 3,
         "doc": "d3",
@@ -154,7 +153,8 @@ def test_a_row_without_a_name_in_the_other_list_is_a_document_of_its_grade_or_on
     assert [item["doc"] for item in data["other"]] == ["d2", "d1", "d4", "d3", "d6"]
     assert data["state"]["relevant"] == 3
     assert "unnamed-rows" in rules(data)
-    assert "unnamed-rows" not in rules(get(client, data["query"]))
+    assert get(client, data["query"]) == data
+    assert "other=0,1,0,1,1" in data["query"]
 
 
 def test_a_document_that_has_two_grades_is_refused(client):
@@ -181,7 +181,6 @@ def test_the_number_of_relevant_documents(client):
     assert data["state"]["known_relevant"] == 1
     assert values(data)["NumRel(rel=2)"] == 5
     assert values(data)["SetR(rel=2)"] == 0.2
-    assert [item["grade"] for item in data["ideal"]] == [2, 2, 2, 2, 2, 1, 1, 0]
     wrong = get(client, "list=2,0,1&missing=1&relevant=2", status=400)
     assert wrong["problem"] == "3 relevant documents are known, and relevant=2"
     assert "relevant=3" in wrong["fix"]
@@ -297,6 +296,16 @@ def test_what_was_too_large_before_spoils_nothing_now(client):
     found = rows(get(client, "list=3,0&before=2000,0&gain=exp2"))["nDCG(gain=exp2)@10"]
     assert (found["value"], found["before"], found["moved"]) == (1, None, None)
     assert "2^2000" in found["why"]
+
+
+def test_positives_and_negatives_at_the_cutoff(client):
+    """Of 100 documents 4 are relevant; the first three of the one list hold 2, of the other 1."""
+    data = get(client, "list=1,0,1,0,1&other=0,1,-&missing=1&cutoff=3&n=100")
+    counted = [[row[name] for name in ("tp", "fp", "fn", "tn")] for row in data["counts"]]
+    assert counted == [[2, 1, 2, 95], [1, 2, 3, 94]]
+    assert rows(data)["Accuracy(n=100)@3"]["value"] == 0.97
+    assert get(client, "list=1,0&cutoff=3")["counts"][0]["tn"] is None
+    assert "n=9" in get(client, "list=1,0,1,0,1&missing=1,1&relevant=8&n=9", status=400)["problem"]
 
 
 def test_notes_say_what_to_know(client):
@@ -491,10 +500,17 @@ def test_a_loss_is_that_of_a_list_with_a_nonrelevant_document_in_its_place(clien
 def test_a_measure_is_explained_line_by_line(client):
     told = get(client, f"measure={quote('nDCG(gain=exp2)@5')}", f"{API}/measure")
     assert told["family"] == "nDCG"
-    assert told["formula"].splitlines()[0] == "gain = 2^grade - 1"
-    assert told["formula"].splitlines()[-1] == "nDCG(gain=exp2)@5 = DCG / IdealDCG"
+    assert told["lists"][0]["lines"][0] == "gain = 2^grade - 1"
     assert told["lists"][0]["lines"][-1] == "nDCG(gain=exp2)@5 = DCG / IdealDCG = 8.9307 / 9.3928 = 0.9508"
     assert told["lists"][0]["explanation"]["sheets"][0]["columns"][:3] == ["rank", "document", "grade"]
+
+
+def test_a_measure_is_scored_at_every_cutoff(client):
+    """ "Cat in a box": relevant at 2, 4, 5, 7 of 8; the other list at 1, 4, 5, 7."""
+    told = get(client, "list=0,1,0,1,1,0,1,0&other=1,0,0,1,1,0,1,0&cutoff=8&measure=R@8", f"{API}/measure")
+    assert told["curve"] == [[0, 0.25, 0.25, 0.5, 0.75, 0.75, 1, 1], [0.25, 0.25, 0.25, 0.5, 0.75, 0.75, 1, 1]]
+    assert told["differences"] == [{"rank": 1, "value": 0.25}, {"rank": 2, "value": -0.25}]
+    assert get(client, "list=1&measure=Rprec", f"{API}/measure")["curve"] == []
 
 
 @pytest.mark.parametrize("measure", ["nDCG@7", "AlphaDCG@5", "P", "nonsense", "P@1..99999", "AP(rel=2)", ")("])
@@ -605,6 +621,15 @@ def test_an_exported_topic_keeps_its_name(client, sample):
         ('{"results": [{"doc_id": "a", "relevance": 2}]}', [("a", 2)], "JSON"),
         ('{"doc": "a", "grade": 1}\n{"doc": "b"}', [("a", 1), ("b", None)], "JSON"),
         ("\ufeff3 0", [("d1", 3), ("d2", 0)], "grades"),
+        ("R N r", [("d1", 1), ("d2", 0), ("d3", 1)], "relevant (R, 1) or not"),
+        ("RNN", [("d1", 1), ("d2", 0), ("d3", 0)], "relevant (R, 1) or not"),
+        ("yes\nno\n?", [("d1", 1), ("d2", 0), ("d3", None)], "relevant (R, 1) or not"),
+        ("1 R\n2 N", [("d1", 1), ("d2", 0)], "relevant (R, 1) or not"),
+        ("1. R\n2. N", [("d1", 1), ("d2", 0)], "relevant (R, 1) or not"),
+        ("2. d7 not relevant\n1. d12 relevant\n3) d9: 2", [("d12", 1), ("d7", 0), ("d9", 2)], "rank, document"),
+        ("r 3\nn 0", [("r", 3), ("n", 0)], "document and grade"),
+        ("1, 65, 4.8040\n1, 12, 5.1\n2, 7, 9", [("12", None), ("65", None)], "topic, document and score"),
+        ("q1 d5 2\nq1 d7 0", [("d5", 2), ("d7", 0)], "topic, document and grade"),
     ],
 )
 def test_a_paste_is_read_as_what_it_is(client, text, expected, said):
@@ -613,6 +638,31 @@ def test_a_paste_is_read_as_what_it_is(client, text, expected, said):
     assert [(item["doc"], item["grade"]) for item in answer.json()["list"]] == expected
     assert said in answer.json()["read_as"]
     assert answer.json()["cut"] == 0
+
+
+def test_a_pasted_run_has_the_judgments_of_its_topic(client, sample):
+    query_id = sample.query_ids[0]
+    found = get(client, f"run=bm25&topic={query_id}")
+    lines = client.get(f"{API}/export?run=bm25&topic={query_id}&format=run").text
+    for text, address in ((lines, "list=1"), (lines.replace(query_id, "x"), f"run=tfidf&topic={query_id}")):
+        answer = client.post(f"{API}/paste?{address}", json={"text": text}).json()
+        assert f"judgments of topic {query_id}" in answer["read_as"]
+        assert values(get(client, answer["query"])) == values(found)
+    answer = client.post(f"{API}/paste?run=tfidf&topic={query_id}&into=other", json={"text": lines}).json()
+    assert values(get(client, answer["query"]), "other") == pytest.approx(
+        values(get(client, f"run=tfidf&topic={query_id}&other_run=bm25"), "other")
+    )
+
+
+def test_a_list_is_pasted_beside_another(client):
+    """The grades of each list stay its own, whichever of them comes first; settings stay."""
+    first = client.post(f"{API}/paste?list=3&cutoff=3", json={"text": "R N R"}).json()["query"]
+    both = client.post(f"{API}/paste?{first}&into=other", json={"text": "N R N R"}).json()["query"]
+    assert both == "list=1,0,1&other=0,1,0,1&cutoff=3&gain=linear"
+    again = client.post(f"{API}/paste?list=1:a,0:b&other=0:b,1:a&relevant=9", json={"text": "b 1"}).json()["query"]
+    assert again == "list=1:b&other=0,1:a&cutoff=10&gain=linear"
+    wrong = client.post(f"{API}/paste?list=1:a&into=other", json={"text": "a 0"})
+    assert (wrong.status_code, "'a' is graded 1" in wrong.json()["problem"]) == (400, True)
 
 
 @pytest.mark.parametrize("text", ["1 " * 250, "\n".join(f"x{at} 1" for at in range(250)), json.dumps([1] * 250)])

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from judged.curves import at_cutoffs
 from judged.errors import MeasureError
 from judged.explanation import explain_list
-from judged.explanation.sheets import names, readable
+from judged.explanation.sheets import names
 from judged.judging.variants import copies
 from judged.measures.grammar import parse
 from judged.measures.pages import summary
@@ -20,6 +22,8 @@ from judged.web.evaluator.scores import BEFORE, LIST, TOO_LARGE, judged_of, worl
 from judged.web.evaluator.state import read_state
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from judged.explanation.explain import Explanation
     from judged.explanation.sheets import Line
     from judged.measures.base import Measure
@@ -40,10 +44,13 @@ _CLOSE = 1e-9
 _STAND_IN = "\0"  # no document of a list has such a name
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Working(PageAnswer):
     """One measure of the evaluator, explained for each list."""
 
     kind: ClassVar[str] = "working"
+
+    explanations: tuple[Explanation, ...] = ()  # one for each list
 
 
 def explained(workspace: Workspace, asked: AskedMeasure) -> Working:
@@ -58,7 +65,9 @@ def explained(workspace: Workspace, asked: AskedMeasure) -> Working:
         )
     try:
         with np.errstate(all="ignore"):
-            lists = [_explained(world, measure) for world in worlds_of(state) if world.name != BEFORE]
+            worlds = [world for world in worlds_of(state) if world.name != BEFORE]
+            lists = [_explained(world, measure) for world in worlds]
+            curve = _curve(measure, worlds)
     except MeasureError:
         raise
     except (ValueError, ArithmeticError):
@@ -67,10 +76,28 @@ def explained(workspace: Workspace, asked: AskedMeasure) -> Working:
         "name": str(measure),
         "family": measure.entry.name,
         "definition": summary(measure.entry),
-        "formula": "\n".join(_formula(lists[0][1])),
+        "low": measure.properties.low,
+        "cutoff": state.options.cutoff,
+        "curve": curve,
         "lists": [told for told, _ in lists],
+        "differences": _differences(*(told["contributions"] for told, _ in lists)) if len(lists) > 1 else [],
     }
-    return Working(about)
+    return Working(about, explanations=tuple(how for _, how in lists))
+
+
+def _curve(measure: Measure, worlds: Sequence[World]) -> list[list[float]]:
+    """Score each list at the cutoffs from 1 to its end, or to that of a longer list; none where there is no cutoff."""
+    if measure.entry.cutoff is None or measure.entry.at != "cutoff":
+        return []
+    series = at_cutoffs(measure.replace(cutoff=1), range(1, max(2, *(len(world.docs) for world in worlds)) + 1))
+    return [[float(one(judged)[0]) for one in series] for judged in map(judged_of, worlds)]
+
+
+def _differences(first: list[dict[str, Any]], second: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Give how much more each rank brings in the second list than in the first, the largest first."""
+    pairs = zip_longest(*([bar["value"] for bar in bars] for bars in (first, second)), fillvalue=0.0)
+    rows = [{"rank": rank, "value": value - before} for rank, (before, value) in enumerate(pairs, 1)]
+    return sorted((row for row in rows if abs(row["value"]) > _CLOSE), key=lambda row: -abs(row["value"]))
 
 
 def _explained(world: World, measure: Measure) -> tuple[dict[str, Any], Explanation]:
@@ -87,15 +114,9 @@ def _explained(world: World, measure: Measure) -> tuple[dict[str, Any], Explanat
         "text": how.text(),
         "contributions": [{"rank": rank, "doc": doc, "value": value} for rank, (doc, value) in enumerate(pairs, 1)],
         "contributions_are": LOSSES if terms is None else TERMS,
+        "adds_up": terms is not None,
     }
     return told, how
-
-
-def _formula(how: Explanation) -> list[str]:
-    """Give the formula of each number of the calculation, without the numbers."""
-    named = [(name, text) for sheet in how.sheets for name, text in sheet.how.items()]
-    named += [(line.name, line.how) for sheet in how.sheets for line in sheet.lines if line.how]
-    return [f"{readable(name)} = {readable(text)}" for name, text in dict.fromkeys(named) if name != text]
 
 
 def _terms(how: Explanation, ranking: str, returned: int) -> list[float] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count, groupby
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
@@ -33,6 +33,7 @@ class Item:
 
     doc: str
     grade: float | None  # None for a document without a judgment
+    named: bool = field(default=True, repr=False)  # whether its name was given
 
 
 def read_list(text: str, what: str) -> tuple[Item, ...]:
@@ -60,7 +61,10 @@ def read_other(text: str, first: Sequence[Item], what: str) -> tuple[Item, ...]:
             free.setdefault(item.grade, deque()).append(item.doc)
     taken.update(item.doc for item in first)
     own = (name for number in count(len(first) + 1) if (name := f"d{number}") not in taken)
-    items = [Item(doc or (free[grade].popleft() if free.get(grade) else next(own)), grade) for doc, grade in rows]
+    items = [
+        Item(doc or (free[grade].popleft() if free.get(grade) else next(own)), grade, named=bool(doc))
+        for doc, grade in rows
+    ]
     ranked = {item.doc: (rank, item.grade) for rank, item in enumerate(first, 1)}
     for rank, item in enumerate(items, 1):
         at, grade = ranked.get(item.doc, (rank, item.grade))
@@ -129,14 +133,15 @@ def read_missing(text: str) -> tuple[float, ...]:
     return tuple(grades)
 
 
-def write_list(items: Iterable[Item], *, named: bool = False) -> str:
-    """Write a list for an address; a document that is called by its rank needs no name, unless all are to have one.
+def write_list(items: Iterable[Item], *, beside: bool = False) -> str:
+    """Write a list for an address. A name that is that of the rank is left out; beside a first list, one never given.
 
     >>> write_list(read_list("3:a%20b,-,0.5:x", "list"))
     '3:a%20b,-,0.5:x'
     """
     return ",".join(
-        write_grade(item.grade) + ("" if item.doc == f"d{rank}" and not named else f":{quote(item.doc, safe='')}")
+        write_grade(item.grade)
+        + (f":{quote(item.doc, safe='')}" if (item.named if beside else item.doc != f"d{rank}") else "")
         for rank, item in enumerate(items, 1)
     )
 

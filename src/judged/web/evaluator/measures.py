@@ -65,14 +65,14 @@ _NEEDS_FAMILY = {
     "answers": "reads what a system answered: a typed list is a ranking",
     "facts about documents": "needs facts about documents, such as their lengths: a typed list has none",
 }
-_NEEDS_SIZE = "needs n, the number of documents of the whole collection: a typed list does not say it"
+_NEEDS_SIZE = "needs the number of documents in the collection: a typed list does not say it"
 
 USUAL: dict[str, Any] = {"p": 0.8, "factor": 0.5, "recall": 0.5, "T": 2.0, "A": 0.2}
 """What is taken for parameters that must be given."""
 _FORMS: dict[str, tuple[dict[str, Any], ...]] = {
     **dict.fromkeys(("AP", "RR", "Q", "ERR", "NumRelRet"), ({}, {"cutoff": None})),
     **dict.fromkeys(("nDCG", "DCG", "IdealDCG"), ({"cutoff": None}, {})),
-    **dict.fromkeys(("CG", "Judged", "Unjudged"), ({"cutoff": None},)),
+    **dict.fromkeys(("CG", "Judged", "Unjudged", "Accuracy", "Fallout"), ({"cutoff": None},)),
     "RBP": ({}, {"gain": "graded", "max": None}),
 }
 """Parameters of measures that are usual both with and without them; None for what the options say."""
@@ -86,8 +86,14 @@ class Listed:
 
     group: Group
     entry: Entry
+    form: int  # which of the forms of its family, from 0
     measure: Measure | None  # None if it cannot be made with these options
     why: str = ""  # why it cannot be made
+
+    @property
+    def key(self) -> str:
+        """What it is called whatever the options are: ``AP``, and ``AP.1`` for its second form."""
+        return f"{self.entry.name}.{self.form}" if self.form else self.entry.name
 
     @property
     def name(self) -> str:
@@ -105,27 +111,28 @@ def listed(options: Options) -> tuple[Listed, ...]:
     """Give the measures with these options put in, group by group."""
     made: dict[str, Listed] = {}
     for group in GROUPS:
-        entries = [entry for entry in REGISTRY.values() if entry.family in group.families and not _lacks(entry)]
+        known = [entry for entry in REGISTRY.values() if entry.family in group.families]
+        entries = [entry for entry in known if not _lacks(entry, options.n)]
         entries.sort(key=lambda entry: _FIRST.index(entry.name) if entry.name in _FIRST else len(_FIRST))
         for entry in entries:
-            for values in _forms(entry, options):
+            for form, values in enumerate(_forms(entry, options)):
                 try:
-                    measure = Listed(group, entry, entry.cls(**values))
+                    measure = Listed(group, entry, form, entry.cls(**values))
                 except MeasureError as error:
-                    measure = Listed(group, entry, None, str(error))
-                made[measure.name] = measure
+                    measure = Listed(group, entry, form, None, str(error))
+                made.setdefault(measure.name, measure)
     return tuple(made.values())
 
 
-@lru_cache(maxsize=1)
-def unavailable() -> dict[str, str]:
-    """Name the measures that need what a typed list has not, and say what that is."""
-    return {entry.name: why for entry in REGISTRY.values() if (why := _lacks(entry))}
+@lru_cache(maxsize=2)
+def unavailable(n: int | None = None) -> dict[str, str]:
+    """Name the measures that need what a typed list has not, and say what that is; n is the size of the collection."""
+    return {entry.name: why for entry in REGISTRY.values() if (why := _lacks(entry, n))}
 
 
-def _lacks(entry: Entry) -> str:
+def _lacks(entry: Entry, n: int | None) -> str:
     """Say what a typed list lacks for a measure; nothing if it is enough."""
-    if any(parameter.name == "n" and parameter.required for parameter in entry.all_parameters):
+    if n is None and any(parameter.name == "n" and parameter.required for parameter in entry.all_parameters):
         return _NEEDS_SIZE
     if any(entry.family in group.families for group in GROUPS):
         return ""

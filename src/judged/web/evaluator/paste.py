@@ -1,10 +1,10 @@
-"""Lists that people paste: grades, documents with grades, TREC lines, JSON. Its form tells which is meant."""
+"""Lists that people paste: grades, documents with grades, lines of runs, JSON. Its form tells which is meant."""
 
 from __future__ import annotations
 
 import csv
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,24 +13,42 @@ from judged.answer import counted
 from judged.data.json_rows import parse_json
 from judged.errors import InputError
 from judged.judging import judge
-from judged.web.evaluator.lists import MOST, NUMBER, Item, distinct, read_grade, read_name
+from judged.web.evaluator.lists import (
+    MOST,
+    NUMBER,
+    Item,
+    distinct,
+    read_grade,
+    read_name,
+    write_list,
+    write_missing,
+)
+from judged.web.evaluator.state import grades_of, missing_of, read_state
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_UNJUDGED = frozenset({"-", "?", "x", "X", "null", "None", "unjudged"})
+    from judged.web.evaluator.state import AskedPaste
+    from judged.web.workspace import Workspace
+
+_UNJUDGED = frozenset({"-", "?", "x", "null", "none", "unjudged"})
+_WORDS = dict.fromkeys(("r", "rel", "relevant", "yes", "true"), 1.0) | dict.fromkeys(
+    ("n", "nr", "nonrel", "nonrelevant", "non-relevant", "notrelevant", "irrelevant", "no", "false"), 0.0
+)
 _DOC_KEYS = ("doc", "doc_id", "docid", "docno", "id", "document", "name")
 _GRADE_KEYS = ("grade", "relevance", "rating", "label", "rel", "judgment")
 _HEADS = frozenset({*_DOC_KEYS, *_GRADE_KEYS, "grades", "documents", "rank"})
 _LIST_KEYS = ("list", "results", "documents", "items")
 _MOST_LINES = 20_000
 _LOOKED_AT = 50  # lines that are looked at to find the form
-_FORMS = "grades such as 3 0 2, lines such as 'doc grade', TREC lines, or a JSON list"
+_FORMS = "grades such as 3 0 2 or R N R, lines such as 'doc grade', TREC lines, or a JSON list"
 _PASTED = "the pasted text"
 _LAYOUTS = {
     "topic Q0 document rank score name": "a TREC run, by descending score",
     "topic 0 document grade": "TREC qrels, in the order of their lines",
+    "topic document score": "lines of topic, document and score, by descending score",
     "rank document grade": "lines of rank, document and grade",
+    "topic document grade": "lines of topic, document and grade",
     "document grade": "lines of document and grade, in rank order",
 }
 """The fields of a line, and what such lines are called; the first that fits is taken."""
@@ -43,6 +61,7 @@ class Read:
     items: tuple[Item, ...]
     read_as: str  # what it was taken for, as a sentence
     cut: int  # how many documents were left out
+    topic: str = ""  # that of the lines, if they are those of a run
 
 
 class _Line(NamedTuple):
@@ -72,15 +91,49 @@ def read_pasted(text: str) -> Read:
         raise InputError("there are only comments and separators", fix=f"paste {_FORMS}")
     if len(lines) > 1 and all(field.lower() in _HEADS for field in lines[0].fields):
         lines = lines[1:]
-    for form, what in _LAYOUTS.items():
+    if all(line.fields[:-1] == [str(rank)] and _is_word(line.fields[-1]) for rank, line in enumerate(lines, 1)):
+        lines = [_Line(where, fields[1:]) for where, fields in lines]  # 1 R, 2 N
+    words = all(_is_word(field) or field.lower() in _UNJUDGED for line in lines[:_LOOKED_AT] for field in line.fields)
+    for form, what in () if words else _LAYOUTS.items():
         if _fits(form.split(), lines[:_LOOKED_AT]):
             return _read_lines(form, what, lines)
     if any(_is_grade(field) for line in lines[:_LOOKED_AT] for field in line.fields):
         fields = [(field, line.where) for line in lines for field in line.fields]
         items = [Item(f"d{rank}", _grade(*field)) for rank, field in enumerate(fields[:MOST], 1)]
-        return _made(items, "grades in rank order", len(fields))
+        what = "relevant (R, 1) or not (N, 0)" if any(_is_word(field) for field, _ in fields[:MOST]) else "grades"
+        return _made(items, f"{what} in rank order", len(fields))
     problem = f"{lines[0].where}: cannot read {' '.join(lines[0].fields)[:60]!a}"
     raise InputError(problem, fix=f"paste {_FORMS}")
+
+
+def pasted(workspace: Workspace, asked: AskedPaste, text: str) -> dict[str, Any]:
+    """Put what was pasted in the place of one of the lists; give the address, and say what the text was taken for."""
+    read, state = read_pasted(text), read_state(workspace, asked)
+    items, said, grades = read.items, read.read_as, dict[str, float]()
+    topic = read.topic if read.topic in workspace.query_ids else state.source.topic if state.source else ""
+    if read.topic and topic:
+        ranking = {item.doc: -float(rank) for rank, item in enumerate(items)}
+        grades = grades_of(judge(workspace.one_topic(topic)[0], {topic: ranking}))
+        items = tuple(replace(item, grade=grades.get(item.doc)) for item in items)
+        found = sum(item.grade is not None for item in items)
+        said += f" Graded by the judgments of topic {topic[:60]}, which know {found} of them."
+    into_other, update = asked.into == "other", dict[str, Any](other_run=None)
+    first, second = (state.items, items) if into_other else (items, state.other or ())
+    known = {item.doc: item.grade for item in first}
+    if into_other:
+        named = any(item.doc != f"d{rank}" for rank, item in enumerate(items, 1))
+        graded = ((item, known.get(item.doc) if item.grade is None else item.grade) for item in second)
+        second = tuple(replace(item, named=named, grade=grade) for item, grade in graded)
+    else:  # what was so of the old list is gone, and names that the second list has with other grades
+        update |= dict.fromkeys(("missing", "relevant", "max", "run", "topic"))
+        fits = ((item, known.get(item.doc, item.grade) == item.grade) for item in second)
+        second = tuple(replace(item, named=item.named and same) for item, same in fits)
+    update["typed"] = write_list(first)
+    update["other"] = write_list(second, beside=True) if into_other or state.other is not None else None
+    update |= {"missing": write_missing(missing_of(grades, first, second))} if grades else {}
+    new = read_state(workspace, asked.model_copy(update=update))
+    rows = [{"doc": item.doc, "grade": item.grade} for item in (new.other if into_other else new.items) or ()]
+    return {"list": rows, "read_as": said, "cut": read.cut, "query": new.query()}
 
 
 def _lines(text: str) -> list[_Line]:
@@ -95,6 +148,12 @@ def _lines(text: str) -> list[_Line]:
 
 
 def _fields(line: str) -> list[str]:
+    if re.fullmatch(r"[RN]{2,}", line):
+        return list(line)
+    line = re.sub(r"\b(not|non)\s+(?=rel)", "non", line, flags=re.IGNORECASE)
+    if numbered := re.fullmatch(r"\(?([0-9]{1,9})[.):]\s+(.+)", line):  # a list of coursework: 1. d12 relevant
+        fields = _fields(re.sub(r"\s+[:=-]+\s+|:\s+", " ", numbered[2]))
+        return fields if len(fields) == 1 else [numbered[1], *fields]
     loose = [field for field in re.split(r"[\s,;]+", line) if field]
     if all(map(_is_grade, loose)):
         return loose
@@ -107,12 +166,17 @@ def _fields(line: str) -> list[str]:
     return [field.strip() for field in line.split(separator)] if separator else loose
 
 
+def _is_word(field: str) -> bool:
+    return field.lower() in _WORDS
+
+
 def _is_grade(field: str) -> bool:
-    return field in _UNJUDGED or NUMBER.fullmatch(field) is not None
+    return field.lower() in _UNJUDGED or _is_word(field) or NUMBER.fullmatch(field) is not None
 
 
 def _grade(field: str, where: str) -> float | None:
-    return None if field in _UNJUDGED else read_grade(field, where)
+    word = field.lower()
+    return None if word in _UNJUDGED else _WORDS[word] if word in _WORDS else read_grade(field, where)
 
 
 def _fits(form: list[str], lines: Sequence[_Line]) -> bool:
@@ -123,7 +187,9 @@ def _fits(form: list[str], lines: Sequence[_Line]) -> bool:
         return False
     names = [at for at, name in enumerate(form) if name in {"Q0", "document"}]
     same = [line.fields for line in lines if len(line.fields) == len(form)]
-    if any(not _is_grade(fields[at]) for fields in same for at in names):
+    if form == ["topic", "document", "score"]:  # one topic on several lines, and a score that is no whole number
+        return len({fields[0] for fields in same}) < len(same) and any(not fields[2].isdecimal() for fields in same)
+    if any(_is_word(fields[at]) or not _is_grade(fields[at]) for fields in same for at in names):
         return True
     if len(lines) == 1 or "score" in form:
         return False
@@ -136,23 +202,24 @@ def _read_lines(form: str, what: str, lines: Sequence[_Line]) -> Read:
     """Read lines of a layout; of several topics, the first."""
     names = form.split()
     doc, is_run, topic = names.index("document"), "score" in names, lines[0].fields[0]
+    score = names.index("score") if is_run else -1
     rows: list[tuple[str, str, str, str]] = []
     for where, fields in lines:
         fits = len(fields) == len(names) and (names[0] != "rank" or re.fullmatch(r"[0-9]{1,9}", fields[0]))
-        if not fits or (is_run and not NUMBER.fullmatch(fields[4])):
+        if not fits or (is_run and not NUMBER.fullmatch(fields[score])):
             raise InputError(f"{where} is none of {what.partition(',')[0]}", fix=f"write: {form}")
         if names[0] != "topic" or fields[0] == topic:
             name = read_name(fields[doc], where)
             if not name:
                 raise InputError(f"{where} has no document", fix="name it")
-            rows.append((fields[0], name, fields[4 if is_run else -1], where))
+            rows.append((fields[0], name, fields[score], where))
     if names[0] == "topic":
         others = len({line.fields[0] for line in lines}) - 1
         what += f": topic {topic[:60]}" + (f"; {counted(others, 'other topic')} left out" if others else "")
     if names[0] == "rank":
         rows.sort(key=lambda row: int(row[0]))
     if is_run:
-        return _made([Item(name, None) for name in _by_score(rows)], what)
+        return replace(_made([Item(name, None) for name in _by_score(rows)], what), topic=topic)
     return _made([Item(name, _grade(grade, where)) for _, name, grade, where in rows], what)
 
 

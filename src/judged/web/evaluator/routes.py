@@ -14,13 +14,13 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response
 from judged.data.qrels import Qrels
 from judged.data.run import Run
 from judged.data.write import write_qrels, write_run
-from judged.errors import InputError
+from judged.errors import InputError, MeasureError
 from judged.web.answers import page
 from judged.web.desk import Opened
 from judged.web.evaluator.explanation import explained
-from judged.web.evaluator.paste import read_pasted
+from judged.web.evaluator.paste import pasted
 from judged.web.evaluator.scores import LIST, evaluation, worlds_of
-from judged.web.evaluator.state import AskedEvaluation, AskedExport, AskedMeasure, Pasted, read_state
+from judged.web.evaluator.state import AskedEvaluation, AskedExport, AskedMeasure, AskedPaste, Pasted, read_state
 from judged.web.problems import PROBLEMS
 
 if TYPE_CHECKING:
@@ -84,7 +84,22 @@ _FILE = {200: {"description": "The file.", "content": {"text/plain": {}, "applic
 def evaluator_page(request: Request, opened: Opened, asked: Annotated[AskedEvaluation, Query()]) -> HTMLResponse:
     """Show the evaluator."""
     answer = evaluation(opened, asked)
-    return page(request, "evaluator.html", title="Evaluator", answer=answer, data=answer.to_dict(), asked=asked)
+    data = answer.to_dict()
+    names = {row["key"]: row["name"] for row in data["measures"]}
+    focus = asked.focus if asked.focus in names else next(iter(names))
+    pins = [key for key in dict.fromkeys(asked.pin.split(",")) if key in names]
+    try:
+        working = explained(opened, AskedMeasure(**asked.model_dump(), measure=names[focus]))
+    except MeasureError:
+        working = None  # its row says why
+    values: dict[str, Any] = {"answer": answer, "data": data, "focus": focus, "pins": pins, "working": working}
+    return page(request, "evaluator.html", title="Evaluator", asked=asked, **values)
+
+
+@router.get("/evaluator/working", include_in_schema=False)
+def evaluator_working(request: Request, opened: Opened, asked: Annotated[AskedMeasure, Query()]) -> HTMLResponse:
+    """Give the part of a page that explains one measure, for pages that show a list."""
+    return page(request, "working.html", working=explained(opened, asked))
 
 
 @router.get(_API, tags=["evaluator"], summary="Score a typed list by every measure", responses=PROBLEMS)
@@ -112,8 +127,6 @@ def evaluator_export(opened: Opened, asked: Annotated[AskedExport, Query()]) -> 
 
 
 @router.post(f"{_API}/paste", tags=["evaluator"], summary="Read a list from a text", responses=PROBLEMS)
-def evaluator_paste(pasted: Pasted) -> dict[str, Any]:
-    """Read grades, documents with grades, TREC lines or JSON, and say what it was taken for."""
-    read = read_pasted(pasted.text)
-    items = [{"doc": item.doc, "grade": item.grade} for item in read.items]
-    return {"list": items, "read_as": read.read_as, "cut": read.cut}
+def evaluator_paste(opened: Opened, asked: Annotated[AskedPaste, Query()], given: Pasted) -> dict[str, Any]:
+    """Put a list from grades, documents with grades, lines of a run or JSON into the state, and say how it was read."""
+    return pasted(opened, asked, given.text)

@@ -16,7 +16,7 @@ from judged.answer import listed as listed_words
 from judged.errors import MeasureError
 from judged.judging import judge
 from judged.judging.dense import Returned
-from judged.measures.gain import discounts, gains, ideal_by_gain
+from judged.measures.gain import discounts, gains
 from judged.measures.parameters import spell
 from judged.notes import Note
 from judged.web.answers import PageAnswer
@@ -24,14 +24,13 @@ from judged.web.evaluator.measures import GROUPS, listed, unavailable
 from judged.web.evaluator.state import SHOWN, read_state
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from judged.judging import Judged
     from judged.measures.base import Measure
     from judged.web.evaluator.state import AskedEvaluation, State
     from judged.web.workspace import Workspace
 
-_IDEAL_SHOWN = 200
 LIST, OTHER, BEFORE = "list", "other", "before"
 TOO_LARGE = "comes to numbers that are too large to be computed"
 
@@ -72,7 +71,7 @@ def evaluation(workspace: Workspace, asked: AskedEvaluation) -> Evaluation:
         measures = _scores_of(state, worlds, together, asked.only)
     ranked = {world.name: {doc: rank for rank, doc in enumerate(world.docs, 1)} for world in worlds}
     lists = [_rows_of(state, world, ranked) for world in shown]
-    lacking = [] if asked.only else [{"name": name, "why": why} for name, why in unavailable().items()]
+    lacking = [] if asked.only else [{"name": name, "why": why} for name, why in unavailable(state.options.n).items()]
     runs = listed_words([source.run, *filter(None, [source.other_run])]) if source else ""
     missing = (
         f"Judged and not returned, by grade: {', '.join(map(spell, state.missing)) or 'none'}."
@@ -84,8 +83,7 @@ def evaluation(workspace: Workspace, asked: AskedEvaluation) -> Evaluation:
         Sentences((missing,), "missing"),
         measures,
         Table("groups", columns_of(GROUPS, "key", "title", "what"), only="data"),
-        _ideal_of(state, shown, together),
-        _counts_of(lists),
+        _counts_of(state, lists),
         Table("unavailable", columns_of(lacking, "name", "why"), only="data"),
         Sentences((f"`/evaluator?{state.query()}`",), "address", "Address"),
     )
@@ -93,13 +91,21 @@ def evaluation(workspace: Workspace, asked: AskedEvaluation) -> Evaluation:
     return Evaluation(about, parts, tuple(_notes(asked, state, measures)))
 
 
-def _counts_of(lists: Sequence[Table]) -> Table:
-    """Count how much each list has of what."""
+def _counts_of(state: State, lists: Sequence[Table]) -> Table:
+    """Count how much each list has of what, and at the cutoff: true and false positives and negatives."""
+    cutoff, n = state.options.cutoff, state.options.n
+    firsts = [table.column("relevant").values[:cutoff] for table in lists]
+    true = [sum(map(bool, first)) for first in firsts]
+    not_returned = [state.relevant - positives for positives in true]
     columns = (
         Column("list", [table.name for table in lists]),
         Column("returned", [len(table) for table in lists]),
         Column("judged", [sum(grade is not None for grade in table.column("grade").values) for table in lists]),
         Column("relevant_found", [sum(map(bool, table.column("relevant").values)) for table in lists]),
+        Column("tp", true),
+        Column("fp", [len(first) - positives for first, positives in zip(firsts, true, strict=True)]),
+        Column("fn", not_returned),
+        Column("tn", [n and n - len(first) - lost for first, lost in zip(firsts, not_returned, strict=True)]),
     )
     return Table("counts", columns, only="data")
 
@@ -153,7 +159,8 @@ def _scores_of(state: State, worlds: tuple[World, ...], together: Judged, only: 
             values = {name: value for part, _ in scored for name, value in part.items()}
             why = next((why for _, why in scored if why), "")
         value, other, before = (values.get(name) for name in (LIST, OTHER, BEFORE))
-        row = {"group": one.group.key, "name": one.name, "family": one.entry.name, "value": value, "other": other}
+        row = {"group": one.group.key, "key": one.key, "name": one.name, "family": one.entry.name}
+        row |= {"value": value, "other": other}
         row |= {"difference": _minus(other, value), "before": before, "moved": _minus(value, before)}
         row |= {name: getattr(known, name) for name in ("low", "high", "higher_is_better", "perfect")}
         rows.append({**row, "why": why})
@@ -161,6 +168,7 @@ def _scores_of(state: State, worlds: tuple[World, ...], together: Judged, only: 
     columns = columns_of(
         rows,
         "group",
+        "key",
         ("name", TEXT, "measure"),
         "family",
         ("value", NUMBER, "list"),
@@ -220,23 +228,6 @@ def _rows_of(state: State, world: World, ranked: Mapping[str, Mapping[str, int]]
         Column("rank_before", [before.get(doc) for doc in world.docs], only="data"),
     )
     return Table(world.name, columns, "The list" if world.name == LIST else "The other list", labels=2)
-
-
-def _ideal_of(state: State, worlds: Iterable[World], judged: Judged) -> Table:
-    """Give the best order of the judged documents for each list, at most 200 of them."""
-    try:
-        best = ideal_by_gain(judged, state.options.gain)
-    except MeasureError:
-        best = judged.ideal
-    names = judged.qrels.index.row_names
-    rows: list[dict[str, Any]] = []
-    for world in worlds:
-        at = judged.query_ids.index(world.name)
-        part = slice(int(best.starts[at]), min(int(best.starts[at + 1]), int(best.starts[at]) + _IDEAL_SHOWN))
-        docs = [names[row] for row in judged.label_row[best.row[part]].tolist()]
-        pairs = zip(docs, best.grade[part].tolist(), strict=True)
-        rows += [{"list": world.name, "doc": doc, "grade": grade} for doc, grade in pairs]
-    return Table("ideal", columns_of(rows, "list", "doc", "grade"), only="data")
 
 
 def _notes(asked: AskedEvaluation, state: State, measures: Table) -> Iterator[Note]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from urllib.parse import urlencode
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from judged.errors import InputError, MeasureError
 from judged.judging import judge
@@ -26,6 +26,9 @@ from judged.web.evaluator.lists import (
 from judged.web.problems import Parameters
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from judged.judging import Judged
     from judged.measures.gain import Gain
     from judged.web.workspace import Workspace
 
@@ -38,6 +41,12 @@ class AskedEvaluation(Parameters):
     """The state of the evaluator, as query parameters."""
 
     model_config = ConfigDict(populate_by_name=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _left_out(cls, given: Any) -> Any:
+        """Take a field that a form left empty for one that is not given; a list may be empty."""
+        return {name: value for name, value in given.items() if value != "" or name in {"list", "other", "before"}}
 
     typed: str | None = Field(None, alias="list", max_length=LONGEST, description=f"The list: {_FORM}.")
     other: str | None = Field(
@@ -71,6 +80,15 @@ class AskedEvaluation(Parameters):
         le=1e9,
         description="The highest grade of the scale, for measures with one; the highest known, at least 1, by default.",
     )
+    n: int | None = Field(
+        None, ge=1, le=10**12, description="Documents in the whole collection: for true negatives, Accuracy, Fallout."
+    )
+    pin: str = Field(
+        "P,R,F,AP,nDCG,RR",
+        max_length=2000,
+        description="The measures that a page shows large, by their keys: AP.1 is the second form of AP.",
+    )
+    focus: str = Field("nDCG", max_length=100, description="The measure that a page explains, by its key.")
     only: str | None = Field(
         None,
         max_length=2000,
@@ -94,10 +112,20 @@ class AskedExport(AskedEvaluation):
     which: Literal["list", "other"] = Field("list", description="Which of the lists is written as a run.")
 
 
+class AskedPaste(AskedEvaluation):
+    """The state, and the list of it that is to be replaced."""
+
+    into: Literal["list", "other"] = Field("list", description="Which of the lists becomes the one in the text.")
+
+
 class Pasted(BaseModel):
     """A text with a list in it."""
 
-    text: str = Field(max_length=1_000_000, description="Grades, documents with grades, TREC lines, or JSON.")
+    text: str = Field(
+        max_length=1_000_000,
+        description="Grades, R and N, documents with grades, lines of a run or of qrels, or JSON. A run has the grades"
+        " of its topic where that is open.",
+    )
 
 
 SHOWN = 20
@@ -114,6 +142,7 @@ class Options(NamedTuple):
     base: float  # that of the original discount; 2 for others, which have none
     rel: float
     max: float  # the highest grade of the scale
+    n: int | None = None  # documents in the whole collection
 
 
 @dataclass(frozen=True)
@@ -175,19 +204,19 @@ class State:
     def query(self) -> str:
         """Write the query of the address, in one form for equal states; without what was before."""
         asked, options, source = self.asked, self.options, self.source
-        usual = {name: AskedEvaluation.model_fields[name].default for name in ("discount", "base", "rel")}
+        fields = AskedEvaluation.model_fields
+        usual = {name: fields[name].default for name in ("discount", "base", "rel", "pin", "focus")}
+        known = asked.model_dump() | options._asdict() | {"max": asked.max}
         texts = {
             "list": write_list(self.items),
-            "other": None if self.other is None else write_list(self.other, named=True),
+            "other": None if self.other is None else write_list(self.other, beside=True),
             "missing": write_missing(self.missing) or None,
-            "relevant": asked.relevant,
-            **{name: getattr(options, name) for name in ("cutoff", "gain")},
-            **{name: getattr(options, name) for name in usual if getattr(options, name) != usual[name]},
-            "max": asked.max,
+            **{name: known[name] for name in ("relevant", "cutoff", "gain")},
+            **{name: known[name] for name in usual if known[name] != usual[name]},
+            **{name: known[name] for name in ("max", "n")},
             **({} if source is None else {"run": source.run, "topic": source.topic, "other_run": source.other_run}),
         }
-        known = {name: spell(text) for name, text in texts.items() if text is not None}
-        return urlencode(known, safe=",:*{}")
+        return urlencode({name: spell(text) for name, text in texts.items() if text is not None}, safe=",:*{}")
 
 
 def read_state(workspace: Workspace, asked: AskedEvaluation) -> State:
@@ -212,13 +241,17 @@ def read_state(workspace: Workspace, asked: AskedEvaluation) -> State:
         raise InputError(f"a grade is above max={spell(highest)}, the highest of the scale", fix="give a higher max")
     base = asked.base if asked.discount == "original" else 2.0
     discounted = DCG().replace(discount=asked.discount, base=base)  # checks both
-    options = Options(asked.cutoff, _read_gain(asked.gain), discounted.discount, discounted.base, asked.rel, highest)
+    gain = _read_gain(asked.gain)
+    options = Options(asked.cutoff, gain, discounted.discount, discounted.base, asked.rel, highest, asked.n)
     state = State(items, other, before, missing, gone, options, source, asked)
     if state.relevant < state.known:
         raise InputError(
             f"{state.known} relevant documents are known, and relevant={state.relevant}",
             fix=f"give at least relevant={state.known}, or leave it out",
         )
+    documents = len({item.doc for item in (*items, *(other or ()))}) + len(missing) + state.relevant - state.known
+    if documents > (asked.n or documents):
+        raise InputError(f"{documents} documents are known, and n={asked.n}", fix=f"give at least n={documents}")
     return state
 
 
@@ -244,9 +277,19 @@ def _opened(
         workspace.judged(name)  # refuses an unknown run
     qrels, runs = workspace.one_topic(source.topic, names)
     judged = [judge(qrels, run) for run in runs]
-    grades = dict(zip(qrels.index.row_names, judged[0].label_grade.tolist(), strict=True))
+    grades = grades_of(judged[0])
     first = [one.everything.doc.take(np.argsort(one.everything.rank, kind="stable")[:SHOWN]) for one in judged]
     lists = [tuple(Item(doc, grades.get(doc)) for doc in docs.to_pylist()) for docs in first]
+    missing = missing_of(grades, *lists)
+    return lists[0], lists[1] if len(lists) > 1 else None, missing
+
+
+def grades_of(judged: Judged) -> dict[str, float]:
+    """Give the grades of one topic by document."""
+    return dict(zip(judged.qrels.index.row_names, judged.label_grade.tolist(), strict=True))
+
+
+def missing_of(grades: dict[str, float], *lists: Sequence[Item]) -> tuple[float, ...]:
+    """Give the grades of the judged documents that no list has, from the highest."""
     shown = {item.doc for items in lists for item in items}
-    missing = sorted((grade for doc, grade in grades.items() if doc not in shown), reverse=True)[:MOST_MISSING]
-    return lists[0], lists[1] if len(lists) > 1 else None, tuple(missing)
+    return tuple(sorted((grade for doc, grade in grades.items() if doc not in shown), reverse=True)[:MOST_MISSING])
