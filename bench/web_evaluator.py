@@ -81,7 +81,6 @@ def main() -> None:
     read.add_argument("--changes", type=int, default=200)
     read.add_argument("--rounds", type=int, default=1)
     read.add_argument("--second", action="store_true", help="with a second list beside the first")
-    read.add_argument("--open", type=int, default=0, help="measures whose working is shown meanwhile")
     asked = read.parse_args()
     query = "list=" + ",".join(map(str, GRADES)) + "&cutoff=10"
     if asked.second:
@@ -91,7 +90,7 @@ def main() -> None:
             size = {"width": 1280, "height": 900}
             page = browser.new_page(viewport=size, bypass_csp=True)  # playwright waits by eval
             page.goto(f"{address}/evaluator?{query}")
-            times = _press(page, asked.changes, asked.open, number)
+            times = _press(page, asked.changes, number)
             print(f"round {number + 1}, load {os.getloadavg()[0]:.1f}: {len(times['whole'])} changes by key")
             for name, what in _WHAT.items():
                 print(f"  {what:34} {_summary(times[name])}")
@@ -131,11 +130,9 @@ def _answers(address: str) -> bool:
         return False
 
 
-def _press(page: Any, changes: int, opened: int, seed: int) -> dict[str, list[float]]:
+def _press(page: Any, changes: int, seed: int) -> dict[str, list[float]]:
     """Change grades and move rows, each when the change before is on the screen and a pause is over."""
     page.wait_for_selector("html[data-ready]")
-    for at in range(opened):
-        page.locator(".measure > summary").nth(at).click()
     return page.evaluate(PRESS, {"changes": changes, "seed": seed + 1, "pause": PAUSE, "rows": len(GRADES)})
 
 

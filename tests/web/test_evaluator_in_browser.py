@@ -12,6 +12,8 @@ expect = pytest.importorskip("playwright.sync_api").expect
 
 Show = Any
 FIVE = "/evaluator?list=3,0,2,1,0&cutoff=5&gain=exp2"
+TOPS = """[...document.querySelectorAll('.row, .group, #pinned > .measure')]
+  .map((one) => one.getBoundingClientRect().top)"""
 SHIFTS = """new PerformanceObserver((all) => {
   for (const one of all.getEntries()) window.shift = (window.shift ?? 0) + one.value;
 }).observe({ type: "layout-shift", buffered: true });"""
@@ -59,7 +61,7 @@ def test_grades_by_keys_and_an_exponential_gain(show: Show) -> None:
     for key in "3v0v2v1v0":
         page.keyboard.press("ArrowDown" if key == "v" else key)
     page.get_by_label("Gain").select_option("exp2")
-    page.get_by_label("Cutoff", exact=True).fill("5")
+    page.get_by_label("Cutoff K", exact=True).fill("5")
     says(page, "DCG(gain=exp2)@5", "8.9307")
     says(page, "IdealDCG(gain=exp2)@5", "9.3928")
     says(page, "nDCG(gain=exp2)@5", "0.9508")
@@ -119,7 +121,7 @@ def test_rows_are_added_by_keys_and_a_linear_gain(show: Show) -> None:
     for number in "7246143":
         page.keyboard.press("+")
         page.keyboard.press(number)
-    page.get_by_label("Cutoff", exact=True).fill("2")
+    page.get_by_label("Cutoff K", exact=True).fill("2")
     says(page, "nDCG@2", "0.4095")
     assert docs(page) == [f"d{rank}" for rank in range(1, 9)]
 
@@ -133,7 +135,7 @@ def test_a_missing_document_counts_in_the_ideal(show: Show) -> None:
         page.keyboard.press(key)
     page.get_by_label("Missing grades").fill("4")
     page.get_by_label("Gain").select_option("linear")
-    page.get_by_label("Cutoff", exact=True).fill("2")
+    page.get_by_label("Cutoff K", exact=True).fill("2")
     assert grades(page) == "04"
     says(page, "nDCG@2", "0.3869")
 
@@ -237,11 +239,10 @@ def test_a_reload_keeps_everything(show: Show) -> None:
     name = page.get_by_label("Document at rank 1")
     name.fill("a/b, c: ü")
     name.press("Enter")
-    page.get_by_label("Cutoff", exact=True).fill("3")
+    page.get_by_label("Cutoff K", exact=True).fill("3")
     says(page, "P@3", "1.0000")
-    page.locator('.measure[data-name="AP"] > summary').click()
-    page.get_by_label("Find a measure").fill("ap")
-    expect(page).to_have_url(re.compile(r"cutoff=3.*filter=ap"))
+    page.locator('.measure[data-name="AP"] .name').click()
+    expect(page).to_have_url(re.compile(r"cutoff=3.*focus=AP"))
     values = page.locator(".measure .now").all_inner_texts()
     asked = parse_qs(urlsplit(page.url).query)
     assert asked["list"] == ["3:a%2Fb%2C%20c%3A%20%C3%BC,2:d3,2:d2,1,0"]
@@ -249,9 +250,8 @@ def test_a_reload_keeps_everything(show: Show) -> None:
     page.wait_for_selector("html[data-ready]")
     assert docs(page) == ["a/b, c: ü", "d3", "d2", "d4", "d5"]
     assert page.locator(".measure .now").all_inner_texts() == values
-    assert page.get_by_label("Find a measure").input_value() == "ap"
-    assert page.locator(".measure[open]").get_attribute("data-name") == "AP"
-    expect(page.locator('.measure[data-name="nDCG(gain=exp2)@3"]')).to_be_hidden()
+    assert page.locator("#working > .working").get_attribute("data-name") == "AP"
+    assert page.locator("#pinned .measure[data-focus]").get_attribute("data-name") == "AP"
 
 
 def test_a_second_list_beside_the_first(show: Show) -> None:
@@ -265,7 +265,7 @@ def test_a_second_list_beside_the_first(show: Show) -> None:
     assert page.locator("#list .row .there").all_inner_texts() == ["1", "3", "2", "4", "5"]
     page.keyboard.press("0")  # a document has one grade: d3 is not relevant in either list
     assert (grades(page), grades(page, "other")) == ("30010", "30010")
-    page.get_by_role("button", name="Remove the second list").click()
+    page.get_by_role("button", name="Remove B").click()
     expect(page.locator("#second")).to_be_hidden()
     expect(page.locator(".measures-head .difference")).to_be_hidden()
     expect(page).to_have_url(re.compile(r"evaluator\?((?!other).)*$"))
@@ -282,13 +282,22 @@ def test_pasting_a_list(show: Show) -> None:
     expect(page.get_by_role("dialog")).to_be_hidden()
     assert (docs(page), grades(page)) == (["alpha", "beta", "gamma"], "201")
     says(page, "AP", "0.8333")
+    page.get_by_role("button", name="Paste a list").click()
+    page.get_by_role("radio", name="List B").check()
+    page.get_by_role("textbox", name="The list").fill("N R N R")
+    page.get_by_role("button", name="Take this list").click()
+    expect(page.locator("#said")).to_have_text("Read as relevant (R, 1) or not (N, 0) in rank order.")
+    assert (grades(page), grades(page, "other")) == ("201", "0101")
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator("#second")).to_be_hidden()
     show.tabs[0].faults[:] = [one for one in show.tabs[0].faults if "400" not in one]
 
 
-def test_opening_a_measure_shows_the_steps_and_they_stay_live(show: Show) -> None:
-    page = show(FIVE)
-    measure = page.locator('.measure[data-name="nDCG(gain=exp2)@5"]')
-    measure.locator("> summary").click()
+def test_the_measure_in_focus_shows_its_steps_and_they_stay_live(show: Show) -> None:
+    page = show(f"{FIVE}&focus=AP")
+    measure = page.locator("#working")
+    expect(measure.locator(".lines li").last).to_contain_text("AP =")
+    page.get_by_role("button", name="nDCG(gain=exp2)@5").click()
     expect(measure.locator(".lines li").last).to_have_text(
         "nDCG(gain=exp2)@5 = DCG / IdealDCG = 8.9307 / 9.3928 = 0.9508"
     )
@@ -297,24 +306,115 @@ def test_opening_a_measure_shows_the_steps_and_they_stay_live(show: Show) -> Non
         "d1",
         "0.7453",
     ]  # 7 / 9.3928
-    assert measure.locator(".share rect").nth(0).get_attribute("width") == "100%"
+    assert measure.locator(".share rect").nth(0).get_attribute("width") == "100.00%"
+    assert measure.locator(".curve circle").count() == 5
+    measure.get_by_text("Every step").click()
     grade(page, 3).focus()
     page.keyboard.press("Alt+ArrowUp")
     expect(measure.locator(".lines li").last).to_have_text(
         "nDCG(gain=exp2)@5 = DCG / IdealDCG = 9.3235 / 9.3928 = 0.9926"
     )
-    page.get_by_label("Cutoff", exact=True).fill("2")
-    expect(page.locator('.measure[data-name="nDCG(gain=exp2)@2"] .lines li').last).to_contain_text("= 1")
-    assert page.locator(".measure[open] .learn a").get_attribute("href") == "/learn/nDCG"
+    page.get_by_label("Cutoff K", exact=True).fill("2")
+    expect(measure.locator(".lines li").last).to_contain_text("nDCG(gain=exp2)@2")
+    assert measure.locator("details.sheets").get_attribute("open") is not None
+    assert page.locator("#working .definition a").get_attribute("href") == "/learn/nDCG"
 
 
-def test_finding_a_measure(show: Show) -> None:
+@pytest.mark.parametrize(("text", "key"), [("MRR", "RR"), ("hit rate", "Success"), ("ndcg_cut_10", "nDCG")])
+def test_a_measure_is_found_by_any_of_its_names_and_put_in_focus(show: Show, text: str, key: str) -> None:
     page = show(FIVE)
-    page.get_by_label("Find a measure").fill("ndcg @5")
+    page.get_by_label("Find a measure").fill(text)
     expect(page.locator("#found")).to_contain_text("found")
-    names = [one.get_attribute("data-name") for one in page.locator(".measure:visible").all()]
-    assert "nDCG(gain=exp2)@5" in names
-    assert all("DCG" in name and "@5" in name for name in names)
+    page.get_by_label("Find a measure").press("Enter")
+    expect(page.locator(f'.measure[data-key="{key}"]')).to_have_attribute("data-focus", "yes")
+    expect(page.locator("#working > .working")).to_have_attribute("data-name", re.compile(rf"^{key}\b"))
+    page.get_by_label("Find a measure").fill("")
+    expect(page.locator(".group[open]")).to_have_count(0)
+
+
+def test_measures_are_pinned_and_remembered(show: Show) -> None:
+    page = show(FIVE)
+    page.get_by_text("User models").click()
+    page.locator('.measure[data-key="RBP"] .pin').click()
+    page.locator('.measure[data-key="F"] .pin').click()
+    pinned = "[...document.querySelectorAll('#pinned > .measure')].map((one) => one.dataset.key).join()"
+    expect(page).to_have_url(re.compile("pin=P,R,AP,nDCG,RR,RBP"))
+    assert page.evaluate(pinned) == "P,R,AP,nDCG,RR,RBP"
+    page.goto(f"{page.url.split('?')[0]}?list=1,0")
+    page.wait_for_selector("html[data-ready]")
+    assert page.evaluate(pinned) == "P,R,AP,nDCG,RR,RBP"
+
+
+def test_a_cutoff_is_checked_as_it_is_typed(show: Show) -> None:
+    page = show(FIVE)
+    field = page.get_by_label("Cutoff K", exact=True)
+    for text in ("0", "", "2.5", "1001"):
+        field.fill(text)
+        expect(page.locator("#cutoff-wrong")).to_contain_text("from 1 to 1000. The numbers are still for 5.")
+        assert field.get_attribute("aria-invalid") == "true"
+    field.press("Enter")
+    says(page, "P@5", "0.6000")
+    field.fill("2")
+    expect(page.locator("#cutoff-wrong")).to_have_text("")
+    says(page, "P@2", "0.5000")
+
+
+def test_undo_redo_and_the_buttons_of_the_browser_are_one_history(show: Show) -> None:
+    page = show(FIVE)
+    undo, redo = (page.get_by_role("button", name=name) for name in ("Undo", "Redo"))
+    expect(undo).to_be_disabled()
+    grade(page, 2).focus()
+    for key in "13":
+        page.keyboard.press(key)
+        expect(page).to_have_url(re.compile(f"list=3,{key},2,1,0"))
+    page.keyboard.press("Control+z")
+    expect(page).to_have_url(re.compile("list=3,1,2,1,0"))
+    assert page.evaluate("document.activeElement.closest('.row').querySelector('.rank').textContent") == "2"
+    page.go_back()
+    expect(grade(page, 2)).to_have_text("0")
+    says(page, "AP", "0.8056")
+    expect(undo).to_be_disabled()
+    page.keyboard.press("Control+y")
+    expect(grade(page, 2)).to_have_text("1")
+    redo.click()
+    expect(grade(page, 2)).to_have_text("3")
+    says(page, "AP", "1.0000")
+    expect(redo).to_be_disabled()
+    undo.click()
+    expect(grade(page, 2)).to_have_text("1")
+    page.get_by_label("Cutoff K", exact=True).fill("3")
+    expect(page).to_have_url(re.compile("cutoff=3"))
+    expect(redo).to_be_disabled()
+
+
+def test_true_and_false_positives_and_negatives_at_the_cutoff(show: Show) -> None:
+    page = show("/evaluator?list=1,0,1,0,1&missing=1&cutoff=3")
+    cells = [page.locator(f"#list-{name}") for name in ("tp", "fp", "fn", "tn")]
+    assert [one.inner_text() for one in cells] == ["2", "1", "2", "–"]
+    page.get_by_label("Documents in collection").fill("100")
+    expect(cells[3]).to_have_text("95")
+    says(page, "Accuracy(n=100)@3", "0.9700")
+
+
+def test_lists_with_grades_of_their_own_are_compared_and_swapped(show: Show) -> None:
+    """R N R N N N N N R R and N R N N R R R N N N, of 4 relevant documents; AP by hand."""
+    page = show("/evaluator?list=1,0,1,0,0,0,0,0,1,1")
+    page.get_by_role("button", name="Compare with a second list").click()
+    page.get_by_role("button", name="Give B its own grades").click()
+    grade(page, 1, "other").focus()
+    for key in "0v1v0v0v1v1v1v0v0v0":
+        page.keyboard.press("ArrowDown" if key == "v" else key)
+    assert (grades(page), grades(page, "other")) == ("1010000011", "0100111000")
+    says(page, "AP", "0.6000")
+    says(page, "AP", "0.4929", "second")
+    page.locator('.measure[data-key="AP"] .name').click()
+    expect(page.locator("#working .apart")).to_have_text(
+        "B − A = −0.1071: rank 1 −0.2500, rank 3 −0.1667, rank 7 +0.1429, rank 2 +0.1250, and 4 more ranks."
+    )
+    page.get_by_role("button", name="Swap A and B").click()
+    says(page, "AP", "0.4929")
+    says(page, "AP", "+0.1071", "difference")
+    assert (grades(page), grades(page, "other")) == ("0100111000", "1010000011")
 
 
 def test_the_newest_of_many_quick_changes_is_shown(show: Show) -> None:
@@ -343,7 +443,7 @@ def test_hostile_names_stay_text(show: Show) -> None:
     name = page.get_by_label("Document at rank 1")
     name.fill("<img src=x onerror=alert(1)>")
     name.press("Enter")
-    page.locator('.measure[data-name="AP"] > summary').click()
+    page.locator('.measure[data-name="AP"] .name').click()
     expect(page.locator(".contributions tbody tr").first).to_contain_text("<img src=x onerror=alert(1)>")
     expect(page).to_have_url(re.compile("img"))
     page.reload()
@@ -358,8 +458,10 @@ def test_it_is_accessible_and_fits(show: Show, width: int, scheme: str) -> None:
     grade(page, 3).focus()
     page.keyboard.press("Alt+ArrowUp")
     says(page, "nDCG(gain=exp2)@5", "+0.0418", "moved")
-    page.locator('.measure[data-name="AP"] > summary').click()
-    expect(page.locator(".measure[open] .lines li").last).to_contain_text("AP =")
+    page.locator('.measure[data-name="AP"] .name').click()
+    expect(page.locator("#working .lines li").last).to_contain_text("AP =")
+    page.get_by_text("Ranked, relevant or not").click()
+    page.get_by_label("Cutoff K", exact=True).fill("0")
     page.wait_for_timeout(250)  # rows have glided to their places
     show.tabs[0].accessible()
 
@@ -368,7 +470,7 @@ def test_every_control_is_reached_by_tab_and_has_a_name(show: Show) -> None:
     page = show(FIVE)
     nameless, seen = [], set()
     page.locator("#undo").evaluate("one => document.getElementById('reset').focus()")
-    for _ in range(45):
+    for _ in range(60):
         found = page.evaluate(
             "(() => { const one = document.activeElement; return [one.id || one.className || one.tagName,"
             " one.getAttribute('aria-label') || one.labels?.[0]?.textContent || one.textContent,"
@@ -379,28 +481,31 @@ def test_every_control_is_reached_by_tab_and_has_a_name(show: Show) -> None:
             nameless.append(found)
         page.keyboard.press("Tab")
     assert nameless == []
-    assert {"paste", "compare", "copy", "handle", "more", "doc", "list-up", "relevant", "filter"} <= seen
+    assert {"paste", "compare", "copy", "handle", "more", "doc", "list-up", "relevant", "filter", "name", "pin"} <= seen
 
 
 def test_the_first_paint_is_the_page(show: Show, browser: Any, serve: Any, sample: Any) -> None:
     page = show(FIVE)
     says(page, "RR", "", "moved")
-    values = page.locator(".measure > summary > span").all_text_contents()
-    tops = page.evaluate("[...document.querySelectorAll('.row, .group')].map((one) => one.getBoundingClientRect().top)")
+    values = page.locator(".measure > *").all_text_contents()
+    tops = page.evaluate(TOPS)
     context = browser.new_context(java_script_enabled=False, viewport=page.viewport_size)
     plain = context.new_page()
     plain.goto(f"{serve(sample)}{FIVE}")
-    assert plain.locator(".measure > summary > span").all_text_contents() == values
-    assert "Without JavaScript" in plain.locator("noscript, .plain").first.inner_text()
+    assert plain.locator(".measure > *").all_text_contents() == values
+    plain.get_by_label("List: grades in rank order").fill("0,1")
+    plain.get_by_label("Cutoff K").fill("2")
+    plain.get_by_role("button", name="Evaluate").click()
+    assert plain.locator('.measure[data-name="P@2"] .now').inner_text() == "0.5000"
+    plain.get_by_role("button", name="RR", exact=True).click()
+    assert plain.locator("#working .lines li").last.inner_text().endswith("0.5000")
     context.close()
     page.add_init_script(SHIFTS)
     page.reload()
     page.wait_for_selector("html[data-ready]")
     page.wait_for_timeout(300)
     assert (page.evaluate("window.shift") or 0) < 0.01
-    assert tops == page.evaluate(
-        "[...document.querySelectorAll('.row, .group')].map((one) => one.getBoundingClientRect().top)"
-    )
+    assert tops == page.evaluate(TOPS)
 
 
 def test_an_example_of_a_page_that_teaches(serve: Any, tab: Any, sample: Any) -> None:

@@ -12,16 +12,6 @@ export const make = (name, properties = {}, ...children) => {
   return element;
 };
 
-const SVG = "http://www.w3.org/2000/svg";
-
-/** Make an element of a drawing. */
-export const draw = (name, attributes = {}, ...children) => {
-  const element = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-  element.append(...children);
-  return element;
-};
-
 /** Set a text only where it differs: an element that is not touched costs no layout. */
 export const write = (element, text) => {
   if (element.textContent !== text) element.textContent = text;
@@ -54,9 +44,3 @@ export const signed = (value, digits = 4) => {
   const text = decimal(Math.abs(value), digits);
   return value === 0 ? text : `${value > 0 ? "+" : "−"}${text}`;
 };
-
-/** Write any number as short as it is: whole ones without decimals. */
-export const number = (value) => (Number.isInteger(value) ? String(value) : score(value));
-
-/** Write a grade. */
-export const gradeText = (grade) => (grade === null ? "unjudged" : String(grade));

@@ -3,13 +3,12 @@
    data-measure: the measure; data-list and data-missing: as addresses have them; any other setting of the evaluator
    (data-cutoff, data-gain, data-discount, data-base, data-rel, data-relevant, data-max) where it is not in the measure's name.
    What the server wrote stays until the first answer is there, and for good where the API knows no answer. */
-import { working } from "./detail.js";
-import { make, mark, score, write } from "./dom.js";
+import { make, mark, write } from "./dom.js";
 import { ListView } from "./list.js";
 import { Session } from "./session.js";
 import { readState, SETTINGS, writeState } from "./state.js";
 
-const API = "/api/v1/evaluator/measure";
+const WORKING = "/evaluator/working";
 const IN_NAMES = ["gain", "discount", "base", "rel", "max"];
 
 let count = 0;
@@ -47,10 +46,10 @@ export class Example {
     this.was = make("span", { class: "note" });
     this.said = make("p", { class: "note", role: "status" });
     this.problem = make("p", { class: "problem", role: "alert", hidden: true });
-    this.how = make("div", { class: "working" });
+    this.how = make("div");
     this.link = make("a", { text: "Open in the evaluator" });
     this.session = new Session(this.first, {
-      path: (query) => `${API}?${query}&measure=${encodeURIComponent(place.dataset.measure)}`,
+      path: (query) => `${WORKING}?${query}&measure=${encodeURIComponent(place.dataset.measure)}`,
       state: (session) => this.#show(session),
       answer: (answer) => this.#answer(answer),
       problem: (error) => this.#problem(error),
@@ -83,14 +82,13 @@ export class Example {
     if (this.body) mark(this.body, "data-top", top);
   }
 
-  #answer(answer) {
+  #answer(html) {
     if (!this.body) this.#build();
-    const [list] = answer.lists;
-    const text = score(list.value);
+    this.how.innerHTML = html; // a page of judged's own, in which every text is escaped
+    const text = this.how.querySelector(".value").textContent;
     const old = this.value.textContent;
     write(this.was, old && old !== text ? `was ${old}` : "");
     write(this.value, text);
-    this.how.replaceChildren(...working(list));
     this.link.href = `/evaluator?${writeState(this.session.state)}`;
     this.place.dispatchEvent(new CustomEvent("evaluated", { bubbles: true }));
   }

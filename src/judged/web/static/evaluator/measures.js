@@ -1,6 +1,5 @@
-/* All measures in their groups. What the server wrote is taken over, and cells are changed in place. */
-import { details } from "./detail.js";
-import { draw, make, mark, score, signed, write } from "./dom.js";
+/* All measures: those that are pinned large on top, the others in their groups. The server wrote them; cells are changed in place. */
+import { mark, score, signed, write } from "./dom.js";
 import { ask, Latest } from "./session.js";
 
 /** Where a value stands between the ends of its range, in percent of the bar. */
@@ -12,21 +11,6 @@ const percent = (value, { low, high, perfect }) => {
 
 const inPercent = (at) => `${at.toFixed(2)}%`;
 
-/** The bar of a value: the value, what it won or lost by the last change, and the other list's. */
-const gauge = () =>
-  draw("svg", { class: "gauge", "aria-hidden": "true", width: "100%", height: 14 },
-    draw("rect", { class: "ground", y: 3, height: 8, width: "100%" }),
-    draw("rect", { class: "value", y: 3, height: 8, width: 0 }),
-    draw("rect", { class: "change", y: 3, height: 8, width: 0 }),
-    draw("line", { class: "other", y1: 0, y2: 14 }));
-
-const build = () =>
-  make("details", { class: "measure" },
-    make("summary", {},
-      make("span", { class: "name" }), make("span", { class: "drawn" }, gauge()), make("span", { class: "now" }),
-      make("span", { class: "second" }), make("span", { class: "difference" }), make("span", { class: "moved" })),
-    make("div", { class: "how" }));
-
 /** Which way a change is good, as a class; nothing where there is none that can be seen. */
 const tone = (change, higherIsBetter) => {
   if (typeof change !== "number" || Number(signed(change).replace("−", "-")) === 0) return null;
@@ -35,19 +19,19 @@ const tone = (change, higherIsBetter) => {
 };
 
 class MeasureView {
-  constructor(element = build()) {
+  constructor(element) {
     this.element = element;
-    for (const name of ["name", "now", "second", "difference", "moved"])
-      this[name] = element.querySelector(`:scope > summary > .${name}`);
-    this.how = element.querySelector(":scope > .how");
+    for (const name of ["name", "now", "second", "difference", "moved", "pin"])
+      this[name] = element.querySelector(`:scope > .${name}`);
     this.marks = Object.fromEntries(
       ["value", "change", "other"].map((name) => [name, element.querySelector(`.gauge > .${name}`)]));
-    this.shown = null;
   }
 
-  show(given, digits) {
+  show(given) {
+    const digits = given.group === "count" ? 0 : 4;
+    Object.assign(this, { family: given.family, group: given.group });
     write(this.name, given.name);
-    this.element.dataset.name = given.name;
+    mark(this.element, "data-name", given.name);
     write(this.now, score(given.value, digits));
     write(this.second, score(given.other, digits));
     write(this.difference, signed(given.difference, digits));
@@ -73,104 +57,103 @@ class MeasureView {
 }
 
 export class MeasuresView {
-  /** @param place the element with the groups
-      @param told { path(name): where its working is asked for, changed(): what is open has changed } */
+  /** @param place the element with the pinned measures and the groups
+      @param told { pin(keys), focus(key) }: what was chosen */
   constructor(place, told) {
-    Object.assign(this, { place, told, views: new Map(), filter: "", requests: new Latest(), seen: new Set(), partial: "" });
+    Object.assign(this, { place, told, views: new Map(), searches: new Latest(), seen: new Set() });
+    this.pinned = place.querySelector("#pinned");
+    this.pins = [...this.pinned.children].map((one) => one.dataset.key);
+    this.groups = [...place.querySelectorAll(".group")];
     this.watch = new IntersectionObserver((changes) => {
       for (const { target, isIntersecting } of changes) this.seen[isIntersecting ? "add" : "delete"](target);
     });
-    for (const group of place.querySelectorAll(".group"))
-      for (const one of group.querySelectorAll(".measure")) this.#adopt(one.dataset.key, new MeasureView(one));
+    for (const element of place.querySelectorAll(".measure")) this.#adopt(element);
+    place.addEventListener("click", (event) => this.#click(event));
   }
 
-  #adopt(key, view) {
-    this.views.set(key, view);
-    view.element.dataset.key = key;
-    this.watch.observe(view.element);
-    view.element.addEventListener("toggle", () => {
-      this.told.changed();
-      if (view.element.open && view.shown === null) this.#work([view]);
-    });
+  #adopt(element) {
+    const view = new MeasureView(element);
+    this.views.set(element.dataset.key, view);
+    this.watch.observe(element);
     return view;
+  }
+
+  #click(event) {
+    const button = event.target.closest(".measure > button");
+    if (!button) return;
+    event.preventDefault(); // without scripts the name sends the form
+    const { key } = button.parentNode.dataset;
+    if (button.matches(".name")) return this.told.focus(key);
+    this.told.pin(this.pins.includes(key) ? this.pins.filter((one) => one !== key) : [...this.pins, key]);
+    button.focus();
   }
 
   /** The families of the measures that are in view, separated by commas. */
   get inView() {
-    return [...new Set([...this.seen].map((element) => element.dataset.key.split(".")[1]))].join(",");
+    return [...new Set([...this.seen].map((element) => element.dataset.key.split(".")[0]))].join(",");
   }
 
-  /** Show an answer, whole or (`only`) of some families; rows are told apart by their family and place in it, for
-      names change with the settings. */
+  /** Show an answer, whole or (`only`) of some families. */
   show({ measures }, only = "") {
-    const seen = new Set();
-    const counts = new Map();
+    const keys = new Set();
     for (const one of measures) {
-      const named = `${one.group}.${one.family}`;
-      const key = `${named}.${counts.get(named) ?? 0}`;
-      counts.set(named, (counts.get(named) ?? 0) + 1);
-      const body = this.place.querySelector(`.group[data-key="${one.group}"] .measures`);
-      if (!this.views.has(key)) body.append(this.#adopt(key, new MeasureView()).element);
-      this.views.get(key).show(one, one.group === "count" ? 0 : 4);
-      seen.add(key);
+      if (!this.views.has(one.key)) this.#add(one);
+      this.views.get(one.key).show(one);
+      keys.add(one.key);
     }
-    // The whole that follows a part brings nothing new to what is open, unless that was not in the part.
-    const part = only ? null : this.partial && this.partial.split(",");
-    this.partial = only;
-    const isNew = ({ element }) => !part || !part.includes(element.dataset.key.split(".")[1]);
-    if (this.#open().some(isNew)) this.#work(this.#open());
-    if (only) return;
-    for (const [key, view] of this.views) mark(view.element, "hidden", seen.has(key) ? null : "");
-    if (this.filter) this.select(this.filter);
+    if (!only) for (const [key, view] of this.views) mark(view.element, "hidden", keys.has(key) ? null : "");
   }
 
-  #open() {
-    return [...this.views.values()].filter(({ element }) => element.open && !element.hidden);
+  /** Make a place for a measure that settings made possible. */
+  #add({ key, group }) {
+    const element = this.views.values().next().value.element.cloneNode(true);
+    element.dataset.key = key;
+    delete element.dataset.focus;
+    this.#adopt(element);
+    this.#home(group).append(element);
   }
 
-  /** The keys of the measures that are open. */
-  get opened() {
-    return this.#open().map(({ element }) => element.dataset.key);
+  #home(group) {
+    return this.place.querySelector(`.group[data-key="${group}"] > .measures`);
   }
 
-  /** Open measures by their keys. */
-  open(keys) {
-    for (const key of keys) if (this.views.has(key)) this.views.get(key).element.open = true;
-  }
-
-  /** Ask for the working of measures: of those that are given and of all that are open. */
-  #work(views) {
-    const every = new Set([...views, ...this.#open()]);
-    if (every.size === 0) return;
-    this.requests.run((signal) => Promise.all([...every].map((view) => this.#explain(view, signal))));
-  }
-
-  async #explain(view, signal) {
-    try {
-      const answer = await ask(this.told.path(view.element.dataset.name), { signal });
-      view.how.replaceChildren(...details(answer));
-      view.shown = answer.name;
-    } catch (error) {
-      if (error.name !== "AbortError") view.how.replaceChildren(make("p", { class: "problem", text: error.message }));
+  /** Put the pinned measures on top, and others back into their groups; mark the one in focus, and give its name. */
+  arrange(pins, focus) {
+    if (pins.join() !== this.pins.join()) {
+      const back = this.pins.filter((key) => !pins.includes(key) && this.views.has(key));
+      this.pins = pins;
+      for (const key of back) this.#home(this.views.get(key).group).prepend(this.views.get(key).element);
+      for (const key of pins) if (this.views.has(key)) this.pinned.append(this.views.get(key).element);
+      for (const [key, view] of this.views) mark(view.pin, "aria-pressed", pins.includes(key));
     }
+    for (const [key, view] of this.views) mark(view.element, "data-focus", key === focus ? "yes" : null);
+    return this.views.get(focus)?.name.textContent;
   }
 
-  /** Show only the measures whose name holds every word; groups without any vanish. Gives their number. */
-  select(text) {
-    this.filter = text.trim().toLowerCase();
-    const words = this.filter.split(/\s+/).filter(Boolean);
-    let count = 0;
-    for (const group of this.place.querySelectorAll(".group")) {
-      let some = 0;
-      for (const { element } of [...this.views.values()].filter((one) => group.contains(one.element))) {
-        const named = `${element.dataset.name} ${group.dataset.title}`.toLowerCase();
-        const isIn = words.every((word) => named.includes(word));
-        mark(element, "data-out", isIn ? null : "yes");
-        some += isIn ? 1 : 0;
+  /** Show what is found by any name that a measure has here or in another tool; `done(text, first)` tells what it was. */
+  find(text, done) {
+    this.searches.run(async () => {
+      const words = text.trim().toLowerCase().split(/\s+/).filter(Boolean);
+      const { best, measures } = words.length
+        ? await ask(`/api/v1/measures?q=${encodeURIComponent(text.trim())}`) : { measures: [] };
+      const families = new Set(measures.map(({ name }) => name));
+      const found = [];
+      for (const [key, { element, family, name }] of this.views) {
+        const named = name.textContent.toLowerCase();
+        const isIn = words.length === 0 || families.has(family) || words.every((word) => named.includes(word));
+        mark(element, "data-out", isIn || this.pins.includes(key) ? null : "yes");
+        if (isIn && !element.hidden) found.push(key);
       }
-      mark(group, "data-out", some ? null : "yes");
-      count += some;
-    }
-    return count;
+      for (const group of this.groups) {
+        const some = group.querySelector(".measure:not([data-out], [hidden])");
+        mark(group, "data-out", some ? null : "yes");
+        group.open = Boolean(words.length && some);
+      }
+      if (!words.length) return done("");
+      const elsewhere = [...families].filter((name) => ![...this.views.values()].some(({ family }) => family === name));
+      const first = found.find((key) => this.views.get(key).family === best) ?? found[0];
+      done(`${best && best.toLowerCase() !== text.trim().toLowerCase() ? `${text.trim()} is ${best} here. ` : ""}${found.length} found${
+        elsewhere.length ? `; ${elsewhere.join(", ")} need${elsewhere.length > 1 ? "" : "s"} more than this list` : ""}.`, first);
+    });
   }
 }

@@ -3,36 +3,29 @@ import { mark, write } from "./dom.js";
 import { ListView } from "./list.js";
 import { MeasuresView } from "./measures.js";
 import { pasting } from "./paste.js";
-import { ask, Session } from "./session.js";
-import { doubled, readState, SETTINGS } from "./state.js";
+import { ask, Latest, Session } from "./session.js";
+import { apart, doubled, readState, SETTINGS, swapped, writeState } from "./state.js";
 
 const API = "/api/v1/evaluator";
-const PAUSE = 250; // browsers refuse to change the address more often than some hundred times a minute
+const PAUSE = 100; // a key that is held down makes one entry of the history: browsers refuse more than some hundred a minute
+const PINS = localStorage.getItem("judged-pins") || "P,R,F,AP,nDCG,RR"; // where the address names none
+const FOCUS = "nDCG";
 
 const $ = (id) => document.getElementById(id);
 const data = JSON.parse($("evaluator-data").textContent);
 const views = {};
-const address = { query: data.query, timer: 0 };
+const shown = { answer: data, state: null };
+const workings = new Latest();
 
 /** Say something to those who listen, and write it above the measures. */
 const say = (text) => write($("said"), text);
 
-/** Write the state into the address: the query, and behind # what is open and looked for. */
-const keepAddress = () => {
-  address.timer ||= setTimeout(() => {
-    address.timer = 0;
-    const shown = new URLSearchParams();
-    const open = measures.opened;
-    if (open.length) shown.set("open", open.join(","));
-    if ($("filter").value) shown.set("filter", $("filter").value);
-    const hash = shown.toString();
-    history.replaceState(null, "", `${location.pathname}?${address.query}${hash ? `#${hash}` : ""}`);
-  }, PAUSE);
-};
-
-const measures = new MeasuresView($("measures"), {
-  path: (name) => `${API}/measure?${session.query}&measure=${encodeURIComponent(name)}`,
-  changed: keepAddress,
+const measures = new MeasuresView($("evaluator"), {
+  focus: (key) => session.set("focus", key === FOCUS ? "" : key),
+  pin: (keys) => {
+    localStorage.setItem("judged-pins", keys.join());
+    session.set("pin", keys.join() || "none");
+  },
 });
 
 const session = new Session(readState(data.query), {
@@ -46,8 +39,47 @@ const session = new Session(readState(data.query), {
 
 for (const side of ["list", "other"]) views[side] = new ListView($(side), side, session);
 
+/* The history of the browser is that of the list: undo goes back in it, and redo forward. */
+const past = { states: [], at: 0, last: 0, timer: 0 };
+
+/** Give the state that is shown an entry of its own. */
+const remember = () => {
+  clearTimeout(past.timer);
+  const { answer, state } = shown;
+  if (session.held || state !== session.state || answer.query === past.query) return;
+  past.at += 1;
+  past.states[past.at] = state;
+  past.query = answer.query;
+  past.last = past.at;
+  history.pushState({ at: past.at, query: past.query }, "", `?${past.query}`);
+  showPast();
+};
+
+const showPast = () => {
+  $("undo").disabled = past.at === 0;
+  $("redo").disabled = past.at >= past.last;
+};
+
+const undo = () => {
+  remember();
+  if (past.at > 0) history.back();
+};
+
+const redo = () => past.at < past.last && history.forward();
+
+/** Take on the state of an entry of the history. */
+const restore = ({ state: entry }) => {
+  if (!entry) return; // a link within the page
+  const { at, query } = entry;
+  const said = at < past.at ? "Undone." : "Redone.";
+  Object.assign(past, { at, query });
+  session.apply(past.states[at] ?? readState(query), { before: session.state.list, said });
+  fillSettings();
+  showPast();
+};
+
 /** Show a state at once, before its numbers are known. */
-function showState({ state, past, top }) {
+function showState({ state, top }) {
   const two = state.other !== null;
   $("evaluator").classList.toggle("two", two);
   mark($("evaluator"), "data-top", top);
@@ -56,28 +88,45 @@ function showState({ state, past, top }) {
   write($("list-title"), two ? "List A" : "List");
   views.list.show(state.list, top);
   views.other.show(state.other ?? [], top);
-  $("undo").disabled = past.length === 0;
   for (const side of ["list", "other"]) $(`${side}-empty`).hidden = state[side]?.length !== 0;
 }
 
 /** Show the numbers of a state. */
 function showAnswer(answer, state, { only = "" } = {}) {
   const two = state.other !== null;
-  for (const { list: side, returned, judged, relevant_found: relevant } of answer.counts) {
+  for (const { list: side, returned, judged, relevant_found: relevant, ...counts } of answer.counts) {
     views[side].tell(answer[side], two);
     write($(`${side}-counts`), `${returned} returned, ${judged} judged, ${relevant} relevant`);
+    for (const [name, count] of Object.entries(counts)) write($(`${side}-${name}`), String(count ?? "–"));
   }
   measures.show(answer, only);
+  const name = measures.arrange((state.settings.pin || PINS).split(","), state.settings.focus || FOCUS);
+  if (name) setTimeout(() => work(writeState(state), name), PAUSE / 2); // behind the numbers
   $("relevant").placeholder = String(answer.state.relevant);
   if (!only) showNotes(answer.notes.map(({ text }) => text));
   if (!answer.state.source) document.querySelector(".source").replaceChildren();
-  address.query = answer.query;
+  Object.assign(shown, { answer, state });
   for (const link of document.querySelectorAll("[data-export]"))
     link.href = `${API}/export?${answer.query}&format=${link.dataset.export}`;
   for (const link of document.querySelectorAll("[data-twin]")) link.href = `${API}?${answer.query}`;
-  keepAddress();
+  clearTimeout(past.timer);
+  past.timer = setTimeout(remember, PAUSE);
   document.dispatchEvent(new CustomEvent("evaluated"));
 }
+
+/** Ask for the working of the measure in focus, and show it; its steps stay open. */
+const work = (query, name) => workings.run(async (signal) => {
+  if (query !== session.query || `${query} ${name}` === shown.work) return;
+  try {
+    const html = await ask(`/evaluator/working?${query}&measure=${encodeURIComponent(name)}`, { signal });
+    const open = $("working").querySelector(".sheets")?.open;
+    $("working").innerHTML = html; // a page of judged's own, in which every text is escaped
+    $("working").querySelector(".sheets").open = open;
+    shown.work = `${query} ${name}`;
+  } catch (error) {
+    if (error.name !== "AbortError") write($("working"), error.message);
+  }
+});
 
 function showNotes(texts) {
   const list = $("notes");
@@ -104,22 +153,34 @@ const load = async (query, text) => {
   }
 };
 
+/** Say at a field what is wrong with it; nothing if it is right. */
+const tellField = (field, wrong) => {
+  mark(field, "aria-invalid", wrong ? "true" : null);
+  write($(`${field.name}-wrong`), wrong);
+};
+
 /** Put the settings of the state into their fields. */
 const fillSettings = () => {
   for (const name of SETTINGS) {
     const field = $("settings").elements[name];
-    if (field && document.activeElement !== field) field.value = session.state.settings[name] || field.dataset.default || "";
+    if (!field?.dataset || document.activeElement === field) continue;
+    field.value = session.state.settings[name] || field.dataset.default || "";
+    if (field.dataset.rule) tellField(field, "");
   }
 };
 
-const takeSettings = (event) => {
-  const { name, value } = event.target;
-  if (!SETTINGS.includes(name) || !event.target.checkValidity()) return;
-  session.set(name, value.trim() === event.target.dataset.default ? "" : value.trim());
+/** Take a setting on as it is typed; one that makes no sense is said at its field, and changes nothing. */
+const takeSettings = ({ target: field }) => {
+  const { name, value } = field;
+  if (!SETTINGS.includes(name)) return;
+  const now = session.state.settings[name] || field.dataset.default;
+  const wrong = field.checkValidity() ? "" : `${field.dataset.rule}.${now ? ` The numbers are still for ${now}.` : ""}`;
+  if (field.dataset.rule) tellField(field, wrong);
+  if (!wrong) session.set(name, value.trim() === field.dataset.default ? "" : value.trim());
 };
 
 const copyLink = async () => {
-  const link = new URL(`?${address.query}`, location.href).href;
+  const link = new URL(`?${shown.answer.query}`, location.href).href;
   try {
     await navigator.clipboard.writeText(link);
     say("The link is copied.");
@@ -129,7 +190,8 @@ const copyLink = async () => {
 };
 
 const ON_CLICK = {
-  undo: () => session.undo() && fillSettings(),
+  undo,
+  redo,
   reset: () => {
     const { run, topic, other_run: other } = session.state.settings;
     const query = new URLSearchParams(Object.entries({ run, topic, other_run: other }).filter(([, value]) => value));
@@ -143,6 +205,10 @@ const ON_CLICK = {
     session.apply({ ...session.state, other: null }, { said: "The second list was removed." });
     $("compare").focus();
   },
+  swap: () => session.apply(swapped(session.state, shown.answer), { said: "A and B were swapped." }),
+  own: () => session.apply(apart(session.state), {
+    said: "Grades of B are its own now: each of its documents is taken for one of A with the same grade, where there is one.",
+  }),
   copy: copyLink,
 };
 
@@ -157,6 +223,11 @@ const toolbar = (side) => {
 };
 
 const start = () => {
+  past.at = past.last = history.state?.at ?? 0;
+  past.states[past.at] = session.state;
+  past.query = data.query;
+  history.replaceState({ at: past.at, query: data.query }, "");
+  shown.work = `${session.query} ${$("working").firstElementChild?.dataset.name}`;
   fillSettings();
   showState(session);
   showAnswer(data, session.state);
@@ -164,34 +235,31 @@ const start = () => {
   for (const side of ["list", "other"]) toolbar(side);
   $("settings").addEventListener("input", takeSettings);
   $("settings").addEventListener("submit", (event) => event.preventDefault());
-  $("filter").addEventListener("input", () => {
-    write($("found"), $("filter").value ? `${measures.select($("filter").value)} found` : (measures.select(""), ""));
-    keepAddress();
+  $("filter").addEventListener("input", () => measures.find($("filter").value, (text, first) => {
+    write($("found"), text);
+    $("find").dataset.first = first ?? "";
+  }));
+  $("find").addEventListener("submit", (event) => {
+    event.preventDefault();
+    if ($("find").dataset.first) session.set("focus", $("find").dataset.first);
   });
+  addEventListener("popstate", restore);
   addEventListener("keydown", (event) => {
-    const typing = event.target.matches("input, textarea, select");
-    if (!typing && (event.ctrlKey || event.metaKey) && event.key === "z" && session.undo()) {
-      event.preventDefault();
-      fillSettings();
-    }
+    const key = event.key.toLowerCase();
+    if (event.target.matches("input, textarea, select") || !(event.ctrlKey || event.metaKey) || !"zy".includes(key)) return;
+    event.preventDefault();
+    (key === "y" || event.shiftKey ? redo : undo)();
   });
-  pasting((items, text) => {
-    const { cutoff, gain, discount, base, rel } = session.state.settings; // what was missing was so from the old list
-    session.apply({ list: items, other: null, settings: { cutoff, gain, discount, base, rel } }, { said: text });
+  pasting(() => session.query, (query, text) => {
+    session.apply(readState(query), { said: text });
     fillSettings();
-    views.list.focus(0);
+    views[$("paste-form").elements.into.value].focus(0);
   });
   const second = $("load")?.elements.other_run; // without scripts there is no way to leave a field out
   if (second) {
     addEventListener("pageshow", () => (second.disabled = false));
     second.form.addEventListener("submit", () => (second.disabled = second.value === ""));
   }
-  const shown = new URLSearchParams(location.hash.slice(1));
-  if (shown.get("filter")) {
-    $("filter").value = shown.get("filter");
-    measures.select(shown.get("filter"));
-  }
-  measures.open((shown.get("open") ?? "").split(","));
   document.documentElement.dataset.ready = "yes";
 };
 

@@ -1,23 +1,22 @@
 /* The dialog into which a list is pasted: judged reads it, whatever its form is. */
 import { make, write } from "./dom.js";
 import { ask } from "./session.js";
-import { item } from "./state.js";
 
 const $ = (id) => document.getElementById(id);
 
-/** Connect the dialog; `done(items, sentence)` gets what was read. */
-export const pasting = (done) => {
+/** Connect the dialog; `query()` is the state, `done(query, sentence)` gets it with what was read. */
+export const pasting = (query, done) => {
   const [dialog, field, problem] = [$("paste-dialog"), $("pasted"), $("paste-problem")];
 
   const read = async (event) => {
     event.preventDefault();
     try {
-      const answer = await ask("/api/v1/evaluator/paste", {
+      const answer = await ask(`/api/v1/evaluator/paste?${query()}&into=${event.target.elements.into.value}`, {
         method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ text: field.value }),
       });
       const cut = answer.cut ? ` ${answer.cut} more were left out.` : "";
-      done(answer.list.map(({ doc, grade }) => item(doc, grade)), `${answer.read_as}${cut}`);
       dialog.close();
+      done(answer.query, `${answer.read_as}${cut}`);
     } catch (error) {
       problem.replaceChildren(...[error.message, error.fix].filter(Boolean).map((text) => make("p", { text })));
       field.focus();

@@ -38,7 +38,7 @@ export class Row {
   /** Show a document at a rank. */
   show({ doc, grade }, rank, top, current) {
     this.#choices(grade, top);
-    const named = `${doc}, rank ${rank}`;
+    const named = doc ? `${doc}, rank ${rank}` : `rank ${rank}`;
     write(this.rank, String(rank));
     if (this.name !== named) {
       this.name = named;
@@ -55,6 +55,7 @@ export class Row {
   /** Show what the API says of the row. */
   tell(facts, rank, two) {
     mark(this.element, "data-relevant", facts.relevant === null ? null : facts.relevant ? "yes" : "no");
+    mark(this.doc, "placeholder", facts.doc);
     const { rank_before: before, rank_in_other: there } = facts;
     const rise = before === null || before === rank ? "" : before > rank ? "up" : "down";
     mark(this.element, "data-moved", rise || null);

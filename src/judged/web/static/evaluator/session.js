@@ -6,17 +6,19 @@ import * as edit from "./state.js";
 
 const PATIENCE = 400;
 const SETTLED = 60; // behind a change that is shown: keys that are held down should not wait for what nobody sees
-const DEEP = 200;
 
 /** Ask the API; a problem that it tells of is thrown as an Error with `problem` and `fix`. */
 export const ask = async (path, options = {}) => {
   const answer = await fetch(path, options).catch((error) => {
     throw error.name === "AbortError" ? error : new Error("The workbench does not answer. Fix: see whether it still runs");
   });
+  if (answer.ok && answer.headers.get("Content-Type").startsWith("text/html")) return answer.text();
   const body = await answer.json();
   if (answer.ok) return body;
   throw Object.assign(new Error(body.problem ?? "the request failed"), { problem: body.problem, fix: body.fix });
 };
+
+const moveText = (doc, from, to) => `${doc || "The document"} moved from rank ${from + 1} to rank ${to + 1}.`;
 
 /** Do something when a change is on the screen and no other has followed. */
 const idle = (task, signal) => setTimeout(() => signal.aborted || task(), SETTLED);
@@ -53,7 +55,7 @@ export class Session {
   /** @param told { path(query, state), state(session), answer(answer, state, { only }), problem(error or null),
       say(text), inView() the families in view, if only they should be asked for first } */
   constructor(state, told) {
-    Object.assign(this, { state, told, before: null, past: [] });
+    Object.assign(this, { state, told, before: null });
     this.requests = new Latest();
     this.held = null;
     this.top = edit.topGrade(state);
@@ -64,8 +66,7 @@ export class Session {
   }
 
   /** Take a new state on, show it, and ask for its numbers. */
-  apply(next, { before = null, said = "", keep = true } = {}) {
-    if (keep) this.past = [...this.past.slice(-DEEP), { state: this.state, before: this.before }];
+  apply(next, { before = null, said = "" } = {}) {
     this.state = next;
     this.before = before;
     this.top = Math.max(this.top, edit.topGrade(next)); // buttons do not vanish under the hand
@@ -100,12 +101,6 @@ export class Session {
     }
   }
 
-  undo() {
-    const last = this.past.pop();
-    if (last) this.apply(last.state, { before: last.before, said: "Undone.", keep: false });
-    return Boolean(last);
-  }
-
   #edit(side, next, said) {
     this.apply(next, { before: side === "list" ? this.state.list : null, said });
   }
@@ -113,30 +108,30 @@ export class Session {
   grade(side, at, grade) {
     const { doc, grade: old } = this.state[side][at];
     if (old === grade) return;
-    const said = `${doc}: ${grade === null ? "unjudged" : `grade ${grade}`}, was ${old === null ? "unjudged" : old}.`;
+    const said = `${doc || `Rank ${at + 1}`}: ${grade === null ? "unjudged" : `grade ${grade}`}, was ${old === null ? "unjudged" : old}.`;
     this.#edit(side, edit.graded(this.state, side, at, grade), said);
   }
 
   rename(side, at, doc) {
     const old = this.state[side][at].doc;
-    if (doc && doc !== old) this.#edit(side, edit.renamed(this.state, side, at, doc), `${old} is now called ${doc}.`);
+    if (doc && doc !== old) this.#edit(side, edit.renamed(this.state, side, at, doc), `${old || `Rank ${at + 1}`} is now called ${doc}.`);
   }
 
   remove(side, at) {
     const { doc } = this.state[side][at];
-    this.#edit(side, edit.removed(this.state, side, at), `${doc} was removed from rank ${at + 1}.`);
+    this.#edit(side, edit.removed(this.state, side, at), `${doc || "The document"} was removed from rank ${at + 1}.`);
   }
 
   add(side, at) {
     if (this.state[side].length >= edit.LONGEST) return this.told.say(`A list has at most ${edit.LONGEST} documents.`);
     const next = edit.added(this.state, side, at);
-    this.#edit(side, next, `${next[side][at].doc} was added at rank ${at + 1}.`);
+    this.#edit(side, next, `${next[side][at].doc || "A document"} was added at rank ${at + 1}.`);
   }
 
   move(side, from, to) {
     if (to < 0 || to >= this.state[side].length || from === to) return;
     const { doc } = this.state[side][from];
-    this.#edit(side, edit.moved(this.state, side, from, to), `${doc} moved from rank ${from + 1} to rank ${to + 1}.`);
+    this.#edit(side, edit.moved(this.state, side, from, to), moveText(doc, from, to));
   }
 
   set(name, text) {
@@ -153,7 +148,7 @@ export class Session {
     const { side, at, state } = this.held;
     this.held.at = to;
     const before = side === "list" ? state.list : null;
-    this.apply(edit.moved(this.state, side, at, to), { before, keep: false });
+    this.apply(edit.moved(this.state, side, at, to), { before });
   }
 
   /** Let go of the row, where it is or (`back`) where it was. */
@@ -161,10 +156,8 @@ export class Session {
     const { side, from, at, state, before } = this.held;
     this.held = null;
     if (this.state === state) return;
-    if (from === at) return void this.apply(state, { before, keep: false });
-    if (back) return void this.apply(state, { before, keep: false, said: "The row is back where it was." });
-    this.past = [...this.past.slice(-DEEP), { state, before }];
-    this.told.say(`${this.state[side][at].doc} moved from rank ${from + 1} to rank ${at + 1}.`);
+    if (back || from === at) return void this.apply(state, { before, said: back ? "The row is back where it was." : "" });
+    this.told.say(moveText(this.state[side][at].doc, from, at));
     this.told.state(this);
   }
 }

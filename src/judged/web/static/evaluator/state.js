@@ -1,9 +1,12 @@
 /* The state of the evaluator, which is also its address. States are never changed: each function gives a new one.
 
    state = { list: [item], other: [item] or null, settings: { cutoff, gain, ... } as texts, left out where not given }
-   item = { key, doc, grade }: `key` tells rows apart whatever they are called, `grade` is null for unjudged */
+   item = { key, doc, grade }: `key` tells rows apart whatever they are called, `grade` is null for unjudged; in the second
+   list `doc` may be empty: then the row has a grade of its own, and judged says which document it is taken for */
 
-export const SETTINGS = ["missing", "relevant", "cutoff", "gain", "discount", "base", "rel", "max", "run", "topic", "other_run"];
+export const SETTINGS = [
+  "missing", "relevant", "cutoff", "gain", "discount", "base", "rel", "max", "n", "pin", "focus", "run", "topic", "other_run",
+];
 export const SIDES = ["list", "other"];
 export const LONGEST = 200;
 
@@ -12,20 +15,20 @@ let keys = 0;
 /** Make a row of a list. */
 export const item = (doc, grade) => ({ key: ++keys, doc, grade });
 
-/** Read a list as addresses write it: `3,0:name,-`. */
-export const readList = (text) =>
+/** Read a list as addresses write it: `3,0:name,-`; rows without a name are called by their place, if `named`. */
+export const readList = (text, named = true) =>
   text === "" ? [] : text.split(",").map((part, at) => {
     const colon = part.indexOf(":");
     const grade = colon < 0 ? part : part.slice(0, colon);
-    const doc = colon < 0 ? `d${at + 1}` : decodeURIComponent(part.slice(colon + 1));
+    const doc = colon < 0 ? (named ? `d${at + 1}` : "") : decodeURIComponent(part.slice(colon + 1));
     return item(doc, grade === "-" ? null : Number(grade));
   });
 
-/** Write a list as addresses have it; a document that is called by its place needs no name, unless all are to have one. */
-export const writeList = (items, named = false) =>
+/** Write a list as addresses have it; a document that is called by its place needs no name, unless it is `beside` another. */
+export const writeList = (items, beside = false) =>
   items.map(({ doc, grade }, at) => {
     const shown = grade === null ? "-" : String(grade);
-    return doc === `d${at + 1}` && !named ? shown : `${shown}:${encodeURIComponent(doc)}`;
+    return (beside ? doc === "" : doc === `d${at + 1}`) ? shown : `${shown}:${encodeURIComponent(doc)}`;
   }).join(",");
 
 /** Read a state from the query of an address. */
@@ -33,7 +36,7 @@ export const readState = (query) => {
   const given = new URLSearchParams(query);
   const settings = {};
   for (const name of SETTINGS) if (given.get(name)) settings[name] = given.get(name);
-  const other = given.has("other") ? readList(given.get("other")) : null;
+  const other = given.has("other") ? readList(given.get("other"), false) : null;
   return { list: readList(given.get("list") ?? ""), other, settings };
 };
 
@@ -50,19 +53,20 @@ const eachList = (state, change) => ({
   ...state, list: change(state.list), other: state.other && change(state.other),
 });
 
+/** Whether rows are of one document; a row without a name is only itself. */
+const isSame = (one, other) => (one.doc ? one.doc === other.doc : one === other);
+
 /** Grade a document: it has one grade, in whatever list it stands. */
-export const graded = (state, side, at, grade) => {
-  const { doc } = state[side][at];
-  return eachList(state, (items) => items.map((one) => (one.doc === doc ? { ...one, grade } : one)));
-};
+export const graded = (state, side, at, grade) =>
+  eachList(state, (items) => items.map((one) => (isSame(one, state[side][at]) ? { ...one, grade } : one)));
 
 /** Call a document otherwise, in whatever list it stands; a name that is known brings its grade along. */
 export const renamed = (state, side, at, doc) => {
-  const old = state[side][at].doc;
+  const old = state[side][at];
   const known = SIDES.flatMap((name) => state[name] ?? []).find((one) => one.doc === doc);
   const change = known
-    ? (one, here) => (here && one.doc === old ? { ...one, doc, grade: known.grade } : one)
-    : (one) => (one.doc === old ? { ...one, doc } : one);
+    ? (one, here) => (here && isSame(one, old) ? { ...one, doc, grade: known.grade } : one)
+    : (one) => (isSame(one, old) ? { ...one, doc } : one);
   const next = { ...state };
   for (const name of SIDES) if (state[name]) next[name] = state[name].map((one) => change(one, name === side));
   return next;
@@ -80,6 +84,8 @@ export const removed = (state, side, at) => ({ ...state, [side]: state[side].fil
 
 /** Put a document with a new name at a place. */
 export const added = (state, side, at) => {
+  if (side === "other" && state.other.some(({ doc }) => doc === ""))
+    return { ...state, other: state.other.toSpliced(at, 0, item("", 0)) };
   const taken = new Set(SIDES.flatMap((name) => (state[name] ?? []).map((one) => one.doc)));
   let number = state[side].length + 1;
   while (taken.has(`d${number}`)) number += 1;
@@ -88,6 +94,16 @@ export const added = (state, side, at) => {
 
 /** Give the first list a second one beside it, as it stands. */
 export const doubled = (state) => ({ ...state, other: state.list.map((one) => item(one.doc, one.grade)) });
+
+/** Take the names from the second list, so that each of its rows has a grade of its own. */
+export const apart = (state) => ({ ...state, other: state.other.map((one) => ({ ...one, doc: "" })) });
+
+/** Put each list in the place of the other, called as the answer calls them, and the second without names if it had none. */
+export const swapped = (state, { list, other }) => {
+  const [first, second] = [other, list].map((rows) => rows.map(({ doc, grade }) => item(doc, grade)));
+  const next = { ...state, list: first, other: second };
+  return state.other.some(({ doc }) => doc === "") ? apart(next) : next;
+};
 
 /** Change one setting; an empty text takes it out. */
 export const set = (state, name, text) => ({ ...state, settings: { ...state.settings, [name]: text } });
