@@ -5,7 +5,8 @@
 import * as edit from "./state.js";
 
 const PATIENCE = 400;
-const SETTLED = 60; // behind a change that is shown: keys that are held down should not wait for what nobody sees
+const SETTLED = 60; // behind a change that is shown: a text that is read aloud costs another layout
+const FOLDED = 250; // before what nobody sees is asked for: the next key should not wait for it
 
 /** Ask the API; a problem that it tells of is thrown as an Error with `problem` and `fix`. */
 export const ask = async (path, options = {}) => {
@@ -21,7 +22,7 @@ export const ask = async (path, options = {}) => {
 const moveText = (doc, from, to) => `${doc || "The document"} moved from rank ${from + 1} to rank ${to + 1}.`;
 
 /** Do something when a change is on the screen and no other has followed. */
-const idle = (task, signal) => setTimeout(() => signal.aborted || task(), SETTLED);
+const idle = (task, signal) => setTimeout(() => signal.aborted || task(), FOLDED);
 
 /** Runs one task at a time; of those that come meanwhile only the newest is kept. */
 export class Latest {
