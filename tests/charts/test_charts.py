@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 import struct
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
+from judged.answer import NUMBER, Chart, Column, Table
+from judged.answer.chart_drawings import drawn
 from judged.charts import DASHES, PALETTE, altair, library, picture, save_chart, specification, themed
 from judged.errors import InputError, MissingExtraError
 
@@ -106,3 +108,47 @@ def test_the_library_stands_alone_in_a_script_element() -> None:
     assert "window.vegaEmbed=" in made
     assert "</script" not in made.lower()
     assert not re.search(r"\bimport\s*[({\"']https?:", made)
+
+
+def _of_series(many: int, kind: Literal["dots", "lines"], **more: Any) -> dict[str, Any]:
+    names = [f"run{at}" for at in range(many) for _ in range(2)]
+    values = [0.01 * at for at in range(2 * many)]
+    ends = Column("value", values, NUMBER, ci=[(value - 0.1, value + 0.1) for value in values])
+    across = {"x": "value", "y": "place"} if kind == "dots" else {"x": "place", "y": "value"}
+    places = Column("place", (["a", "b"] if kind == "dots" else [1, 2]) * many)
+    table = Table("drawn", (Column("run", names), places, ends))
+    return specification(drawn(Chart("drawn", "Drawn", table, "", kind, colour="run", **across, **more)))
+
+
+def _layers(spec: dict[str, Any]) -> list[tuple[Any, set[str]]]:
+    rows = [
+        layer["data"].get("values") or spec["datasets"].get(layer["data"].get("name"), []) for layer in spec["layer"]
+    ]
+    names = [{row["colour"] for row in some if "colour" in row} for some in rows]
+    return [(layer["encoding"].get("color"), some) for layer, some in zip(spec["layer"], names, strict=True)]
+
+
+@pytest.mark.parametrize("kind", ["dots", "lines"])
+def test_beyond_eight_series_each_has_a_panel_unless_some_stand_out(kind: Literal["dots", "lines"]) -> None:
+    assert "concat" not in _of_series(8, kind)
+    panels = _of_series(9, kind)["concat"]
+    assert [panel["title"]["text"] for panel in panels] == [f"run{at}" for at in range(9)]
+    domains = [layer["encoding"]["x"]["scale"]["domain"] for panel in panels for layer in panel["layer"][-1:]]
+    assert all(domain == domains[0] for domain in domains)  # one scale, or they could not be compared
+
+
+@pytest.mark.parametrize("kind", ["dots", "lines"])
+def test_of_a_hundred_series_the_loud_ones_alone_have_colours(kind: Literal["dots", "lines"]) -> None:
+    spec = _of_series(100, kind, loud=("run42", "run7"))
+    colours = {name: colour for colour, names in _layers(spec) if len(names) == 2 for name in names if colour}
+    assert set(colours) == {"run42", "run7"}
+    assert colours["run7"]["scale"] == {"domain": ["run42", "run7"], "range": list(PALETTE[:2])}
+    quiet = [colour for colour, names in _layers(spec) if len(names) == 98]
+    assert quiet
+    assert all(colour is None or "scale" not in colour for colour in quiet)
+
+
+def test_rows_that_are_loud_take_no_more_room_than_the_others() -> None:
+    table = Table("drawn", (Column("run", [f"run{at}" for at in range(40)]), Column("value", [0.5] * 40, NUMBER)))
+    spec = specification(drawn(Chart("drawn", "Drawn", table, "", y="run", colour="run", loud=("run3", "run4"))))
+    assert spec["height"] == 40 * 16

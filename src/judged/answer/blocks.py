@@ -62,6 +62,9 @@ class Chart:
         `x_title` and `y_title`. Bars may go from `x` to `x2`.
     colour
         The column of the series, in order of appearance or of `colours`, which may choose colours by name.
+    loud
+        Of dots and lines: the series that stand out, while the others are grey. Where none does, and there are more
+        than eight, each has a panel of its own.
     legend
         Whether colours are explained.
     hollow
@@ -113,6 +116,7 @@ class Chart:
     y_title: str = ""
     colour: str = ""
     colours: Mapping[str, str] = field(default_factory=dict[str, str])
+    loud: tuple[str, ...] = ()
     legend: bool = True
     hollow: str = ""
     label: str = ""

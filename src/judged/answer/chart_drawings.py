@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from judged.answer.blocks import Chart
 
 AREAS = 6  # lines: the intervals of more would hide each other
+SERIES = 8  # as many colours are told apart: of more, each has a panel of its own
 _GREY = "#999"
 _ROW = 16  # pixels for each dot, and for each bar
 _NAME = 13.0  # pixels from one name to the next
@@ -51,17 +52,24 @@ def _whole(alt: Any, chart: Chart) -> Any:
     head = {"subtitle": chart.subtitle} if chart.subtitle else {}
     title = alt.TitleParams(chart.title, anchor="start", frame="group", **head)
     panels = list(dict.fromkeys(row["facet"] for row in rows)) if chart.facet else []
-    if len(panels) < 2:
+    series = _series(chart, rows) if chart.kind in {"dots", "lines"} and not (panels or _parted(chart, rows)[0]) else []
+    if max(len(panels), len(series) - SERIES + 1) < 2:
         return _panel(alt, chart, rows).properties(title=title)
-    scales = {axis: _scale(chart, axis, rows) for axis in ("x", "y")}
+    axes = ("x", "y") if chart.kind in {"points", "lines"} else ("x",)
+    scales = {axis: _scale(chart, axis, rows) for axis in axes}
     same = replace(chart, reach={axis: (scale.low, scale.high) for axis, scale in scales.items()})
-    parts = [
-        _panel(alt, same, [row for row in rows if row["facet"] == name]).properties(
-            title=alt.TitleParams(name, anchor="start")
-        )
-        for name in panels
-    ]
-    return alt.concat(*parts, columns=2).properties(title=alt.TitleParams(chart.title, anchor="start", **head))
+    if panels:
+        parts = [(name, same, [row for row in rows if row["facet"] == name]) for name in panels]
+    else:
+        small = {"width": 220, "height": 150 if chart.kind == "lines" else None, "legend": False}
+        parts = [
+            (name, replace(same, loud=(name,), **small), [row for row in rows if row["colour"] in {name, series[0]}])
+            for name in series
+        ]
+        title.subtitle = "; ".join(filter(None, (chart.subtitle, f"grey: {series[0]}")))
+    drawings = [_panel(alt, *part).properties(title=alt.TitleParams(name, anchor="start")) for name, *part in parts]
+    title.frame = alt.Undefined
+    return alt.concat(*drawings, columns=2 if panels else 3).properties(title=title)
 
 
 def _panel(alt: Any, chart: Chart, rows: list[Row]) -> Any:
@@ -125,8 +133,8 @@ def _height(chart: Chart, rows: list[Row]) -> int:
     if chart.kind in {"points", "lines", "columns"}:
         return 320
     names = len({row["y"] for row in rows})
-    series = max(len(_series(chart, rows)), 1) if chart.kind == "dots" else 1
-    return max(60, _ROW * names * series + 8 * names * (series > 1))
+    beside = len(_series(chart, _parted(chart, rows)[1])) if chart.kind == "dots" and _several(rows) else 1
+    return max(60, _ROW * names * max(beside, 1) + 8 * names * (beside > 1))
 
 
 def _base(alt: Any, rows: Sequence[Row]) -> Any:
@@ -189,7 +197,19 @@ def _names(alt: Any, rows: list[Row]) -> Any:
 def _series(chart: Chart, rows: list[Row]) -> list[str]:
     every = chart.table.column(chart.colour).values if chart.facet and chart.colour else None  # panels share a legend
     found = dict.fromkeys(every or (row["colour"] for row in rows if chart.colour))
-    return [name for name in chart.colours if name in found] if chart.colours else list(found)
+    first = [name for name in (chart.loud or chart.colours) if name in found]
+    return first if chart.colours else list(dict.fromkeys((*first, *found)))
+
+
+def _parted(chart: Chart, rows: list[Row]) -> tuple[list[Row], list[Row]]:
+    """Give the rows that are grey, and those that stand out; all of them where none does."""
+    loud = [row for row in rows if row["colour"] in chart.loud] if chart.loud and chart.colour else rows
+    return ([row for row in rows if row["colour"] not in chart.loud], loud) if 0 < len(loud) < len(rows) else ([], rows)
+
+
+def _several(rows: list[Row]) -> bool:
+    """Whether some name has several rows."""
+    return len({row["y"] for row in rows}) < len(rows)
 
 
 def _colour(alt: Any, chart: Chart, rows: list[Row], *, legend: bool = True) -> Any:
@@ -198,7 +218,7 @@ def _colour(alt: Any, chart: Chart, rows: list[Row], *, legend: bool = True) -> 
     if not names:
         return alt.value(PALETTE[0])
     colours = [chart.colours.get(name) or PALETTE[at % len(PALETTE)] for at, name in enumerate(names)]
-    shown = legend and chart.legend and len(names) > 1
+    shown = legend and chart.legend and (len(names) > 1 or bool(chart.loud))
     where = alt.Legend(title=None, labelExpr=cut(), labelLimit=300, orient="top", columns=4) if shown else None
     return alt.Color("colour:N", sort=names, title=None, legend=where, scale=alt.Scale(domain=names, range=colours))
 
@@ -231,15 +251,22 @@ def _marks(base: Any, chart: Chart, size: int) -> list[Any]:
 
 def _dots(alt: Any, chart: Chart, rows: list[Row]) -> list[Any]:
     """Draw a dot and its interval for each name, series beside one another."""
-    series = _series(chart, rows)
-    both = len({(row["y"], row["colour"]) for row in rows}) > len({row["y"] for row in rows}) if series else False
-    offset = {"yOffset": alt.YOffset("colour:N", sort=series)} if both else {}
-    how = {"y": _names(alt, rows), "color": _colour(alt, chart, rows), **offset}
-    x = _quantity(alt, chart, "x", rows)
-    base = _base(alt, rows)
-    line = base.mark_rule(strokeWidth=1.6).transform_filter("isValid(datum.x_low)")
-    dots = [mark.encode(x=x, tooltip=_tooltip(alt, chart), **how) for mark in _marks(base, chart, 46)]
-    return [line.encode(x=alt.X("x_low:Q", title=_title(chart, "x")), x2="x_high:Q", **how), *dots]
+    faint, loud = _parted(chart, rows)
+    series, several = _series(chart, loud), _several(rows)
+    x, y = _quantity(alt, chart, "x", rows), _names(alt, rows)
+    offset = {"yOffset": alt.YOffset("colour:N", sort=series)} if several and len(series) > 1 else {}
+    layers: list[Any] = []
+    for part, size, how in (
+        (faint, 22, {"color": alt.value(_GREY), "opacity": alt.value(0.45 if several else 0.8)}),
+        (loud, 46, {"color": _colour(alt, chart, loud), **offset}),
+    ):
+        base = _base(alt, part)
+        if part and (part is loud or not several):  # the intervals of many at one name would hide each other
+            line = base.mark_rule(strokeWidth=1.6 if part is loud else 1).transform_filter("isValid(datum.x_low)")
+            layers.append(line.encode(x=alt.X("x_low:Q", title=_title(chart, "x")), x2="x_high:Q", y=y, **how))
+        marks = _marks(base, chart, size) if part else []
+        layers += [mark.encode(x=x, y=y, tooltip=_tooltip(alt, chart), **how) for mark in marks]
+    return layers
 
 
 def _bars(alt: Any, chart: Chart, rows: list[Row]) -> list[Any]:
@@ -323,17 +350,22 @@ def _lines(alt: Any, chart: Chart, rows: list[Row]) -> list[Any]:
     """Draw a line for each series with its interval as an area, and its name at its end where there is room."""
     across, up = (_scale(chart, axis, rows) for axis in ("x", "y"))
     x, y = _quantity(alt, chart, "x", rows, across), _quantity(alt, chart, "y", rows, up)
+    faint, rows = _parted(chart, rows)
     names = _series(chart, rows)
-    direct = chart.spread == "cutoff" and len(names) <= _ENDS and bool(names)
+    direct = chart.spread == "cutoff" and len(names) <= _ENDS and bool(names) and chart.legend
     colour = _colour(alt, chart, rows, legend=not direct)
     dashes = [list(DASHES[(at + at // len(PALETTE)) % len(DASHES)]) for at in range(len(names))]
-    legend = None if direct else alt.Legend(title=None, labelExpr=cut(), orient="top", columns=4)
+    shown = chart.legend and not direct
+    legend = alt.Legend(title=None, labelExpr=cut(), orient="top", columns=4) if shown else None
     dash = {
         "strokeDash": alt.StrokeDash("colour:N", sort=names, legend=legend, scale=alt.Scale(domain=names, range=dashes))
     }
     rows = [{**row, "order": at} for at, row in enumerate(rows)]
     base = _base(alt, rows)
     layers: list[Any] = []
+    if faint:
+        quiet = _base(alt, faint).mark_line(strokeWidth=1, opacity=0.5, color=_GREY)
+        layers.append(quiet.encode(x=x, y=y, detail="colour:N", tooltip=_tooltip(alt, chart)))
     if len(names) <= AREAS and any("y_low" in row for row in rows):
         area = base.mark_area(opacity=0.13, clip=True).transform_filter("isValid(datum.y_low)")
         layers.append(area.encode(x=x, y=alt.Y("y_low:Q"), y2="y_high:Q", color=colour))

@@ -18,6 +18,7 @@ const narrow = (value) => {
   const made = {};
   for (const [key, part] of Object.entries(value)) {
     if (key === "values" || key === "datasets") made[key] = part;
+    else if (key === "columns" && value.concat) made[key] = 1;
     else if (key === "labelLimit" && part > 140) made[key] = 140;
     else if (typeof part === "string" && part.startsWith("length(datum.")) made[key] = shorter(part);
     else if (key === "legend" && part) made[key] = { ...narrow(part), ...below };

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -131,32 +131,29 @@ class Summary(Answer):
 
 
 def best_first(lead: Measure, estimates: Sequence[Estimate], emphasised: Sequence[str] = ()) -> Chart:
-    """Draw one measure of every run, best first, with intervals; those that are emphasised in colour."""
+    """Draw one measure of every run, best first, with intervals; the best and those that are emphasised stand out."""
     order = order_of(
         [estimate.value for estimate in estimates], lower_is_better=lead.properties.higher_is_better is False
     )
     known = [estimates[run] for run in order if not math.isnan(estimates[run].value)]
     shown = known[:_DRAWN] + [estimate for estimate in known[_DRAWN:] if estimate.run in emphasised]
     show = _WHOLE if lead.entry.aggregate in {"sum", "count"} else number()
-    intervals = ", each with its interval over topics" if any(estimate.ci for estimate in shown) else ""
     topics = {estimate.n for estimate in shown}
     over = f" over {counted(topics.pop(), 'topic')}" if len(topics) == 1 else ""
-    sentence = f"{lead} of {counted(len(shown), 'run')}{over}{intervals}."
+    sentence = f"{lead} of {counted(len(shown), 'run')}{over}."
     if len(known) > 1:
-        first, last = (show.write(estimate.value) for estimate in (known[0], known[-1]))
-        sentence += f" {known[0].run} stands first with {first}, {known[-1].run} last with {last}."
+        best, last = known[0], known[-1]
+        sentence = f"{best.run} is first with {lead} {show.write(best.value)}{over}"
+        if best.ci:
+            within = sum(best.ci[0] <= estimate.value <= best.ci[1] for estimate in known[1:])
+            sentence += f"; the means of {within} of {counted(len(known) - 1, 'other run')} lie within its interval"
+        sentence += f". {last.run} is last with {show.write(last.value)}."
     sentence += f" The best {_DRAWN} of {len(known)} are drawn." if len(known) > _DRAWN else ""
-    columns = [*columns_of(shown, ("run", TEXT), ("value", show, str(lead)), ("n", COUNT, "topics"))]
-    more: dict[str, Any] = {}
-    if emphasised:
-        from judged.charts import PALETTE
-
-        kinds = ["looked at closely" if estimate.run in emphasised else "others" for estimate in shown]
-        columns.append(Column("kind", kinds, TEXT, only="data"))
-        more = {"colour": "kind", "colours": {"looked at closely": PALETTE[0], "others": PALETTE[-1]}, "legend": False}
-        sentence += f" In colour: {listed(emphasised)}."
+    loud = tuple(dict.fromkeys([known[0].run, *emphasised])) if known else ()
+    sentence += f" In colour: {listed(loud)}." if len(known) > len(loud) else ""
+    columns = columns_of(shown, ("run", TEXT), ("value", show, str(lead)), ("n", COUNT, "topics"))
     title, table = f"{lead} of every run, best first", Table("best_first", tuple(columns))
-    return Chart("leaderboard", title, table, sentence, y="run", **more)
+    return Chart("leaderboard", title, table, sentence, y="run", colour="run", loud=loud, legend=False)
 
 
 def basis(scores: Scores, interval: IntervalMethod | None = None, over: str = "") -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from judged.answer import COUNT, NUMBER, TEXT, Answer, Chart, Column, Sentences, Table, columns_of
+from judged.answer.chart_drawings import SERIES
 from judged.data.run import run_named
+from judged.decimals import counted, decimal
 from judged.errors import InputError
 from judged.evaluation import Estimate
 from judged.measures.grammar import parse
@@ -162,6 +165,7 @@ class ScoresOfParts(Answer, Generic[Row]):
 
     def _chart(self, measure: str) -> Chart:
         rows = [row for row in self.estimates if row.measure == measure]
+        said, best = self._highest(measure, [row for row in rows if not math.isnan(row.value)])
         points = (
             Column(self.part, [f"{row.part} ({row.size})" for row in rows], TEXT),
             *columns_of(rows, ("run", TEXT)),
@@ -173,11 +177,31 @@ class ScoresOfParts(Answer, Generic[Row]):
             title=f"{measure} {self.by}",
             subtitle=self.rule + "; hollow: too few topics" * any(row.small for row in rows),
             table=Table("points", points),
-            sentence=f"One dot a {self.part} and run: its {measure}, with the interval; hollow: too few topics.",
+            sentence=f"{said}{measure} of each run by {self.part}, with intervals.",
             y=self.part,
             colour="run",
+            loud=(best,) if len(self.scores.runs) > SERIES else (),
             hollow="small",
         )
+
+    def _highest(self, measure: str, rows: Sequence[Row]) -> tuple[str, str]:
+        """Say where the best run is best as well, or of one run from where to where it goes; and name the run."""
+        lower = self.scores.measures[self.scores.measure_names.index(measure)].properties.higher_is_better is False
+        least = {name: sorted(row.value for row in rows if row.part == name) for name in self.names}
+        top = {name: values[0 if lower else -1] for name, values in least.items() if values}
+        best = next((row.run for row in rows if row.part == self.names[0] and row.value == top[row.part]), "")
+        if not best:
+            return "", ""
+        if len(self.scores.runs) > 1:
+            won = sum(row.value == top[row.part] for row in rows if row.run == best) - 1
+            of = f"{won} of {counted(len(top) - 1, self.part)}"
+            return f"No run is {'below' if lower else 'above'} {best} over {self.names[0]}, and on {of}. ", best
+        parts = [row for row in rows[1:] if not row.small]
+        if len(parts) < 2:
+            return "", best
+        low, high = (end(parts, key=lambda row: row.value) for end in (min, max))
+        spread = f"from {decimal(low.value, 3)} on {low.part} to {decimal(high.value, 3)} on {high.part}"
+        return f"{measure} of {best} goes {spread}. ", best
 
 
 def value_column(rows: Sequence[Any], title: str | None = None) -> Column:
