@@ -16,6 +16,7 @@ from judged.data.files import exists
 from judged.data.qrels import Qrels
 from judged.data.sources import source_name
 from judged.evaluation import runs_of
+from judged.judging import Judged
 from judged.measures.base import Measure
 from judged.measures.grammar import parse
 
@@ -221,7 +222,7 @@ def advise(qrels: Any, runs: Any = (), task: str | None = None, *, rel: float | 
     qrels
         A `Qrels`, or anything that `Qrels.of` takes.
     runs
-        Runs as `evaluate` takes them; none for advice on the judgments alone.
+        Runs as `evaluate` takes them, or each as `judge` gives it; none for advice on the judgments alone.
     task
         What the system is for: single-answer, many-relevant, graded, coverage, first-stage, rag, recommendation,
         diversity, assessors, preferences, set. None to take what the data show.
@@ -247,8 +248,10 @@ def advise(qrels: Any, runs: Any = (), task: str | None = None, *, rel: float | 
     """
     named = None if task is None else checked(task)
     judgments = Qrels.of(qrels)
-    listed = () if runs is None or (isinstance(runs, (tuple, list)) and not runs) else tuple(runs_of(runs))
-    profile = profile_of(judgments, listed, rel=rel)
+    judged = [one for one in runs if isinstance(one, Judged)] if isinstance(runs, (tuple, list)) else []
+    nothing = runs is None or (isinstance(runs, (tuple, list)) and not runs)
+    listed = [one.run for one in judged] or ([] if nothing else runs_of(runs))
+    profile = profile_of(judgments, judged or listed, rel=rel)
     chosen = named or inferred(profile)[0]
     paths = [(run.name, run.where) for run in listed if exists(run.where)]
     written_runs = [path if name == source_name(path) else f"{name}={path}" for name, path in paths]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged.data.qrels import Qrels
+from judged.data.run import Run
 from judged.errors import InputError
 from judged.evaluation.provenance import refuse_foreign
 from judged.judging import judge
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from judged._types import Bools, Floats, Ints
-    from judged.data.run import Run
     from judged.judging import Judged
     from judged.measures.gain import Gain
 
@@ -165,8 +165,8 @@ class Profile:
         return {name: max(self.runs, key=attrgetter(name)) for name in _COMPARED}
 
 
-def profile_of(qrels: Any, runs: Iterable[Run] = (), *, rel: float | None = None) -> Profile:
-    """Collect the facts about judgments and runs.
+def profile_of(qrels: Any, runs: Iterable[Run | Judged] = (), *, rel: float | None = None) -> Profile:
+    """Collect the facts about judgments and runs, or lists that are judged already.
 
     >>> facts = profile_of({"q1": {"a": 2, "b": 0}, "q2": {"c": 1}})
     >>> facts.n, facts.positive, facts.rel, str(facts.relevant)
@@ -246,8 +246,8 @@ def _labels(names: Sequence[str], repeated: int) -> str:
     return "subtopics" if all(name.isdecimal() for name in names) else "assessors"
 
 
-def _run_profile(qrels: Qrels, run: Run) -> RunProfile:
-    judged = judge(qrels, run)
+def _run_profile(qrels: Qrels, run: Run | Judged) -> RunProfile:
+    judged = judge(qrels, run) if isinstance(run, Run) else run
     refuse_foreign(judged)
     returned = judged.returned[judged.returned > 0]
     shares = dict.fromkeys(_DEPTHS, 0.0)
@@ -257,8 +257,8 @@ def _run_profile(qrels: Qrels, run: Run) -> RunProfile:
     first = judged.within(10)
     tied = (judged.tie_last > judged.tie_first)[first]
     return RunProfile(
-        name=run.name,
-        path=run.where,
+        name=judged.run.name,
+        path=judged.run.where,
         ranked=judged.ranked,
         missing=len(judged) - len(returned),
         returned=Spread.of(returned),

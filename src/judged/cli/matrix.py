@@ -10,8 +10,6 @@ from judged.cli import inputs
 from judged.cli.formats import answer_options
 from judged.cli.options import FORMATS, POLICIES, shared
 from judged.cli.slice_options import SliceOptions, slice_options
-from judged.decimals import read_number
-from judged.errors import InputError
 
 if TYPE_CHECKING:
     from judged.cli.formats import Give
@@ -56,24 +54,14 @@ def command(
     Low on -y alone: found, but ranked badly. Low on -x alone: not found, or not judged. A slice is called low only if
     its whole interval lies below the cut.
     """
-    from judged.diagnosis.matrix import matrix
+    from judged.diagnosis.matrix.matrix import cuts_of, matrix
 
     judgments, given = give.inputs(qrels, runs, options, options["documents"], *asked.paths)
     first = next((run for run in given if run.name == baseline), given[0])
     judgments, slicing = asked.applied(judgments, first)
     with inputs.progress_bar(given) as progress:
-        how = {"baseline": baseline, "cuts": _cuts(cuts), "slicing": slicing, "progress": progress}
+        how = {"baseline": baseline, "cuts": cuts_of(cuts or ""), "slicing": slicing, "progress": progress}
         answer = matrix(judgments, given, **how, **options)
     unfold = [*(["topics"] if per_topic else []), *(["points", "changes", "sentences"] if per_run else [])]
     table = "topics" if per_topic or answer.slicing is None else "points"
     give(answer, unfold=unfold, table=table, notes=map(str, asked.notes(first)))
-
-
-def _cuts(text: str | None) -> tuple[float, float] | None:
-    if text is None:
-        return None
-    try:
-        x, y = map(read_number, text.split(","))
-    except ValueError:
-        raise InputError(f"{text!r} does not give two cuts", fix="write two numbers, such as --cuts 0.8,0.4") from None
-    return x, y

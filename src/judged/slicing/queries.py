@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections import Counter
 from copy import copy
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from judged.errors import InputError, MissingExtraError
@@ -112,19 +112,18 @@ def script_of(text: str) -> str | None:
     ['Latin', 'Cyrillic', 'Japanese', 'Han', 'Arabic', 'Hangul', None]
     """
     # Japanese is Chinese characters with kana among them; without kana they are `Han`.
-    found = Counter(
-        name
-        for char in unicodedata.normalize("NFKC", text)
-        if unicodedata.category(char).startswith("L") and (name := _script(char))
-    )
+    found = Counter(filter(None, map(_script, unicodedata.normalize("NFKC", text))))
     if found["Hiragana"] + found["Katakana"]:
         kana = {name: found.pop(name) for name in ("Han", "Hiragana", "Katakana") if name in found}
         found["Japanese"] = sum(kana.values())
     return max(found, key=found.__getitem__) if sum(found.values()) else None
 
 
+@lru_cache(4096)
 def _script(char: str) -> str:
-    """Read the script off the character's Unicode name, of which it is the first part; ``""`` for common letters."""
+    """Read the script off a letter's Unicode name, of which it is the first part; ``""`` for what all scripts have."""
+    if not unicodedata.category(char).startswith("L"):
+        return ""
     name = unicodedata.name(char, "")
     if name.startswith(("CJK", "IDEOGRAPHIC", "KANGXI")):
         return "Han"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode
 
 from fastapi import Request
 from fastapi.responses import HTMLResponse, JSONResponse
@@ -17,6 +17,7 @@ from judged.answer import Answer, plain
 from judged.tables import isolated
 from judged.web.desk import JUDGE, opened
 from judged.web.filters import FILTERS
+from judged.web.links import chosen, link
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,9 +44,6 @@ NAVIGATION = (
     ("/learn", "Learn"),
 )
 """The pages, in the order in which they are named at the top of each."""
-
-_GOES_ALONG = {"where", "first", "second", "measure"}
-_BY_THEMSELVES = {"/evaluator", "/judging", "/learn"}
 
 _TEMPLATES = Environment(
     loader=FileSystemLoader(str(files("judged.web").joinpath("templates"))),
@@ -83,23 +81,20 @@ class Json(JSONResponse):
 
 
 def page(request: Request, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
-    """Lay a page out."""
+    """Lay a page out; what its address chose goes along with every link, unless it was refused."""
     workbench = hasattr(request.app.state, "desk")
+    known = chosen(request.url.path, request.query_params.multi_items()) if status == HTTPStatus.OK else {}
     shared: Mapping[str, Any] = {
         "request": request,
         "open": opened(request) if workbench else None,
         "here": request.url.path,
         "home": request.scope.get(HOME, "/judging"),
         "version": request.app.version,
+        "link": partial(link, known=known),
         # A judge who was let in by a token of their own sees nothing of systems; nor does who takes part in a study.
-        "navigation": _navigation(request, status) if workbench and JUDGE not in request.scope else (),
+        "navigation": [(path, link(path, known).removeprefix(path), name) for path, name in NAVIGATION]
+        if workbench and JUDGE not in request.scope
+        else (),
     }
     made = _TEMPLATES.get_template(template).render({**shared, **values})
     return HTMLResponse(isolated(made), status_code=status)
-
-
-def _navigation(request: Request, status: int) -> list[tuple[str, str, str]]:
-    """Give path, query and name of each page; what several of them understand goes along, unless it was refused."""
-    kept = [] if status != HTTPStatus.OK else [(name, text) for name, text in request.query_params.items() if text]
-    goes = urlencode([pair for pair in kept if pair[0] in _GOES_ALONG])
-    return [(path, f"?{goes}" if goes and path not in _BY_THEMSELVES else "", name) for path, name in NAVIGATION]

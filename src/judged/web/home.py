@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
+from pydantic import Field
 
 from judged.answer import COUNT, NUMBER, TEXT, Column, Table, counted
+from judged.errors import InputError
 from judged.evaluation.provenance import qrels_facts
 from judged.web.answers import PageAnswer, page
 from judged.web.desk import Opened
 from judged.web.filters import query
-from judged.web.workspace import LEVEL, Workspace
+from judged.web.findings import findings
+from judged.web.pagination import Trimmed, order_by
+from judged.web.problems import Parameters
+from judged.web.workspace import LEVEL, MEASURE, Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from judged.evaluation import Estimate
 
-MEASURE = "nDCG@10"
-"""By which the first page tells runs apart."""
 QUESTIONS = {
     "/evaluator": "How is a score computed? Change the judgments or the ranking of a topic, and see every step.",
     "/leaderboard": "Which run is best, by which measures, and how certain is that?",
@@ -41,6 +44,14 @@ QUESTIONS = {
 }
 """What each page of the navigation answers."""
 router = APIRouter()
+
+
+class AskedHome(Parameters):
+    """The order of the runs."""
+
+    sort: Trimmed = Field(
+        "-value", max_length=40, description="name, value, n, missing or documents; with - before it, descending."
+    )
 
 
 class Open(PageAnswer):
@@ -73,6 +84,7 @@ def _told(workspace: Workspace) -> Open:
         "measure": MEASURE,
         "level": LEVEL,
         "best": _best(estimates),
+        "next": [one._asdict() for one in findings(workspace)],
         "queries": sum(bool(workspace.query(query_id)) for query_id in workspace.query_ids),
         "attributes": workspace.known().names,
         "documents": 0 if workspace.texts is None else len(workspace.texts),
@@ -125,9 +137,16 @@ def _best(estimates: Sequence[Estimate]) -> str:
 
 
 @router.get("/", include_in_schema=False)
-def home(request: Request, workspace: Opened) -> HTMLResponse:
+def home(request: Request, workspace: Opened, asked: Annotated[AskedHome, Query()]) -> HTMLResponse:
     """Show what is open."""
-    return page(request, "home.html", title="What is open", answer=what_is_open(workspace), questions=QUESTIONS)
+    answer = what_is_open(workspace)
+    runs, name = answer.table("runs"), asked.sort.removeprefix("-")
+    keys = {column.name: column.name for column in runs.shown}
+    if name not in keys:
+        raise InputError(f"runs cannot be sorted by {name!r}", fix=f"use one of {', '.join(keys)}")
+    runs = runs.take(order_by(runs.column(name).values, falling=asked.sort.startswith("-")))
+    values = {"answer": answer, "asked": asked, "runs": runs, "keys": keys, "questions": QUESTIONS}
+    return page(request, "home.html", title="What is open", **values)
 
 
 @router.get("/favicon.ico", include_in_schema=False)

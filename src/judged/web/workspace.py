@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from judged.answer.table import order_of
 from judged.comparison import Comparison
 from judged.data.attributes import Attributes
 from judged.data.qrels import Qrels
 from judged.data.run import Run, TopicRows
 from judged.data.texts import Texts
 from judged.data.topics import Topics
-from judged.errors import InputError, JudgedWarning
+from judged.errors import InputError, JudgedError, JudgedWarning
 from judged.evaluation import Scores, measures_of, runs_of, score_lists
 from judged.evaluation.provenance import refuse_foreign
 from judged.judging import Judged, judge
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from judged.experiments.conclusions import Results
     from judged.experiments.trial import Trials
     from judged.labels.store import LabelStore
+    from judged.measures.base import Measure
     from judged.rag import Responses
     from judged.traces import Traces
 
@@ -79,6 +81,8 @@ class _Slot:
         self.value: Any = None
 
 
+MEASURE = "nDCG@10"
+"""By which runs are told apart where no measure is chosen."""
 LEVEL, RESAMPLES = 0.95, 10_000
 """Of intervals and tests. A page must be there at once, so tests draw less often than `compare` does by itself."""
 OF_ALL_TOPICS = "what is said below of judgments and runs is said of all topics, not of those that are left"
@@ -122,6 +126,25 @@ class Workspace:
         if run not in self.lists:
             raise InputError(f"no run {run!r} is open", fix=f"use one of {', '.join(self.lists)}")
         return self.lists[run]
+
+    def ranked(self, measure: Any = MEASURE) -> tuple[str, ...]:
+        """Name the runs, best by a measure first; as they were given, where it cannot score them."""
+        return self.remember(("ranked", measure := measures_of(measure)[0]), lambda: self._ranked(measure))
+
+    def _ranked(self, measure: Measure) -> tuple[str, ...]:
+        try:
+            values = [row.value for row in self.scores(measure).estimates(ci="none")] if self.lists else []
+        except JudgedError:
+            return self.run_names
+        less = measure.properties.higher_is_better is False
+        return tuple(self.run_names[at] for at in order_of(values, lower_is_better=less))
+
+    def usual_pair(self, measure: Any = MEASURE, baseline: str = "", run: str = "") -> tuple[str, str]:
+        """Choose what is not given of two runs: the one called baseline, or the best; and the best beside it."""
+        ranked, control = self.ranked(measure), self.results.control if self.results else ""
+        named = [name for name in ranked if name == control or "baseline" in name.casefold()]
+        first = baseline or next((name for name in (*named, *ranked) if name != run), "")
+        return first, run or next((name for name in ranked if name != first), "")
 
     def remember(self, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
         """Give what was made under a key before, or make it: for results that cost more than a few milliseconds."""

@@ -9,6 +9,7 @@ import numpy as np
 from judged.comparison import Choices
 from judged.data.qrels import Qrels
 from judged.data.run import run_named
+from judged.decimals import read_number
 from judged.diagnosis.changes import compared
 from judged.diagnosis.matrix.answer import Matrix
 from judged.diagnosis.matrix.points import MatrixChoices, points_of
@@ -31,6 +32,21 @@ if TYPE_CHECKING:
 
 _JUDGED = "Judged@10"
 _FIX = "Fix: take one such as R@100, nDCG@10, AP, RR@10"
+
+
+def cuts_of(text: str) -> tuple[float, float] | None:
+    """Read two cuts; None where nothing is written.
+
+    >>> cuts_of("0.8, 0.5"), cuts_of(" ")
+    ((0.8, 0.5), None)
+    """
+    if not text.strip():
+        return None
+    try:
+        x, y = map(read_number, text.split(","))
+    except ValueError:
+        raise InputError(f"{text!r} does not give two cuts", fix="write two numbers, such as 0.8,0.4") from None
+    return x, y
 
 
 def matrix_of_scores(

@@ -27,8 +27,8 @@ router = APIRouter()
 class AskedChange(Parameters):
     """The two runs of a change."""
 
-    first: str = Field("", max_length=LONGEST, description="The baseline; the first run without it.")
-    second: str = Field("", max_length=LONGEST, description="The candidate; the next run without it.")
+    first: str = Field("", max_length=LONGEST, description="The baseline; without it one called so, or the best.")
+    second: str = Field("", max_length=LONGEST, description="The candidate; the best of the others without it.")
 
 
 @router.get("/api/v1/change", tags=["change"], summary="What is known of a change", responses=PROBLEMS)
@@ -56,8 +56,7 @@ def _change(workspace: Workspace, asked: AskedChange) -> Change:
     names = workspace.run_names
     if len(names) < 2:
         raise InputError("a change needs two runs", fix="open a baseline and a candidate: judged serve QRELS RUN RUN")
-    first = asked.first or next(name for name in names if name != asked.second)
-    second = asked.second or next(name for name in names if name != first)
+    first, second = workspace.usual_pair(baseline=asked.first, run=asked.second)
     for name in (first, second):
         if name not in names:
             raise InputError(f"no run {name!r} is open", fix=f"take one of {', '.join(names)}")

@@ -20,9 +20,11 @@ from judged.slicing.comparison import direction
 from judged.stats.inputs import paired_differences
 from judged.stats.robustness import leave_one_topic_out
 from judged.web.filters import probability, query
+from judged.web.links import chosen, link
 from judged.web.pagination import LONGEST, Paging, Trimmed, order_by
 from judged.web.problems import Parameters
 from judged.web.slices.attributes import attributes, both
+from judged.web.workspace import MEASURE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -109,7 +111,6 @@ def _scores(page: ComparePage, table: Table, cut: str) -> Chart:
     )
 
 
-MEASURE = "nDCG@10"
 MEASURES = "nDCG@10, AP, RR, R@100"
 MOST = 8
 """Measures of one table: every one that is tested is another chance to find something by luck."""
@@ -137,7 +138,7 @@ Sort: TypeAlias = Literal[
 class AskedComparison(Parameters):
     """Two runs, a measure, and which topics are listed."""
 
-    first: str = Field("", max_length=LONGEST, description="The run that is the baseline; the first one without it.")
+    first: str = Field("", max_length=LONGEST, description="The baseline; without it one called so, or the best.")
     second: str = Field("", max_length=LONGEST, description="The other run; the best of the others without it.")
     measure: Trimmed = Field(MEASURE, max_length=300, description="The measure whose topics are shown.")
     measures: str = Field(
@@ -350,12 +351,10 @@ class ComparePage(Answer):
         lists = [self.workspace.judged(run) for run in runs]
         present = [dict(zip(each.query_ids, each.present.tolist(), strict=True)) for each in lists]
         has = [[known.get(topic, False) for topic in ids] for known in present]
-        asked = {"first": runs[0], "second": runs[1], "measure": str(self.measure), "where": self.asked.where or None}
+        known = chosen("/compare", self.asked) | {"measure": str(self.measure)}
         sides = list(zip(("first", "second"), runs, self.values.tolist(), judged, has, strict=True))
         columns = (
-            Column(
-                "query_id", ids, TEXT, "Topic", links=[f"/topic{query({'topic': topic}, **asked)}" for topic in ids]
-            ),
+            Column("query_id", ids, TEXT, "Topic", links=[link("/topic", known, topic=topic) for topic in ids]),
             Column(
                 "query",
                 [self.workspace.query(topic) for topic in ids],

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
-from judged.answer.table import order_of
 from judged.errors import InputError
 from judged.evaluation import measures_of
 from judged.measures.grammar import listed, parse
@@ -53,7 +52,7 @@ def compared(workspace: Workspace, asked: AskedComparison) -> ComparePage:
 
 
 def _runs(workspace: Workspace, asked: AskedComparison, measure: Measure) -> tuple[str, str]:
-    """Choose the two runs: what was asked for, else the first, and the best of the others."""
+    """Choose the two runs: what was asked for, else the baseline, and the best of the others."""
     names = workspace.run_names
     for field in ("first", "second"):
         if given := getattr(asked, field):
@@ -66,20 +65,7 @@ def _runs(workspace: Workspace, asked: AskedComparison, measure: Measure) -> tup
         if asked.first and asked.first == asked.second:
             problem = f"{asked.first} is compared with itself: there is no difference"
             raise InputError(problem, fix="choose another run")
-    first = asked.first or next(name for name in names if name != asked.second)
-    return first, asked.second or _best(workspace, measure, first)
-
-
-def _best(workspace: Workspace, measure: Measure, beside: str) -> str:
-    """Name the best run by a measure, beside one."""
-    with concerning("measure"):
-        scores = workspace.scores((measure,))
-    less = measure.properties.higher_is_better is False
-    order = workspace.remember(
-        ("order", scores.run_names, measure),
-        lambda: order_of([row.value for row in scores.estimates(ci="none")], lower_is_better=less),
-    )
-    return next(name for place in order if (name := scores.run_names[place]) != beside)
+    return workspace.usual_pair(measure, asked.first, asked.second)
 
 
 def _by_slice(

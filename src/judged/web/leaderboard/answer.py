@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import Field
 
-from judged.answer import CHANGE, COUNT, TEXT, Answer, Column, Show, Table, columns_of, counted
+from judged.answer import CHANGE, COUNT, TEXT, Answer, Column, Show, Table, columns_of, counted, number
+from judged.answer.chart_drawings import SERIES
 from judged.answer.table import order_of
 from judged.comparison import Comparison
 from judged.comparison.pair import RATIO, of_means
@@ -46,8 +48,12 @@ class AskedLeaderboard(Parameters):
         description="Names of measures, separated by commas or each by itself; the first is the leading one.",
     )
     baseline: str = Field(
-        "", max_length=LONGEST, description="The run that all others are tested against; the first one without it."
+        "",
+        max_length=LONGEST,
+        description="The run that all others are tested against; without it the one called baseline, or the best.",
     )
+    measure: Name = Field("", description="The leading measure, before those of measures.")
+    run: str = Field("", max_length=LONGEST, description="A run that stands out in the charts, as the baseline does.")
     sort: Trimmed = Field(
         "",
         max_length=300,
@@ -80,8 +86,8 @@ class AskedTable(AskedLeaderboard):
 
 LOW = 0.7
 """A smaller share of judged documents is marked; warnings of an evaluation begin there, too."""
-LINES = 8
-"""Runs of a curve: as many colours are told apart."""
+LINES = 40
+"""Runs of a curve at most."""
 SHARE = "Judged@10"
 _KINDS = {"better": "good", "ahead": "good", "worse": "bad", "behind": "bad"}
 _PERCENT = Show(lambda share: percent(share, 1), "float64")
@@ -135,8 +141,8 @@ class LeaderboardPage(Answer):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Which topics count; how many tests of which kind there are, and how intervals are made."""
-        return (self._which_topics(), self._how()) if self.result else ()
+        """Which run is best; which topics count; how many tests of which kind there are, and how intervals are made."""
+        return (self._leader(), self._which_topics(), self._how()) if self.result else ()
 
     def facts(self) -> dict[str, Any]:
         """Give what was asked, what the p of the tests is, and the curve."""
@@ -243,6 +249,23 @@ class LeaderboardPage(Answer):
             return "P(higher)"
         return "adjusted p" if any(pair.result.correction not in {"", "none"} for pair in pairs) else "p"
 
+    def _leader(self) -> str:
+        """Say which run is first by the leading measure, and how many differ from the baseline."""
+        first, name = self._ranked()[0], str(self.lead)
+        if math.isnan(first.value):
+            return f"No run has a number for {name}."
+        end = {True: "is best", False: "is best, as lower is better", None: "is highest"}
+        cell = Column(name, [first.value], number(), ci=[first.ci]).cells()[0]
+        said = f"{first.run} {end[self.lead.properties.higher_is_better]} by {name}: {cell}."
+        found = self.comparison and self.comparison.measure(name)
+        if not found or not found.pairs:
+            return said
+        verdicts = Counter(filter(None, (_verdict(found, pair) for pair in found.pairs)))
+        others, rest = counted(len(found.pairs), "other run"), len(found.pairs) - verdicts.total()
+        parts = [f"{n:,} significantly {verdict}" for verdict, n in verdicts.items()]
+        parts += [f"{rest:,} not shown to differ"] if rest else []
+        return f"{said} Of {others}, tested against {self.baseline}: {', '.join(parts)}."
+
     def _which_topics(self) -> str:
         total = counted(len(self.workspace.query_ids), "topic")
         if not self.asked.where:
@@ -267,7 +290,7 @@ class LeaderboardPage(Answer):
             return None
         best = [row.run for row in self._ranked()]
         others = [run for run in best if run != self.baseline]
-        chosen = {self.baseline, *others[: LINES - 1]}
+        chosen = {*self._closely, *others[: LINES - 1]}
         runs = tuple(run for run in best if run in chosen)
         scores = self.workspace.scores(self.series, runs, self.asked.where, self.baseline)
         return self.workspace.remember(("curves", scores), scores.curve)
@@ -276,13 +299,18 @@ class LeaderboardPage(Answer):
         """Draw the leading measure of every run, and one measure by cutoff."""
         if self.result is None:
             return ()
-        dots = best_first(self.lead, self._ranked(), [self.baseline])
+        dots = best_first(self.lead, self._ranked(), self._closely)
         charts = [replace(dots, name="dots", table=replace(dots.table, only="people"))] if len(dots.table) > 1 else []
         if curves := self.curves():
             chart, drawn, runs = curves.charts()["curves"], len(curves.run_names), len(self.workspace.lists)
             which = f" {drawn} of {counted(runs, 'run')} are drawn: the baseline, and the best by {self.lead}."
-            charts.append(replace(chart, name="curve", sentence=chart.sentence + which * (drawn < runs)))
+            loud = (*dict.fromkeys((self._ranked()[0].run, *self._closely)),) if drawn > SERIES else ()
+            charts.append(replace(chart, name="curve", sentence=chart.sentence + which * (drawn < runs), loud=loud))
         return tuple(charts)
+
+    @property
+    def _closely(self) -> list[str]:
+        return [name for name in (self.baseline, self.asked.run) if name in self.workspace.lists]
 
     def _ranked(self) -> list[Estimate]:
         """Give the runs by the leading measure, best first."""

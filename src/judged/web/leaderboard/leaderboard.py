@@ -56,30 +56,31 @@ def leaderboard(workspace: Workspace, asked: AskedLeaderboard) -> LeaderboardPag
 
     measures: dict[Measure, None] = {}
     refused: list[str] = []
-    for name in (typed := listed(asked.measures)) or MEASURES:
+    typed = listed(asked.measures)
+    for name in dict.fromkeys((*listed(asked.measure), *(typed or MEASURES))):
         scored = tried("measures", partial(_scored, workspace, name, MOST - len(measures)), ())
         measures |= dict.fromkeys(scored)
         refused += [] if scored else [name]
     chosen = tuple(measures) or (parse(ANY),)
-    first = next(iter(workspace.lists), "")
-    baseline = tried("baseline", lambda: _baseline(workspace, asked.baseline) or first, first)
+    usual, _ = workspace.usual_pair(chosen[0])
+    baseline = tried("baseline", lambda: _baseline(workspace, asked.baseline) or usual, usual)
     topics = tried("where", lambda: int(workspace.mask(asked.where, baseline or None).sum()), 0)
-    usual = "t" if topics > MANY else Choices.test
+    test = "t" if topics > MANY else Choices.test
     how: dict[str, Any] = {
-        "test": tried("test", lambda: Choices(test=asked.test or usual, baseline=baseline).test, usual),
+        "test": tried("test", lambda: Choices(test=asked.test or test, baseline=baseline).test, test),
         "correction": tried("correction", lambda: Choices(correction=asked.correction).correction, CORRECTION),
         "resamples": FEWER if topics > MANY else RESAMPLES,
     }
     result: Comparison | Summary | None = None
     if workspace.lists and topics:
         if len(workspace.lists) > 1:
-            test = partial(workspace.comparison, chosen, baseline, None, asked.where, **how)
-            result = tried("test", test, None)
+            tests = partial(workspace.comparison, chosen, baseline, None, asked.where, **how)
+            result = tried("test", tests, None)
         result = result or _summary(workspace, chosen, asked.where, baseline)
     names = tuple(map(str, chosen))
     return LeaderboardPage(
         workspace=workspace,
-        asked=asked.model_copy(update={"measures": [] if names == MEASURES else [",".join(names)]}),
+        asked=asked.model_copy(update={"measure": "", "measures": [] if names == MEASURES else [",".join(names)]}),
         measures=chosen,
         typed=", ".join(refused) if typed else "",
         baseline=baseline,

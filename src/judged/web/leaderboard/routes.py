@@ -132,7 +132,7 @@ def leaderboard_page(request: Request, workspace: Opened, asked: Annotated[Asked
 
 def _figures(answer: LeaderboardPage) -> dict[str, Markup]:
     """Draw the charts, by name, once."""
-    charts, key = answer.figures(), (answer.result, str(answer.lead), answer.series)
+    charts, key = answer.figures(), (answer.result, str(answer.lead), answer.series, answer.asked.run)
     return answer.workspace.remember(
         ("leaderboard figures", *key), lambda: {chart.name: blocks([chart]) for chart in charts}
     )

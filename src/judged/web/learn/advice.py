@@ -101,7 +101,7 @@ def advice_on(workspace: Workspace, asked: AskedAdvice) -> Advice:
     """Give advice on what is open, or on judgments that are described."""
     if asked.about == "described":
         return workspace.remember(("described", tuple(asked.model_dump().values())), lambda: on_described(asked))
-    runs = tuple(judged.run for judged in workspace.lists.values())
+    runs = list(workspace.lists.values())
     advice: Advice = workspace.remember(("advice",), lambda: advise(workspace.qrels, runs))
     return replace(advice.about(asked.task) if asked.task else advice, inputs=("QRELS", "RUN"))
 

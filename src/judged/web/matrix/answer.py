@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
 import numpy as np
 from pydantic import BeforeValidator, Field
 
-from judged.answer import TEXT, Answer, Column, Table
+from judged.answer import TEXT, Answer, Column, Table, counted
 from judged.answer.chart_drawings import drawn
 from judged.charts import PALETTE, specification
+from judged.diagnosis.matrix.matrix import cuts_of
 from judged.diagnosis.matrix.points import NOTHING, QUADRANTS
 from judged.errors import InputError, MissingExtraError
 from judged.measures.grammar import parse
-from judged.web.pagination import Paging
+from judged.web.pagination import Paging, Trimmed
 from judged.web.slices.answer import LONGEST, Number, Sliced
 from judged.web.slices.attributes import cut, draws, notes_of, where_column
 from judged.web.workspace import LEVEL
@@ -44,10 +45,11 @@ def _first_page(value: object) -> object:
 class AskedMatrix(Sliced):
     """Topics and slices against two measures, and which topics are selected."""
 
-    run: str = Field("", max_length=LONGEST, description="The run; the first one without it.")
+    run: str = Field("", max_length=LONGEST, description="The run; the best one without it.")
     baseline: str = Field(
         "", max_length=LONGEST, description="The run whose means are the cuts; without it, the run's own."
     )
+    cuts: Trimmed = Field("", max_length=100, description="Fixed cuts in place of means: of x and of y, as in 0.8,0.5.")
     x: str = Field(X, max_length=200, description="The measure across: of the candidates.")
     y: str = Field(Y, max_length=200, description="The measure up: of the final ranking.")
     x0: Number = Field(None, description="Topics are selected whose x is at least this,")
@@ -104,8 +106,11 @@ class MatrixPage(Answer):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What the matrix shows."""
-        return self.matrix.sentences
+        """How many topics are in each quadrant, and what the matrix shows."""
+        of = f"of {self.run}, by {self.matrix.y} and {self.matrix.x}"
+        named = {name: n for name, n in self.matrix.counts(self.run).items() if n}
+        parts = ", ".join(f"{n:,} {name}{'s' * (n > 1 and name.endswith(' problem'))}" for name, n in named.items())
+        return (f"{counted(sum(named.values()), 'topic')} {of}: {parts}.", *self.matrix.sentences)
 
     def facts(self) -> dict[str, Any]:
         """Give those of the matrix, what was asked, and the selection with the means over it."""
@@ -144,7 +149,7 @@ def matrix_page(workspace: Workspace, asked: AskedMatrix) -> MatrixPage:
     """Set topics and slices of a run against two measures, and give the topics that are selected."""
     if not workspace.lists:
         raise InputError("no run is open", fix="open one: judged serve QRELS RUN")
-    run = asked.run or workspace.run_names[0]
+    run = asked.run or workspace.usual_pair(parse(asked.y), asked.baseline)[bool(asked.baseline)]
     for name in (run, *([asked.baseline] if asked.baseline else [])):
         workspace.judged(name)
     baseline = "" if asked.baseline == run else asked.baseline
@@ -176,6 +181,7 @@ def _matrix(workspace: Workspace, asked: AskedMatrix, names: tuple[str, ...]) ->
             y=axes[1],
             slicing=cut(workspace, asked) if asked.names else None,
             baseline=names[0],
+            cuts=cuts_of(asked.cuts),
             level=LEVEL,
             resamples=draws(int(mask.sum())),
             seed=SEED,
@@ -183,7 +189,7 @@ def _matrix(workspace: Workspace, asked: AskedMatrix, names: tuple[str, ...]) ->
         rel = max(float(getattr(axis, "rel", 1)) for axis in axes)
         return replace(made, barren=workspace.judged(names[-1]).num_relevant(rel)[mask] == 0)
 
-    key = ("matrix", names, axes, asked.names, asked.where.strip(), asked.least)
+    key = ("matrix", names, axes, asked.names, asked.where.strip(), asked.least, asked.cuts)
     return workspace.remember(key, _make)
 
 

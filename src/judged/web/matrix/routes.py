@@ -14,6 +14,7 @@ from judged.errors import JudgedError, MissingExtraError
 from judged.web.answers import page
 from judged.web.desk import Opened
 from judged.web.filters import pairs, query
+from judged.web.links import chosen, link
 from judged.web.matrix.answer import PARTS, AskedMatrix, figures, matrix_page
 from judged.web.problems import PROBLEMS
 from judged.web.slices.attributes import attributes, both, problem_of
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from judged.web.workspace import Workspace
 
 router = APIRouter()
+CUTS = ("0.5,0.5", "0.8,0.5", "0.8,0.8")
+"""Fixed cuts that are offered beside means; every other pair can be typed."""
 _ALL = dict.fromkeys(("x0", "x1", "y0", "y1", "quadrant", "page"))  # what an address leaves out that selects nothing
 
 
@@ -37,7 +40,7 @@ def matrix_as_json(workspace: Opened, asked: Annotated[AskedMatrix, Query()]) ->
 @router.get("/matrix", include_in_schema=False)
 def show_matrix(request: Request, workspace: Opened, asked: Annotated[AskedMatrix, Query()]) -> HTMLResponse:
     """Show them."""
-    values: dict[str, Any] = {"data": False, "problem": None, "attributes": []}
+    values: dict[str, Any] = {"data": False, "problem": None, "attributes": [], "offered": CUTS}
     try:
         if asked.selects and workspace.lists:
             values |= _shown(workspace, asked)
@@ -55,9 +58,8 @@ def _shown(workspace: Workspace, asked: AskedMatrix) -> dict[str, Any]:
     """Give what the page shows, in its own words: tables with links, charts, and facts as texts and numbers."""
     answer = matrix_page(workspace, asked)
     matrix, run, baseline, selected = answer.matrix, answer.run, answer.baseline, answer.selected
-    topic = {"first": baseline, "second": run} if baseline else {"first": run}
-    topic |= {"measure": str(matrix.y), **({"where": asked.where} if asked.where else {})}
-    topics = [f"/topic{query({'topic': name, **topic})}" for name in selected.column("query_id").values]
+    known = chosen("/matrix", asked) | {"measure": str(matrix.y), "baseline": baseline or run, "run": baseline and run}
+    topics = [link("/topic", known, topic=name) for name in selected.column("query_id").values]
     parts = matrix.slicing.slices if matrix.slicing else ()
     slices = {part.name: f"/matrix{query(asked, where=both(asked.where, part.expression), **_ALL)}" for part in parts}
     changes, points = answer.tables().get("changes"), answer.table("points")
@@ -84,5 +86,5 @@ def _shown(workspace: Workspace, asked: AskedMatrix) -> dict[str, Any]:
         "changes": changes and changes.take([at for at, row in enumerate(changes.records()) if row["run"] == run]),
         "selected": selected.changed("query_id", links=topics),
         "charts": figures(workspace, asked, matrix, run, baseline, answer.chosen),
-        "ways": {"slices": slices, "topic": f"/topic{query(topic)}"},
+        "ways": {"slices": slices, "topic": link("/topic", known)},
     }

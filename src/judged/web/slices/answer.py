@@ -16,7 +16,7 @@ from judged.slicing.slice_tests import ALL
 from judged.slicing.topic_slices import MINIMUM
 from judged.web.problems import Parameters
 from judged.web.slices.attributes import attributes, cut, draws, notes_of, usual, where_column
-from judged.web.workspace import LEVEL
+from judged.web.workspace import LEVEL, MEASURE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,7 +69,7 @@ class AskedSlices(Sliced):
 
     measures: str = Field(MEASURES, max_length=500, description="Measures, with commas between; six at most.")
     run: str = Field(
-        "", max_length=LONGEST, description="A run; * for every one. Left out: every run, or of much data the first."
+        "", max_length=LONGEST, description="A run; * for every one. Left out: every run, or of much data the best."
     )
     baseline: str = Field(
         "", max_length=LONGEST, description="The run that the others are compared with on each slice."
@@ -207,7 +207,7 @@ def slices(workspace: Workspace, asked: AskedSlices) -> SlicePage:
         asked=asked,
         runs=runs,
         measures=measures,
-        every=runs == workspace.run_names,
+        every=len(runs) == len(workspace.lists),
         slicing=slicing,
         scores=scores,
         compared=_compared(workspace, asked, measures, runs, slicing) if asked.baseline else None,
@@ -222,14 +222,14 @@ def _scored(workspace: Workspace, scores: Scores, slicing: Slicing) -> SlicedSco
 
 
 def shown_runs(workspace: Workspace, asked: AskedSlices) -> tuple[str, ...]:
-    """Name the runs that are shown: the one that is asked for, or all; of much data the first, unless all are."""
-    names = workspace.run_names
-    if asked.run == "*" or not names:
-        return names
+    """Name the runs that are shown: the one that is asked for, or all; of much data the best, unless all are."""
+    best = workspace.ranked((listed(asked.measures) or [MEASURE])[0])
+    if asked.run == "*":
+        return best
     if asked.run:
         workspace.judged(asked.run)
         return (asked.run,)
-    return names if len(names) * len(workspace.query_ids) <= _MANY else names[:1]
+    return best if len(best) * len(workspace.query_ids) <= _MANY else best[:1]
 
 
 def _compared(
@@ -239,7 +239,7 @@ def _compared(
     workspace.judged(asked.baseline)
     others = tuple(name for name in runs if name != asked.baseline)
     if not others and not asked.run:  # the first run is the one that others are compared with
-        others = tuple(name for name in workspace.run_names if name != asked.baseline)[:1]
+        others = workspace.usual_pair(measures[0], asked.baseline)[1:]
     if not others:
         raise InputError(f"{asked.baseline!r} is compared with itself", fix="choose two different runs")
     scores = workspace.scores(measures, (asked.baseline, *others), asked.where)

@@ -66,4 +66,8 @@ def _figures(workspace: Workspace, data: SlicePage) -> Markup:
     for answer, name in ((data.scores, "scores"), (data.compared, "changes")):
         made = answer.charts().values() if answer else ()
         charts += [replace(chart, name=f"{name}-{at}") for at, chart in enumerate(made)]
-    return workspace.remember(("slices figures", data.scores, data.compared), lambda: blocks(charts))
+    closely = tuple(name for name in (data.asked.baseline, data.asked.run) if name in workspace.lists)
+    charts = [
+        replace(chart, loud=tuple(dict.fromkeys((*chart.loud, *closely)))) if chart.loud else chart for chart in charts
+    ]
+    return workspace.remember(("slices figures", data.scores, data.compared, closely), lambda: blocks(charts))

@@ -16,7 +16,7 @@ from judged.explanation import explain_list
 from judged.measures.grammar import parse
 from judged.web.answers import page
 from judged.web.desk import Opened
-from judged.web.filters import query
+from judged.web.filters import blocks, query
 from judged.web.judging.routes import judge_of
 from judged.web.pagination import Paging
 from judged.web.problems import PROBLEMS
@@ -33,11 +33,13 @@ def topics_page(request: Request, workspace: Opened, asked: Annotated[AskedList,
     """Show the list of topics."""
     answer = topics(workspace, asked)
     about, table = answer.about, answer.table()
-    links = [f"/topic{query(asked, page=None, topic=topic)}" for topic in table.column("query_id").values]
+    pair = dict(zip(("first", "second"), asked.runs, strict=True)) if len(asked.runs) == 2 else {}
+    links = [f"/topic{query(asked, page=None, topic=topic, **pair)}" for topic in table.column("query_id").values]
     table = table.changed("query_id", links=links, show=beginning(80)).changed("query", show=beginning(200))
     keys = {column.name: column.name for column in table.shown}
     scores = {"mean", *(f"run:{run}" for run in about["runs"])} if about["lower_is_better"] else ()
     values = {"answer": answer, "table": table, "keys": keys, "rising": {"query_id", "query", *scores}, "asked": asked}
+    values["figure"] = blocks(answer.charts().values(), ["topics"]) if about["runs"] else ""
     paging = Paging.at(about["page"], about["total"])
     return page(request, "topics.html", title="Topics", paging=paging, **values, **about)
 

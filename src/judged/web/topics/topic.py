@@ -111,12 +111,13 @@ def _topic(workspace: Workspace, asked: AskedTopic) -> TopicPage:
 
 
 def _runs(workspace: Workspace, asked: AskedTopic) -> list[str]:
-    """Choose the runs that are shown: those that are asked for, or the first two."""
-    names = workspace.run_names
-    first = asked.first or (names[0] if names else "")
-    second = asked.second
-    if second is None and not asked.first:
-        second = next((name for name in names if name != first), "")
+    """Choose the runs that are shown: those that are asked for, or the baseline and the best beside it."""
+    names, usual = (
+        workspace.run_names,
+        workspace.usual_pair(parse(asked.measure), asked.first or "", asked.second or ""),
+    )
+    first = asked.first or usual[0]
+    second = asked.second if asked.first or asked.second is not None else usual[1]
     chosen = list(dict.fromkeys(name for name in (first, second) if name))
     if chosen and not names:
         raise InputError(f"no run {chosen[0]!r} is open", fix="open runs too: judged serve QRELS RUN")

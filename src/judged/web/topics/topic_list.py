@@ -5,25 +5,28 @@ from __future__ import annotations
 import bisect
 import difflib
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from pydantic import Field
 
-from judged.answer import COUNT, NUMBER, TEXT, Column, Table
+from judged.answer import COUNT, NUMBER, TEXT, Chart, Column, Table, counted
+from judged.decimals import decimal
 from judged.errors import InputError, MeasureError
 from judged.measures.base import Measure
 from judged.measures.grammar import parse
 from judged.notes import Note
 from judged.web.answers import PageAnswer
+from judged.web.filters import query
 from judged.web.pagination import Paging
 from judged.web.problems import Parameters
+from judged.web.workspace import MEASURE
 
 if TYPE_CHECKING:
     from judged._types import Floats, Ints
     from judged.web.workspace import Workspace
 
-MEASURE = "nDCG@10"
 LONGEST = 8192
 """Characters of a query id or a document id; some are addresses of pages."""
 
@@ -40,7 +43,7 @@ class Order(Parameters):
     q: str = Field("", max_length=500, description="Words that id or query text must hold.")
     where: str = Field("", max_length=2000, description="An expression over attributes, such as kind == 'law'.")
     runs: list[str] = Field(
-        [], max_length=200, description="The runs whose scores make columns, mean and spread; the first 12 without it."
+        [], max_length=200, description="The runs whose scores make columns, mean and spread; the best 12 without it."
     )
 
 
@@ -54,7 +57,9 @@ class AskedTopic(Order):
     """One topic."""
 
     topic: str = Field(max_length=LONGEST, description="The topic's id.")
-    first: str | None = Field(None, max_length=LONGEST, description="The run on the left; the first one without it.")
+    first: str | None = Field(
+        None, max_length=LONGEST, description="The run on the left; without it the baseline, or the best."
+    )
     second: str | None = Field(
         None, max_length=LONGEST, description="The run on the right; another one without both, none where it is empty."
     )
@@ -88,6 +93,8 @@ class AskedDocument(Parameters):
     length: int = Field(4000, ge=1, le=10_000_000, description="So many characters of the text at most.")
 
 
+DRAWN = 400
+"""Topics that can still be told apart in a chart of bars."""
 MOST_RUNS = 12
 """Columns of scores that a table shows at once."""
 POSITIVE = float(np.nextafter(0, 1))
@@ -134,7 +141,40 @@ def topics(workspace: Workspace, asked: AskedList) -> TopicList:
         "page": paging.page,
         "pages": paging.last,
     }
-    return TopicList(about, (table.take(paging.of(order.tolist())),), notes)
+    about["sentence"], *charts = _picture(table.take(np.sort(order).tolist()), measure, runs) if runs else ("",)
+    return TopicList(about, (table.take(paging.of(order.tolist())), *charts), notes)
+
+
+def _picture(table: Table, measure: Measure, runs: tuple[str, ...]) -> tuple[str, Chart]:
+    """Say how scores are spread over the topics, and draw the mean of each topic, best first."""
+    means = np.array(table.column("mean").values, dtype=np.float64)
+    known = np.flatnonzero(~np.isnan(means))
+    best = 1 if measure.properties.higher_is_better is False else -1
+    order = known[np.argsort(best * means[known], kind="stable")]
+    drawn = order[np.linspace(0, len(order) - 1, min(len(order), DRAWN)).round().astype(np.int64)]
+    who = runs[0] if len(runs) == 1 else f"the mean over {len(runs)} runs"
+    said = f"{counted(len(table), 'topic')}; none has a score."
+    if len(order):
+        top, low = order[0], order[-1]
+        ids, none = table.column("query_id").values, int((means[known] == 0).sum())
+        ends = f"from {decimal(means[top], 3)} on {ids[top]} to {decimal(means[low], 3)} on {ids[low]}"
+        said = f"{measure} of {counted(len(order), 'topic')}, {who}, goes {ends}"
+        said += f"; it is 0 on {none:,}." if none else "."
+    links = [f"/topic{query({'topic': name, 'measure': str(measure)})}" for name in table.column("query_id").values]
+    table = replace(table.changed("query_id", links=links).changed("mean", only=""), name="drawn", only="people")
+    some = f" {DRAWN} of them are drawn." if len(order) > DRAWN else ""
+    return said, Chart(
+        "means",
+        f"{measure} by topic, best first",
+        table.take(drawn.tolist()).showing("query_id", "query", "mean"),
+        f"One bar a topic: {who}.{some}",
+        "columns",
+        "query_id",
+        "mean",
+        x_title="topics, best first",
+        y_title=str(measure),
+        height=160,
+    )
 
 
 def run_scores(workspace: Workspace, measure: Measure, run: str) -> tuple[Floats, str]:
@@ -183,8 +223,8 @@ def _table(workspace: Workspace, measure: Measure, runs: tuple[str, ...]) -> tup
 
 
 def shown_runs(workspace: Workspace, asked: Order) -> tuple[str, ...]:
-    """Give the runs that are columns: those that were chosen, or the first ones."""
-    chosen = tuple(dict.fromkeys(name for name in asked.runs if name)) or workspace.run_names
+    """Give the runs that are columns: those that were chosen, or the best ones."""
+    chosen = tuple(dict.fromkeys(name for name in asked.runs if name)) or workspace.ranked(parse(asked.measure))
     for name in chosen:
         workspace.judged(name)
     return chosen[:MOST_RUNS]
