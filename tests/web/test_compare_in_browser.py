@@ -34,7 +34,7 @@ def test_what_is_seen(serve: Any, tab: Any, sample: Any) -> None:
     shown = tab(serve(sample) + HERE)
     page = drawn(shown)
     assert (
-        page.locator(".conclusion .said")
+        page.locator("p.lead")
         .inner_text()
         .startswith("No difference between rrf and bm25 is shown in nDCG@10")
     )
@@ -119,7 +119,7 @@ def test_choosing_by_keyboard(serve: Any, tab: Any, sample: Any) -> None:
     page.keyboard.type("AP")
     with page.expect_navigation():
         page.keyboard.press("Enter")
-    assert "is shown in AP" in page.locator(".conclusion .said").inner_text()
+    assert "is shown in AP" in page.locator("p.lead").inner_text()
     with page.expect_navigation():
         page.get_by_role("link", name="R@100").press("Enter")
     assert page.get_by_label("Measure", exact=True).input_value() == "R@100"

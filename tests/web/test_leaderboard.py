@@ -97,7 +97,7 @@ def noted(found: dict[str, Any], rule: str) -> list[str]:
 
 
 def test_by_hand(small: TestClient) -> None:
-    found = asked(small, measures="RR")
+    found = asked(small, measures="RR", baseline="bad")
     assert column(found, "RR") == {"good": 1.0, "part": 0.75, "bad": 0.5, "twin": 0.5}
     assert names_of(found) == ["good", "part", "bad", "twin"]
     assert (found["baseline"], found["sort"], found["p_name"]) == ("bad", "-RR", "adjusted p")
@@ -108,7 +108,7 @@ def test_by_hand(small: TestClient) -> None:
     assert (against(found, "twin", "RR")["adjusted"], verdict(found, "twin", "RR")) == (1.0, "")
     # 8 topics with +0.5 six times and -0.5 twice: sums of at least 4 signs, 2 * (1 + 8 + 28) of 256, times 2 by Holm
     assert against(found, "part", "RR")["adjusted"] == pytest.approx(2 * 2 * 37 / 256)
-    page = small.get("/leaderboard", params={"measures": "RR"}).text
+    page = small.get("/leaderboard", params={"measures": "RR", "baseline": "bad"}).text
     assert '<td class="good"><b>1.0000</b><sup>†</sup> <span class="rest">' in page
     assert "better p 0.0234</span>" in page
 
@@ -138,7 +138,7 @@ OPTIONS = [
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_it_is_what_compare_says(client: TestClient, sample: Workspace, options: dict[str, str]) -> None:
     names = options.get("measures", ",".join(MEASURES)).split(",")
-    baseline = options.get("baseline", "bm25")
+    baseline = options.get("baseline") or sample.ranked(names[0])[0]
     scores = judged.evaluate(shipped.qrels(), shipped.runs(), names)
     if "where" in options:
         cut = slice_topics(sample.known(), "query_class", query_ids=scores.query_ids)
@@ -162,7 +162,7 @@ def test_it_is_what_compare_says(client: TestClient, sample: Workspace, options:
                 pair.better
             ]
             assert verdict(found, pair.second, one.name) == better
-    assert comparison.caption in found["sentences"][1]
+    assert comparison.caption in found["sentences"][2]
     assert {note.text for note in comparison.notes} <= {note["text"] for note in found["notes"]}
     assert names_of(found) == [scores.run_names[at] for at in comparison.order]
 
@@ -176,7 +176,7 @@ def test_counts_are_shown_and_not_tested(small: TestClient) -> None:
         "NumRet is a sum over the topics: it is shown, and not tested",
         "NumQ is a count over the topics: it is shown, and not tested",
     ]
-    assert found["sentences"][1].startswith("Nothing is tested; [95% interval")
+    assert found["sentences"][2].startswith("Nothing is tested; [95% interval")
     assert " twin compare twin with bad · take twin as baseline · topics of twin 8 " in text_of(
         small, measures="NumRelRet,NumRet"
     )
@@ -193,7 +193,7 @@ def test_a_geometric_mean_is_compared_by_a_ratio(client: TestClient) -> None:
 
 
 def test_where_neither_end_is_better_nothing_is_better(small: TestClient) -> None:
-    found = asked(small, measures="Judged@1")  # all of good's first documents are judged, none of bad's
+    found = asked(small, measures="Judged@1", baseline="bad")  # all of good's first documents are judged, none of bad's
     assert (column(found, "Judged@1")["good"], column(found, "Judged@1")["bad"]) == (1, 0)
     assert verdict(found, "good", "Judged@1") == "higher"
     assert verdict(asked(small, measures="Judged@1", baseline="good"), "bad", "Judged@1") == "lower"
@@ -202,7 +202,7 @@ def test_where_neither_end_is_better_nothing_is_better(small: TestClient) -> Non
 
 def test_lower_is_better(small: TestClient) -> None:
     name = "Fallout(n=100)@1"  # bad has one that is not relevant at the first rank, good has none
-    found = asked(small, measures=name)
+    found = asked(small, measures=name, baseline="bad")
     assert found["sort"] == name
     assert names_of(found) == ["good", "part", "bad", "twin"]
     assert verdict(found, "good", name) == "better"
@@ -213,7 +213,7 @@ def test_lower_is_better(small: TestClient) -> None:
 
 
 def test_belief_in_place_of_p(client: TestClient) -> None:
-    found = asked(client, measures="AP", test="bayes")
+    found = asked(client, measures="AP", test="bayes", baseline="bm25")
     expected = judged.compare(shipped.qrels(), shipped.runs(), "AP", baseline="bm25", test="bayes")
     assert found["p_name"] == "P(higher)"
     pair = expected.pair("bm25", "tfidf")
@@ -279,17 +279,17 @@ def test_a_run_without_a_number_is_last_either_way() -> None:
 
 
 def test_over_a_slice_by_hand(small: TestClient) -> None:
-    found = asked(small, measures="RR", where="kind == 'news'")
+    found = asked(small, measures="RR", where="kind == 'news'", baseline="bad")
     assert (found["n"], found["all_topics"]) == (5, 8)
-    assert found["sentences"][0] == "5 of 8 topics are left: kind == 'news'."
+    assert found["sentences"][1] == "5 of 8 topics are left: kind == 'news'."
     assert column(found, "RR")["part"] == 3 / 5
     assert {row["n"] for row in found["results"]} == {5}
     assert column(found, "missing")["part"] == 2
     assert against(found, "good", "RR")["adjusted"] == 3 * 2 / 32
     law = asked(small, measures="RR", where="kind == 'law'")
     assert (column(law, "RR")["part"], column(law, "missing")["part"]) == (1.0, 0)
-    one = asked(small, measures="RR", where="words == 0")
-    assert one["sentences"][0] == "1 of 8 topics is left: words == 0."
+    one = asked(small, measures="RR", where="words == 0", baseline="bad")
+    assert one["sentences"][1] == "1 of 8 topics is left: words == 0."
     assert against(one, "good", "RR")["adjusted"] is None  # one topic has no test
 
 
@@ -304,19 +304,20 @@ def test_slices_that_can_be_chosen(client: TestClient, sample: Workspace) -> Non
     page = client.get("/leaderboard", params={"where": "query_class == 'how-to'"}).text
     cut = slice_topics(sample.known(), "query_class", query_ids=sample.query_ids)
     for one, n in zip(cut.slices, cut.n.tolist(), strict=True):
-        chosen = " selected" if one.name == "query_class=how-to" else ""
         value = one.expression.replace("'", "&#39;")
-        assert f'<option value="{value}"{chosen}>{one.name}: {n} topics</option>' in page
+        assert f'<option value="{value}">{one.name}: {n} topics</option>' in page
     assert "18 of 48 topics are left: query_class == 'how-to'." in unescape(page)
 
 
-def test_the_baseline_is_the_first_run_or_the_chosen_one(small: TestClient) -> None:
-    assert asked(small, measures="RR")["baseline"] == "bad"
-    found = asked(small, measures="RR", baseline="good")
-    assert found["baseline"] == "good"
+def test_the_baseline_is_the_run_called_so_or_the_best_or_the_chosen_one(small: TestClient) -> None:
+    assert asked(small, measures="RR")["baseline"] == "good"
+    named = client_of(open_workspace(QRELS, {**RUNS, "my-Baseline": RUNS["bad"]}))
+    assert asked(named, measures="RR")["baseline"] == "my-Baseline"
+    assert asked(small, measures="RR", baseline="part")["baseline"] == "part"
+    found = asked(small, measures="RR")
     assert verdict(found, "bad", "RR") == "worse"
     page = text_of(small, measures="RR", baseline="good")
-    assert "4 runs, each tested against good . All 8 topics count." in page
+    assert "Of 3 other runs, tested against good: 2 significantly worse, 1 not shown to differ." in page
     assert "3 tests against good by RR: n = 8 topics; paired randomisation test, all arrangements;" in page
 
 
@@ -348,7 +349,7 @@ def test_what_is_wrong_stands_beside_its_field(client: TestClient) -> None:
         assert unescape(found[1]).startswith(problem)
         if name not in {"sort", "curve"}:
             assert page.count(f'aria-invalid="true" aria-describedby="{name}-problem"') == 1
-    assert "7 tests against bm25 by AP: " in unescape(page)  # the rest goes on as usual
+    assert "7 tests against bm25_prf by AP: " in unescape(page)  # the rest goes on as usual
 
 
 def test_a_condition_that_cannot_be_read_shows_nothing(client: TestClient) -> None:
@@ -364,7 +365,7 @@ def test_a_measure_that_cannot_be_scored_here(client: TestClient) -> None:
     assert "AWRF" in refused(client, measures="AP,AWRF@10")  # it asks for facts about documents
     page = client.get("/leaderboard", params={"measures": "AP,AWRF@10"}).text
     assert 'list="known-measures" value="AWRF@10"' in page
-    assert "7 tests against bm25 by AP: " in page
+    assert "7 tests against bm25_prf by AP: " in page
     assert "Measures (1): NumRet" in text_of(client, 400, measures="AWRF@10")
 
 
@@ -392,14 +393,14 @@ def test_one_run_is_not_tested() -> None:
     client = client_of(open_workspace(QRELS, {"only": RUNS["part"]}, attributes=KNOWN))
     found = asked(client, measures="RR", curve="R")
     assert found["baseline"] is None
-    assert found["sentences"][1] == (
+    assert found["sentences"][2] == (
         "Nothing is tested: one run is open: there is nothing to test it against; 95% interval: adjusted t."
     )
     low, high = judged.evaluate(QRELS, {"only": RUNS["part"]}, "RR").estimates()[0].ci or (0, 0)
     assert found["board"][0]["RR"] == 0.75
     assert found["board"][0]["RR_ci"] == [low, high]
     page = text_of(client, measures="RR")
-    assert "1 run. All 8 topics count." in page
+    assert f"only is best by RR: 0.7500 [{low:.3f}, {high:.3f}]." in page
     assert "as baseline" not in page
     assert client.get("/api/v1/leaderboard/table?format=tests").status_code == 400
     assert client.get("/api/v1/leaderboard/table?format=markdown&measures=P@1").text == (
@@ -426,18 +427,18 @@ def test_over_many_topics_it_takes_the_t_test() -> None:
     lists = (["d"], ["x", "d"], ["x", "y", "d"])
     runs = {name: {topic: lists[random.integers(3)] for topic in topics} for name in ("one", "two")}
     client = client_of(open_workspace(qrels, runs, attributes={topic: {"at": at} for at, topic in enumerate(topics)}))
-    found = asked(client, measures="RR", curve="R")
+    found = asked(client, measures="RR", curve="R", baseline="one")
     expected = judged.compare(qrels, runs, "RR", baseline="one", test="t")
-    assert (found["test"], found["sentences"][1]) == ("t", f"1 test against one by RR: {expected.caption}.")
-    assert "paired t-test" in found["sentences"][1]
-    assert "[95% interval: adjusted t]" in found["sentences"][1]
+    assert (found["test"], found["sentences"][2]) == ("t", f"1 test against one by RR: {expected.caption}.")
+    assert "paired t-test" in found["sentences"][2]
+    assert "[95% interval: adjusted t]" in found["sentences"][2]
     assert against(found, "two", "RR")["p"] == expected.pair("one", "two").result.p
     assert noted(found, "many-topics")
     chosen = asked(client, measures="RR", test="randomisation")
-    assert "paired randomisation test, 2000 resamples, seed 0" in chosen["sentences"][1]
+    assert "paired randomisation test, 2000 resamples, seed 0" in chosen["sentences"][2]
     fewer = asked(client, measures="RR", where="at < 2000")
     assert fewer["test"] == "randomisation"
-    assert "10000 resamples" in fewer["sentences"][1]
+    assert "10000 resamples" in fewer["sentences"][2]
     assert not noted(fewer, "many-topics")
 
 
@@ -490,10 +491,10 @@ def test_of_many_runs_the_best_and_the_baseline_are_drawn() -> None:
     client = client_of(open_workspace(qrels, runs))
     found = asked(client, measures="RR", baseline="run11", curve="R")
     drawn = dict.fromkeys(row["run"] for row in found["points"])
-    assert list(drawn) == [*(f"run{at:02}" for at in range(7)), "run11"]
+    assert list(drawn) == list(runs)
     assert [row["value"] for row in found["points"] if row["run"] == "run01"][:3] == [0, 1, 1]
     page = client.get("/leaderboard", params={"measures": "RR", "baseline": "run11", "curve": "R"}).text
-    assert "8 of 12 runs are drawn: the baseline, and the best by RR." in page
+    assert '"domain":["run00","run11"]' in page  # the best and the baseline alone have colours
 
 
 # --- what can be taken along ------------------------------------------------------------------------
@@ -531,8 +532,8 @@ def test_the_address_keeps_the_choice(client: TestClient) -> None:
     assert f'href="/api/v1/leaderboard/table?{state}&amp;format=latex"' in page
     assert f'<a href="?{state}&amp;sort=-P%4010"><bdi>P@10' in page
     assert 'href="?measures=AP%2CP%405%2CP%4010&amp;baseline=rrf&amp;where=words+%3E+7">Hide differences</a>' in page
-    assert 'href="/compare?first=rrf&amp;second=bm25&amp;measure=AP&amp;where=words+%3E+7"' in page
-    assert 'href="/topics?measure=AP&amp;runs=rrf&amp;runs=bm25&amp;where=words+%3E+7"' in page
+    assert 'href="/compare?measure=AP&amp;first=rrf&amp;where=words+%3E+7&amp;second=bm25"' in page
+    assert 'href="/topics?measure=AP&amp;runs=rrf&amp;where=words+%3E+7&amp;runs=bm25"' in page
     assert 'href="/learn/P"' in page
 
 

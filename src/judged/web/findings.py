@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -23,11 +23,8 @@ LOW = 0.9
 DEPTH, HALF = 100, 0.5
 
 
-class Finding(NamedTuple):
-    """One finding, and where to look."""
-
-    sentence: str
-    address: str
+Finding: TypeAlias = "tuple[str, str]"
+"""One finding, and the address where it is seen."""
 
 
 def findings(workspace: Workspace, most: int = 3) -> tuple[Finding, ...]:
@@ -47,13 +44,13 @@ def _lacking(workspace: Workspace) -> Iterator[Finding]:
         worst = max(some, key=lacking.__getitem__)
         more = f", and {counted(len(some) - 1, 'other run')} also lack some" if len(some) > 1 else ""
         said = f"{worst} returned nothing for {counted(lacking[worst], 'topic')}: 0 counts there{more}."
-        yield Finding(said, link("/topics", {}, runs=[worst], sort=f"run:{worst}"))
+        yield (said, link("/topics", {}, runs=[worst], sort=f"run:{worst}"))
         return
     share = {row.run: row.value for row in workspace.scores("Judged@10").estimates(ci="none")}
     worst = min(share, key=share.__getitem__)
     if share[worst] < LOW:
         said = f"Of the first 10 documents of {worst}, {percent(share[worst])} are judged: the others count as bad."
-        yield Finding(said, link("/leaderboard", {}, sort="judged"))
+        yield (said, link("/leaderboard", {}, sort="judged"))
 
 
 def _weak_slice(workspace: Workspace) -> Iterator[Finding]:
@@ -64,7 +61,7 @@ def _weak_slice(workspace: Workspace) -> Iterator[Finding]:
         row = min(worse, key=lambda row: row.value)
         gap = f"{decimal(row.rest.difference, 3, '+')} against the other topics, p {p_text(row.adjusted, 0.05)}."
         said = f"{best} is weak on {counted(row.n, 'topic')}, {row.part}: {MEASURE} {decimal(row.value, 3)}, {gap}"
-        yield Finding(said, link("/slices", {}, run=best, by=page.asked.by))
+        yield (said, link("/slices", {}, run=best, by=page.asked.by))
 
 
 def _losses(workspace: Workspace) -> Iterator[Finding]:
@@ -73,7 +70,7 @@ def _losses(workspace: Workspace) -> Iterator[Finding]:
         values = workspace.scores(MEASURE, (best, other)).values[:, 0]
         lost, topics = int((values[0] < values[1]).sum()), counted(values.shape[1], "topic")
         said = f"{best} is ahead on average, but {other} is better on {lost:,} of {topics}."
-        yield Finding(said, link("/compare", {}, baseline=other, run=best, outcome="losses"))
+        yield (said, link("/compare", {}, baseline=other, run=best, outcome="losses"))
 
 
 def _not_found(workspace: Workspace) -> Iterator[Finding]:
@@ -81,4 +78,4 @@ def _not_found(workspace: Workspace) -> Iterator[Finding]:
     few = int(np.nansum(workspace.scores(x, (best,)).values[0, 0] < HALF))
     if few:
         said = f"On {counted(few, 'topic')}, {best} finds less than half of what is relevant in its first {DEPTH}."
-        yield Finding(said, link("/matrix", {}, run=best, x=x, cuts=f"{HALF},{HALF}"))
+        yield (said, link("/matrix", {}, run=best, x=x, cuts=f"{HALF},{HALF}"))

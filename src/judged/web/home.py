@@ -11,13 +11,12 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from pydantic import Field
 
 from judged.answer import COUNT, NUMBER, TEXT, Column, Table, counted
-from judged.errors import InputError
 from judged.evaluation.provenance import qrels_facts
 from judged.web.answers import PageAnswer, page
 from judged.web.desk import Opened
 from judged.web.filters import query
 from judged.web.findings import findings
-from judged.web.pagination import Trimmed, order_by
+from judged.web.pagination import order_by
 from judged.web.problems import Parameters
 from judged.web.workspace import LEVEL, MEASURE, Workspace
 
@@ -49,9 +48,7 @@ router = APIRouter()
 class AskedHome(Parameters):
     """The order of the runs."""
 
-    sort: Trimmed = Field(
-        "-value", max_length=40, description="name, value, n, missing or documents; with - before it, descending."
-    )
+    sort: str = Field("-value", pattern="^-?(name|value|n|missing|documents)$", description="With -, descending.")
 
 
 class Open(PageAnswer):
@@ -84,7 +81,7 @@ def _told(workspace: Workspace) -> Open:
         "measure": MEASURE,
         "level": LEVEL,
         "best": _best(estimates),
-        "next": [one._asdict() for one in findings(workspace)],
+        "next": [{"sentence": said, "address": where} for said, where in findings(workspace)],
         "queries": sum(bool(workspace.query(query_id)) for query_id in workspace.query_ids),
         "attributes": workspace.known().names,
         "documents": 0 if workspace.texts is None else len(workspace.texts),
@@ -142,8 +139,6 @@ def home(request: Request, workspace: Opened, asked: Annotated[AskedHome, Query(
     answer = what_is_open(workspace)
     runs, name = answer.table("runs"), asked.sort.removeprefix("-")
     keys = {column.name: column.name for column in runs.shown}
-    if name not in keys:
-        raise InputError(f"runs cannot be sorted by {name!r}", fix=f"use one of {', '.join(keys)}")
     runs = runs.take(order_by(runs.column(name).values, falling=asked.sort.startswith("-")))
     values = {"answer": answer, "asked": asked, "runs": runs, "keys": keys, "questions": QUESTIONS}
     return page(request, "home.html", title="What is open", **values)

@@ -58,8 +58,7 @@ def _change(workspace: Workspace, asked: AskedChange) -> Change:
         raise InputError("a change needs two runs", fix="open a baseline and a candidate: judged serve QRELS RUN RUN")
     first, second = workspace.usual_pair(baseline=asked.first, run=asked.second)
     for name in (first, second):
-        if name not in names:
-            raise InputError(f"no run {name!r} is open", fix=f"take one of {', '.join(names)}")
+        workspace.judged(name)
     if first == second:
         raise InputError(f"{first} is compared with itself", fix="take two runs")
 

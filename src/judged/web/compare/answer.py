@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from pydantic import Field
@@ -116,23 +116,8 @@ MOST = 8
 """Measures of one table: every one that is tested is another chance to find something by luck."""
 
 Outcome: TypeAlias = Literal["all", "wins", "losses", "ties"]
-Sort: TypeAlias = Literal[
-    "",
-    "query_id",
-    "-query_id",
-    "query",
-    "-query",
-    "first",
-    "-first",
-    "second",
-    "-second",
-    "difference",
-    "-difference",
-    "first_judged",
-    "-first_judged",
-    "second_judged",
-    "-second_judged",
-]
+_SORTS = "query_id|query|first|second|difference|first_judged|second_judged"
+Sort: TypeAlias = Annotated[str, Field(pattern=f"^(-?({_SORTS}))?$")]
 
 
 class AskedComparison(Parameters):

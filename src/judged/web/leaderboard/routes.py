@@ -15,7 +15,6 @@ from judged.comparison.choices import known_tests
 from judged.errors import InputError
 from judged.measures.grammar import parse
 from judged.measures.registry import REGISTRY
-from judged.slicing import slice_topics
 from judged.stats.correction import CORRECTIONS
 from judged.web.answers import page
 from judged.web.desk import Opened
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from judged.web.leaderboard.answer import LeaderboardPage
-    from judged.web.workspace import Workspace
 
 COMMON = (
     *("nDCG@5", "nDCG@10", "nDCG@20", "nDCG", "DCG@10", "Q"),
@@ -42,7 +40,6 @@ COMMON = (
 )
 """Measures that can be ticked; every other one can be typed."""
 CURVES = ("nDCG", "P", "R", "Success", "AP", "RR", "RBP(p=0.8)", "DCG", "Judged")
-_MOST = 12  # slices of one attribute
 
 
 def choices_of(answer: LeaderboardPage) -> dict[str, Any]:
@@ -50,7 +47,6 @@ def choices_of(answer: LeaderboardPage) -> dict[str, Any]:
     return {
         "families": families(answer.names),
         "names": _known(),
-        "slices": slices(answer.workspace),
         "tests": known_tests(),
         "corrections": CORRECTIONS,
         "curves": dict.fromkeys(filter(None, (*CURVES, answer.asked.curve))),
@@ -73,28 +69,6 @@ def _known() -> tuple[str, ...]:
         for name, entry in REGISTRY.items()
         if not entry.properties.reads_answers
     )
-
-
-def slices(workspace: Workspace) -> dict[str, list[tuple[str, str, int]]]:
-    """Cut the topics by each attribute that makes slices: give the name, expression and size of each slice."""
-    return workspace.remember(("leaderboard", "slices"), lambda: _slices(workspace))
-
-
-def _slices(workspace: Workspace) -> dict[str, list[tuple[str, str, int]]]:
-    try:
-        known = workspace.known(("relevant_band",))
-    except InputError:
-        known = workspace.known()
-    found: dict[str, list[tuple[str, str, int]]] = {}
-    for name in known.names:
-        try:
-            cut = slice_topics(known, name, query_ids=workspace.query_ids)
-        except InputError:  # too many values, or none
-            continue
-        made = [(part.name, part.expression, n) for part, n in zip(cut.slices, cut.n.tolist(), strict=True) if n]
-        if 1 < len(made) <= _MOST:
-            found[name] = made
-    return found
 
 
 router = APIRouter()

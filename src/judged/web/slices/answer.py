@@ -14,6 +14,7 @@ from judged.measures.grammar import listed
 from judged.slicing.scores import TOPIC_MEAN
 from judged.slicing.slice_tests import ALL
 from judged.slicing.topic_slices import MINIMUM
+from judged.web.pagination import LONGEST
 from judged.web.problems import Parameters
 from judged.web.slices.attributes import attributes, cut, draws, notes_of, usual, where_column
 from judged.web.workspace import LEVEL, MEASURE
@@ -28,10 +29,6 @@ if TYPE_CHECKING:
     from judged.slicing.scores import SliceEstimate
     from judged.web.workspace import Workspace
 
-EVERY = "*"
-"""In place of a run: all of them."""
-LONGEST = 8192
-"""Characters of the name of a run."""
 MEASURES = "nDCG@10,R@100"
 
 

@@ -63,11 +63,9 @@ def slices_page(request: Request, workspace: Opened, asked: Annotated[AskedSlice
 def _figures(workspace: Workspace, data: SlicePage) -> Markup:
     """Draw the numbers by slice, and the differences where runs are compared, once."""
     charts: list[Chart] = []
+    closely = tuple(name for name in (data.asked.baseline, data.asked.run) if name in workspace.lists)
     for answer, name in ((data.scores, "scores"), (data.compared, "changes")):
         made = answer.charts().values() if answer else ()
-        charts += [replace(chart, name=f"{name}-{at}") for at, chart in enumerate(made)]
-    closely = tuple(name for name in (data.asked.baseline, data.asked.run) if name in workspace.lists)
-    charts = [
-        replace(chart, loud=tuple(dict.fromkeys((*chart.loud, *closely)))) if chart.loud else chart for chart in charts
-    ]
+        loud = {chart: (*dict.fromkeys((*chart.loud, *closely)),) if chart.loud else () for chart in made}
+        charts += [replace(chart, name=f"{name}-{at}", loud=loud[chart]) for at, chart in enumerate(made)]
     return workspace.remember(("slices figures", data.scores, data.compared, closely), lambda: blocks(charts))

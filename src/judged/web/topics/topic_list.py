@@ -12,6 +12,7 @@ import numpy as np
 from pydantic import Field
 
 from judged.answer import COUNT, NUMBER, TEXT, Chart, Column, Table, counted
+from judged.answer.table import order_of
 from judged.decimals import decimal
 from judged.errors import InputError, MeasureError
 from judged.measures.base import Measure
@@ -19,16 +20,13 @@ from judged.measures.grammar import parse
 from judged.notes import Note
 from judged.web.answers import PageAnswer
 from judged.web.filters import query
-from judged.web.pagination import Paging
+from judged.web.pagination import LONGEST, Paging
 from judged.web.problems import Parameters
 from judged.web.workspace import MEASURE
 
 if TYPE_CHECKING:
     from judged._types import Floats, Ints
     from judged.web.workspace import Workspace
-
-LONGEST = 8192
-"""Characters of a query id or a document id; some are addresses of pages."""
 
 
 class Order(Parameters):
@@ -149,32 +147,20 @@ def _picture(table: Table, measure: Measure, runs: tuple[str, ...]) -> tuple[str
     """Say how scores are spread over the topics, and draw the mean of each topic, best first."""
     means = np.array(table.column("mean").values, dtype=np.float64)
     known = np.flatnonzero(~np.isnan(means))
-    best = 1 if measure.properties.higher_is_better is False else -1
-    order = known[np.argsort(best * means[known], kind="stable")]
-    drawn = order[np.linspace(0, len(order) - 1, min(len(order), DRAWN)).round().astype(np.int64)]
+    order = known[order_of(means[known].tolist(), lower_is_better=measure.properties.higher_is_better is False)]
     who = runs[0] if len(runs) == 1 else f"the mean over {len(runs)} runs"
-    said = f"{counted(len(table), 'topic')}; none has a score."
+    said = f"{counted(len(table), 'topic')}; none has a score by {measure}."
     if len(order):
-        top, low = order[0], order[-1]
-        ids, none = table.column("query_id").values, int((means[known] == 0).sum())
-        ends = f"from {decimal(means[top], 3)} on {ids[top]} to {decimal(means[low], 3)} on {ids[low]}"
-        said = f"{measure} of {counted(len(order), 'topic')}, {who}, goes {ends}"
-        said += f"; it is 0 on {none:,}." if none else "."
+        top, low = (f"{decimal(means[at], 3)} on {table.column('query_id').values[at]}" for at in order[[0, -1]])
+        none = int((means[known] == 0).sum())
+        said = f"{measure} of {counted(len(order), 'topic')}, {who}, goes from {top} to {low}; it is 0 on {none:,}."
+    drawn = order[np.linspace(0, len(order) - 1, min(len(order), DRAWN)).round().astype(np.int64)]
+    table = replace(table.changed("mean", only="").take(drawn.tolist()), name="drawn", only="people")
     links = [f"/topic{query({'topic': name, 'measure': str(measure)})}" for name in table.column("query_id").values]
-    table = replace(table.changed("query_id", links=links).changed("mean", only=""), name="drawn", only="people")
-    some = f" {DRAWN} of them are drawn." if len(order) > DRAWN else ""
-    return said, Chart(
-        "means",
-        f"{measure} by topic, best first",
-        table.take(drawn.tolist()).showing("query_id", "query", "mean"),
-        f"One bar a topic: {who}.{some}",
-        "columns",
-        "query_id",
-        "mean",
-        x_title="topics, best first",
-        y_title=str(measure),
-        height=160,
-    )
+    table = table.changed("query_id", links=links).showing("query_id", "query", "mean")
+    note = f"One bar a topic: {who}." + f" {DRAWN} of {len(order):,} are drawn." * (len(order) > DRAWN)
+    title, how = f"{measure} by topic, best first", {"x_title": "topics, best first", "y_title": str(measure)}
+    return said, Chart("means", title, table, note, "columns", "query_id", "mean", height=160, **how)
 
 
 def run_scores(workspace: Workspace, measure: Measure, run: str) -> tuple[Floats, str]:
