@@ -33,11 +33,7 @@ def first_topics(page: Any, most: int = 3) -> list[str]:
 def test_what_is_seen(serve: Any, tab: Any, sample: Any) -> None:
     shown = tab(serve(sample) + HERE)
     page = drawn(shown)
-    assert (
-        page.locator("p.lead")
-        .inner_text()
-        .startswith("No difference between rrf and bm25 is shown in nDCG@10")
-    )
+    assert page.locator("p.lead").inner_text().startswith("No difference between rrf and bm25 is shown in nDCG@10")
     expect(bars(page)).to_have_count(48)
     expect(points(page)).to_have_count(48)
     assert page.locator("#measures tr.chosen").inner_text().startswith("nDCG@10\t0.4240\t0.4257\t+0.0017 [")

@@ -57,6 +57,32 @@ def test_numbers_of_the_sample_are_those_of_evaluate(sample):
     assert cells(text, "bm25_title")[1:3] == ["47", "1"]
 
 
+def test_what_to_look_at_next_leads_to_pages_that_show_it(sample):
+    client, lead = TestClient(make_app(sample)), what_is_open(sample).about["next"]
+    assert len(lead) == 3
+    assert lead[0]["sentence"].startswith("bm25_title returned nothing for 1 topic")
+    for one in lead:
+        assert client.get(one["address"]).status_code == 200
+        assert one["sentence"] in unescape(client.get("/").text).replace("\N{MINUS SIGN}", "-")
+    values = {run: sample.scores("nDCG@10", [run]).values[0, 0] for run in sample.run_names}
+    best, other = sample.ranked()[:2]
+    lost = int((values[best] < values[other]).sum())
+    said = f"{best} is ahead on average, but {other} is better on {lost} of 48 topics."
+    assert said in [one["sentence"] for one in lead]
+
+
+def test_runs_are_sorted_as_asked(sample):
+    client = TestClient(make_app(sample))
+
+    def runs(address):
+        return re.findall(r'<th scope="row" class="label"><a[^>]*><bdi>(.*?)</bdi>', client.get(address).text)
+
+    assert runs("/") == list(sample.ranked())
+    assert runs("/?sort=name") == sorted(sample.run_names)
+    assert runs("/?sort=documents")[0] == "bm25_title"
+    assert client.get("/?sort=colour").status_code == 422
+
+
 def test_runs_that_are_equally_good_are_both_best():
     told = what_is_open(open_workspace(QRELS, {"a": GOOD, "b": GOOD, "c": POOR}))
     assert told.about["best"].startswith("a and 1 other run have the highest nDCG@10 of 3 runs: 0.8770")

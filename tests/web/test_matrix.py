@@ -68,7 +68,7 @@ def test_numbers_are_those_of_performance_matrix(sample: Workspace, of_sample: T
 
 def test_of_one_run_the_cuts_are_its_means(sample: Workspace, of_sample: TestClient) -> None:
     means = sample.scores(["R@100", "nDCG@10"], ["bm25"]).aggregate()["bm25"]
-    data = of_sample.get("/api/v1/matrix").json()
+    data = of_sample.get("/api/v1/matrix?run=bm25").json()
     assert data["cuts"] == [means["R@100"], means["nDCG@10"]]
     assert [data["selection"][name] for name in ("x_mean", "y_mean")] == data["cuts"]
     assert (data["run"], data["baseline"], data.get("changes")) == ("bm25", "", None)
@@ -141,9 +141,20 @@ def test_pages_of_topics(of_sample: TestClient) -> None:
     assert 'rel="prev" href="?x0=0&amp;sort=query_id&amp;page=1"' in text
 
 
+def test_fixed_thresholds_part_the_topics_and_stay_in_links(by_hand: TestClient) -> None:
+    data = by_hand.get(f"/api/v1/matrix?{AXES}&cuts=0.6,0.4").json()
+    assert (data["cuts"], data["given_cuts"]) == ([0.6, 0.4], True)
+    assert chosen(by_hand, f"{AXES}&cuts=0.6,0.4&quadrant=healthy") == ["a", "f"]
+    assert chosen(by_hand, f"{AXES}&cuts=0.6,0.4&quadrant=coverage+problem") == ["b", "c", "g"]
+    text = by_hand.get(f"/matrix?{AXES}&cuts=0.8,0.5").text
+    assert "Lines at R@2 0.800 and RR 0.500, as chosen." in text
+    assert all(f"cuts={cuts}&amp;quadrant=healthy" in text for cuts in ["0.8%2C0.5"])
+    assert {by_hand.get(f"/matrix?{AXES}&cuts={cuts}").status_code for cuts in ("0.8", "a,b", "0.5,7")} == {400}
+
+
 def test_where_narrows_cuts_and_topics(sample: Workspace, of_sample: TestClient) -> None:
     where = "query_class == 'how-to'"
-    data = of_sample.get("/api/v1/matrix", params={"where": where, "by": "kind"}).json()
+    data = of_sample.get("/api/v1/matrix", params={"where": where, "by": "kind", "run": "bm25"}).json()
     means = sample.scores(["R@100", "nDCG@10"], ["bm25"]).over_topics(sample.mask(where)).aggregate()["bm25"]
     assert (data["selection"]["count"], data["cuts"]) == (18, [means["R@100"], means["nDCG@10"]])
     for row in data["slices"]:

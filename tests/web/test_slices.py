@@ -109,7 +109,7 @@ def test_a_page_says_what_its_twin_does(of_sample: TestClient) -> None:
 def test_every_run_makes_one_table_a_measure(of_sample: TestClient, sample: Workspace) -> None:
     data = of_sample.get("/api/v1/slices?by=query_class&measures=nDCG@10").json()
     assert data["every_run"] is True
-    assert [row["run"] for row in data["results"] if row["slice"] == "all topics"] == list(sample.run_names)
+    assert [row["run"] for row in data["results"] if row["slice"] == "all topics"] == list(sample.ranked())
     text = of_sample.get("/slices?by=query_class").text
     assert text.count('<table class="slices">') == 2
 
@@ -238,6 +238,6 @@ def test_of_much_data_one_run_is_shown(sample: Workspace, monkeypatch: pytest.Mo
     from judged.web.slices.answer import AskedSlices
 
     monkeypatch.setattr(answer, "_MANY", 100)
-    assert shown_runs(sample, AskedSlices()) == ("bm25",)
-    assert shown_runs(sample, AskedSlices(run="*")) == sample.run_names
+    assert shown_runs(sample, AskedSlices()) == ("rrf",)
+    assert shown_runs(sample, AskedSlices(run="*")) == sample.ranked()
     assert [draws(1000), draws(1001)] == [10_000, 2_000]

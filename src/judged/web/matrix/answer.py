@@ -106,11 +106,16 @@ class MatrixPage(Answer):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """How many topics are in each quadrant, and what the matrix shows."""
+        """What the matrix shows."""
+        return self.matrix.sentences
+
+    @property
+    def lead(self) -> str:
+        """How many topics are in each quadrant."""
+        counts = {name: n for name, n in self.matrix.counts(self.run).items() if n}
+        parts = [f"{n:,} {name}{'s' * (n > 1 and name.endswith(' problem'))}" for name, n in counts.items()]
         of = f"of {self.run}, by {self.matrix.y} and {self.matrix.x}"
-        named = {name: n for name, n in self.matrix.counts(self.run).items() if n}
-        parts = ", ".join(f"{n:,} {name}{'s' * (n > 1 and name.endswith(' problem'))}" for name, n in named.items())
-        return (f"{counted(sum(named.values()), 'topic')} {of}: {parts}.", *self.matrix.sentences)
+        return f"{counted(sum(counts.values()), 'topic')} {of}: {', '.join(parts) or 'none with both scores'}."
 
     def facts(self) -> dict[str, Any]:
         """Give those of the matrix, what was asked, and the selection with the means over it."""

@@ -1,0 +1,54 @@
+"""What was chosen goes along: from each page to every other, under the names that these know."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from fastapi.testclient import TestClient
+
+from judged.web.app import make_app
+from judged.web.links import chosen
+from judged.web.workspace import open_workspace
+
+if TYPE_CHECKING:
+    from judged.web.workspace import Workspace
+
+QRELS = {f"q{at}": {"d": 1, "n": 0} for at in range(12)}
+RUNS = {name: dict.fromkeys(QRELS, lists) for name, lists in (("a", ["x", "d"]), ("b", ["d"]), ("c", ["n", "d"]))}
+PAIR = {"measure": "AP", "baseline": "a", "run": "c", "where": "judged >= 1"}
+FROM = {
+    "/leaderboard": "measures=AP,RR&baseline=a&run=c",
+    "/compare": "measure=AP&first=a&second=c",
+    "/topics": "measure=AP&runs=a&runs=c",
+    "/topic": "topic=q1&measure=AP&first=a&second=c",
+    "/matrix": "y=AP&baseline=a&run=c&x=R@5",
+    "/slices": "measures=AP&baseline=a&run=c&by=judged",
+}
+
+
+@pytest.fixture(scope="module")
+def opened() -> Workspace:
+    return open_workspace(QRELS, RUNS)
+
+
+@pytest.mark.parametrize("path", FROM)
+def test_every_page_hands_on_what_was_chosen(path: str, opened: Workspace) -> None:
+    client = TestClient(make_app(opened), base_url="http://127.0.0.1")
+    page = client.get(f"{path}?{FROM[path]}&where=judged+>%3D+1")
+    assert page.status_code == 200
+    nav = unescape(page.text.split("<nav", 1)[1].split("</nav>", 1)[0])
+    ways = {urlsplit(way).path: urlsplit(way).query for way in re.findall(r'href="([^"]+)"', nav)}
+    for there in ("/leaderboard", "/compare", "/topics", "/matrix", "/slices"):
+        assert chosen(there, parse_qs(ways[there])) == PAIR, there
+        assert client.get(f"{there}?{ways[there]}").status_code == 200, there  # each knows all that it is handed
+    assert ways["/learn"] == ways["/evaluator"] == ""
+
+
+def test_what_was_refused_goes_nowhere(opened: Workspace) -> None:
+    page = TestClient(make_app(opened), base_url="http://127.0.0.1").get("/compare?first=nobody")
+    assert page.status_code == 400
+    assert 'href="/leaderboard"' in page.text
