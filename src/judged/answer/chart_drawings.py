@@ -52,7 +52,8 @@ def _whole(alt: Any, chart: Chart) -> Any:
     head = {"subtitle": chart.subtitle} if chart.subtitle else {}
     title = alt.TitleParams(chart.title, anchor="start", frame="group", **head)
     panels = list(dict.fromkeys(row["facet"] for row in rows)) if chart.facet else []
-    series = _series(chart, rows) if chart.kind in {"dots", "lines"} and not (panels or _parted(chart, rows)[0]) else []
+    beside = chart.kind == "lines" or (chart.kind == "dots" and _several(rows))
+    series = _series(chart, rows) if beside and not (panels or _parted(chart, rows)[0]) else []
     if max(len(panels), len(series) - SERIES + 1) < 2:
         return _panel(alt, chart, rows).properties(title=title)
     axes = ("x", "y") if chart.kind in {"points", "lines"} else ("x",)
@@ -67,7 +68,9 @@ def _whole(alt: Any, chart: Chart) -> Any:
             for name in series
         ]
         title.subtitle = "; ".join(filter(None, (chart.subtitle, f"grey: {series[0]}")))
-    drawings = [_panel(alt, *part).properties(title=alt.TitleParams(name, anchor="start")) for name, *part in parts]
+    drawings = [
+        _panel(alt, panel, some).properties(title=alt.TitleParams(name, anchor="start")) for name, panel, some in parts
+    ]
     title.frame = alt.Undefined
     return alt.concat(*drawings, columns=2 if panels else 3).properties(title=title)
 

@@ -196,10 +196,10 @@ class ScoresOfParts(Answer, Generic[Row]):
             won = sum(row.value == top[row.part] for row in rows if row.run == best) - 1
             of = f"{won} of {counted(len(top) - 1, self.part)}"
             return f"No run is {'below' if lower else 'above'} {best} over {self.names[0]}, and on {of}. ", best
-        parts = [row for row in rows[1:] if not row.small]
+        parts = sorted((row for row in rows[1:] if not row.small), key=lambda row: row.value)
         if len(parts) < 2:
             return "", best
-        low, high = (end(parts, key=lambda row: row.value) for end in (min, max))
+        low, high = parts[0], parts[-1]
         spread = f"from {decimal(low.value, 3)} on {low.part} to {decimal(high.value, 3)} on {high.part}"
         return f"{measure} of {best} goes {spread}. ", best
 

@@ -254,9 +254,10 @@ class LeaderboardPage(Answer):
         first, name = self._ranked()[0], str(self.lead)
         if math.isnan(first.value):
             return f"No run has a number for {name}."
-        end = {True: "is best", False: "is best, as lower is better", None: "is highest"}
-        cell = Column(name, [first.value], number(), ci=[first.ci]).cells()[0]
-        said = f"{first.run} {end[self.lead.properties.higher_is_better]} by {name}: {cell}."
+        end = {True: "best", False: "best, as lower is better,", None: "highest"}[self.lead.properties.higher_is_better]
+        equal = sum(row.value == first.value for row in self._ranked()) - 1
+        who = f"{first.run} and {counted(equal, 'other run')} are" if equal else f"{first.run} is"
+        said = f"{who} {end} by {name}: {Column(name, [first.value], number(), ci=[first.ci]).cells()[0]}."
         found = self.comparison and self.comparison.measure(name)
         if not found or not found.pairs:
             return said

@@ -159,8 +159,9 @@ def _picture(table: Table, measure: Measure, runs: tuple[str, ...]) -> tuple[str
     links = [f"/topic{query({'topic': name, 'measure': str(measure)})}" for name in table.column("query_id").values]
     table = table.changed("query_id", links=links).showing("query_id", "query", "mean")
     note = f"One bar a topic: {who}." + f" {DRAWN} of {len(order):,} are drawn." * (len(order) > DRAWN)
-    title, how = f"{measure} by topic, best first", {"x_title": "topics, best first", "y_title": str(measure)}
-    return said, Chart("means", title, table, note, "columns", "query_id", "mean", height=160, **how)
+    title, across = f"{measure} by topic, best first", "topics, best first"
+    chart = Chart("means", title, table, note, "columns", "query_id", "mean", x_title=across, y_title=str(measure))
+    return said, replace(chart, height=160)
 
 
 def run_scores(workspace: Workspace, measure: Measure, run: str) -> tuple[Floats, str]:
