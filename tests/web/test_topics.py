@@ -89,8 +89,8 @@ def scores_of(found: dict[str, Any]) -> list[list[float | None]]:
 
 def test_the_list_has_the_scores_of_every_run(of_sample: TestClient, sample: Workspace) -> None:
     found = get(of_sample, "/api/v1/topics")
-    scores = sample.scores(["nDCG@10"])
-    assert found["runs"] == list(scores.run_names)
+    scores = sample.scores(["nDCG@10"], sample.ranked())
+    assert found["runs"] == list(sample.ranked())  # the best first
     assert [one["query_id"] for one in found["topics"]] == list(scores.query_ids)
     assert scores_of(found) == scores.values[:, 0, :].T.tolist()
     assert [one["mean"] for one in found["topics"]] == pytest.approx(scores.values[:, 0, :].mean(axis=0).tolist())
