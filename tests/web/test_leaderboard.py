@@ -300,15 +300,6 @@ def test_few_topics_are_warned_of(client: TestClient) -> None:
     assert not noted(asked(client, where="query_class == 'how-to'"), "few-topics")
 
 
-def test_slices_that_can_be_chosen(client: TestClient, sample: Workspace) -> None:
-    page = client.get("/leaderboard", params={"where": "query_class == 'how-to'"}).text
-    cut = slice_topics(sample.known(), "query_class", query_ids=sample.query_ids)
-    for one, n in zip(cut.slices, cut.n.tolist(), strict=True):
-        value = one.expression.replace("'", "&#39;")
-        assert f'<option value="{value}">{one.name}: {n} topics</option>' in page
-    assert "18 of 48 topics are left: query_class == 'how-to'." in unescape(page)
-
-
 def test_the_baseline_is_the_run_called_so_or_the_best_or_the_chosen_one(small: TestClient) -> None:
     assert asked(small, measures="RR")["baseline"] == "good"
     named = client_of(open_workspace(QRELS, {**RUNS, "my-Baseline": RUNS["bad"]}))
