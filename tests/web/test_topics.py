@@ -459,7 +459,7 @@ def test_a_run_that_is_a_set() -> None:
     assert [one["there"] for one in documents_of(found, found["runs"][1])] == [None, None, None]
     assert by_measure(found)[0] is None
     assert "needs a ranking" in found["explained"][0]["problem"]
-    of_set = get(of, "/api/v1/topic", topic="q", measure="SetP")
+    of_set = get(of, "/api/v1/topic", topic="q", measure="SetP", first="S", second="A")
     assert by_measure(of_set) == [0.5, pytest.approx(2 / 3)]
     assert of_set["reaches"][0]["sentence"] == "The run is a set: it has no order."
     assert of.get("/topic?topic=q").status_code == 200
@@ -513,9 +513,9 @@ def test_explain_any_measure(of_sample: TestClient) -> None:
     wanted = explain_list(judge(shipped.qrels(), run), "AP", "t12")
     found = get(of_sample, "/api/v1/topic/explain", topic="t12", run="bm25", measure="AP")
     assert found == wanted.to_dict()
-    of_page = get(of_sample, "/api/v1/topic", topic="t12", explain="AP")["explained"][0]
+    of_page = get(of_sample, "/api/v1/topic", topic="t12", first="bm25", explain="AP")["explained"][0]
     assert of_page == {**wanted.to_dict(), "problem": ""}
-    shown = of_sample.get("/topic?topic=t12&explain=AP").text
+    shown = of_sample.get("/topic?topic=t12&first=bm25&explain=AP").text
     assert "<li>AP = sum of precision / R = 2.7500 / 3 = 0.9167</li>" in shown
     assert '<td class="label"><bdi>inspect.getdoc</bdi></td><td>1</td><td>2</td><td>1</td><td>2</td>' in shown
 
