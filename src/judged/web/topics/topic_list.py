@@ -155,7 +155,7 @@ def _picture(table: Table, measure: Measure, runs: tuple[str, ...]) -> tuple[str
         none = int((means[known] == 0).sum())
         said = f"{measure} of {counted(len(order), 'topic')}, {who}, goes from {top} to {low}; it is 0 on {none:,}."
     drawn = order[np.linspace(0, len(order) - 1, min(len(order), DRAWN)).round().astype(np.int64)]
-    table = replace(table.changed("mean", only="").take(drawn.tolist()), name="drawn", only="people")
+    table = replace(table.changed("mean", only="").take(drawn.tolist()), only="people")
     links = [f"/topic{query({'topic': name, 'measure': str(measure)})}" for name in table.column("query_id").values]
     table = table.changed("query_id", links=links).showing("query_id", "query", "mean")
     note = f"One bar a topic: {who}." + f" {DRAWN} of {len(order):,} are drawn." * (len(order) > DRAWN)
