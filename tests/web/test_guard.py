@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from html import unescape
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ from fastapi.testclient import TestClient
 
 from judged.web.app import make_app
 from judged.web.guard import COOKIE, LOOPBACK, POLICY, Rules
+from judged.web.shared_files import VERSION
 
 TOKEN = "a-token_for.tests~1"  # noqa: S105
 LOCAL = Rules(hosts=LOOPBACK)
@@ -302,3 +305,29 @@ def test_requests_at_the_same_time_are_counted_each_for_itself(sample):
         one.join()
     assert set(results) <= {303, 409}  # one at a time opens something, and none has sent too much
     assert 303 in results
+
+
+def test_files_of_pages_are_kept_for_good_below_an_address_that_is_theirs(sample):
+    tried = client(sample)
+    text = tried.get("/leaderboard").text
+    names = [unescape(name) for name in re.findall(r'(?:href|src)="(/[^"]*\.(?:css|js|svg))"', text)]
+    assert names
+    for name in names:
+        assert name.startswith(f"{VERSION}/")
+        answer = tried.get(name)
+        assert answer.status_code == 200
+        assert "immutable" in answer.headers["cache-control"]
+        plain = tried.get(name.removeprefix(VERSION))
+        assert plain.content == answer.content
+        assert plain.headers["cache-control"] == "no-cache"
+    assert "immutable" not in tried.get(f"{VERSION}/static/none.js").headers["cache-control"]
+
+
+def test_what_is_sent_is_packed_for_those_who_can_read_it(sample):
+    tried = client(sample)
+    for path in ("/leaderboard", "/api/v1/leaderboard", "/shared/vega.js", "/shared/look.css"):
+        packed, plain = (tried.get(path, headers={"Accept-Encoding": how}) for how in ("gzip", "identity"))
+        assert packed.headers["content-encoding"] == "gzip"
+        assert int(packed.headers["content-length"]) < 400_000
+        assert "content-encoding" not in plain.headers
+        assert plain.content == packed.content

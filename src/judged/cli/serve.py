@@ -69,10 +69,11 @@ def command(
     """
     need_web()
     from judged.rag import Responses
-    from judged.web.server import place, serve
+    from judged.web.server import place, prepare, serve
 
     where = place(host, port, token)
     address = where.address
+    prepare()
     try:
         workspace = replace(_workspace(qrels, runs, options), labels=_labels(options["labels"]))
         if options["logs"]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
@@ -12,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 from fastapi import Request
 from fastapi.responses import HTMLResponse, JSONResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
+from jinja2.ext import Extension
 
 from judged.answer import Answer, plain
 from judged.tables import isolated
 from judged.web.desk import JUDGE, opened
 from judged.web.filters import FILTERS
 from judged.web.links import chosen, link
+from judged.web.shared_files import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,7 +48,18 @@ NAVIGATION = (
 )
 """The pages, in the order in which they are named at the top of each."""
 
+
+class _Versioned(Extension):
+    """Name the files of pages below the address by which browsers keep them."""
+
+    def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:
+        """Write the source of a template so, once."""
+        del name, filename
+        return re.sub(r'\b(href|src)="(?=/(?:static|shared)/)', rf'\1="{VERSION}', source)
+
+
 _TEMPLATES = Environment(
+    extensions=[_Versioned],
     loader=FileSystemLoader(str(files("judged.web").joinpath("templates"))),
     autoescape=select_autoescape(default=True),
     undefined=StrictUndefined,

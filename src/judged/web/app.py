@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
-from fastapi.staticfiles import StaticFiles
+from starlette.middleware.gzip import GZipMiddleware
 
 import judged
 from judged.web.answers import Json
@@ -29,7 +28,7 @@ from judged.web.look import router as look
 from judged.web.matrix.routes import router as matrix
 from judged.web.problems import Faults, add_problems
 from judged.web.rag.routes import router as rag
-from judged.web.shared_files import router as shared_files
+from judged.web.shared_files import add_files
 from judged.web.slices.routes import router as slices
 from judged.web.topics.routes import router as topics
 from judged.web.traces.routes import router as traces
@@ -44,7 +43,6 @@ if TYPE_CHECKING:
     from judged.web.workspace import Workspace
 
 ROUTERS = (
-    shared_files,
     home,
     opening,
     api_page,
@@ -90,6 +88,7 @@ def make_app(workspace: Workspace, rules: Rules | None = None, limits: Limits | 
     )
     app.state.desk, app.state.limits = Desk(workspace), limits or Limits()
     uploads = dict.fromkeys((OPEN, API_OPEN), app.state.limits.total + _FRAME)
+    app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=1)  # this holds up other pages: the least work
     app.add_middleware(OneAtATime, paths=OPENING)
     app.add_middleware(Faults)
     judge_of = None if workspace.labels is None else workspace.labels.judge_of
@@ -97,7 +96,7 @@ def make_app(workspace: Workspace, rules: Rules | None = None, limits: Limits | 
     add_problems(app)
     for router in ROUTERS:
         app.include_router(router)
-    app.mount("/static", StaticFiles(directory=str(files("judged.web").joinpath("static"))), name="static")
+    add_files(app)
     return app
 
 

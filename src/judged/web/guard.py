@@ -23,6 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from judged.web.desk import JUDGE
 from judged.web.problems import refused
 from judged.web.request_limits import Bounded, too_much
+from judged.web.shared_files import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -47,7 +48,7 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
-_FILES = ("/static/", "/shared/")
+_FILES = ("/static/", "/shared/", f"{VERSION}/")
 _JUDGING = ("/judging", "/api/v1/judging")
 _HOST = re.compile(r"(?:\[(?P<v6>[0-9a-f:.]+)\]|(?P<name>[^:\[\]/@\s]+))(?::\d{1,5})?", re.IGNORECASE)
 _LARGE = 1 << 20
@@ -198,7 +199,10 @@ def _with_headers(path: str, send: Send) -> Send:
             headers = MutableHeaders(scope=message)
             for name, value in _HEADERS.items():
                 headers[name] = value
-            headers.setdefault("Cache-Control", "no-cache" if path.startswith(_FILES) else "no-store")
+            kept = "no-cache" if path.startswith(_FILES) else "no-store"
+            if path.startswith(f"{VERSION}/") and message["status"] == HTTPStatus.OK:
+                kept = "private, max-age=31536000, immutable"
+            headers.setdefault("Cache-Control", kept)
         await send(message)
 
     return sending

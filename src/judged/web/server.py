@@ -9,18 +9,22 @@ import secrets
 import socket
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from ipaddress import ip_address
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
+from judged.answer.html import specifications
 from judged.errors import InputError
 from judged.web.app import make_app
 from judged.web.desk import remove_left
 from judged.web.guard import LOOPBACK, Rules
 from judged.web.home import what_is_open
+from judged.web.look import example
 from judged.web.request_limits import watched
+from judged.web.shared_files import library
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -96,6 +100,17 @@ def _listening(host: str, ports: Sequence[int]) -> socket.socket:
     raise InputError(f"no port from {ports[0]} to {ports[-1]} is free", fix="name one with --port")
 
 
+def prepare() -> None:
+    """Make what draws charts while files are still being read; what is not installed is said when it is asked for."""
+    for make in (library, lambda: specifications(example().blocks())):
+        Thread(target=_quietly, args=(make,), daemon=True).start()
+
+
+def _quietly(make: Callable[[], Any]) -> None:
+    with suppress(Exception):
+        make()
+
+
 def serve(workspace: Workspace, where: Place, *, ready: Callable[[], Any] = lambda: None) -> None:
     """Answer until the process is told to end."""
     remove_left()
@@ -124,11 +139,9 @@ def configured(app: FastAPI, rules: Rules) -> uvicorn.Config:
 
 def _warm(workspace: Workspace) -> None:
     """Make the first page, and read runs for those of topics; what cannot be read is said when it is asked for."""
-    with suppress(Exception):
-        what_is_open(workspace)
+    _quietly(lambda: what_is_open(workspace))
     rows = sum(int(judged.returned.sum()) for judged in workspace.lists.values())
     for name in workspace.run_names if rows <= _MAY_WARM else ():
-        with suppress(Exception):
-            workspace.rows(name)
+        _quietly(partial(workspace.rows, name))
     gc.collect()
     gc.freeze()  # what is there now stays: looking for garbage in it would hold up answers for some 20 ms

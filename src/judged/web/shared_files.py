@@ -1,15 +1,62 @@
-"""Files of pages that stand elsewhere in the package: the look, and the library that draws charts."""
+"""Files of pages: those of this package, and what stands elsewhere: the look, and the library that draws charts.
+
+Pages name them below `VERSION`, an address that is another one as soon as any of them changes: so a browser may keep
+them for good. Without it they are there as well, and a browser asks each time whether they changed.
+"""
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+import gzip
+import subprocess
+import sys
+from functools import cache
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, version
+from importlib.resources import files
+from importlib.util import find_spec
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import Response
+from fastapi.staticfiles import StaticFiles
 
 from judged.answer.html import look
-from judged.charts import library, resource
+from judged.charts import resource
+from judged.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 router = APIRouter(include_in_schema=False)
 _SCRIPT, _STYLE = "text/javascript; charset=utf-8", "text/css; charset=utf-8"
+_STATIC = files("judged.web").joinpath("static")
+_BUILD = (
+    "import gzip, sys; from judged.charts import library; sys.stdout.buffer.write(gzip.compress(library().encode()))"
+)
+
+
+def _parts() -> Iterator[bytes]:
+    """Give all that files are made of."""
+    yield from (look().encode(), resource("drawing.js").encode())
+    for name in ("altair", "vl-convert-python"):
+        try:
+            yield version(name).encode()
+        except PackageNotFoundError:
+            yield b"none"
+    for folder in (_STATIC, _STATIC.joinpath("evaluator")):
+        yield from (one.read_bytes() for one in sorted(folder.iterdir(), key=lambda one: one.name) if one.is_file())
+
+
+VERSION = f"/files-{sha256(b''.join(_parts())).hexdigest()[:12]}"
+"""Where pages find their files."""
+
+
+def add_files(app: FastAPI) -> None:
+    """Make an application give the files of pages."""
+    for prefix in (VERSION, ""):
+        app.include_router(router, prefix=prefix)
+        app.mount(f"{prefix}/static", StaticFiles(directory=str(_STATIC)))
 
 
 @router.get("/shared/look.css")
@@ -25,6 +72,27 @@ def drawing() -> Response:
 
 
 @router.get("/shared/vega.js")
-def vega() -> Response:
+def vega(request: Request) -> Response:
     """Give the library that it uses, as a module."""
-    return Response(library(), media_type=_SCRIPT, headers={"Cache-Control": "max-age=86400"})
+    packed = library()
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        return Response(packed, media_type=_SCRIPT, headers={"Content-Encoding": "gzip", "Vary": "Accept-Encoding"})
+    return Response(gzip.decompress(packed), media_type=_SCRIPT)
+
+
+_BUILDING = Lock()
+
+
+def library() -> bytes:
+    """Give the library that draws charts, packed by gzip: made once, by whoever asks first."""
+    with _BUILDING:
+        return _library()
+
+
+@cache
+def _library() -> bytes:
+    # Another process makes it: here the second that it takes would hold up every page, and its memory would stay.
+    for module, name in (("altair", "altair"), ("vl_convert", "vl-convert-python")):
+        if find_spec(module) is None:
+            raise MissingExtraError(name, "plots")
+    return subprocess.run([sys.executable, "-P", "-c", _BUILD], stdout=subprocess.PIPE, check=True).stdout  # noqa: S603

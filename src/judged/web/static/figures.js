@@ -1,5 +1,5 @@
 /* Draws every chart of a page, and again when the page gets another width. */
-import { draw } from "/shared/drawing.js";
+import { draw } from "../shared/drawing.js";
 
 const specs = new Map(
   [...document.querySelectorAll("script[data-spec]")].map((one) => [one.dataset.spec, JSON.parse(one.textContent)]),
