@@ -28,6 +28,7 @@ from judged.web.look import router as look
 from judged.web.matrix.routes import router as matrix
 from judged.web.problems import Faults, add_problems
 from judged.web.rag.routes import router as rag
+from judged.web.search import router as search
 from judged.web.shared_files import add_files
 from judged.web.slices.routes import router as slices
 from judged.web.topics.routes import router as topics
@@ -62,6 +63,7 @@ ROUTERS = (
     labels,
     learning,
     look,
+    search,
 )
 """Every page, and every route of the API."""
 

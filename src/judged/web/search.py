@@ -1,0 +1,121 @@
+"""One search over all that is open: pages, runs, measures by any tool's name, topics. The palette shows the same."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import HTMLResponse
+from pydantic import Field
+
+from judged.answer import TEXT, Table, beginning, columns_of
+from judged.web.answers import NAVIGATION, PageAnswer, page
+from judged.web.desk import Opened
+from judged.web.filters import query
+from judged.web.home import QUESTIONS
+from judged.web.learn.catalogue import AskedCatalogue, catalogue
+from judged.web.problems import PROBLEMS, Parameters
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from judged.web.workspace import Workspace
+
+MOST = 10
+"""Of one kind."""
+OTHERS = (
+    ("/", "Home", "What is open, and which run is best?"),
+    ("/choose", "Choose measures", "Which measures fit a task, and these data?"),
+    ("/open", "Open other files", "Look at other judgments and runs."),
+    ("/api", "API", "Every page for programs, as JSON."),
+)
+"""Pages beside those of the navigation."""
+router = APIRouter()
+
+
+class AskedSearch(Parameters):
+    """What is looked for."""
+
+    q: str = Field("", max_length=200, description="Words, an id, or the name of a measure in any tool (ndcg_cut_10).")
+
+
+class Search(PageAnswer):
+    """What was found, the nearest first."""
+
+    kind: ClassVar[str] = "search"
+
+
+class Place(NamedTuple):
+    """Something that a reader can go to."""
+
+    kind: str  # page, run, measure, topic
+    name: str
+    text: str
+    address: str
+
+
+def search(workspace: Workspace, asked: AskedSearch) -> Search:
+    """Find pages, runs, measures and topics; without words, pages and runs.
+
+    >>> from judged.web.workspace import open_sample
+    >>> found = search(open_sample(), AskedSearch(q="ndcg_cut_10")).table("found").records()[0]
+    >>> found["kind"], found["name"], found["address"]
+    ('measure', 'nDCG', '/learn/nDCG')
+    """
+    typed = asked.q.strip().casefold()
+    known = workspace.remember(("places",), lambda: [(place, _text(place)) for place in _places(workspace)])
+    found = [place for place, text in known if all(word in text for word in typed.split())]
+    places = [*(_measures(typed) if typed else ()), *(one for one in found if typed or one.kind != "topic")]
+    order = sorted(_first(places), key=lambda place: _distance(place.name.casefold(), typed))
+    columns = columns_of(
+        order, ("name", TEXT, "Name"), ("kind", TEXT, "What"), ("text", beginning(120), "About"), "address"
+    )
+    table = Table("found", columns, "What was found").changed("name", links=[place.address for place in order])
+    return Search({"q": asked.q, "found": len(places)}, (table,))
+
+
+def _places(workspace: Workspace) -> Iterator[Place]:
+    for path, name in NAVIGATION:
+        yield Place("page", name, QUESTIONS[path], path)
+    yield from (Place("page", name, text, path) for path, name, text in OTHERS)
+    yield from (Place("run", name, "", f"/topics{query({'runs': name})}") for name in workspace.run_names)
+    for topic in workspace.query_ids:
+        yield Place("topic", topic, workspace.query(topic), f"/topic{query({'topic': topic})}")
+
+
+def _text(place: Place) -> str:
+    return f"{place.name} {place.text}".casefold()
+
+
+def _measures(typed: str) -> Iterator[Place]:
+    """Give the measures that are called so, here or elsewhere; the one whose name was typed is as near as can be."""
+    found = catalogue(AskedCatalogue(q=typed))
+    rows = found.table("measures").records()
+    for row in sorted(rows, key=lambda row: row["name"] != found.about["best"]):
+        yield Place("measure", row["name"], row["what"], f"/learn/{row['name']}")
+
+
+def _first(places: Iterable[Place]) -> Iterator[Place]:
+    """Give the first places of each kind."""
+    counts = dict.fromkeys(("page", "run", "measure", "topic"), 0)
+    for place in places:
+        counts[place.kind] += 1
+        if counts[place.kind] <= MOST:
+            yield place
+
+
+def _distance(name: str, typed: str) -> int:
+    """Say how far a name is from what was typed: the same, begins so, another."""
+    return 0 if name == typed else 1 if name.startswith(typed) else 2
+
+
+@router.get("/search", include_in_schema=False)
+def search_page(request: Request, workspace: Opened, asked: Annotated[AskedSearch, Query()]) -> HTMLResponse:
+    """Show what was found."""
+    return page(request, "search.html", title="Find", asked=asked, answer=search(workspace, asked))
+
+
+@router.get("/api/v1/search", tags=["What is open"], summary="Find anything", responses=PROBLEMS)
+def search_data(workspace: Opened, asked: Annotated[AskedSearch, Query()]) -> dict[str, Any]:
+    """Find pages, runs, measures by the name of any tool, and topics by id or words; each with its address."""
+    return search(workspace, asked).to_dict()
