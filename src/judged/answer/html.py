@@ -272,7 +272,8 @@ def table(
     said = escape(label or block.title or block.name)
     above = f"<caption>{escape(caption)}</caption>\n" if caption else ""
     return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{said}">\n<table{_class(kind)}>\n'
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{said}" data-table="{escape(block.name)}">\n'
+        f"<table{_class(kind)}>\n"
         f"{above}<thead><tr>{head}</tr></thead>\n<tbody>\n{rows or nothing}\n</tbody>\n</table>\n</div>"
     )
 

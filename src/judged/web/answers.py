@@ -18,7 +18,9 @@ from jinja2.ext import Extension
 from judged.answer import Answer, plain
 from judged.tables import isolated
 from judged.web.desk import JUDGE, opened
+from judged.web.downloads import WANTED, download
 from judged.web.filters import FILTERS
+from judged.web.judging.tasks import marked
 from judged.web.links import chosen, link
 from judged.web.shared_files import VERSION
 
@@ -66,7 +68,7 @@ _TEMPLATES = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_TEMPLATES.filters |= FILTERS
+_TEMPLATES.filters |= FILTERS | {"marked": marked}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -95,7 +97,10 @@ class Json(JSONResponse):
 
 
 def page(request: Request, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
-    """Lay a page out; what its address chose goes along with every link, unless it was refused."""
+    """Lay a page out, or give one of its tables; what its address chose goes along with links, unless refused."""
+    wanted = request.scope.get(WANTED)
+    if wanted is not None and status == HTTPStatus.OK:
+        return download(wanted, values)
     workbench = hasattr(request.app.state, "desk")
     known = chosen(request.url.path, request.query_params.multi_items()) if status == HTTPStatus.OK else {}
     shared: Mapping[str, Any] = {
@@ -103,6 +108,7 @@ def page(request: Request, template: str, *, status: int = 200, **values: Any) -
         "open": opened(request) if workbench else None,
         "here": request.url.path,
         "home": request.scope.get(HOME, "/judging"),
+        "status": status,
         "version": request.app.version,
         "link": partial(link, known=known),
         # A judge who was let in by a token of their own sees nothing of systems; nor does who takes part in a study.

@@ -16,6 +16,7 @@ from judged.web.change.routes import router as change
 from judged.web.clicks.routes import router as clicks
 from judged.web.compare.routes import router as comparing
 from judged.web.desk import Desk
+from judged.web.downloads import downloads
 from judged.web.evaluator.routes import router as evaluator
 from judged.web.experiment.routes import router as experiment
 from judged.web.guard import Guard, Rules
@@ -91,6 +92,7 @@ def make_app(workspace: Workspace, rules: Rules | None = None, limits: Limits | 
     app.state.desk, app.state.limits = Desk(workspace), limits or Limits()
     uploads = dict.fromkeys((OPEN, API_OPEN), app.state.limits.total + _FRAME)
     app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=1)  # this holds up other pages: the least work
+    app.add_middleware(downloads)
     app.add_middleware(OneAtATime, paths=OPENING)
     app.add_middleware(Faults)
     judge_of = None if workspace.labels is None else workspace.labels.judge_of

@@ -7,15 +7,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
 import numpy as np
-from pydantic import StringConstraints
+from pydantic import BeforeValidator, Field, StringConstraints
 
 from judged.errors import JudgedError
+from judged.evaluation.inputs import with_rel
+from judged.measures.grammar import parse
+from judged.web.problems import Parameters
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Sequence
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from judged.measures.base import Measure
 
     Row = TypeVar("Row")
 
@@ -32,13 +34,15 @@ class Paging:
     (3, 101, 120, 20)
     """
 
-    page: int  # from 1 to `last`
+    page: int  # from 1 to `last`; 0 where all rows are shown
     total: int  # how many rows there are on all pages
     size: int = SIZE  # how many rows a page has
 
     @classmethod
     def at(cls, page: int, total: int, size: int = SIZE) -> Paging:
-        """Turn to a page; behind the last one is the last one."""
+        """Turn to a page; behind the last one is the last one, and page 0 is all of them."""
+        if page == 0:
+            return cls(0, total, max(total, 1))
         return cls(min(max(page, 1), max(1, -(-total // size))), total, size)
 
     @property
@@ -49,16 +53,16 @@ class Paging:
     @property
     def first_shown(self) -> int:
         """The first row that is shown, counted from 1; 0 where there is none."""
-        return min(self.total, (self.page - 1) * self.size + 1)
+        return min(self.total, max(self.page - 1, 0) * self.size + 1)
 
     @property
     def last_shown(self) -> int:
         """The last row that is shown."""
-        return min(self.total, self.page * self.size)
+        return min(self.total, max(self.page, 1) * self.size)
 
     def of(self, rows: Sequence[Row]) -> Sequence[Row]:
         """Give the rows of this page."""
-        return rows[(self.page - 1) * self.size : self.page * self.size]
+        return rows[max(self.page - 1, 0) * self.size : self.last_shown]
 
 
 def order_by(values: Sequence[Any], *, falling: bool) -> list[int]:
@@ -73,16 +77,38 @@ def order_by(values: Sequence[Any], *, falling: bool) -> list[int]:
     return np.argsort(-keys if falling else keys, kind="stable").tolist()
 
 
+def blank(value: Any) -> Any:
+    """Take an empty field of a form for one that was left out."""
+    return None if isinstance(value, str) and not value.strip() else value
+
+
 LONGEST = 8192
 """Characters of the name of a run."""
 Trimmed: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True)]
 """A text, without blanks around it."""
 
 
+class Scored(Parameters):
+    """Which documents are relevant to measures: a part of what every page is asked that scores."""
+
+    rel: Annotated[Annotated[float, Field(allow_inf_nan=False)] | None, BeforeValidator(blank)] = Field(
+        None, description="The lowest relevant grade, wherever a measure has a level and its name says none."
+    )
+
+    def read(self, name: str) -> Measure:
+        """Give the measure of a name, with this level."""
+        return with_rel(parse(name), self.rel, written=name)
+
+
 class RefusedError(JudgedError):
     """What stands in a field makes no sense."""
 
     field = ""
+
+    @property
+    def said(self) -> str:
+        """What is wrong and what to do about it, as it stands beside the field."""
+        return " ".join(f"{part}." for part in self.parts if part)
 
 
 @contextmanager

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from fastapi.responses import Response
 
 API = "/api/"
+_TITLES = dict.fromkeys((HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY), "This cannot be shown")
 
 
 class Problem(BaseModel):
@@ -51,12 +52,13 @@ def add_problems(app: FastAPI) -> None:
     @app.exception_handler(JudgedError)
     def refused(request: Request, error: JudgedError) -> Response:  # pyright: ignore[reportUnusedFunction]
         status = HTTPStatus.NOT_IMPLEMENTED if isinstance(error, MissingExtraError) else HTTPStatus.BAD_REQUEST
-        return answer(request, status, *error.parts)
+        return answer(request, status, *error.parts, getattr(error, "field", ""))
 
     @app.exception_handler(RequestValidationError)
     def invalid(request: Request, error: RequestValidationError) -> Response:  # pyright: ignore[reportUnusedFunction]
         said = "; ".join(_said(request, one) for one in error.errors()[:5])
-        return answer(request, HTTPStatus.UNPROCESSABLE_ENTITY, said, "change it in the address, or choose again")
+        field = str(error.errors()[0]["loc"][-1])
+        return answer(request, HTTPStatus.UNPROCESSABLE_ENTITY, said, "change it here, or choose again", field)
 
     @app.exception_handler(HTTPException)
     def refused_by_route(request: Request, error: HTTPException) -> Response:  # pyright: ignore[reportUnusedFunction]
@@ -65,11 +67,19 @@ def add_problems(app: FastAPI) -> None:
         return answer(request, HTTPStatus(error.status_code), said, "")
 
 
-def answer(request: Request, status: HTTPStatus, problem: str, fix: str) -> Response:
-    """Tell what is wrong, in the form in which the answer was expected."""
+def answer(request: Request, status: HTTPStatus, problem: str, fix: str, field: str = "") -> Response:
+    """Tell what is wrong, in the form in which the answer was expected; of a page with all that was typed."""
     if request.url.path.startswith(API):
         return Json({"problem": problem, "fix": fix}, status_code=status)
-    return page(request, "problem.html", status=status, title=status.phrase, problem=problem, fix=fix)
+    return page(
+        request,
+        "problem.html",
+        status=status,
+        title=_TITLES.get(status, status.phrase),
+        problem=problem,
+        fix=fix,
+        field=field,
+    )
 
 
 def refused(scope: Scope, status: HTTPStatus, problem: str, fix: str) -> Response:

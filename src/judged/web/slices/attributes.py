@@ -83,6 +83,36 @@ def _written(value: object) -> str:
     return beginning(40).write(text)
 
 
+def slices_of(workspace: Workspace) -> dict[str, list[tuple[str, str, int]]]:
+    """Cut the topics by each attribute that makes slices: give the name, expression and size of each slice."""
+    return workspace.remember(("slices of every attribute",), lambda: _slices_of(workspace))
+
+
+def _slices_of(workspace: Workspace) -> dict[str, list[tuple[str, str, int]]]:
+    try:
+        known = workspace.known(("relevant_band",))
+    except InputError:
+        known = workspace.known()
+    found: dict[str, list[tuple[str, str, int]]] = {}
+    for name in known.names:
+        try:
+            cut = slice_topics(known, name, query_ids=workspace.query_ids)
+        except InputError:  # too many values, or none
+            continue
+        made = [(part.name, part.expression, n) for part, n in zip(cut.slices, cut.n.tolist(), strict=True) if n]
+        if 1 < len(made) <= _MANY:
+            found[name] = made
+    return found
+
+
+def conditions(workspace: Workspace) -> Table:
+    """Give conditions that choose topics: one a slice, and the beginning of one for each number."""
+    made = [(expression, n) for parts in slices_of(workspace).values() for _, expression, n in parts]
+    made += [(f"{row['name']} >= ", None) for row in attributes(workspace).records() if row["kind"] == "number"]
+    rows = [{"expression": expression, "topics": n} for expression, n in made]
+    return Table("conditions", columns_of(rows, ("expression", TEXT), "topics"))
+
+
 def usual(workspace: Workspace) -> str:
     """Name the attribute by which topics are sliced, if none is asked for."""
     rows = attributes(workspace).records()
@@ -134,7 +164,7 @@ def notes_of(workspace: Workspace, asked: Sliced, kept: int, known: tuple[Note, 
 def problem_of(workspace: Workspace, error: JudgedError, where: str) -> dict[str, Any]:
     """Say what is wrong with what was asked, what to do about it, and whether it is the expression over attributes."""
     problem, fix = (error.problem, error.fix) if isinstance(error, InputError) else error.parts
-    said = {"problem": problem, "fix": fix, "where": False}
+    said = {"problem": problem, "fix": fix, "where": False, "said": f"{problem}. {fix}." if fix else f"{problem}."}
     try:
         workspace.mask(where)
     except InputError:

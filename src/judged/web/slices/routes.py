@@ -16,7 +16,7 @@ from judged.web.desk import Opened
 from judged.web.filters import blocks, query
 from judged.web.problems import PROBLEMS
 from judged.web.slices.answer import AskedSlices, slices
-from judged.web.slices.attributes import attributes, problem_of
+from judged.web.slices.attributes import attributes, conditions, problem_of
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -35,6 +35,12 @@ def slices_as_json(workspace: Opened, asked: Annotated[AskedSlices, Query()]) ->
     With ``baseline``, runs are compared on each slice by a paired randomisation test.
     """
     return slices(workspace, asked).to_dict()
+
+
+@router.get("/api/v1/conditions", tags=["diagnosis"], summary="Conditions on topics")
+def conditions_as_json(workspace: Opened) -> dict[str, Any]:
+    """Give what can stand in ``where``: a condition for each slice, and the beginning of one for each number."""
+    return {"conditions": conditions(workspace).records()}
 
 
 @router.get("/slices", include_in_schema=False)

@@ -70,8 +70,8 @@ if (lists && canvas) {
 }
 
 /** Ask for the text of a document: its beginning, or so many characters. */
-const textOf = async (id, length) => {
-  const query = new URLSearchParams({ doc_id: id, ...(length ? { length } : {}) });
+const textOf = async (id, topic, length) => {
+  const query = new URLSearchParams({ doc_id: id, topic, ...(length ? { length } : {}) });
   const answer = await fetch(`/api/v1/document?${query}`);
   const found = await answer.json();
   if (!answer.ok) throw new Error([found.problem, found.fix].filter(Boolean).join(". "));
@@ -79,13 +79,14 @@ const textOf = async (id, length) => {
 };
 
 /** Show the text of a document in its place, as text. */
-const read = async (place, id, length) => {
+const read = async (place, { document: id, topic }, length) => {
   place.setAttribute("aria-busy", "true");
   try {
-    const found = await textOf(id, length);
+    const found = await textOf(id, topic, length);
     const parts = [];
     if (found.title) parts.push(element("p", "title", found.title));
-    const text = element("div", "text", found.text || "The text is empty.");
+    const text = element("div", "text", found.text ? "" : "The text is empty.");
+    text.append(...(found.pieces ?? [found.text]).map((piece, at) => (at % 2 ? element("mark", "", piece) : piece)));
     text.tabIndex = 0;
     text.setAttribute("role", "region");
     text.setAttribute("aria-label", `Text of ${id}`);
@@ -94,7 +95,7 @@ const read = async (place, id, length) => {
       const more = element("button", "", `Show all ${found.characters.toLocaleString("en")} characters`);
       more.type = "button";
       more.addEventListener("click", async () => {
-        await read(place, id, Math.min(found.characters, MOST));
+        await read(place, { document: id, topic }, Math.min(found.characters, MOST));
         place.querySelector(".text").focus();
       });
       parts.push(more);
@@ -112,7 +113,7 @@ document.addEventListener(
     const details = event.target;
     if (!details.open || details.dataset.document === undefined || details.dataset.read) return;
     details.dataset.read = "yes";
-    read(details.querySelector(".said"), details.dataset.document);
+    read(details.querySelector(".said"), details.dataset);
   },
   true,
 );
