@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from judged.web.filters import Address
 
-_TOPICS = {"where": "where", "level": "level"}
+_TOPICS = {"where": "where", "level": "rel"}
 _PAIR = {"measure": "measure", "baseline": "first", "run": "second", **_TOPICS}
 _CALLED = {
     "/leaderboard": {"measure": "measure", "baseline": "baseline", "run": "run", **_TOPICS},

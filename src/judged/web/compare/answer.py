@@ -21,8 +21,7 @@ from judged.stats.inputs import paired_differences
 from judged.stats.robustness import leave_one_topic_out
 from judged.web.filters import probability, query
 from judged.web.links import chosen, link
-from judged.web.pagination import LONGEST, Paging, Trimmed, order_by
-from judged.web.problems import Parameters
+from judged.web.pagination import LONGEST, Paging, Scored, Trimmed, order_by
 from judged.web.slices.attributes import attributes, both
 from judged.web.workspace import MEASURE
 
@@ -120,7 +119,7 @@ _SORTS = "query_id|query|first|second|difference|first_judged|second_judged"
 Sort: TypeAlias = Annotated[str, Field(pattern=f"^(-?({_SORTS}))?$")]
 
 
-class AskedComparison(Parameters):
+class AskedComparison(Scored):
     """Two runs, a measure, and which topics are listed."""
 
     first: str = Field("", max_length=LONGEST, description="The baseline; without it one called so, or the best.")
@@ -137,7 +136,7 @@ class AskedComparison(Parameters):
     )
     q: str = Field("", max_length=500, description="Only list topics with this in their id or query.")
     sort: Sort = Field("", description="The column by which topics are sorted; descending with - before it.")
-    page: int = Field(1, ge=1, le=1_000_000, description="Which page of the topics.")
+    page: int = Field(1, ge=0, le=1_000_000, description="Which page of the topics; 0 for all.")
     by: Trimmed = Field(
         "", max_length=300, description="An attribute of the topics: compare the two on each slice of it."
     )

@@ -10,7 +10,7 @@ from fastapi.responses import Response
 
 from judged.errors import InputError
 from judged.evaluation import measures_of
-from judged.measures.grammar import listed, parse
+from judged.measures.grammar import listed
 from judged.slicing import slice_topics
 from judged.web.answers import page
 from judged.web.compare.answer import MEASURE, MEASURES, MOST, AskedComparison, ComparePage, figures
@@ -33,9 +33,9 @@ HOW: dict[str, Any] = {"family": "all", "ci": "none", "resamples": RESAMPLES}
 def compared(workspace: Workspace, asked: AskedComparison) -> ComparePage:
     """Choose the runs, the measures and the topics, and test the difference."""
     with concerning("measure"):
-        measure = parse(asked.measure or MEASURE)
+        measure = asked.read(asked.measure or MEASURE)
     with concerning("measures"):
-        family = tuple(dict.fromkeys((*measures_of(listed(asked.measures) or (measure,)), measure)))
+        family = tuple(dict.fromkeys((*measures_of(listed(asked.measures) or (measure,), rel=asked.rel), measure)))
         if len(family) > MOST + 1:
             raise InputError(f"{len(family)} measures are too many for one table", fix=f"name at most {MOST}")
     first, second = _runs(workspace, asked, measure)

@@ -16,8 +16,8 @@ from judged.experiments import conclude
 from judged.web.answers import page
 from judged.web.desk import Opened
 from judged.web.filters import query
+from judged.web.pagination import LONGEST
 from judged.web.problems import PROBLEMS, Parameters
-from judged.web.slices.answer import LONGEST
 from judged.web.slices.attributes import attributes, problem_of
 from judged.web.workspace import RESAMPLES
 

@@ -20,8 +20,7 @@ from judged.errors import JudgedError
 from judged.evaluation.summary import best_first
 from judged.stats.interval import IntervalMethod
 from judged.web.filters import probability
-from judged.web.pagination import LONGEST, Trimmed, order_by
-from judged.web.problems import Parameters
+from judged.web.pagination import LONGEST, Scored, Trimmed, order_by
 from judged.web.workspace import LEVEL
 
 if TYPE_CHECKING:
@@ -35,11 +34,10 @@ if TYPE_CHECKING:
 
 CORRECTION = "holm"
 
-Format: TypeAlias = Literal["csv", "tests", "latex", "markdown"]
 Name: TypeAlias = Annotated[str, Field(max_length=300)]
 
 
-class AskedLeaderboard(Parameters):
+class AskedLeaderboard(Scored):
     """The state of the leaderboard."""
 
     measures: list[Name] = Field(
@@ -75,15 +73,6 @@ class AskedLeaderboard(Parameters):
     )
 
 
-class AskedTable(AskedLeaderboard):
-    """The leaderboard in a form for papers and programs."""
-
-    format: Format = Field(
-        "csv",
-        description="csv: every number in full precision; tests: every test so; latex and markdown: the leaderboard.",
-    )
-
-
 LOW = 0.7
 """A smaller share of judged documents is marked; warnings of an evaluation begin there, too."""
 LINES = 40
@@ -102,6 +91,7 @@ class LeaderboardPage(Answer):
     workspace: Workspace
     asked: AskedLeaderboard  # with the measures by their names
     measures: tuple[Measure, ...]  # those that could be read and scored
+    plain_names: tuple[str, ...]  # what they are called without the level of the page
     typed: str  # the names of those that could not, as they were typed
     baseline: str  # the name of a run; empty where there is none
     n: int  # topics that count

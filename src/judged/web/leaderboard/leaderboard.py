@@ -10,6 +10,7 @@ import numpy as np
 from judged.comparison.choices import Choices
 from judged.curves import at_cutoffs
 from judged.errors import InputError, JudgedError, MeasureError
+from judged.evaluation.inputs import with_rel
 from judged.measures.grammar import listed, parse, parse_many
 from judged.notes import Note
 from judged.slicing.topic_slices import MINIMUM
@@ -54,12 +55,12 @@ def leaderboard(workspace: Workspace, asked: AskedLeaderboard) -> LeaderboardPag
             problems.setdefault(field, error)
             return otherwise
 
-    measures: dict[Measure, None] = {}
+    measures: dict[Measure, str] = {}  # with the level that was asked for, and as they are called without it
     refused: list[str] = []
     typed = listed(asked.measures)
     for name in dict.fromkeys((*listed(asked.measure), *(typed or MEASURES))):
-        scored = tried("measures", partial(_scored, workspace, name, MOST - len(measures)), ())
-        measures |= dict.fromkeys(scored)
+        scored = tried("measures", partial(_scored, workspace, name, MOST - len(measures), asked.rel), {})
+        measures |= scored
         refused += [] if scored else [name]
     chosen = tuple(measures) or (parse(ANY),)
     usual, _ = workspace.usual_pair(chosen[0])
@@ -77,18 +78,19 @@ def leaderboard(workspace: Workspace, asked: AskedLeaderboard) -> LeaderboardPag
             tests = partial(workspace.comparison, chosen, baseline, None, asked.where, **how)
             result = tried("test", tests, None)
         result = result or _summary(workspace, chosen, asked.where, baseline)
-    names = tuple(map(str, chosen))
+    names = tuple(measures.values()) or tuple(map(str, chosen))
     return LeaderboardPage(
         workspace=workspace,
         asked=asked.model_copy(update={"measure": "", "measures": [] if names == MEASURES else [",".join(names)]}),
         measures=chosen,
+        plain_names=names,
         typed=", ".join(refused) if typed else "",
         baseline=baseline,
         n=topics,
         test=how["test"],
         correction=how["correction"],
         sort=tried("sort", lambda: _sort(asked.sort, chosen), "") or f"{_falling(chosen[0])}{chosen[0]}",
-        series=tried("curve", lambda: _series(workspace, asked.curve), ()),
+        series=tried("curve", lambda: _series(workspace, asked.curve, asked.rel), ()),
         result=result,
         problems=problems,
         notes=_notes(workspace, topics, result) if result else (),
@@ -99,13 +101,13 @@ def _falling(measure: Measure) -> str:
     return "" if measure.properties.higher_is_better is False else "-"
 
 
-def _scored(workspace: Workspace, name: str, room: int) -> tuple[Measure, ...]:
+def _scored(workspace: Workspace, name: str, room: int, rel: float | None) -> dict[Measure, str]:
     """Read the name of a measure, or of a series, that can be scored here."""
-    measures = tuple(parse_many(name))
+    measures = {with_rel(measure, rel, written=name): str(measure) for measure in parse_many(name)}
     if len(measures) > room:
         raise MeasureError(f"{name}: a table has at most {MOST} measures. Fix: leave some out")
     if workspace.lists:
-        workspace.scores(measures)
+        workspace.scores(tuple(measures))
     return measures
 
 
@@ -121,12 +123,13 @@ def _summary(workspace: Workspace, measures: tuple[Measure, ...], where: str, of
     return workspace.remember(("summary", measures, where, of), lambda: scores.summary(level=LEVEL))
 
 
-def _series(workspace: Workspace, name: str) -> tuple[Measure, ...]:
+def _series(workspace: Workspace, name: str, rel: float | None) -> tuple[Measure, ...]:
     """Give the points of a curve, to the end of the longest ranking."""
     if not name or not workspace.lists:
         return ()
     longest = max(int(np.max(judged.returned, initial=1)) for judged in workspace.lists.values())
     series = at_cutoffs(name, [k for k in CUTOFFS if k <= max(longest, 1)])
+    series = tuple(with_rel(measure, rel, written=name) for measure in series)
     workspace.scores(series, workspace.run_names[:1])  # whether they can be scored here
     return series
 

@@ -7,19 +7,16 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query, Request
-from fastapi.responses import HTMLResponse, Response
+from fastapi.responses import HTMLResponse
 
-from judged.answer.latex import latex
-from judged.answer.markdown import markdown
 from judged.comparison.choices import known_tests
-from judged.errors import InputError
 from judged.measures.grammar import parse
 from judged.measures.registry import REGISTRY
 from judged.stats.correction import CORRECTIONS
 from judged.web.answers import page
 from judged.web.desk import Opened
 from judged.web.filters import blocks
-from judged.web.leaderboard.answer import AskedLeaderboard, AskedTable, Format
+from judged.web.leaderboard.answer import AskedLeaderboard
 from judged.web.leaderboard.leaderboard import leaderboard
 from judged.web.problems import PROBLEMS
 
@@ -45,7 +42,7 @@ CURVES = ("nDCG", "P", "R", "Success", "AP", "RR", "RBP(p=0.8)", "DCG", "Judged"
 def choices_of(answer: LeaderboardPage) -> dict[str, Any]:
     """Give what can be chosen here; what is chosen already is among it."""
     return {
-        "families": families(answer.names),
+        "families": families(answer.plain_names),
         "names": _known(),
         "tests": known_tests(),
         "corrections": CORRECTIONS,
@@ -72,16 +69,6 @@ def _known() -> tuple[str, ...]:
 
 
 router = APIRouter()
-FILES: dict[Format, tuple[str, str]] = {
-    "csv": ("leaderboard.csv", "text/csv"),
-    "tests": ("tests.csv", "text/csv"),
-    "latex": ("leaderboard.tex", "text/plain"),
-    "markdown": ("leaderboard.md", "text/markdown"),
-}
-"""The name and the type of each form."""
-_WRITTEN: dict[int | str, dict[str, object]] = {
-    200: {"content": {kind: {"schema": {"type": "string"}} for _, kind in FILES.values()}}
-}
 
 
 @router.get("/leaderboard", include_in_schema=False)
@@ -123,25 +110,3 @@ def leaderboard_data(workspace: Opened, asked: Annotated[AskedLeaderboard, Query
     answer = leaderboard(workspace, asked)
     answer.raise_problems()
     return answer.to_dict()
-
-
-@router.get(
-    "/api/v1/leaderboard/table",
-    tags=["leaderboard"],
-    summary="The leaderboard as CSV, LaTeX or Markdown",
-    response_class=Response,
-    responses={**PROBLEMS, **_WRITTEN},
-)
-def leaderboard_table(workspace: Opened, asked: Annotated[AskedTable, Query()]) -> Response:
-    """Give the leaderboard in a form for papers and programs; its rows are ordered by the first measure."""
-    answer = leaderboard(workspace, asked)
-    answer.raise_problems()
-    if (result := answer.result) is None:
-        raise InputError("no run is open", fix="open some: judged serve QRELS RUN...")
-    if asked.format in {"csv", "tests"}:
-        text = result.csv("results" if asked.format == "csv" else "pairs")
-    else:
-        text = (latex if asked.format == "latex" else markdown)(result.blocks()[:1])
-    name, kind = FILES[asked.format]
-    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return Response(f"{text}\n".encode(), media_type=f"{kind}; charset=utf-8", headers=headers)

@@ -16,8 +16,8 @@ from judged.diagnosis.matrix.matrix import cuts_of
 from judged.diagnosis.matrix.points import NOTHING, QUADRANTS
 from judged.errors import InputError, MissingExtraError
 from judged.measures.grammar import parse
-from judged.web.pagination import Paging, Trimmed
-from judged.web.slices.answer import LONGEST, Number, Sliced
+from judged.web.pagination import LONGEST, Paging, Scored, Trimmed
+from judged.web.slices.answer import Number, Sliced
 from judged.web.slices.attributes import cut, draws, notes_of, where_column
 from judged.web.workspace import LEVEL
 
@@ -42,7 +42,7 @@ def _first_page(value: object) -> object:
     return 1 if value == "" else value
 
 
-class AskedMatrix(Sliced):
+class AskedMatrix(Sliced, Scored):
     """Topics and slices against two measures, and which topics are selected."""
 
     run: str = Field("", max_length=LONGEST, description="The run; the best one without it.")
@@ -176,7 +176,7 @@ def matrix_page(workspace: Workspace, asked: AskedMatrix) -> MatrixPage:
 
 def _matrix(workspace: Workspace, asked: AskedMatrix, names: tuple[str, ...]) -> Matrix:
     """Make the matrix of the run, and of the one it is compared with, or take the one that was made before."""
-    axes = parse(asked.x), parse(asked.y)
+    axes = asked.read(asked.x), asked.read(asked.y)
 
     def _make() -> Matrix:
         mask = workspace.mask(asked.where)
@@ -191,7 +191,7 @@ def _matrix(workspace: Workspace, asked: AskedMatrix, names: tuple[str, ...]) ->
             resamples=draws(int(mask.sum())),
             seed=SEED,
         )
-        rel = max(float(getattr(axis, "rel", 1)) for axis in axes)
+        rel = max(float(getattr(axis, "rel", asked.rel or 1)) for axis in axes)
         return replace(made, barren=workspace.judged(names[-1]).num_relevant(rel)[mask] == 0)
 
     key = ("matrix", names, axes, asked.names, asked.where.strip(), asked.least, asked.cuts)

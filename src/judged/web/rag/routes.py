@@ -16,8 +16,9 @@ from judged.rag import explain, waterfall
 from judged.web.answers import page
 from judged.web.desk import Opened
 from judged.web.filters import query
+from judged.web.pagination import LONGEST
 from judged.web.problems import PROBLEMS, Parameters
-from judged.web.slices.answer import LONGEST, Sliced
+from judged.web.slices.answer import Sliced
 from judged.web.slices.attributes import attributes, cut, problem_of
 
 if TYPE_CHECKING:

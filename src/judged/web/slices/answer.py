@@ -14,7 +14,7 @@ from judged.measures.grammar import listed
 from judged.slicing.scores import TOPIC_MEAN
 from judged.slicing.slice_tests import ALL
 from judged.slicing.topic_slices import MINIMUM
-from judged.web.pagination import LONGEST
+from judged.web.pagination import LONGEST, Scored, blank
 from judged.web.problems import Parameters
 from judged.web.slices.attributes import attributes, cut, draws, notes_of, usual, where_column
 from judged.web.workspace import LEVEL, MEASURE
@@ -32,14 +32,9 @@ if TYPE_CHECKING:
 MEASURES = "nDCG@10,R@100"
 
 
-def _blank(value: Any) -> Any:
-    """Take an empty field of a form for one that was left out."""
-    return None if isinstance(value, str) and not value.strip() else value
-
-
-Number: TypeAlias = Annotated[Annotated[float, Field(allow_inf_nan=False)] | None, BeforeValidator(_blank)]
+Number: TypeAlias = Annotated[Annotated[float, Field(allow_inf_nan=False)] | None, BeforeValidator(blank)]
 """A number that may be left out, or empty."""
-Least: TypeAlias = Annotated[Annotated[int, Field(ge=1, le=1_000_000)] | None, BeforeValidator(_blank)]
+Least: TypeAlias = Annotated[Annotated[int, Field(ge=1, le=1_000_000)] | None, BeforeValidator(blank)]
 """A number of topics that may be left out, or empty."""
 
 
@@ -61,7 +56,7 @@ class Sliced(Parameters):
         return MINIMUM if self.min_topics is None else self.min_topics
 
 
-class AskedSlices(Sliced):
+class AskedSlices(Sliced, Scored):
     """Scores, or differences, by slice."""
 
     measures: str = Field(MEASURES, max_length=500, description="Measures, with commas between; six at most.")
@@ -196,7 +191,7 @@ def slices(workspace: Workspace, asked: AskedSlices) -> SlicePage:
     if not asked.names:
         asked = asked.model_copy(update={"by": usual(workspace)})
     slicing, runs = cut(workspace, asked), shown_runs(workspace, asked)
-    measures = tuple(dict.fromkeys(map(str, measures_of(listed(asked.measures) or ["nDCG@10"]))))
+    measures = tuple(dict.fromkeys(map(str, measures_of(listed(asked.measures) or ["nDCG@10"], rel=asked.rel))))
     if len(measures) > MOST:
         raise InputError(f"{len(measures)} measures are too many for one page", fix=f"name {MOST} at most")
     scores = _scored(workspace, workspace.scores(measures, runs, asked.where), slicing) if runs else None

@@ -18,6 +18,7 @@ from judged.web.answers import page
 from judged.web.desk import Opened
 from judged.web.filters import blocks, query
 from judged.web.judging.routes import judge_of
+from judged.web.judging.tasks import marked
 from judged.web.pagination import Paging
 from judged.web.problems import PROBLEMS
 from judged.web.topics.judged_topic import check_apart, judged_topic
@@ -26,6 +27,7 @@ from judged.web.topics.topic_list import AskedDocument, AskedExplanation, AskedL
 
 router = APIRouter()
 _TAGS: list[str | Enum] = ["topics"]
+_MARKED = 100_000  # characters of a text in which words are marked
 
 
 @router.get("/topics", include_in_schema=False)
@@ -125,4 +127,8 @@ def document_data(workspace: Opened, asked: Annotated[AskedDocument, Query()]) -
         raise InputError(f"no text of document {asked.doc_id!r} is known", fix=fix)
     text = texts.text(asked.doc_id)
     start = text[: asked.length]
-    return {"doc_id": asked.doc_id, "title": texts.title(asked.doc_id), "text": start, "characters": len(text)}
+    found = {"doc_id": asked.doc_id, "title": texts.title(asked.doc_id), "text": start, "characters": len(text)}
+    if query := workspace.query(asked.topic):
+        *pieces, rest = marked(start[:_MARKED], query)  # every second piece is a word of the query
+        found["pieces"] = [*pieces, rest + start[_MARKED:]]
+    return found

@@ -11,9 +11,9 @@ from judged.answer import CHANGE, COUNT, NUMBER, TEXT, Show, Table, columns_of, 
 from judged.diagnosis.diff.answer import ScorePair
 from judged.errors import InputError, MeasureError
 from judged.evaluation.inputs import DEFAULT_MEASURES
-from judged.measures.grammar import parse
 from judged.notes import Note
 from judged.web.answers import PageAnswer
+from judged.web.pagination import concerning
 from judged.web.topics.causes import CANDIDATES, losses, reaches
 from judged.web.topics.judged_topic import (
     check_topic,
@@ -61,11 +61,15 @@ def topic(workspace: Workspace, asked: AskedTopic) -> TopicPage:
 
 
 def _topic(workspace: Workspace, asked: AskedTopic) -> TopicPage:
-    measure, explained_measure = parse(asked.measure), parse(asked.explain or asked.measure)
-    rel, runs = rel_of(measure), _runs(workspace, asked)
+    with concerning("measure"):
+        measure = asked.read(asked.measure)
+    with concerning("explain"):
+        explained_measure = asked.read(asked.explain or asked.measure)
+    rel, runs = rel_of(measure, asked.rel), _runs(workspace, asked)
+    measures = [measure, *map(asked.read, DEFAULT_MEASURES)]
     lists = [judged_topic(workspace, asked.topic, run) for run in runs]
     compared = difference(workspace, lists, measure, asked.cutoff)
-    grades, scores = grades_of(workspace, asked.topic), _scores(workspace, lists, measure)
+    grades, scores = grades_of(workspace, asked.topic), _scores(workspace, lists, measures)
     values = [scores.column(f"run:{run}").values[0] for run in runs]
     lost, notes = losses(workspace, lists, measure)
     states = [state_of(grade, rel) for grade in grades.values()]
@@ -74,7 +78,7 @@ def _topic(workspace: Workspace, asked: AskedTopic) -> TopicPage:
         "query_id": asked.topic,
         "query": workspace.query(asked.topic),
         "attributes": _attributes(workspace, asked.topic),
-        **facts_of(measure),
+        **facts_of(measure, asked.rel),
         "judged": len(grades),
         "relevant": states.count("relevant"),
         "cutoff": asked.cutoff,
@@ -101,7 +105,7 @@ def _topic(workspace: Workspace, asked: AskedTopic) -> TopicPage:
     )
     if asked.doc_id and asked.grade is not None:
         changed = [regraded(workspace, asked.topic, run, asked.doc_id, asked.grade) for run in runs]
-        parts = (*parts, _moved(workspace, lists, changed, measure))
+        parts = (*parts, _moved(workspace, lists, changed, measures))
     if asked.tools:
         reported, more = tools(workspace, asked.topic, runs, measure)
         parts, notes = (*parts, reported), (*notes, *more)
@@ -126,10 +130,10 @@ def _runs(workspace: Workspace, asked: AskedTopic) -> list[str]:
     return chosen
 
 
-def _scores(workspace: Workspace, lists: Sequence[Judged], chosen: Measure) -> Table:
+def _scores(workspace: Workspace, lists: Sequence[Judged], measures: Sequence[Measure]) -> Table:
     """Score the runs by the chosen measure, and by some that are usual."""
     rows: list[dict[str, Any]] = []
-    for measure in dict.fromkeys([chosen, *map(parse, DEFAULT_MEASURES)]):
+    for measure in dict.fromkeys(measures):
         scores = {f"run:{judged.run.name}": _score(workspace, judged, measure) for judged in lists}
         values = {name: value for name, (value, _) in scores.items()}
         problem = next((why for _, why in scores.values() if why), "")  # why there is no score
@@ -152,11 +156,12 @@ def _scores(workspace: Workspace, lists: Sequence[Judged], chosen: Measure) -> T
     return Table("scores", columns, "Scores of this topic", kinds=["chosen", *[""] * (len(rows) - 1)])
 
 
-def _moved(workspace: Workspace, lists: Sequence[Judged], changed: Sequence[Judged], chosen: Measure) -> Table:
+def _moved(
+    workspace: Workspace, lists: Sequence[Judged], changed: Sequence[Judged], measures: Sequence[Measure]
+) -> Table:
     """Set the scores of the lists beside those with the other grade, measures that see one topic alone."""
-    measures = [one for one in dict.fromkeys([chosen, *map(parse, DEFAULT_MEASURES)]) if one.properties.topics_apart]
     rows: list[dict[str, Any]] = []
-    for measure in measures:
+    for measure in (one for one in dict.fromkeys(measures) if one.properties.topics_apart):
         for judged, other in zip(lists, changed, strict=True):
             before, after = (_score(workspace, one, measure)[0] for one in (judged, other))
             moved = {"before": before, "after": after, "difference": after - before}

@@ -16,11 +16,10 @@ from judged.answer.table import order_of
 from judged.decimals import decimal
 from judged.errors import InputError, MeasureError
 from judged.measures.base import Measure
-from judged.measures.grammar import parse
 from judged.notes import Note
 from judged.web.answers import PageAnswer
 from judged.web.filters import query
-from judged.web.pagination import LONGEST, Paging
+from judged.web.pagination import LONGEST, Paging, Scored, concerning
 from judged.web.problems import Parameters
 from judged.web.workspace import MEASURE
 
@@ -29,7 +28,8 @@ if TYPE_CHECKING:
     from judged.web.workspace import Workspace
 
 
-class Order(Parameters):
+
+class Order(Scored):
     """Which topics a list has, and in which order: kept in the address of each topic that is opened from it."""
 
     measure: str = Field(MEASURE, max_length=300, description="The measure of the scores.")
@@ -48,7 +48,7 @@ class Order(Parameters):
 class AskedList(Order):
     """The list of topics."""
 
-    page: int = Field(1, ge=1, le=1_000_000, description="Which page of the list.")
+    page: int = Field(1, ge=0, le=1_000_000, description="Which page of the list; 0 for all.")
 
 
 class AskedTopic(Order):
@@ -88,6 +88,7 @@ class AskedDocument(Parameters):
     """The text of one document."""
 
     doc_id: str = Field(max_length=LONGEST, description="The document's id.")
+    topic: str = Field("", max_length=LONGEST, description="The topic whose words are to be marked.")
     length: int = Field(4000, ge=1, le=10_000_000, description="So many characters of the text at most.")
 
 
@@ -107,9 +108,9 @@ class TopicList(PageAnswer):
     kind: ClassVar[str] = "topics"
 
 
-def facts_of(measure: Measure) -> dict[str, Any]:
+def facts_of(measure: Measure, level: float | None = None) -> dict[str, Any]:
     """Say what a page must know of a measure: its name, that of its family, and which values and grades are good."""
-    rel = rel_of(measure)
+    rel = rel_of(measure, level)
     return {
         "measure": str(measure),
         "family": measure.entry.name,
@@ -118,19 +119,23 @@ def facts_of(measure: Measure) -> dict[str, Any]:
     }
 
 
-def rel_of(measure: Measure) -> float:
-    """Give the least grade that is relevant to a measure."""
-    return float(getattr(measure, "rel", POSITIVE))
+def rel_of(measure: Measure, level: float | None = None) -> float:
+    """Give the least grade that is relevant to a measure; to one without a level, what is given."""
+    return float(getattr(measure, "rel", POSITIVE if level is None else level))
 
 
 def topics(workspace: Workspace, asked: AskedList) -> TopicList:
     """Give a page of the list of topics."""
-    measure, runs = parse(asked.measure), shown_runs(workspace, asked)
-    table, notes = _all_topics(workspace, measure, runs)
+    with concerning("measure"):
+        measure = asked.read(asked.measure)
+    runs = shown_runs(workspace, asked)
+    table, notes = _all_topics(workspace, measure, runs, asked.rel)
+    with concerning("where"):
+        workspace.mask(asked.where)
     order = ordered(workspace, asked)
     paging = Paging.at(asked.page, len(order))
     about = {
-        **facts_of(measure),
+        **facts_of(measure, asked.rel),
         "runs": runs,
         "other_runs": [name for name in workspace.run_names if name not in runs],
         "sort": asked.sort,
@@ -177,14 +182,18 @@ def run_scores(workspace: Workspace, measure: Measure, run: str) -> tuple[Floats
     return workspace.remember(("topic scores", measure, run), _make)
 
 
-def _all_topics(workspace: Workspace, measure: Measure, runs: tuple[str, ...]) -> tuple[Table, tuple[Note, ...]]:
+def _all_topics(
+    workspace: Workspace, measure: Measure, runs: tuple[str, ...], rel: float | None
+) -> tuple[Table, tuple[Note, ...]]:
     """Score the runs, and count judgments, of all topics in the order of the qrels; made once."""
-    return workspace.remember(("topics", measure, runs), lambda: _table(workspace, measure, runs))
+    return workspace.remember(("topics", measure, runs, rel), lambda: _table(workspace, measure, runs, rel))
 
 
-def _table(workspace: Workspace, measure: Measure, runs: tuple[str, ...]) -> tuple[Table, tuple[Note, ...]]:
+def _table(
+    workspace: Workspace, measure: Measure, runs: tuple[str, ...], level: float | None
+) -> tuple[Table, tuple[Note, ...]]:
     made = {run: run_scores(workspace, measure, run) for run in runs}
-    ids, index, rel = workspace.query_ids, workspace.qrels.index, rel_of(measure)
+    ids, index, rel = workspace.query_ids, workspace.qrels.index, rel_of(measure, level)
     scores = np.ma.masked_invalid([values for values, _ in made.values()] or [np.full(len(ids), np.nan)])
     mean, spread = scores.mean(axis=0).filled(np.nan), np.ptp(scores, axis=0).filled(np.nan)
     relevant = index.topic[(index.grade >= rel) & (index.grade >= 0)]
@@ -219,9 +228,11 @@ def shown_runs(workspace: Workspace, asked: Order) -> tuple[str, ...]:
 
 def ordered(workspace: Workspace, asked: Order) -> Ints:
     """Give the positions of the topics that a list has, in its order."""
-    measure, runs = parse(asked.measure), shown_runs(workspace, asked)
-    key = ("topic order", measure, runs, asked.sort, asked.q, asked.where)
-    return workspace.remember(key, lambda: _ordered(workspace, asked, _all_topics(workspace, measure, runs)[0]))
+    measure, runs = asked.read(asked.measure), shown_runs(workspace, asked)
+    key = ("topic order", measure, runs, asked.rel, asked.sort, asked.q, asked.where)
+    return workspace.remember(
+        key, lambda: _ordered(workspace, asked, _all_topics(workspace, measure, runs, asked.rel)[0])
+    )
 
 
 def _ordered(workspace: Workspace, asked: Order, table: Table) -> Ints:

@@ -16,8 +16,9 @@ from judged.traces import Failures, TraceFunnel, Traces, Why, failures, funnel, 
 from judged.web.answers import page
 from judged.web.desk import Opened
 from judged.web.filters import query
+from judged.web.pagination import LONGEST, Scored
 from judged.web.problems import PROBLEMS, Parameters
-from judged.web.slices.answer import LONGEST, Sliced
+from judged.web.slices.answer import Sliced
 from judged.web.slices.attributes import attributes, cut, problem_of
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ _SNIPPET = 60  # characters of a document
 _ROWS = 100  # of a long table on a page; the twin has all
 
 
-class AskedFunnel(Sliced):
+class AskedFunnel(Sliced, Scored):
     """What is lost of a measure, over which topics."""
 
     measure: str = Field("nDCG@10", max_length=200, description="What is lost of.")
@@ -122,15 +123,15 @@ def _first(workspace: Workspace) -> str:
 
 def _made(workspace: Workspace, asked: AskedFunnel, make: Callable[..., Given]) -> Given:
     """Split or sort what was lost, once."""
-    traces = _traces(workspace)
+    traces, measure = _traces(workspace), asked.read(asked.measure)
 
     def new() -> Given:
         known = workspace.known((*asked.names,))
         slicing = cut(workspace, asked) if asked.names else None
         over = {"attributes": known, "where": asked.where.strip() or None}
-        return make(workspace.qrels, traces, asked.measure, slicing=slicing, **over)
+        return make(workspace.qrels, traces, measure, slicing=slicing, **over)
 
-    return workspace.remember((make.__name__, asked.measure, asked.names, asked.where.strip(), asked.least), new)
+    return workspace.remember((make.__name__, measure, asked.names, asked.where.strip(), asked.least), new)
 
 
 def _way(workspace: Workspace, asked: AskedWay) -> Why:
