@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fuzz import plain
+from fuzz import plain, web
 from fuzz.cases import run
 from fuzz.workers import OF, run_all
 
@@ -54,3 +54,11 @@ def test_damaged_logs_end_in_a_result_with_every_row_named_or_in_an_error_that_n
     report = run_all(iter(range(48)), 1, of="logs")
     assert report.failures == []
     assert report.cases == 48
+
+
+def test_a_workbench_is_not_at_fault_whatever_is_sent() -> None:
+    with web.server() as port:
+        report = web.attack(port, requests=80, uploads=12, seed=1)
+    assert report.faults == []
+    assert sum(report.answers.values()) == 92
+    assert report.waits

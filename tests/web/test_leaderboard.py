@@ -15,8 +15,6 @@ from fastapi.testclient import TestClient
 
 import judged
 from judged import sample as shipped
-from judged.answer.latex import latex
-from judged.answer.markdown import markdown
 from judged.measures.grammar import listed
 from judged.slicing import slice_topics
 from judged.web.app import make_app
@@ -371,7 +369,7 @@ def test_a_measure_that_cannot_be_scored_here(client: TestClient) -> None:
     ids=repr,
 )  # fmt: skip
 def test_nothing_makes_it_fail(small: TestClient, query: dict[str, str]) -> None:
-    for path in ("/leaderboard", "/api/v1/leaderboard", "/api/v1/leaderboard/table"):
+    for path in ("/leaderboard", "/api/v1/leaderboard", "/leaderboard.board.csv"):
         pairs = {name: value.encode("utf-8", "surrogatepass") for name, value in query.items()}
         answer = small.get(path, params=pairs)
         assert answer.status_code in {200, 400, 422}, (path, answer.text)
@@ -393,11 +391,9 @@ def test_one_run_is_not_tested() -> None:
     page = text_of(client, measures="RR")
     assert f"only is best by RR: 0.7500 [{low:.3f}, {high:.3f}]." in page
     assert "as baseline" not in page
-    assert client.get("/api/v1/leaderboard/table?format=tests").status_code == 400
-    assert client.get("/api/v1/leaderboard/table?format=markdown&measures=P@1").text == (
-        f"| run | P@1 |\n| :-- | --: |\n| only | 0.7500 [{low:.3f}, {high:.3f}] |\n"  # P@1 is RR on every topic here
-        "\nOver the 8 topics of the qrels; ties by document id; [95% interval: adjusted t].\n"
-    )
+    assert client.get("/leaderboard.pairs.csv").status_code == 400
+    said = client.get("/leaderboard.board.md?measures=P@1").text  # P@1 is RR on every topic here
+    assert said.splitlines()[2].startswith(f"| only | 0.7500 [{low:.3f}, {high:.3f}] |")
 
 
 def test_without_a_run_there_is_a_way_on() -> None:
@@ -408,7 +404,7 @@ def test_without_a_run_there_is_a_way_on() -> None:
     assert page.status_code == 200
     assert "No run is open" in page.text
     assert 'href="/open"' in page.text
-    assert client.get("/api/v1/leaderboard/table").json()["problem"] == "no run is open"
+    assert client.get("/leaderboard.board.csv").status_code == 400
 
 
 def test_over_many_topics_it_takes_the_t_test() -> None:
@@ -495,22 +491,31 @@ def test_tables_are_those_of_the_comparison(client: TestClient) -> None:
     query = {"measures": "AP,P@5", "baseline": "rrf", "correction": "bonferroni"}
     scores = judged.evaluate(shipped.qrels(), shipped.runs(), ["AP", "P@5"])
     expected = scores.compare(baseline="rrf", correction="bonferroni", resamples=10_000)
-    for form, text, kind in (
-        ("tests", expected.csv(), "text/csv"),
-        ("latex", latex([expected.leaderboard()]), "text/plain"),
-        ("markdown", markdown([expected.leaderboard()]), "text/markdown"),
-    ):
-        answer = client.get("/api/v1/leaderboard/table", params={**query, "format": form})
-        assert answer.text == f"{text}\n"
-        assert answer.headers["content-type"] == f"{kind}; charset=utf-8"
-        assert answer.headers["content-disposition"].startswith("attachment; filename=")
-    rows = list(csv.DictReader(io.StringIO(client.get("/api/v1/leaderboard/table", params=query).text)))
+    answer = client.get("/leaderboard.pairs.csv", params=query)
+    assert answer.text == f"{expected.csv()}\n"
+    assert answer.headers["content-type"] == "text/csv; charset=utf-8"
+    assert answer.headers["content-disposition"] == "attachment; filename*=UTF-8''pairs.csv"
+    rows = list(csv.DictReader(io.StringIO(client.get("/leaderboard.results.csv", params=query).text)))
     estimates = {(row.run, row.measure): row for row in scores.estimates()}
     assert len(rows) == len(estimates)
     for row in rows:
         one = estimates[row["run"], row["measure"]]
         assert (float(row["value"]), float(row["ci_low"]), float(row["ci_high"])) == (one.value, *one.ci)
-    assert client.get("/api/v1/leaderboard/table?format=pdf").status_code == 422
+    assert client.get("/leaderboard.board.tex", params=query).text.startswith(r"\begin{tabular}")
+    assert client.get("/leaderboard.board.pdf", params=query).status_code == 404
+
+
+def test_a_level_holds_for_every_measure_that_says_none(client: TestClient) -> None:
+    query = {"measures": "AP,RR(rel=3),nDCG@10", "rel": 2}
+    found = client.get("/api/v1/leaderboard", params=query).json()
+    expected = judged.evaluate(shipped.qrels(), shipped.runs(), ["AP(rel=2)", "RR(rel=3)", "nDCG@10"])
+    rows = {row["run"]: row for row in found["board"]}
+    for row in expected.estimates(ci="none"):
+        assert rows[row.run][row.measure] == row.value
+    page = client.get("/leaderboard", params=query).text
+    assert 'name="measures" value="AP" checked' in page  # so that another level can be chosen
+    assert 'href="/api/v1/leaderboard?rel=2&amp;measures=AP%2CRR%28rel%3D3%29%2CnDCG%4010"' in page
+    assert 'href="/matrix?rel=2"' in page
 
 
 def test_the_address_keeps_the_choice(client: TestClient) -> None:
@@ -520,7 +525,6 @@ def test_the_address_keeps_the_choice(client: TestClient) -> None:
     ).text
     state = "measures=AP%2CP%405%2CP%4010&amp;baseline=rrf&amp;where=words+%3E+7&amp;beside=difference"
     assert f'href="/api/v1/leaderboard?{state}"' in page
-    assert f'href="/api/v1/leaderboard/table?{state}&amp;format=latex"' in page
     assert f'<a href="?{state}&amp;sort=-P%4010"><bdi>P@10' in page
     assert 'href="?measures=AP%2CP%405%2CP%4010&amp;baseline=rrf&amp;where=words+%3E+7">Hide differences</a>' in page
     assert 'href="/compare?measure=AP&amp;first=rrf&amp;where=words+%3E+7&amp;second=bm25"' in page

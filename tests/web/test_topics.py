@@ -204,7 +204,7 @@ def test_a_measure_that_is_better_low_has_its_hardest_topics_first(tiny: TestCli
         ({"measure": ""}, 400, ""),
         ({"where": "kind = 1"}, 400, "'kind = 1' is not an expression"),
         ({"where": "kind == 1"}, 400, "kind"),
-        ({"page": "0"}, 422, "page"),
+        ({"page": "-1"}, 422, "page"),
         ({"page": "x"}, 422, "page"),
         ({"q": "x" * 600}, 422, "q"),
     ],

@@ -54,6 +54,7 @@ const find = async () => {
 };
 input.addEventListener("input", find);
 input.addEventListener("keydown", (event) => {
+  if (event.key === "Escape") palette.close(); // a search field would only be emptied
   const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
   if (!step) return;
   event.preventDefault();

@@ -66,7 +66,7 @@ const filter = (place, table) => {
   place.before(make("p", { className: "filter" }, input, " ", said));
 };
 
-for (const place of document.querySelectorAll("main .scroll[data-table]:not(.route *, .explained *)")) {
+for (const place of document.querySelectorAll("main .scroll[data-table]:not(.route *, [data-table=sheet])")) {
   const table = place.querySelector("table");
   const rows = [...table.tBodies[0].rows];
   const own = !table.querySelector("thead a[href*='sort='], tbody [colspan]");
