@@ -227,7 +227,7 @@ def test_no_topic_has_a_relevant_document() -> None:
 @pytest.mark.parametrize(
     ("query", "status"),
     [
-        ("x0=nan", 422), ("x0=inf", 422), ("x0=a", 422), ("page=0", 422), ("page=", 200), ("quadrant=x", 422),
+        ("x0=nan", 422), ("x0=inf", 422), ("x0=a", 422), ("page=-1", 422), ("page=", 200), ("quadrant=x", 422),
         ("sort=z", 422), ("run=nobody", 400), ("baseline=nobody", 400), ("x=foo", 400), ("x=nDCG@10", 400),
         ("y=NumRel", 400), ("by=nope", 400), ("where=kind", 400), ("baseline=bm25", 200), ("by=,", 200),
         ("by=kind&min_topics=1000", 200), ("x0=0.5&x1=", 200), ("x=", 400), ("sort=change", 200),

@@ -51,7 +51,7 @@ class AskedTasks(Parameters):
 class AskedPairs(Parameters):
     """Which disagreements."""
 
-    page: int = Field(1, ge=1, le=1_000_000, description="Which page of the pairs.")
+    page: int = Field(1, ge=0, le=1_000_000, description="Which page of the pairs; 0 for all.")
 
 
 class Judge(BaseModel):

@@ -58,8 +58,8 @@ class AskedMatrix(Sliced, Scored):
     y1: Number = Field(None, description="and at most this.")
     quadrant: Quadrant = Field("", description="Topics of this quadrant alone are selected.")
     sort: Order = Field("y", description="The order of the topics; with - before it, descending.")
-    page: Annotated[int, Field(ge=1, le=1_000_000), BeforeValidator(_first_page)] = Field(
-        1, description="Which page of the topics."
+    page: Annotated[int, Field(ge=0, le=1_000_000), BeforeValidator(_first_page)] = Field(
+        1, description="Which page of the topics; 0 for all."
     )
 
     @property
