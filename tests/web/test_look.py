@@ -5,16 +5,20 @@ from __future__ import annotations
 import re
 from html import unescape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from look_page import example, with_look
 from playwright.sync_api import expect
 
 import judged
+from browsing import served
 from judged.answer import CHANGE, TEXT, Chart, Column, Table
 from judged.answer.html import look, named, prose, specifications
 from judged.charts import cut
-from judged.web.look import example
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 PACKAGE = Path(judged.__file__).parent
 TOKENS = PACKAGE / "charts" / "tokens.css"
@@ -95,10 +99,17 @@ def test_charts_cut_long_names_alone(name: str) -> None:
     assert "\N{MINUS SIGN}0.2500" in spec
 
 
+@pytest.fixture(scope="module")
+def address(sample: Any) -> Iterator[str]:
+    """A workbench with the page of all components."""
+    with served(with_look(sample)) as found:
+        yield found
+
+
 @pytest.mark.browser
 @pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (1280, "dark")])
-def test_every_component_fits_and_is_accessible(serve: Any, sample: Any, tab: Any, width: int, scheme: str) -> None:
-    shown = tab(f"{serve(sample)}/look", width=width, color_scheme=scheme)
+def test_every_component_fits_and_is_accessible(address: str, tab: Any, width: int, scheme: str) -> None:
+    shown = tab(f"{address}/look", width=width, color_scheme=scheme)
     shown.page.wait_for_selector("html[data-drawn]")
     expect(shown.page.locator(".chart svg")).to_have_count(len(example().charts()))
     shown.fits()
@@ -108,7 +119,7 @@ def test_every_component_fits_and_is_accessible(serve: Any, sample: Any, tab: An
 
 @pytest.mark.browser
 @pytest.mark.parametrize("path", ["/leaderboard", "/compare", "/look"])
-def test_paper_has_all_columns(serve: Any, sample: Any, tab: Any, path: str) -> None:
-    page = tab(serve(sample) + path, width=680).page  # what A4 has between its margins
+def test_paper_has_all_columns(address: str, tab: Any, path: str) -> None:
+    page = tab(address + path, width=680).page  # what A4 has between its margins
     page.emulate_media(media="print")
     assert page.evaluate("document.documentElement.scrollWidth") <= 680

@@ -25,7 +25,6 @@ from judged.web.judging.routes import router as judging
 from judged.web.labels.routes import router as labels
 from judged.web.leaderboard.routes import router as leaderboard
 from judged.web.learn.routes import router as learning
-from judged.web.look import router as look
 from judged.web.matrix.routes import router as matrix
 from judged.web.problems import Faults, add_problems
 from judged.web.rag.routes import router as rag
@@ -63,7 +62,6 @@ ROUTERS = (
     judging,
     labels,
     learning,
-    look,
     search,
 )
 """Every page, and every route of the API."""

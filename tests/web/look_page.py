@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from fastapi import APIRouter, Request
-from fastapi.responses import HTMLResponse
+from fastapi.responses import FileResponse, HTMLResponse
+from jinja2 import ChoiceLoader, FileSystemLoader
 
 from judged.answer import CHANGE, COUNT, NUMBER, TEXT, Chart, Code, Column, Item, Line, Lists, Ranking, Sentences, Table
 from judged.notes import Note
+from judged.web import answers
 from judged.web.answers import PageAnswer, page
+from judged.web.app import make_app
 from judged.web.pagination import Paging
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
 
 router = APIRouter(include_in_schema=False)
 
@@ -33,11 +40,7 @@ class Look(PageAnswer):
 
 
 def example() -> Look:
-    """Make an answer of every block.
-
-    >>> sorted({chart.kind for chart in example().charts().values()})
-    ['bars', 'columns', 'dots', 'lines', 'points']
-    """
+    """Make an answer of every block."""
     sentences = Sentences(("The difference is -0.0338 [-0.081, 0.012].", f"`{_LONG}` is a command or a name as typed."))
     notes = (
         Note("ties", "another order of equal scores moves AP by -0.0004", "dense"),
@@ -129,6 +132,21 @@ def _lists() -> Lists:
     )
     rankings = (Ranking("bm25", "nDCG@10 0.4213", items), Ranking(_LONG, "nDCG@10 0.5120", items[::-1]))
     return Lists("lists", "Ranked lists", ("Two lists of one topic; the difference is -0.0907.",), rankings)
+
+
+def with_look(workspace: Any) -> FastAPI:
+    """Make the workbench with this page in it."""
+    here, templates = Path(__file__).parent, answers._TEMPLATES
+    templates.loader = ChoiceLoader([FileSystemLoader(here), *filter(None, [templates.loader])])
+    app = make_app(workspace)
+    app.include_router(router)
+    return app
+
+
+@router.get("/look.css")
+def style() -> FileResponse:
+    """Give what only this page has."""
+    return FileResponse(Path(__file__).with_name("look.css"))
 
 
 @router.get("/look")
