@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from look_page import example, with_look
 from playwright.sync_api import expect
 
 import judged
@@ -16,6 +15,7 @@ from browsing import served
 from judged.answer import CHANGE, TEXT, Chart, Column, Table
 from judged.answer.html import look, named, prose, specifications
 from judged.charts import cut
+from web.look_page import example, with_look
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
