@@ -68,7 +68,8 @@ _TEMPLATES = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_TEMPLATES.filters |= FILTERS | {"marked": marked}
+_TEMPLATES.filters |= FILTERS
+_TEMPLATES.filters["marked"] = marked
 
 
 @dataclass(frozen=True, eq=False, repr=False)

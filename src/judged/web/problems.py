@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fastapi.responses import Response
 
 API = "/api/"
-_TITLES = dict.fromkeys((HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY), "This cannot be shown")
+_CANNOT = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY})
 
 
 class Problem(BaseModel):
@@ -75,7 +75,7 @@ def answer(request: Request, status: HTTPStatus, problem: str, fix: str, field: 
         request,
         "problem.html",
         status=status,
-        title=_TITLES.get(status, status.phrase),
+        title="This cannot be shown" if status in _CANNOT else status.phrase,
         problem=problem,
         fix=fix,
         field=field,

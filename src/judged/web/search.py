@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 
 from fastapi import APIRouter, Query, Request
@@ -89,7 +90,7 @@ def _text(place: Place) -> str:
 
 def _measures(typed: str) -> Iterator[Place]:
     """Give the measures that are called so, here or elsewhere; the one whose name was typed is as near as can be."""
-    found = catalogue(AskedCatalogue(q=typed))
+    found = catalogue(AskedCatalogue.model_validate({"q": typed}))
     rows = found.table("measures").records()
     for row in sorted(rows, key=lambda row: row["name"] != found.about["best"]):
         yield Place("measure", row["name"], row["what"], f"/learn/{row['name']}")
@@ -97,7 +98,7 @@ def _measures(typed: str) -> Iterator[Place]:
 
 def _first(places: Iterable[Place]) -> Iterator[Place]:
     """Give the first places of each kind."""
-    counts = dict.fromkeys(("page", "run", "measure", "topic"), 0)
+    counts = Counter[str]()
     for place in places:
         counts[place.kind] += 1
         if counts[place.kind] <= MOST:

@@ -127,7 +127,8 @@ def document_data(workspace: Opened, asked: Annotated[AskedDocument, Query()]) -
         raise InputError(f"no text of document {asked.doc_id!r} is known", fix=fix)
     text = texts.text(asked.doc_id)
     start = text[: asked.length]
-    found = {"doc_id": asked.doc_id, "title": texts.title(asked.doc_id), "text": start, "characters": len(text)}
+    found: dict[str, Any] = {"doc_id": asked.doc_id, "title": texts.title(asked.doc_id), "text": start}
+    found["characters"] = len(text)
     if query := workspace.query(asked.topic):
         *pieces, rest = marked(start[:_MARKED], query)  # every second piece is a word of the query
         found["pieces"] = [*pieces, rest + start[_MARKED:]]
