@@ -118,7 +118,7 @@ def _runs(workspace: Workspace, asked: AskedTopic) -> list[str]:
     """Choose the runs that are shown: those that are asked for, or the baseline and the best beside it."""
     names, usual = (
         workspace.run_names,
-        workspace.usual_pair(parse(asked.measure), asked.first or "", asked.second or ""),
+        workspace.usual_pair(asked.read(asked.measure), asked.first or "", asked.second or ""),
     )
     first = asked.first or usual[0]
     second = asked.second if asked.first or asked.second is not None else usual[1]

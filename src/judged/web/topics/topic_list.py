@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from judged.web.workspace import Workspace
 
 
-
 class Order(Scored):
     """Which topics a list has, and in which order: kept in the address of each topic that is opened from it."""
 
@@ -220,7 +219,7 @@ def _table(
 
 def shown_runs(workspace: Workspace, asked: Order) -> tuple[str, ...]:
     """Give the runs that are columns: those that were chosen, or the best ones."""
-    chosen = tuple(dict.fromkeys(name for name in asked.runs if name)) or workspace.ranked(parse(asked.measure))
+    chosen = tuple(dict.fromkeys(name for name in asked.runs if name)) or workspace.ranked(asked.read(asked.measure))
     for name in chosen:
         workspace.judged(name)
     return chosen[:MOST_RUNS]
