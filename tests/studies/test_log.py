@@ -61,6 +61,6 @@ def test_the_online_half_counts_the_same(tmp_path: Path) -> None:
 def test_systems_can_be_told_apart(tmp_path: Path) -> None:
     pytest.importorskip("duckdb")
     write_log(records(), tmp_path / "log.ndjson")
-    scores = online_metrics(read_log(tmp_path / "log.ndjson"), ["PageCTR"], by="ranker", where="practice != 'true'")
+    scores = online_metrics(read_log(tmp_path / "log.ndjson"), ["PageCTR"], by="ranker", where="practice == 'false'")
     clicked = {one.slice: (one.numerator, one.denominator) for one in scores.estimates}
     assert clicked == {None: (15, 20), "alpha": (5, 10), "beta": (10, 10)}
