@@ -347,7 +347,7 @@ def test_without_queries_there_is_no_column_of_them() -> None:
 
 def drawn(workspace: Workspace) -> list[list[dict[str, Any]]]:
     """Give the rows of both charts."""
-    charts = figures(compared(workspace, AskedComparison(measure="RR")))
+    charts = figures(compared(workspace, AskedComparison(measure="RR", first="old")))
     return [max(specification(draw(chart))["datasets"].values(), key=len) for chart in charts]
 
 
@@ -359,8 +359,8 @@ def test_what_is_drawn() -> None:
         ("q5", -1.0, "first"),
     ]  # fmt: skip
     assert [(row["x"], row["y"]) for row in points][:2] == [(0.25, 1.0), (0.5, 1.0)]
-    assert bars[0]["link"] == "/topic?topic=q4&first=old&second=new&measure=RR"
-    assert figures(compared(workspace, AskedComparison(measure="RR")))[0].sentence == (
+    assert bars[0]["link"] == "/topic?measure=RR&first=old&second=new&topic=q4"
+    assert figures(compared(workspace, AskedComparison(measure="RR", first="old")))[0].sentence == (
         "new minus old on each topic, from topic q4 (+0.750) to topic q5 (-1.000). Blue: new is better; orange: old is."
     )
 
@@ -378,7 +378,7 @@ def many(topics: int = 1500) -> Workspace:
 
 def test_of_many_topics_some_are_drawn() -> None:
     bars, points = drawn(many())
-    page = compared(many(), AskedComparison(measure="RR"))
+    page = compared(many(), AskedComparison(measure="RR", first="old"))
     falling = [row["y"] for row in bars]
     assert (len(bars), len(points)) == (DRAWN, 1500)
     assert falling == sorted(falling, reverse=True)
