@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
@@ -52,25 +53,27 @@ class DuckdbTable:
 
     def schema(self) -> Any:
         """Give the columns, their types as Arrow has them."""
-        return self._run("SELECT * FROM judged_rows LIMIT 0", {}).schema
+        return self.ask("SELECT * FROM judged_rows LIMIT 0").schema
 
     def ask(self, sql: str, **given: Table) -> Table:
         """Run a query in the connection that the relation belongs to, which finds what is given by its name."""
-        return self._run(sql, given)
+        from uuid import uuid4
 
-    def _run(self, sql: str, given: dict[str, Table]) -> Table:
         import duckdb
 
         judged_given = given.get("judged_given")  # found by DuckDB among the names of this function
+        view = f"judged_rows_{uuid4().hex}"
         try:
-            return self.relation.query("judged_rows", sql).to_arrow_table()
+            return self.relation.query(view, sql.replace("judged_rows", view)).to_arrow_table()
         except duckdb.Error as error:
             first = str(error).split("\n", 1)[0]
             raise InputError(
-                f"DuckDB says: {first}", fix="look at the relation that was given", path=self.where
+                f"DuckDB says: {first.rstrip('.!')}", fix="look at the relation that was given", path=self.where
             ) from None
         finally:
             del judged_given
+            with suppress(duckdb.Error):  # before 2.0 it is a view of the user's database, and stays there
+                self.relation.query(view, f"DROP VIEW IF EXISTS {view}")
 
 
 class EngineTable:

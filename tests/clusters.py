@@ -1,0 +1,158 @@
+"""What runs and logs on another engine must give: the same numbers, and a sentence for what cannot be."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from engines import differences
+
+import judged
+from judged import InputError, MeasureError
+from judged.evaluation import runs_of
+from judged.online import online_metrics, read_log
+from judged.online.spark import SparkEngine, open_on_spark
+from judged.online.storage import store_log
+from shared_data import SHARED
+from strategies import facts
+from variants import ALL
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from judged.measures import Measure
+    from judged.online.log import InteractionLog
+
+IDS = ["a", "A", "a ", " a", "a\0", "a\0b", "", "ä", "é", "e\u0301", "\uffff", "\U0001d538", "z" * 40,
+       "z" * 41, "007", "7", "\t", "'", '"', "\\", "\\n", "{x}", "%s"]  # fmt: skip
+TOPICS = ["q1", "q1 ", "Q1", "q\0", "é"]
+SCORES = [1.0, 1 + 1e-12, 0.5, 0.0, -0.0, 1e300, -1e300, float("inf"), float("-inf")]
+ROW = "SELECT 'q1' AS query_id, 'a' AS doc_id, CAST(1 AS DOUBLE) AS score"
+
+
+NEED_ALL = {"Hole", "AWRF", "TBG", "UMeasure"}
+
+
+def needs_all(measure: Measure) -> bool:
+    """Tell whether a measure looks at documents without a judgment: at their costs, their groups, their number."""
+    return measure.entry.name in NEED_ALL or getattr(measure, "costs", None) == "given"
+
+
+def made(seed: int = 1) -> tuple[dict[str, dict[str, int]], pa.Table]:
+    """Make runs of odd ids with many ties, and judgments of them; some topics are in one of the two alone."""
+    rng = random.Random(seed)  # noqa: S311
+    rows = [
+        {"run_id": run, "query_id": topic, "doc_id": doc, "score": rng.choice(SCORES), "rank": rng.randint(1, 9)}
+        for run in ("r1", "r2\0", "ü ")
+        for topic in (*TOPICS, "not judged")
+        for doc in rng.sample(IDS, 15)
+    ]
+    rng.shuffle(rows)
+    qrels = {topic: {doc: rng.randint(-2, 3) for doc in rng.sample(IDS, 14)} for topic in (*TOPICS, "not returned")}
+    return qrels, pa.Table.from_pylist(rows)
+
+
+def same(frame_of: Any) -> None:
+    """Hold everything against rows that are read here: hits, scores, and what is refused."""
+    qrels, table = made()
+    frame = frame_of(table)
+    assert differences(qrels, table, frame) == []
+    known = facts({"": dict.fromkeys(IDS)})
+    run, stays = (next(run for run in runs_of(given) if run.name == "r1") for given in (table, frame))
+    one, other = (judged.judge(qrels, given, documents=known) for given in (run, stays))
+    for measure in ALL:
+        if stays.where == "<duckdb>" or not needs_all(measure):
+            assert np.array_equal(measure(one), measure(other), equal_nan=True), measure
+        else:
+            with pytest.raises(MeasureError, match=r"<spark>: this needs every returned document") as refusal:
+                measure(other)
+            assert str(refusal.value).startswith(f"{measure}: ")
+    for dropped in (["score"], ["score", "rank"]):  # ranks in the place of scores; a set
+        some = table.drop_columns(dropped)
+        assert differences(qrels, some, frame_of(some), ({},)) == []
+    numbers = pa.table({"query_id": [1, 1, 1], "doc_id": [7, 10, 9], "score": pa.array([2, 2, 1], pa.int32())})
+    assert differences({"1": {"7": 1, "10": 0}}, numbers, frame_of(numbers), ({},)) == []
+    with pytest.raises(judged.InputError, match=r"document a.* is returned twice for topic q1"):
+        judged.evaluate(
+            {"q1": {"b": 1}}, frame_of(pa.table({"query_id": ["q1"] * 2, "doc_id": ["a"] * 2, "score": [1.0] * 2}))
+        )
+    with pytest.raises(InputError, match="no order that ties=stable could keep"):
+        judged.judge(qrels, frame_of(numbers), ties="stable")
+
+
+REFUSED = {
+    ROW.replace("'q1'", "1.5"): "the column query_id holds",
+    ROW.replace("'a'", "CAST('a' AS BINARY)"): "the column doc_id holds",
+    ROW.replace("DOUBLE", "DECIMAL(9, 2)"): "the column score is decimal128",
+    ROW.replace("CAST(1 AS DOUBLE)", "'1'"): "the column score holds string, not numbers",
+    ROW.replace("CAST(1 AS DOUBLE)", "CAST('NaN' AS DOUBLE)"): "of topic q1, document a is missing or NaN",
+    ROW.replace("CAST(1 AS DOUBLE)", "CAST(NULL AS DOUBLE)"): "of topic q1, document a is missing or NaN",
+    ROW.replace("'a'", "CAST(NULL AS STRING)"): "a row has no doc_id",
+    ROW.replace("'q1'", "CAST(NULL AS STRING)"): "a row has no query_id",
+    ROW.replace(" AS score", " AS points"): "no column score or rank among query_id, doc_id, points",
+    ROW.replace(" AS doc_id", " AS page"): "no column doc_id among query_id, page, score",
+    f"SELECT * FROM ({ROW}) WHERE score > 1": "there are no rows",
+}
+
+
+def refused(query: Any, words: dict[str, str]) -> None:
+    for sql, problem in words.items():
+        with pytest.raises(InputError, match=problem):
+            judged.evaluate({"q1": {"a": 1}}, query(sql))
+
+
+def on_a_cluster(opened: Any, address: str) -> None:
+    """Hold what a session of Spark Connect gives against what is read here."""
+    same(opened.createDataFrame)
+    refused(opened.sql, REFUSED)
+    with pytest.raises(InputError, match="this needs every returned document"):
+        runs_of(opened.sql(ROW))[0].table  # noqa: B018
+    with pytest.raises(InputError, match=rf"{address}/nowhere: Spark says: .*nowhere"):
+        judged.evaluate({"q1": {"a": 1}}, f"{address}/nowhere")
+
+
+LOGS = {
+    "ubi_esci/ubi_queries_events.ndjson.gz": "application",
+    "ubi_chorus/log_events.zip": "first click",
+    "trec_session/sessiontrack2012.xml.gz": "query class",
+    "open_bandit/random.men.csv.gz": None,
+}
+"""Published logs, and what each is sliced by."""
+
+
+def published(name: str) -> InteractionLog:
+    return read_log(SHARED / "logs" / name, now_ms=1_767_225_600_000)
+
+
+def stored_there(log: InteractionLog, session: Any, folder: Path) -> InteractionLog:
+    """Store a log, make tables of its files there, and open it."""
+    store_log(log, folder)
+    session.sql("CREATE SCHEMA IF NOT EXISTS logs")
+    for name in ("serp", "shown", "event", "session"):
+        session.read.parquet(str(folder / f"{name}.parquet")).write.mode("overwrite").saveAsTable(f"logs.{name}")
+    return open_on_spark(folder, session, "logs")
+
+
+def moved(log: InteractionLog, session: Any) -> InteractionLog:
+    """Give the same log there."""
+    engine = SparkEngine(session)
+    tables = {}
+    for name in ("serp", "shown", "event", "session"):
+        rows = getattr(log, name).to_arrow()
+        for at, field in enumerate(rows.schema):
+            if pa.types.is_dictionary(field.type):
+                rows = rows.set_column(at, field.name, rows.column(at).cast(pa.string()))
+        tables[name] = engine.register(rows, name)
+    return replace(log, **tables)
+
+
+def equal(log: InteractionLog, there: InteractionLog, by: str | None = None) -> int:
+    """Compare each number of two homes of a log to the last digit; give how many estimates there are."""
+    one, other = (online_metrics(log, by=by) for log in (log, there))
+    assert repr((one.estimates, one.ranks)) == repr((other.estimates, other.ranks))
+    assert (one.counts, one.slices, one.refused) == (other.counts, other.slices, other.refused)
+    return len(one.estimates) + len(one.ranks)
