@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from judged.data.columns import canonical
 from judged.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -17,7 +19,9 @@ if TYPE_CHECKING:
 
 _SCHEME = "sc://"
 _PORT = 15002
-_PATIENCE = 10.0  # seconds for a server to answer at all; its client would try again for minutes
+_PATIENCE = 10.0  # seconds for a server to answer at all
+_RETRIES = 7  # with pauses of at most five seconds, 20 in all; its client would go on for ten minutes
+_BROKEN = re.compile(r'StatusCode\.UNAVAILABLE\s+details = "(.*)"')  # how its client writes it
 _BINARY = "UTF8_BINARY"
 
 
@@ -43,6 +47,9 @@ def in_spark(sql: str) -> str:
             kind.replace(exp.DataType.build("decimal(38, 0)"))
     for encoded in list(tree.find_all(exp.Encode)):  # Spark's texts are bytes already: see `SparkTable`
         encoded.replace(encoded.this)
+    for one in list(tree.find_all(exp.PercentileDisc)):  # of which it would make an approximate one, or none
+        whole = exp.Anonymous(this="percentile_disc", expressions=[one.expression])
+        one.replace(exp.WithinGroup(this=whole, expression=exp.Order(expressions=[exp.Ordered(this=one.this)])))
     for named in tree.find_all(exp.CTE):
         named.set("materialized", None)  # Spark joins in the order that is written
     return tree.sql(dialect="spark")
@@ -66,6 +73,9 @@ def complaints(where: str) -> Generator[None]:
             raise
         details = getattr(error, "details", None)  # those of a connection; what it writes of itself is a page
         said = str(details() or "" if callable(details) else error)
+        if broken := _BROKEN.search(said):
+            problem = f"the connection to Spark broke: {broken[1]:.300}".rstrip(".")
+            raise InputError(problem, fix="see whether Spark Connect runs there, and ask again", path=where) from None
         first = next((line.strip() for line in said.splitlines() if line.strip()), "the connection broke")
         fix = "name the table with its catalog and schema, or look at what the server has logged"
         raise InputError(f"Spark says: {first:.300}".rstrip("."), fix=fix, path=where) from None
@@ -106,7 +116,11 @@ def connected(address: str) -> tuple[Any, str]:
         ) from None
     remote = f"{_SCHEME}{parts.netloc}/" + (f";{parameters}" if parameters else "")
     with complaints(address):
-        return session_class.builder.remote(remote).create(), name
+        session = session_class.builder.remote(remote).create()
+    warnings.filterwarnings("ignore", r"\[RETRIES_EXCEEDED\]")  # its threads say so behind our sentence
+    for policy in session.client.get_retry_policies():
+        policy.max_retries, policy.max_backoff = _RETRIES, 5000
+    return session, name
 
 
 def _client() -> Any:
@@ -170,10 +184,14 @@ class SparkTable:
             self.frame.createOrReplaceTempView(names["judged_rows"])
             for name, rows in given.items():
                 session.createDataFrame(rows).hint("broadcast").createOrReplaceTempView(names[name])
+            connected = True
             try:
                 return session.sql(in_spark(_renamed(sql, names))).toArrow()
+            except Exception as error:
+                connected = _BROKEN.search(str(error)) is None
+                raise
             finally:
-                for name in names.values():
+                for name in names.values() if connected else ():
                     session.catalog.dropTempView(name)
 
 
@@ -185,7 +203,7 @@ def _renamed(sql: str, names: Mapping[str, str]) -> str:
 
 _KINDS = {
     "byte": pa.int8(), "short": pa.int16(), "integer": pa.int32(), "long": pa.int64(), "float": pa.float32(),
-    "double": pa.float64(), "boolean": pa.bool_(), "void": pa.null(),
+    "double": pa.float64(), "boolean": pa.bool_(), "binary": pa.binary(), "void": pa.null(),
 }  # fmt: skip
 
 
@@ -203,4 +221,7 @@ def _arrow_type(field: Any, where: str) -> Any:
         return pa.string()
     if name.startswith("decimal"):
         return pa.decimal128(kind.precision, kind.scale)
-    return _KINDS.get(name, pa.binary())
+    if name not in _KINDS and any(canonical([field.name], "run")):
+        problem = f"the column {field.name} is {kind.simpleString()}"
+        raise InputError(problem, fix="give ids as STRING or BIGINT, scores as DOUBLE", path=where)
+    return _KINDS.get(name, pa.null())
