@@ -9,21 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from engines import differences
+from engines import differences, log_differences
 
 import judged
 from judged import InputError, MeasureError
 from judged.evaluation import runs_of
-from judged.online import online_metrics, read_log
-from judged.online.spark import SparkEngine, open_on_spark
-from judged.online.storage import store_log
-from shared_data import SHARED
+from judged.online.spark import SparkEngine
 from strategies import facts
 from variants import ALL
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from judged.measures import Measure
     from judged.online.log import InteractionLog
 
@@ -115,28 +110,6 @@ def on_a_cluster(opened: Any, address: str) -> None:
         judged.evaluate({"q1": {"a": 1}}, f"{address}/nowhere")
 
 
-LOGS = {
-    "ubi_esci/ubi_queries_events.ndjson.gz": "application",
-    "ubi_chorus/log_events.zip": "first click",
-    "trec_session/sessiontrack2012.xml.gz": "query class",
-    "open_bandit/random.men.csv.gz": None,
-}
-"""Published logs, and what each is sliced by."""
-
-
-def published(name: str) -> InteractionLog:
-    return read_log(SHARED / "logs" / name, now_ms=1_767_225_600_000)
-
-
-def stored_there(log: InteractionLog, session: Any, folder: Path) -> InteractionLog:
-    """Store a log, make tables of its files there, and open it."""
-    store_log(log, folder)
-    session.sql("CREATE SCHEMA IF NOT EXISTS logs")
-    for name in ("serp", "shown", "event", "session"):
-        session.read.parquet(str(folder / f"{name}.parquet")).write.mode("overwrite").saveAsTable(f"logs.{name}")
-    return open_on_spark(folder, session, "logs")
-
-
 def moved(log: InteractionLog, session: Any) -> InteractionLog:
     """Give the same log there."""
     engine = SparkEngine(session)
@@ -152,7 +125,6 @@ def moved(log: InteractionLog, session: Any) -> InteractionLog:
 
 def equal(log: InteractionLog, there: InteractionLog, by: str | None = None) -> int:
     """Compare each number of two homes of a log to the last digit; give how many estimates there are."""
-    one, other = (online_metrics(log, by=by) for log in (log, there))
-    assert repr((one.estimates, one.ranks)) == repr((other.estimates, other.ranks))
-    assert (one.counts, one.slices, one.refused) == (other.counts, other.slices, other.refused)
-    return len(one.estimates) + len(one.ranks)
+    found, count = log_differences(log, there, by)
+    assert found == []
+    return count

@@ -3,6 +3,7 @@
 python tools/engines.py duckdb                  every shared run, in DuckDB
 python tools/engines.py sail                    the same behind Sail
 SPARK_HOME=... python tools/engines.py spark    behind Spark Connect, local[2]; SPARK_HOME is where its jars are
+SPARK_HOME=... python tools/engines.py logs     metrics of the sample's log and of every shared one, behind Spark
 SPARK_HOME=... python tools/engines.py lost     behind two workers, one of which is killed on the way
 """
 
@@ -19,17 +20,24 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from judged import sample
 from judged.data.qrels import Qrels
 from judged.data.run import Run
+from judged.errors import MeasureError
 from judged.evaluation.inputs import runs_of
 from judged.judging import judge
+from judged.measures.registry import REGISTRY
+from judged.online import online_metrics, read_log
+from judged.online.log import InteractionLog
+from judged.online.spark import open_on_spark
+from judged.online.storage import TABLES, store_log
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT.parent / "shared" / "data"
@@ -38,11 +46,17 @@ COLLECTIONS = {
     "cranfield": ("cranfield.graded.qrels", "runs"), "dl19_passage": ("qrels.dl19-passage.txt", "runs*"),
     "robust03": ("robust03_qrels.txt", "runs*"), "web2012": ("*qrels*", "runs"), "web_ndeval": ("*", "runs*"),
 }  # fmt: skip
+LOGS = {
+    "sample": "variant", "ubi_esci/ubi_queries_events.ndjson.gz": "application",
+    "ubi_chorus/log_events.zip": "first click", "trec_session/sessiontrack2012.xml.gz": "query class",
+    "open_bandit/random.men.csv.gz": None,
+}  # fmt: skip
+"""Logs, and what each is sliced by."""
 RANKINGS: tuple[dict[str, Any], ...] = (
     {}, {"ties": "docid-rising", "precision": "single", "depth": 10}, {"ties": "rank"},
 )  # fmt: skip
 FIELDS = ("returned", "present", "topic", "rank", "grade", "row", "score", "tie_first", "tie_last", "extra_returned")
-_WAIT = 90  # seconds for a server to come up
+_WAIT = 300  # seconds for a server to come up, on a machine that has much else to do
 
 
 def collection(name: str, limit: int | None = None) -> tuple[Qrels, pa.Table]:
@@ -70,6 +84,28 @@ def differences(qrels: Any, here: Any, there: Any, rankings: tuple[dict[str, Any
     return found
 
 
+def published(name: str) -> InteractionLog:
+    """Read one of the logs."""
+    return read_log(sample.LOG if name == "sample" else DATA / "logs" / name, now_ms=1_767_225_600_000)
+
+
+def stored_there(log: InteractionLog, opened: Any, folder: Path) -> InteractionLog:
+    """Store a log, make tables of its files behind a session of Spark, and open it there."""
+    store_log(log, folder)
+    opened.sql("CREATE SCHEMA IF NOT EXISTS logs")
+    for name in TABLES:
+        opened.read.parquet(str(folder / f"{name}.parquet")).write.mode("overwrite").saveAsTable(f"logs.{name}")
+    return open_on_spark(folder, opened, "logs")
+
+
+def log_differences(here: InteractionLog, there: InteractionLog, by: str | None = None) -> tuple[list[str], int]:
+    """Name what is not the same, to the last digit, in the metrics of two homes of a log; count the estimates."""
+    one, other = (online_metrics(log, by=by) for log in (here, there))
+    fields = ("estimates", "ranks", "counts", "slices", "refused")
+    found = [field for field in fields if repr(getattr(one, field)) != repr(getattr(other, field))]
+    return found, len(one.estimates) + len(one.ranks)
+
+
 @contextmanager
 def sail() -> Iterator[str]:
     """Give the address of a Sail that runs inside this process."""
@@ -91,8 +127,8 @@ def spark_home() -> Path | None:
 
 
 @contextmanager
-def spark(master: str = "local[2]") -> Iterator[str]:
-    """Start a Spark Connect server and give its address."""
+def spark(master: str = "local[2]", *options: str, log: Path | None = None) -> Iterator[str]:
+    """Start a Spark Connect server, with more options of spark-submit, and give its address."""
     home = spark_home()
     if home is None:
         raise FileNotFoundError("a Spark with its jars, and Java")
@@ -104,12 +140,14 @@ def spark(master: str = "local[2]") -> Iterator[str]:
         "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", "spark.ui.enabled": "false",
         "spark.sql.shuffle.partitions": "4", "spark.driver.memory": "1g",
     }  # fmt: skip
-    command = [str(home / "bin" / "spark-submit"), "--master", master]
+    command = [str(home / "bin" / "spark-submit"), "--master", master, *options]
     command += [part for pair in settings.items() for part in ("--conf", "=".join(pair))]
     command += ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal"]
-    with tempfile.TemporaryDirectory() as folder, (Path(folder) / "log").open("w") as log:
+    with tempfile.TemporaryDirectory() as folder, (log or Path(folder) / "log").open("w+") as written:
         environment = os.environ | {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1"}
-        server = subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=log, start_new_session=True)
+        server = subprocess.Popen(
+            command, cwd=folder, env=environment, stdout=written, stderr=written, start_new_session=True
+        )
         try:
             for _ in range(_WAIT * 10):
                 with socket.socket() as tried:
@@ -117,7 +155,8 @@ def spark(master: str = "local[2]") -> Iterator[str]:
                         break
                 time.sleep(0.1)
             else:
-                raise TimeoutError((Path(folder) / "log").read_text()[-2000:])
+                written.seek(0)
+                raise TimeoutError(written.read()[-2000:])
             yield f"sc://127.0.0.1:{port}"
         finally:
             os.killpg(server.pid, signal.SIGKILL)
@@ -141,13 +180,32 @@ def session(address: str) -> Iterator[Any]:
             opened.stop()
 
 
+def _scores(judged: Any) -> dict[str, Any]:
+    """Give the scores of every measure that asks for nothing but judgments and the judged documents."""
+    entries = [one for one in REGISTRY.values() if not any(parameter.required for parameter in one.all_parameters)]
+    scores: dict[str, Any] = {}
+    for entry in entries:
+        with suppress(MeasureError):
+            scores[entry.name] = entry.cls()(judged).tobytes()
+    return scores
+
+
 def _all_shared(frame_of: Callable[[pa.Table], Any]) -> None:
     for name in COLLECTIONS:
         qrels, table = collection(name)
         begun = time.perf_counter()
-        found = differences(qrels, table, frame_of(table))
-        runs = len(set(table["run_id"].unique().to_pylist()))
-        print(f"{name}: {runs} runs, {table.num_rows} rows, {time.perf_counter() - begun:.0f} s: {found or 'the same'}")
+        frame = frame_of(table)
+        found = differences(qrels, table, frame)
+        compared: set[str] = set()
+        for here, there in zip(
+            *(sorted(runs_of(runs), key=lambda run: run.name) for runs in (table, frame)), strict=True
+        ):
+            one, other = (_scores(judge(qrels, run)) for run in (here, there))
+            compared |= one.keys() & other.keys()
+            found += [f"{here.name}: {measure}" for measure in other if one[measure] != other[measure]]
+        runs, took = table["run_id"].combine_chunks().unique(), time.perf_counter() - begun
+        print(f"{name}: {len(runs)} runs, {table.num_rows} rows, {len(compared)} measures, {took:.0f} s:", flush=True)
+        print(found or "the same", flush=True)
 
 
 def _in_a_file(opened: Any, table: pa.Table) -> Any:
@@ -159,48 +217,61 @@ def _in_a_file(opened: Any, table: pa.Table) -> Any:
     return opened.read.parquet(str(path))
 
 
+def _all_logs(opened: Any) -> None:
+    for name, by in LOGS.items():
+        log, begun = published(name), time.perf_counter()
+        with tempfile.TemporaryDirectory() as folder:
+            found, count = log_differences(log, stored_there(log, opened, Path(folder) / "log"), by)
+        print(f"{name}: {count} estimates, {time.perf_counter() - begun:.0f} s: {found or 'the same'}", flush=True)
+
+
 def _executors() -> list[int]:
     """Find the workers' processes that this script's server has started."""
     listed = subprocess.run(["/bin/ps", "-eo", "pid,args"], capture_output=True, text=True, check=True).stdout
     return [int(line.split()[0]) for line in listed.splitlines() if "CoarseGrainedExecutorBackend" in line]
 
 
-def _one_lost() -> None:
-    rng, rows = np.random.default_rng(1), 4_000_000
+def _one_lost(rows: int = 1_000_000) -> None:
+    """Judge a run while one of two workers is killed, and compare."""
+    rng = np.random.default_rng(1)
     numbers = {
-        "query_id": rng.integers(0, 2000, rows),
+        "query_id": rng.integers(0, rows // 1000, rows),
         "doc_id": np.arange(rows),
         "score": rng.integers(0, 50, rows) / 8,
     }
     table = pa.table(numbers)
-    picked = table.take(rng.choice(rows, 40_000, replace=False))
+    picked = table.take(rng.choice(rows, rows // 10, replace=False))
     grades = pa.array(rng.integers(-1, 4, picked.num_rows))
     qrels = Qrels.of(picked.select(["query_id", "doc_id"]).append_column("relevance", grades))
     with (
         tempfile.TemporaryDirectory() as folder,
-        spark("local-cluster[2,1,1024]") as address,
+        spark("local-cluster[2,1,1024]", log=Path(folder) / "log") as address,
         session(address) as opened,
     ):
         import pyarrow.parquet as pq
 
         for part in range(16):
             pq.write_table(table.slice(part * rows // 16, rows // 16), Path(folder) / f"{part}.parquet")
-        frame = opened.read.parquet(folder)
-        before = set(_executors())
-        gone: list[int] = []
+        frame = opened.read.parquet(f"{folder}/*.parquet")
+        (run,) = runs_of(frame)
+        begun = time.perf_counter()
+        run.rows.table.counts  # noqa: B018  asked before, so that the worker is lost within the join
+        counted = time.perf_counter() - begun
+        before, gone = _executors(), threading.Event()
 
         def kill() -> None:
-            gone.append(min(_executors()))
-            os.kill(gone[0], signal.SIGKILL)
+            os.kill(before[0], signal.SIGKILL)
+            gone.set()
 
-        timer = threading.Timer(float(os.environ.get("AFTER", "6")), kill)
-        timer.start()
+        threading.Timer(counted / 4, kill).start()
         begun = time.perf_counter()
-        found = differences(qrels, table, frame, ({},))
-        took = time.perf_counter() - begun
-        timer.join()
-        print(f"{rows} rows, {took:.0f} s; executors {sorted(before)}, killed {gone}, then {sorted(_executors())}")
-        print(found or "the same")
+        found = differences(qrels, table, run, ({},))
+        print(f"{rows} rows, counted in {counted:.0f} s; joined in {time.perf_counter() - begun:.0f} s;", end=" ")
+        print(f"of {before} the first was killed on the way: {gone.is_set()}; then {_executors()}")
+        said = [
+            line for line in (Path(folder) / "log").read_text().splitlines() if " Lost " in line or "esubmi" in line
+        ]
+        print(*said[:20], found or "the same", sep="\n")
 
 
 if __name__ == "__main__":
@@ -216,4 +287,7 @@ if __name__ == "__main__":
             _all_shared(lambda table: _in_a_file(opened, table))
     else:
         with spark() as address, session(address) as opened:
-            _all_shared(lambda table: _in_a_file(opened, table))
+            if engine == "logs":
+                _all_logs(opened)
+            else:
+                _all_shared(lambda table: _in_a_file(opened, table))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from command_line import Ended
 
 READING = {"layout": None, "mapping": None, "session_gap": 30.0, "bots": "exclude", "bot_pages": 100,
-           "bot_minutes": 60.0, "rank_base": None, "memory": None, "threads": None}  # fmt: skip
+           "bot_minutes": 60.0, "rank_base": None, "memory": None, "threads": None, "tables": None}  # fmt: skip
 WHY = "60 of 1,060 query rows (5.7 %) are left out, more than 5 %: facet-request 60"
 UNFIT = f"warning: ubi.ndjson is not fit: {WHY}.\n"
 BIASED = "".join(f"warning: {note}\n" for note in scores().notes if note.rule == "position-bias")

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engines import sail
+from engines import LOGS, published, sail, stored_there
 from engines import session as opened_session
 
-from clusters import LOGS, equal, moved, published, stored_there
+from clusters import equal, moved
 from dozen_sessions import pages_and_events
+from judged import InputError
+from judged.online import read_log
 from shared_data import needs_shared
 from typed_logs import typed_log
 
@@ -31,6 +33,15 @@ def test_a_dozen_sessions(session: Any) -> None:
 def test_tables_of_a_stored_log(session: Any, tmp_path: Path) -> None:
     log = typed_log(*pages_and_events())
     assert equal(log, stored_there(log, session, tmp_path / "log")) > 100
+
+
+def test_tables_at_an_address(session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = typed_log(*pages_and_events())
+    stored_there(log, session, tmp_path / "log")  # Sail shows them to this session alone
+    monkeypatch.setattr("judged.data.spark.connected", lambda address: (session, address.rpartition("/")[2]))
+    assert equal(log, read_log(tmp_path / "log", tables="sc://host/logs")) > 100
+    with pytest.raises(InputError, match="a converted log was made already"):
+        read_log(tmp_path / "log", tables="sc://host/logs", bots="keep")
 
 
 @needs_shared

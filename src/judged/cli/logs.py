@@ -19,7 +19,18 @@ if TYPE_CHECKING:
     from judged.online.log import InteractionLog
 
 _KNOWN = "say what it is: --layout NAME, or --mapping FILE for a log of your own (see 'judged logs check --help')"
-READING = ("layout", "mapping", "session_gap", "bots", "bot_pages", "bot_minutes", "rank_base", "memory", "threads")
+READING = (
+    "layout",
+    "mapping",
+    "session_gap",
+    "bots",
+    "bot_pages",
+    "bot_minutes",
+    "rank_base",
+    "memory",
+    "threads",
+    "tables",
+)
 """The options with which logs are read."""
 
 
@@ -92,6 +103,11 @@ def log_options(function: Callable[..., None]) -> Callable[..., None]:
             help="The most that the process may take, such as 1GB.  [default: 2.5GB, or a tenth of the machine's]",
         ),
         click.option("--threads", type=click.IntRange(1), metavar="N", help="At most so many.  [default: all cores]"),
+        click.option(
+            "--tables",
+            metavar="ADDRESS",
+            help="Where on Spark the tables of a converted LOG are: sc://HOST:PORT/SCHEMA (see docs/any-size.md).",
+        ),
     )
     for option in reversed(options):
         function = option(function)

@@ -42,7 +42,7 @@ _MANY = _Rule(lambda value: isinstance(value, str | Iterable | None), "give a na
 _SHARE = _number(0, 1, "give a number between 0 and 1, such as 0.95")
 _SECONDS = _number(0, 1e9, "give a number of seconds, from 0 to 1e9", ends=(True, True))
 _RULES = {
-    **dict.fromkeys(("by", "where", "baseline", "since", "layout", "name", "memory"), _TEXT),
+    **dict.fromkeys(("by", "where", "baseline", "since", "layout", "name", "memory", "tables"), _TEXT),
     **dict.fromkeys(("metrics", "measures", "lists", "rules", "outcomes"), _MANY),
     **dict.fromkeys(("level", "alpha", "fdr", "power"), _SHARE),
     **dict.fromkeys(("reformulation_gap", "attribution_window", "success", "dwell"), _SECONDS),

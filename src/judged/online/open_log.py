@@ -32,6 +32,7 @@ def read_log(
     name: str | None = None,
     memory: str | None = None,
     threads: int | None = None,
+    tables: str | None = None,
     progress: Callable[[str, float | None], None] | None = None,
 ) -> InteractionLog:
     r"""Read what users did on result pages, whatever wrote it.
@@ -64,6 +65,8 @@ def read_log(
         What to call it. None: the name of its first file.
     memory, threads
         The most that the process may take, such as ``1GB``, and how many threads: see `judged.online.engine.Engine`.
+    tables
+        Where on Spark the tables of a converted log are, ``sc://HOST:PORT/SCHEMA``: see `judged.online.spark`.
     progress
         Called with what is being done and the share of it that is done, None where that is not known.
 
@@ -100,18 +103,23 @@ def read_log(
         "session_gap": session_gap, "bots": bots, "bot_pages": bot_pages, "bot_minutes": bot_minutes,
         "rank_base": rank_base, "actions": actions, "now_ms": now_ms, "name": name,
     }  # fmt: skip
-    need(layout=layout, mapping=mapping, memory=memory, threads=threads, **made)
-    engine = Engine(memory=memory, threads=threads)
-    if len(given) == 1 and is_stored(given[0]):
+    need(layout=layout, mapping=mapping, memory=memory, threads=threads, tables=tables, **made)
+    if tables is not None or (len(given) == 1 and is_stored(given[0])):
         asked = (layout, mapping, session_gap, bots, bot_pages, bot_minutes, rank_base, actions)
         if asked != (None, None, 30.0, "exclude", 100, 60.0, None, None):
             problem = "a converted log was made already: how sessions, bots, ranks and actions are read cannot change"
             raise InputError(problem, fix="convert the log anew with these options", path=str(given[0]))
-        return open_stored(given[0], engine)
+        if tables is not None:
+            from judged.data.spark import connected
+            from judged.online.spark import open_on_spark
+
+            return open_on_spark(given[0], *connected(tables))
+        return open_stored(given[0], Engine(memory=memory, threads=threads))
     from judged.online.engine import whole_files
     from judged.online.preparation.make import make_log
     from judged.online.readers import read_raw
 
+    engine = Engine(memory=memory, threads=threads)
     with whole_files(given):
         raw = read_raw(given, engine, layout=layout, mapping=mapping, progress=progress)
         return make_log(raw, engine, **made, progress=progress and (lambda step: progress(step, None)))
