@@ -19,18 +19,7 @@ if TYPE_CHECKING:
     from judged.online.log import InteractionLog
 
 _KNOWN = "say what it is: --layout NAME, or --mapping FILE for a log of your own (see 'judged logs check --help')"
-READING = (
-    "layout",
-    "mapping",
-    "session_gap",
-    "bots",
-    "bot_pages",
-    "bot_minutes",
-    "rank_base",
-    "memory",
-    "threads",
-    "tables",
-)
+READING = ("layout", "mapping", "session_gap", "bots", "bot_pages", "bot_minutes", "rank_base", "memory", "threads")
 """The options with which logs are read."""
 
 
@@ -51,6 +40,13 @@ where = click.option(
     "--where", metavar="EXPR", help="Count only pages that match, such as \"device == 'mobile' and page == 1\"."
 )
 """The option that chooses pages."""
+
+tables = click.option(
+    "--tables",
+    metavar="ADDRESS",
+    help="Where on Spark the tables of a converted LOG are: sc://HOST:PORT/SCHEMA (see docs/any-size.md).",
+)
+"""The option of commands whose numbers were compared there."""
 
 
 def log_options(function: Callable[..., None]) -> Callable[..., None]:
@@ -103,11 +99,6 @@ def log_options(function: Callable[..., None]) -> Callable[..., None]:
             help="The most that the process may take, such as 1GB.  [default: 2.5GB, or a tenth of the machine's]",
         ),
         click.option("--threads", type=click.IntRange(1), metavar="N", help="At most so many.  [default: all cores]"),
-        click.option(
-            "--tables",
-            metavar="ADDRESS",
-            help="Where on Spark the tables of a converted LOG are: sc://HOST:PORT/SCHEMA (see docs/any-size.md).",
-        ),
     )
     for option in reversed(options):
         function = option(function)
@@ -134,7 +125,7 @@ def opened(paths: tuple[str, ...], give: Give, options: dict[str, Any]) -> Gener
     """
     from judged.online.engine import within_memory
 
-    reading = {name: options.pop(name) for name in READING}
+    reading = {name: options.pop(name) for name in (*READING, "tables") if name in options}
     give.keep(*paths, reading["mapping"])
     with within_memory():
         log = open_log(paths, **reading)
@@ -188,6 +179,7 @@ def command() -> None:
 @command.command("check", short_help="Say what is wrong with a LOG, what was done, and what it can tell.")
 @click.argument("paths", nargs=-1, required=True, metavar="LOG...")
 @log_options
+@tables
 @answer_options()
 def check(paths: tuple[str, ...], give: Give, **options: Any) -> None:
     """Say what is wrong with a LOG, what was done about it, and what it can tell.

@@ -53,7 +53,7 @@ def command() -> None:
 
 def _asked(function: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the logs, and the options of intervals, of how logs are read, and of the result."""
-    function = logs.where(logs.interval(logs.log_options(answer_options()(function))))
+    function = logs.where(logs.interval(logs.log_options(logs.tables(answer_options()(function)))))
     return click.argument("paths", nargs=-1, required=True, metavar="LOG...")(function)
 
 
@@ -243,6 +243,6 @@ def _log(options: dict[str, Any], give: Give) -> Generator[tuple[InteractionLog,
 
     give.keep(*options["paths"], options["mapping"], options.get("documents"))
     with within_memory():
-        log = logs.open_log(options["paths"], **{name: options[name] for name in logs.READING})
+        log = logs.open_log(options["paths"], **{name: options[name] for name in (*logs.READING, "tables")})
         with logs.progress_line("counting") as tell:
             yield log, tell

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.cli.formats import answer_options
-from judged.cli.logs import interval, log_options, once, opened, where
+from judged.cli.logs import interval, log_options, once, opened, tables, where
 
 if TYPE_CHECKING:
     from judged.cli.formats import Give
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 @click.option("--correction", default="holm", show_default=True, metavar="NAME", help="Of the p-values.")
 @where
 @log_options
+@tables
 @answer_options()
 def command(paths: tuple[str, ...], give: Give, metrics: tuple[str, ...], **options: Any) -> None:
     """Compare slices of LOG with a baseline, or, without --by, what came later with what was before.

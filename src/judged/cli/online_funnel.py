@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.cli.formats import answer_options
-from judged.cli.logs import interval, log_options, once, opened, where
+from judged.cli.logs import interval, log_options, once, opened, tables, where
 
 if TYPE_CHECKING:
     from judged.cli.formats import Give
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 @interval
 @where
 @log_options
+@tables
 @answer_options()
 def command(paths: tuple[str, ...], give: Give, **options: Any) -> None:
     """Follow the searches of LOG to a click, to the cart and to a purchase, as far as the log holds these."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.cli.formats import answer_options
-from judged.cli.logs import interval, log_options, opened, where
+from judged.cli.logs import interval, log_options, opened, tables, where
 
 if TYPE_CHECKING:
     from judged.cli.formats import Give
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 @click.option("--alpha", type=float, default=0.05, show_default=True, help="Significance: what is said to change.")
 @where
 @log_options
+@tables
 @answer_options()
 def command(paths: tuple[str, ...], give: Give, metrics: tuple[str, ...], **options: Any) -> None:
     """Compare five numbers of LOG with the period before, and say whether other queries moved them, or the same ones.

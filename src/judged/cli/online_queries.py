@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.cli.formats import answer_options
-from judged.cli.logs import log_options, opened, where
+from judged.cli.logs import log_options, opened, tables, where
 
 if TYPE_CHECKING:
     from judged.cli.formats import Give
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 @click.option("--fdr", type=float, default=0.1, show_default=True, help="Share of false discoveries, on average.")
 @where
 @log_options
+@tables
 @answer_options()
 def command(paths: tuple[str, ...], give: Give, lists: tuple[str, ...], limit: int, **options: Any) -> None:
     """List the queries of LOG that find nothing, are left, are asked again, get few clicks, are slow, rise or fall.
