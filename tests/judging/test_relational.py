@@ -8,7 +8,7 @@ import pytest
 from engines import RANKINGS, collection, differences, sail, session
 
 import judged
-from clusters import NEED_ALL, REFUSED, made, on_a_cluster, refused, same
+from clusters import NEED_ALL, REFUSED, ROW, made, on_a_cluster, refused, same
 from judged import InputError
 from judged.evaluation import runs_of
 from shared_data import needs_shared
@@ -36,6 +36,16 @@ def test_a_database_of_this_process_gives_all_documents_too() -> None:
     con = duckdb.connect()
     one, other = (judged.judge(qrels, runs[0]) for runs in map(runs_of, (table, con.from_arrow(table))))
     assert one.everything.doc.to_pylist() == other.everything.doc.to_pylist()
+
+
+def test_a_table_that_changes_between_the_passes() -> None:
+    con = duckdb.connect()
+    con.execute(f"CREATE TABLE run AS {ROW}")
+    (run,) = runs_of(con.table("run"))
+    assert judged.judge({"q1": {"a": 1}}, run).returned.tolist() == [1]
+    con.execute("INSERT INTO run VALUES ('q1', 'b', 2)")
+    with pytest.raises(InputError, match="the table changed while it was read"):
+        judged.judge({"q1": {"a": 2}}, run)
 
 
 @needs_shared
