@@ -257,20 +257,21 @@ def _one_lost(rows: int = 1_000_000) -> None:
         begun = time.perf_counter()
         run.rows.table.counts  # noqa: B018  asked before, so that the worker is lost within the join
         counted = time.perf_counter() - begun
-        before, gone = _executors(), threading.Event()
+        before, gone, log = _executors(), threading.Event(), Path(folder) / "log"
+        already = len(log.read_text())
 
         def kill() -> None:
+            while "Starting task" not in log.read_text()[already:]:
+                time.sleep(0.1)
             os.kill(before[0], signal.SIGKILL)
             gone.set()
 
-        threading.Timer(counted / 4, kill).start()
+        threading.Thread(target=kill, daemon=True).start()
         begun = time.perf_counter()
         found = differences(qrels, table, run, ({},))
         print(f"{rows} rows, counted in {counted:.0f} s; joined in {time.perf_counter() - begun:.0f} s;", end=" ")
         print(f"of {before} the first was killed on the way: {gone.is_set()}; then {_executors()}")
-        said = [
-            line for line in (Path(folder) / "log").read_text().splitlines() if " Lost " in line or "esubmi" in line
-        ]
+        said = [line for line in log.read_text().splitlines() if " Lost " in line or "esubmi" in line]
         print(*said[:20], found or "the same", sep="\n")
 
 
