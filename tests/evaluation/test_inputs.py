@@ -313,7 +313,7 @@ def test_a_table_is_divided_by_run_whether_its_rows_stand_together_or_not(order:
 
 
 def test_each_file_of_a_pattern_or_a_folder_is_a_run(tmp_path: Path) -> None:
-    for name in ("b.run", "a.run", "_SUCCESS"):
+    for name in ("b.run", "a.run", "_notes"):
         (tmp_path / name).write_text("q1 Q0 d1 1 2.5 tag\n")
     for path in (tmp_path, tmp_path / "*.run", str(tmp_path / "[ab].run")):
         assert [run.name for run in runs_of(path)] == ["a", "b"]
@@ -326,4 +326,4 @@ def test_the_parts_of_one_table_are_no_runs(tmp_path: Path) -> None:
     for at in range(2):
         (tmp_path / f"part-0000{at}.run").write_text("q1 Q0 d1 1 2 x\n")
     with pytest.raises(InputError, match="parts of one table"):
-        evaluate({"q1": {"d1": 1}}, tmp_path)
+        evaluate({"q1": {"d1": 1}}, tmp_path / "part-*")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from judged.data import files
+from judged.data.rows import SLICE
 from judged.errors import InputError
 
 if TYPE_CHECKING:
@@ -36,30 +37,29 @@ def parquet_table(path: Path, where: str, choose: Choice = list) -> Table:
         return _valid(file.read(columns=used))
 
 
-def parquet_head(path: Path, where: str, longest: int, count: int) -> Table | None:
-    """Give the first rows of a Parquet file that has more than `longest`; None for any other."""
+def parquet_shape(path: Path, where: str) -> tuple[int, list[str]]:
+    """Give the number of rows of a Parquet file, and the names of its columns."""
     with _damage_named("Parquet", where):
         file = _parquet(path)
-        if file.metadata.num_rows <= longest:
-            return None
-        return pa.Table.from_batches([_valid(next(file.iter_batches(batch_size=count)))])
+        return file.metadata.num_rows, file.schema_arrow.names
 
 
-def parquet_batches(path: Path, where: str, choose: Choice) -> Iterator[Batch]:
-    """Read some columns of a Parquet file, a part of its rows at a time."""
+def parquet_batches(path: Path, where: str, choose: Choice, rows: int = SLICE) -> Iterator[Batch]:
+    """Read some columns of a Parquet file, some of its rows at a time."""
     with _damage_named("Parquet", where):
         file = _parquet(path)
         names = file.schema_arrow.names
     used = choose(names)
-    with _damage_named("Parquet", where):
-        batches = file.iter_batches(columns=used)
-    while True:
+    for group in range(file.num_row_groups):  # a reader of several keeps the bytes of all that it has read
         with _damage_named("Parquet", where):
-            batch = next(batches, None)
-            if batch is None:
-                return
-            _valid(batch)
-        yield batch
+            batches = file.iter_batches(rows, row_groups=[group], columns=used)
+        while True:
+            with _damage_named("Parquet", where):
+                batch = next(batches, None)
+                if batch is None:
+                    break
+                _valid(batch)
+            yield batch
 
 
 def arrow_table(path: Path, where: str) -> Table:

@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ParquetRows(WithoutLines):
-    """The rows of a long Parquet file, or those of one of its runs."""
+    """The rows of a long Parquet file."""
 
     path: Path
     where: str
     names: tuple[str, ...]  # the columns that it has, by our names
-    only: str | None = None  # the run whose rows count; None: all
+    count: int  # how many rows it has
 
     @property
     def has_scores(self) -> bool:
@@ -45,16 +45,16 @@ class ParquetRows(WithoutLines):
         return "rank" in self.names
 
     def parts(self, columns: tuple[str, ...], digest: Digest | None = None) -> Iterator[Part]:
-        """Give some rows at a time; the digest is told of the file's bytes first."""
-        if digest:
-            with files.opened(self.path, digest):
-                pass
-        wanted = {*columns, "query_id", "doc_id"} | ({"run_id"} if self.only is not None else set())
+        """Give some rows at a time; the digest is told of the file's bytes, as many as the rows are a share of."""
+        wanted = {*columns, "query_id", "doc_id"}
         wanted |= {"rank"} if "score" in columns and "score" not in self.names else set()
-        first = 0
-        for batch in parquet_batches(self.path, self.where, partial(_chosen, wanted)):
-            yield partial(self._typed, batch, first, columns)
-            first += batch.num_rows
+        first = shown = 0
+        with files.opened(self.path, digest) as file:
+            size = self.path.stat().st_size if digest else 0
+            for batch in parquet_batches(self.path, self.where, partial(_chosen, wanted)):
+                yield partial(self._typed, batch, first, columns)
+                first += batch.num_rows
+                shown += len(file.read(size * first // self.count - shown))
 
     def _typed(self, batch: Batch, first: int, columns: tuple[str, ...]) -> Batch:
         try:
@@ -62,18 +62,12 @@ class ParquetRows(WithoutLines):
         except InputError as error:
             problem = f"counted from row {first:,}: {error.problem}" if first else error.problem
             raise InputError(problem, fix=error.fix, path=self.where, rule=error.rule) from None
-        if self.only is not None:
-            table = table.filter(pc.equal(table["run_id"], self.only))
         return one_batch(table.select([name for name in columns if name in table.column_names]))
 
-    def run_ids(self) -> list[str]:
-        """Give the distinct run ids, in order of appearance; none where there is no such column."""
-        if "run_id" not in self.names:
-            return []
-        found: dict[str, None] = {}
+    def run_ids(self) -> Iterator[str | None]:
+        """Give the distinct run ids of some rows at a time."""
         for batch in parquet_batches(self.path, self.where, partial(_chosen, {"run_id"})):
-            found |= dict.fromkeys(pc.unique(id_column(batch.column(0), "run_id")).to_pylist())
-        return list(found)
+            yield from pc.unique(id_column(batch.column(0), "run_id")).to_pylist()
 
 
 def _chosen(wanted: set[str], names: list[str]) -> list[str]:

@@ -14,6 +14,7 @@ from judged.data.compute import int_array, pc
 from judged.data.engine_rows import EngineRows
 from judged.data.objects import rows_of_object
 from judged.data.parquet_rows import ParquetRows
+from judged.data.part_rows import PartRows
 from judged.data.rows import MappingRows, Rows, TableRows
 from judged.data.sources import Source, open_source, source_name
 from judged.data.text_rows import TextRows
@@ -137,6 +138,8 @@ def run_ids(rows: Rows) -> list[str]:
     if isinstance(rows, EngineRows):
         return rows.table.runs if rows.run is None else [rows.run]
     if isinstance(rows, ParquetRows):
+        return run_ids(PartRows((rows,), (None,), rows.where))
+    if isinstance(rows, PartRows):
         return rows.run_ids()
     if isinstance(rows, TableRows) and "run_id" in rows.table.column_names:
         return pc.unique(rows.table["run_id"]).to_pylist()
@@ -169,7 +172,9 @@ def split_runs(rows: Rows, name: str) -> list[Run]:
     names = run_ids(rows)
     if isinstance(rows, EngineRows) and len(names) > 1:
         return [Run(EngineRows(rows.table, run_id), run_id) for run_id in names]
-    if isinstance(rows, ParquetRows) and len(names) > 1:
+    if isinstance(rows, ParquetRows):
+        rows = PartRows((rows,), (None,), rows.where)
+    if isinstance(rows, PartRows) and len(names) > 1:
         return [Run(replace(rows, only=run_id), str(run_id)) for run_id in names]
     if not isinstance(rows, TableRows) or len(names) < 2:
         return [Run(rows, name)]

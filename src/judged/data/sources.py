@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from judged.data import files, json_rows
-from judged.data.arrow_files import arrow_table, parquet_head, parquet_table
+from judged.data.arrow_files import arrow_table, parquet_batches, parquet_shape, parquet_table
 from judged.data.bulk import in_order
 from judged.data.columns import canonical
-from judged.data.engine_rows import rows_in_database
+from judged.data.duckdb_files import TableInFile, table_in_file
+from judged.data.engine_rows import EngineRows, EngineTable, rows_in_database
 from judged.data.json_rows import saved_result
 from judged.data.layout import Layout
 from judged.data.looks import looks_like_qrels
 from judged.data.objects import named_table
 from judged.data.parquet_rows import ParquetRows
+from judged.data.part_rows import PartRows, names_of, part_files, run_in_path
 from judged.data.rows import Rows, TableRows
 from judged.data.sniff import sniff
 from judged.data.text_rows import TextRows
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from judged._types import Table
     from judged.data.columns import Kind
     from judged.data.rows import Digest, Part
+    from judged.data.sniff import Format
 
 _SUFFIXES = frozenset(
     {
@@ -56,7 +59,7 @@ _SUFFIXES = frozenset(
     }
 )
 _SAMPLE = 200  # rows looked at
-_LONG = 8_000_000  # rows of a run in Parquet: a longer one is not held
+_LONG = 100_000  # rows of a run in Parquet: a longer one is not held, as there may be many such files
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,7 @@ class Source:
         """Read all rows into one table."""
         # Returns the rows, with those of the columns that the source has; and the hash of the file's bytes as they lie
         # on disk, None where there is no file.
-        digest = hashlib.sha256() if isinstance(self.rows, (TextRows, FileTable, ParquetRows)) else None
+        digest = hashlib.sha256() if isinstance(self.rows, (TextRows, FileTable, ParquetRows, PartRows)) else None
         batches = list(in_order(self.rows.parts(columns, digest), lambda batch: batch))
         if not batches:
             raise InputError("there are no rows", fix="give at least one", path=self.rows.where, rule="empty-file")
@@ -97,27 +100,59 @@ def open_source(path: str | Path, kind: Kind, format: str | None = None) -> Sour
     # Text is read in blocks when the rows are asked for; the other formats are read here.
     if is_address(path):
         return Source(rows_in_database(str(path), kind), source_name(str(path).partition(";")[0]))
+    if in_file := table_in_file(path):
+        engine = TableInFile(*in_file)
+        if kind == "run":
+            return Source(EngineRows(EngineTable(engine)), source_name(path))
+        return Source(TableRows(named_table(engine.ask("SELECT * FROM judged_rows"), kind, engine.where), engine.where))
     name = "stdin" if str(path) == "-" else source_name(path)
     where = files.STDIN if str(path) == "-" else str(path)
     file = files.local(path)
     if files.exists(file) and file.is_dir():
+        if kind == "run" and (parts := part_files(file)):
+            return Source(_in_parts(file, parts, format), name)
         file = _judgments_in(file, kind)
         where = str(file)
-    found = sniff(file, where, kind, format)
+    return Source(_rows_in(file, where, sniff(file, where, kind, format), kind, _LONG, told=format is not None), name)
+
+
+def _rows_in(file: Path, where: str, found: Layout | Format, kind: Kind, longest: int, *, told: bool) -> Rows:
+    """Open a file whose form is known, or told; a run in Parquet that is not longer is read, and held."""
     if isinstance(found, Layout):
-        return Source(TextRows(file, found, where), name)
-    if found == "parquet" and kind == "run" and (head := parquet_head(file, where, _LONG, _SAMPLE)):
-        used = _used_of(head)
-        table = named_table(used, kind, where)
-        if format is None:
-            _refuse_grades(table, where)
-        return Source(ParquetRows(file, where, canonical(used.column_names, kind)), name)
-    table = _READERS[found](file, kind, where)
+        return TextRows(file, found, where)
+    count, names = parquet_shape(file, where) if found == "parquet" and kind == "run" else (0, [])
+    long = count > longest
+    table = _parquet(file, kind, where, _SAMPLE) if long else _READERS[found](file, kind, where)
     if not table.num_rows:
         raise InputError("there are no rows", fix="give a file with at least one", path=where, rule="empty-file")
-    if kind == "run" and format is None:
+    if kind == "run" and not told:
         _refuse_grades(table, where)
-    return Source(FileTable(table, where, file), name)
+    return ParquetRows(file, where, canonical(names, kind), count) if long else FileTable(table, where, file)
+
+
+def _in_parts(folder: Path, parts: list[Path], format: str | None) -> PartRows:
+    """Open the files of a run that lies in several; the first says of what form they are."""
+    layout: Layout | None = None
+    opened: list[tuple[Rows, str | None]] = []
+    for file in parts:
+        where = str(file)
+        try:
+            found = layout or sniff(file, where, "run", format)
+            rows = _rows_in(file, where, found, "run", 0, told=format is not None or bool(opened))
+        except InputError as error:
+            if error.rule != "empty-file":
+                raise
+            continue
+        layout = found if isinstance(found, Layout) else None
+        if opened and names_of(rows) != names_of(opened[0][0]):
+            columns = [", ".join(sorted(names_of(of))) for of in (rows, opened[0][0])]
+            problem = f"its columns are {columns[0]}, and those of {opened[0][0].where} are {columns[1]}"
+            raise InputError(problem, fix="write all parts with the same columns", path=where)
+        opened.append((rows, run_in_path(folder, file)))
+    if not opened:
+        raise InputError("there are no rows", fix="write the table again", path=str(folder), rule="empty-file")
+    files, runs = zip(*opened, strict=True)
+    return PartRows(files, runs, str(folder))
 
 
 def is_address(path: str | Path) -> bool:
@@ -128,23 +163,26 @@ def is_address(path: str | Path) -> bool:
 def files_of(path: str | Path) -> list[str]:
     """Give the files that a pattern or a folder means, each of them a run; a file, and what there is not, is itself.
 
+    A folder that holds one run in parts is such a file.
+
     >>> files_of("runs/bm25.run")
     ['runs/bm25.run']
     """
     text = str(path)
-    if text == "-" or (files.exists(text) and not Path(text).is_dir()):
+    folder = files.exists(text) and Path(text).is_dir()
+    if not folder and (text == "-" or files.exists(text) or not has_magic(text)):
         return [text]
-    folder = files.exists(text)
-    if not folder and not has_magic(text):
+    if folder and part_files(Path(text)):
         return [text]
     found = sorted(glob(str(Path(escape(text)) / "*") if folder else text, recursive=True))  # noqa: PTH207  any root
-    named = [name for name in found if Path(name).is_file() and not Path(name).name.startswith(("_", "."))]
+    named = [name for name in found if not Path(name).name.startswith(("_", "."))]
+    named = [name for name in named if Path(name).is_file() or (Path(name).is_dir() and part_files(Path(name)))]
     if not named:
         problem = "there is no file in this folder" if folder else "no file fits this pattern"
         raise InputError(problem, fix="check the path", path=text, rule=NO_CONTENT)
     if len(named) > 1 and all(Path(name).name.startswith("part-") for name in named):
-        fix = "put them together first, or give duckdb.read_parquet(...) in Python"
-        raise InputError("these are the parts of one table, and each would be a run", fix=fix, path=text)
+        problem = "these are the parts of one table, and each would be a run"
+        raise InputError(problem, fix="name the folder that holds them", path=text)
     return named
 
 
@@ -176,19 +214,19 @@ def _judgments_in(folder: Path, kind: Kind) -> Path:
     raise InputError("this is a folder", fix="name a file in it", path=str(folder), rule=NO_CONTENT)
 
 
-def _parquet(path: Path, kind: Kind, where: str) -> Table:
+def _parquet(path: Path, kind: Kind, where: str, first: int | None = None) -> Table:
+    """Read a Parquet file, or some first rows of one."""
+
     def used(names: list[str]) -> list[str]:
         return [name for name, ours in zip(names, canonical(names, kind), strict=True) if ours]
 
-    table = parquet_table(path, where, used)
+    if first is None:
+        table = parquet_table(path, where, used)
+    else:
+        table = pa.Table.from_batches([next(parquet_batches(path, where, used, first))])
     if b"judged" in (table.schema.metadata or {}):
         raise saved_result(where)
     return named_table(table, kind, where)
-
-
-def _used_of(table: Table) -> Table:
-    names = canonical(table.column_names, "run")
-    return table.select([at for at, name in enumerate(names) if name])
 
 
 def _arrow(path: Path, kind: Kind, where: str) -> Table:
