@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,8 @@ from judged.evaluation.movement import Movement, all_ranges
 from judged.evaluation.notes import dialect_notes, level_notes, list_notes, notes_of_runs, qrels_notes, sample_notes
 from judged.evaluation.provenance import qrels_facts, refuse_foreign, run_facts, versions
 from judged.evaluation.scores import Scores
-from judged.judging import Judged, Precision, TopicPolicy, judge
+from judged.judging import Judged, Precision, Ranking, TopicPolicy
+from judged.judging.processes import judge_each
 from judged.measures.base import Measure
 from judged.measures.grammar import listed
 from judged.notes import lines
@@ -52,6 +54,7 @@ def evaluate(
     attributes: Any = None,
     where: str | None = None,
     seed: int = 0,
+    processes: int = 1,
     progress: Callable[[str, int], None] | None = None,
 ) -> Scores:
     """Score runs against judgments.
@@ -96,8 +99,11 @@ def evaluate(
         Use these topics of the qrels only, such as ``kind == 'law' and words < 5`` or ``query_id in ('q1', 'q2')``.
     seed
         Of the samples that ``ties="expected"`` and ``"bounds"`` draw where there are too many orders.
+    processes
+        How many runs that are files are judged side by side, each in a process; the scores are the same for any
+        number. A script does such work under ``if __name__ == "__main__":``.
     progress
-        Called while files are read, with the run's name and the number of bytes read since the last call.
+        Called while files are read and ranked, with the run's name and the number of bytes done since the last call.
 
     Returns
     -------
@@ -144,18 +150,12 @@ def evaluate(
         documents = Documents.of(documents)
     movement = Movement(chosen.ties, unjudged, chosen.depth, seed)
     lists: list[Judged] = []
-    for run in runs_of(runs):
-        tell = partial(progress, run.name) if progress else None
-        judged = judge(
-            judgments,
-            rules.prepare_run(run),
-            **movement.judging(),
-            precision=chosen.precision,
-            documents=documents,
-            progress=tell,
-        )
-        refuse_foreign(judged)
-        lists.append(judged)
+    given_runs = map(rules.prepare_run, runs_of(runs))
+    ranking = Ranking(**movement.judging(), precision=chosen.precision)
+    with closing(judge_each(judgments, given_runs, ranking, documents, processes, progress)) as judging:
+        for judged in judging:
+            refuse_foreign(judged)
+            lists.append(judged)
     plain = tuple(dict.fromkeys(measure.everywhere for measure in wanted))
     noted = (*lacking, *dialect_notes(rules, given, judgments))
 

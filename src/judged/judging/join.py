@@ -24,26 +24,40 @@ from judged.judging.scan import scan
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from judged.data.index import QrelsIndex
+    from judged.data.rows import Rows
     from judged.judging.ranking import Precision, TiePolicy
     from judged.judging.run_hits import RunHits
 
+Found: TypeAlias = "tuple[RunHits, str | None]"
 _ENDLESS = np.iinfo(np.int64).max
 
 
 class _Meter:
-    """Hashes the bytes of a file as they are read, and tells how many they were."""
+    """Hashes the bytes of a file as they are read, and tells how far its run has come, in bytes of the file."""
 
     def __init__(self, progress: Callable[[int], None] | None) -> None:
         self._sha256 = hashlib.sha256()
         self._progress = progress
+        self._read = self._told = 0
+        self._share = 1.0  # of the work that is done when all is read
 
     def update(self, data: Any, /) -> None:
         self._sha256.update(data)
-        if self._progress:
-            self._progress(len(data))
+        self._read += len(data)
+        self._tell(self._share)
 
     def restart(self) -> None:
-        self._sha256 = hashlib.sha256()
+        self._sha256, self._read, self._share = hashlib.sha256(), 0, 0.5
+
+    def ranked(self, share: float) -> None:
+        self._tell(self._share + (1 - self._share) * share)
+
+    def _tell(self, share: float) -> None:
+        more = int(self._read * share) - self._told
+        if self._progress and more > 0:
+            self._progress(more)
+            self._told += more
 
     def hexdigest(self) -> str:
         return self._sha256.hexdigest()
@@ -78,7 +92,7 @@ def judge(
         Facts about the documents (`Documents`, or what `Documents.of` takes), for the few measures that
         ask for it: lengths, groups, costs.
     progress
-        Called while a file is read, with the number of bytes read since the last call.
+        Called while a file is read and ranked, with the number of bytes done since the last call.
 
     Returns
     -------
@@ -97,21 +111,7 @@ def judge(
     """
     qrels, run = Qrels.of(qrels), Run.of(run)
     ranking = Ranking(ties, depth, precision)
-    ranking.refuse(run)
-    digest = None if isinstance(run.rows, (MappingRows, TableRows, EngineRows)) else _Meter(progress)
-    try:
-        if isinstance(run.rows, MappingRows):
-            hits = scan_mapping(qrels.index, run.rows.mapping, ranking)
-        elif isinstance(run.rows, EngineRows):
-            hits = find_hits(qrels.index, run.rows, ranking)
-        else:
-            hits = scan(qrels.index, run.rows, ranking, digest)
-    except DuplicateDocumentError as error:
-        line = run.rows.line(error.query_id, error.doc_id, 2)
-        raise DuplicateDocumentError(error.query_id, error.doc_id, run.where, line) from None
-    except InputError as error:
-        raise error if error.path else InputError(error.problem, fix=error.fix, path=run.where) from None
-    judged = _judged(qrels, run, ranking, hits, digest.hexdigest() if digest else None)
+    judged = judged_of(qrels, run, ranking, found_in(qrels.index, run, ranking, progress))
     if documents is None:
         return judged
     from judged.data.documents import Documents  # few calls need it
@@ -119,7 +119,33 @@ def judge(
     return replace(judged, documents=Documents.of(documents))
 
 
-def _judged(qrels: Qrels, run: Run, ranking: Ranking, hits: RunHits, sha256: str | None) -> Judged:
+def in_memory(rows: Rows) -> bool:
+    """Whether rows stand in memory or in a database, and are not read from a file when they are judged."""
+    return isinstance(rows, (MappingRows, TableRows, EngineRows))
+
+
+def found_in(index: QrelsIndex, run: Run, ranking: Ranking, progress: Callable[[int], None] | None = None) -> Found:
+    """Find the judged documents of a run and their ranks, and the hash of the file that was read."""
+    ranking.refuse(run)
+    digest = None if in_memory(run.rows) else _Meter(progress)
+    try:
+        if isinstance(run.rows, MappingRows):
+            hits = scan_mapping(index, run.rows.mapping, ranking)
+        elif isinstance(run.rows, EngineRows):
+            hits = find_hits(index, run.rows, ranking)
+        else:
+            hits = scan(index, run.rows, ranking, digest)
+    except DuplicateDocumentError as error:
+        line = run.rows.line(error.query_id, error.doc_id, 2)
+        raise DuplicateDocumentError(error.query_id, error.doc_id, run.where, line) from None
+    except InputError as error:
+        raise error if error.path else InputError(error.problem, fix=error.fix, path=run.where) from None
+    return hits, digest.hexdigest() if digest else None
+
+
+def judged_of(qrels: Qrels, run: Run, ranking: Ranking, found: Found) -> Judged:
+    """Keep of what was found in a run the documents that have judgments."""
+    hits, sha256 = found
     index = qrels.index
     returned = np.zeros(len(index.topics), dtype=np.int64)
     present = np.zeros(len(index.topics), dtype=np.bool_)

@@ -35,7 +35,11 @@ class Restartable(Protocol):
         ...
 
     def restart(self) -> None:
-        """Begin anew: the file is read again from its start."""
+        """Begin anew: the file is read again from its start, and all of it before anything is ranked."""
+        ...
+
+    def ranked(self, share: float) -> None:
+        """Say how much of what was read is ranked, from 0 to 1."""
         ...
 
 
@@ -95,11 +99,19 @@ def _scan_grouped(index: QrelsIndex, rows: Rows, ranking: Ranking, digest: Diges
     return together(pieces)
 
 
-def _scan_scattered(index: QrelsIndex, rows: Rows, ranking: Ranking, digest: Digest | None) -> RunHits:
+def _scan_scattered(index: QrelsIndex, rows: Rows, ranking: Ranking, digest: Restartable | None) -> RunHits:
+    pieces: list[RunHits] = []
     with Buckets() as buckets:
         for piece in in_order(rows.parts(columns_of(ranking), digest), by_bucket):
             buckets.add(piece)
-        return together(list(in_order(buckets.topics(), partial(rank_topics, index, ranking=ranking))))
+        parts = list(buckets.topics())
+        for piece in in_order(parts, partial(rank_topics, index, ranking=ranking)):
+            pieces.append(piece)
+            if digest:
+                digest.ranked(len(pieces) / len(parts))
+    if digest:
+        digest.ranked(1)
+    return together(pieces)
 
 
 def _cut(index: QrelsIndex, ranking: Ranking, batch: Batch) -> _Cut:
