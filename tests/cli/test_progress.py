@@ -64,6 +64,23 @@ def test_a_bar_is_drawn_for_each_run_and_taken_away(files: Path) -> None:
     assert "%" not in after
 
 
+def test_the_bar_of_scattered_parts_that_are_judged_in_processes_ends_where_all_is_done(tmp_path: Path) -> None:
+    """Read twice, and then ranked: it is full once, in the end."""
+    (tmp_path / "qrels.txt").write_text("q 0 d02 1\n")
+    for run in ("a", "b"):
+        (tmp_path / "runs" / run).mkdir(parents=True)
+        for part in range(3):
+            rows = [f"{'qp'[at % 2]} Q0 d{part}{at} 1 {at / 7} x\n" for at in range(2000)]
+            (tmp_path / "runs" / run / f"part-{part}").write_text("".join(rows))
+    code = EVALUATE.replace('"a\\x1b[31m.run", "bad.run"', '"runs", "--processes", "2"')
+    printed, terminal = shown(f'if __name__ == "__main__":{code}'.replace("\n", "\n    "), tmp_path)
+    assert [line.split()[0] for line in printed.splitlines()[1:3]] == ["a", "b"]
+    shares = [int(share) for share in re.findall(r"(\d+)%", terminal.partition(ERASED)[0])]
+    assert shares == sorted(shares)
+    assert shares[-1] == 100
+    assert set(range(1, 100)) & set(shares)
+
+
 def test_an_error_stands_alone(files: Path) -> None:
     (files / "bad.run").write_text("q Q0 d 1 high x\n")
     printed, terminal = shown(EVALUATE, files)

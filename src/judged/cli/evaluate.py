@@ -28,6 +28,14 @@ if TYPE_CHECKING:
     "--unjudged", is_flag=True, help="Show how far unjudged documents among those returned could move each number."
 )
 @shared("documents", "rel", "ci", "level", "draws", "seed")
+@click.option(
+    "--processes",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Judge N runs at a time, each in a process of its own. The scores are the same.",
+)
 @shared(*CHOICE)
 @answer_options()
 @shared(*FORMATS)
@@ -46,7 +54,8 @@ def command(
     """Score RUNs against QRELS, with intervals over topics.
 
     QRELS and RUN are files, whose format is detected: TREC, CSV, TSV, JSON, JSONL, Parquet, BEIR or MS MARCO, also
-    compressed; - is standard input. NAME=FILE names a run.
+    compressed; - is standard input. NAME=FILE names a run. A folder or a pattern is a run for each file; a folder that
+    Spark or DuckDB wrote is one run, and FILE.duckdb/TABLE is a table.
     """
     from judged.evaluation import DEFAULT_MEASURES, evaluate
 

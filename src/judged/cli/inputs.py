@@ -147,7 +147,15 @@ def scoring(runs: Sequence[Run]) -> Generator[Callable[[str, int], None] | None]
 def progress_bar(runs: Sequence[Run]) -> Generator[Callable[[str, int], None] | None]:
     """Show a progress bar on a terminal, where there is much to read."""
     from judged.data.files import exists
+    from judged.data.part_rows import PartRows
+    from judged.judging.join import in_memory
 
-    total = sum(Path(run.where).stat().st_size for run in runs if exists(run.where))
+    files = [
+        file.where
+        for run in runs
+        if not in_memory(run.rows)
+        for file in ([rows for rows, _ in run.rows.read] if isinstance(run.rows, PartRows) else [run])
+    ]
+    total = sum(Path(file).stat().st_size for file in files if exists(file))
     with bar("reading", total) if total >= _LONG_WORK else nullcontext() as tell:
         yield tell

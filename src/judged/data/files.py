@@ -28,6 +28,7 @@ LONGEST = 1 << 26
 """Bytes of the longest line that is read: a document on a line of JSON may be long."""
 
 STDIN = "<stdin>"
+_KEPT: list[IO[bytes]] = []  # copies of what was no file
 BOM = b"\xef\xbb\xbf"
 _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2", b"\xfd7zXZ": "xz"}
 
@@ -188,6 +189,12 @@ def _copied(stream: IO[bytes]) -> Path:
     import shutil  # what is no file is seldom read, and both import much
     import tempfile
 
+    if os.path.isdir("/proc/self/fd"):  # noqa: PTH112  a file without a name can be opened again: a kill leaves nothing
+        nameless = tempfile.TemporaryFile(prefix="judged-stdin-")  # noqa: SIM115  open as long as this process is
+        _KEPT.append(nameless)
+        shutil.copyfileobj(stream, nameless, BLOCK)
+        nameless.flush()
+        return Path(f"/proc/{os.getpid()}/fd/{nameless.fileno()}")
     with tempfile.NamedTemporaryFile(prefix="judged-stdin-", delete=False) as copy:
         shutil.copyfileobj(stream, copy, BLOCK)
     kept = Path(copy.name)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -123,12 +123,14 @@ def _work(connection: Any, index: QrelsIndex, ranking: Ranking) -> None:
     """Judge runs as they come, until somebody ends this process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent says when
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    while True:
-        run = connection.recv()
-        try:
-            connection.send(found_in(index, run, ranking, connection.send))
-        except Exception as error:  # noqa: BLE001  the parent raises it
-            connection.send(error)
+    with suppress(EOFError, OSError):  # nobody asks any more
+        while True:
+            run = connection.recv()
+            try:
+                answer = found_in(index, run, ranking, connection.send)
+            except Exception as error:  # noqa: BLE001  the parent raises it
+                answer = error
+            connection.send(answer)
 
 
 def _end_with_parent() -> None:
