@@ -146,3 +146,23 @@ def test_the_scores_of_a_run_have_the_same_bits_however_it_lies(
     wanted = evaluate(qrels, Run.of(table), MEASURES)
     for place in ("run.txt", "run.gz", "text", "parquet", "runs.duckdb/run"):
         same(evaluate(qrels, folder / place, MEASURES), wanted)
+
+
+def test_a_table_of_a_database_file_is_named_or_named_wrongly(tmp_path: Path) -> None:
+    path = tmp_path / "my runs.db"
+    with pytest.raises(InputError, match="no such file"):
+        runs_of(path / "bm25")
+    with duckdb.connect(path) as con:
+        con.register("given", rows(0, 8))
+        con.sql('CREATE SCHEMA s; CREATE VIEW s."odd "" name" AS SELECT 1; CREATE TABLE bm25 AS FROM given')
+        con.sql("CREATE TABLE s.qrels AS SELECT query_id, doc_id, 1 AS relevance FROM given")
+    for given_path in (path, path / "bm26", path / "s.bm25"):
+        with pytest.raises(InputError, match=r"name a table: .*/bm25, .*/s\.odd"):
+            runs_of(given_path)
+    (run,) = runs_of(path / "bm25")
+    assert (run.name, run.where) == ("bm25", f"{path}/bm25")
+    assert evaluate(path / "s.qrels", {"mine": path / "main.bm25"}, "P@4").aggregate() == {"mine": {"P@4": 1.0}}
+    with pytest.raises(InputError, match=r"odd \" name: no column"):
+        runs_of(path / 's.odd " name')
+    setting = "SELECT current_setting('enable_progress_bar')"
+    assert run.rows.table.engine.ask(setting).to_pylist()[0].popitem()[1] is False  # type: ignore[attr-defined]

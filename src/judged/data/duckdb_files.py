@@ -52,7 +52,12 @@ class TableInFile(DuckdbTable):
             problem = f"the database has no table {name!r}" if name else "this is a database of DuckDB"
             raise InputError(problem, fix=fix, path=str(path))
         spills_to = tempfile.gettempdir().replace("'", "''")  # and not beside the database, which may be read-only
-        self.connection.execute(f"SET memory_limit = '{_MEMORY}'; SET temp_directory = '{spills_to}'")
+        for setting in (
+            f"memory_limit = '{_MEMORY}'",
+            f"temp_directory = '{spills_to}'",
+            "enable_progress_bar = false",
+        ):
+            self.connection.execute(f"SET {setting}")
         super().__init__(self.connection.table(".".join(map(quoted, chosen))))
 
 
