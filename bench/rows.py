@@ -82,7 +82,7 @@ def _page(cells: Iterable[Cell]) -> str:
         )
         for cell in sorted(cells, key=lambda cell: cell["rows"])
     ]
-    said = f"Measured once on {os.cpu_count()} cores shared with other work; each line is a whole process."
+    said = f"Made by `bench/rows.py`, on {os.cpu_count()} cores shared with other work; each line is a whole process, run once."
     return "\n".join((said, "", "![Rows against time and memory](images/rows.svg)", "", heads, *lines))
 
 
@@ -146,16 +146,17 @@ def draw(cells: str) -> None:
     found: list[Cell] = list(json.loads(Path(cells).read_text(encoding="utf-8")).values())
     forms = sorted({cell["form"] for cell in found}, key=lambda form: [*FORMS, form].index(form))
     kept = [{name: cell[name] for name in ("form", "rows", "cpu", "mb")} for cell in found]
+    ticks = alt.Axis(format="~s", values=[10**power for power in range(4, 9)])
     panels = [
         alt.Chart(alt.InlineData(values=kept), width=300, height=240)
         .mark_line(point=True)
         .encode(
-            x=alt.X("rows:Q", title="rows, in any order", scale=alt.Scale(type="log"), axis=alt.Axis(format="~s")),
-            y=alt.Y(f"{name}:Q", title=title, scale=alt.Scale(type="log")),
+            x=alt.X("rows:Q", title="rows, in any order", scale=alt.Scale(type="log"), axis=ticks),
+            y=alt.Y(f"{name}:Q", title=title, scale=alt.Scale(type=kind)),
             color=alt.Color("form:N", title=None, scale=alt.Scale(domain=forms, range=PALETTE[: len(forms)])),
             strokeDash=alt.StrokeDash("form:N", title=None, scale=alt.Scale(domain=forms)),
         )
-        for name, title in (("cpu", "CPU seconds"), ("mb", "peak memory in MB"))
+        for name, title, kind in (("cpu", "CPU seconds", "log"), ("mb", "peak memory in MB", "linear"))
     ]
     save_chart(themed(alt.hconcat(*panels)), FIGURE)
 

@@ -18,6 +18,7 @@ SLOW = (
     "diagnosis/test_planted_losses", "docs/", "experiments/test_generation", "experiments/test_run",
     "experiments/test_trial", "fuzz/", "gates/test_decision", "gates/test_first", "gates/test_forms", "labels/",
     "judging/test_relational", "judging/test_spark", "measures/test_properties",
+    "judging/test_processes", "judging/test_relational", "measures/test_properties",
     "online/", "reports/", "results/", "slicing/test_compare_slices", "stats/test_agreement", "stats/test_always",
     "stats/test_believed", "stats/test_blocked", "stats/test_clusters", "stats/test_detectable", "stats/test_extremes",
     "stats/test_heterogeneity", "stats/test_interval", "stats/test_paired_truth", "stats/test_permutations",

@@ -85,7 +85,7 @@ def test_a_killed_evaluation_leaves_neither_processes_nor_files(tmp_path: Path) 
     long = [tmp_path / f"{name}.run" for name in "ab"]
     for path in long:  # long enough that nobody is done before the end
         with path.open("w") as file:
-            for block in range(200):
+            for block in range(50):
                 file.write("".join(f"q{at % 7} Q0 d{block * 10_000 + at} 0 1 t\n" for at in range(10_000)))
     (tmp_path / "tmp").mkdir()
     (tmp_path / "main.py").write_text(LONG)
