@@ -82,7 +82,7 @@ def _page(cells: Iterable[Cell]) -> str:
         )
         for cell in sorted(cells, key=lambda cell: cell["rows"])
     ]
-    said = f"Made by `bench/rows.py`, on {os.cpu_count()} cores shared with other work; each line is one process, run once."
+    said = f"Made by `bench/rows.py`, on {os.cpu_count()} cores shared with other work; each line is one process."
     return "\n".join((said, "", "![Rows against time and memory](images/rows.svg)", "", heads, *lines))
 
 

@@ -13,8 +13,6 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from itertools import islice
-from multiprocessing import get_context, parent_process
-from multiprocessing.connection import wait
 from typing import TYPE_CHECKING, Any
 
 from judged.errors import InputError
@@ -64,6 +62,9 @@ def _side_by_side(
     progress: Callable[[str, int], None] | None,
 ) -> Generator[Found]:
     """Give what is found in each run, in their order; an error is raised when its run's turn has come."""
+    from multiprocessing import get_context  # few calls need it
+    from multiprocessing.connection import wait
+
     context, tell = get_context("spawn"), progress or (lambda *_: None)
     waiting = iter(range(len(runs)))
     found: dict[int, Any] = {}
@@ -134,7 +135,8 @@ def _work(connection: Any, index: QrelsIndex, ranking: Ranking) -> None:
 
 
 def _end_with_parent() -> None:
-    parent = parent_process()
-    if parent:
+    from multiprocessing import parent_process
+
+    if parent := parent_process():
         parent.join()
     os._exit(1)
