@@ -22,7 +22,7 @@ from judged.evaluation.inputs import runs_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from judged import Scores
+    from judged.evaluation import Scores
 
 QRELS = {"q1": {"d2": 1, "d4": 2}, "q2": {"d1": 1}}
 MEASURES = ["nDCG@10", "AP", "RR", "P@5", "Judged@5"]

@@ -18,6 +18,8 @@ from judged import InputError
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from judged.evaluation import Scores
+
 TOPICS = 5
 
 
@@ -39,7 +41,7 @@ QRELS = {f"q{topic}": {f"d{doc}": doc % 3 for doc in range(topic, 30)} for topic
 def test_any_number_of_processes_gives_the_same_scores_and_the_first_complaint(runs: Path) -> None:
     told: list[dict[str, int]] = []
 
-    def scores(processes: int) -> judged.Scores:
+    def scores(processes: int) -> Scores:
         seen: dict[str, int] = {}
         told.append(seen)
         tell = lambda name, more: seen.update({name: seen.get(name, 0) + more})  # noqa: E731

@@ -28,7 +28,6 @@ LONGEST = 1 << 26
 """Bytes of the longest line that is read: a document on a line of JSON may be long."""
 
 STDIN = "<stdin>"
-_KEPT: list[IO[bytes]] = []  # copies of what was no file
 BOM = b"\xef\xbb\xbf"
 _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2", b"\xfd7zXZ": "xz"}
 
@@ -190,8 +189,8 @@ def _copied(stream: IO[bytes]) -> Path:
     import tempfile
 
     if os.path.isdir("/proc/self/fd"):  # noqa: PTH112  a file without a name can be opened again: a kill leaves nothing
-        nameless = tempfile.TemporaryFile(prefix="judged-stdin-")  # noqa: SIM115  open as long as this process is
-        _KEPT.append(nameless)
+        nameless = tempfile.TemporaryFile()  # noqa: SIM115  open as long as this process is
+        atexit.register(nameless.close)
         shutil.copyfileobj(stream, nameless, BLOCK)
         nameless.flush()
         return Path(f"/proc/{os.getpid()}/fd/{nameless.fileno()}")

@@ -56,10 +56,11 @@ class PartRows(WithoutLines):
     def parts(self, columns: tuple[str, ...], digest: Digest | None = None) -> Iterator[Part]:
         """Give the parts of each file, one after the other."""
         for rows, run in self.read:
-            chosen = self.only is not None and run is None
-            for part in rows.parts(tuple(dict.fromkeys((*columns, "run_id"))) if chosen else columns, digest):
-                if chosen:
-                    yield partial(_of_run, part, self.only, columns)
+            only = self.only if run is None else None
+            wanted = columns if only is None else tuple(dict.fromkeys((*columns, "run_id")))
+            for part in rows.parts(wanted, digest):
+                if only is not None:
+                    yield partial(_of_run, part, only, columns)
                 elif run is not None and "run_id" in columns:
                     yield partial(_with_run, part, run)
                 else:
