@@ -22,13 +22,14 @@ from judged.evaluation.inputs import runs_of
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from judged._types import Table
     from judged.evaluation import Scores
 
 QRELS = {"q1": {"d2": 1, "d4": 2}, "q2": {"d1": 1}}
 MEASURES = ["nDCG@10", "AP", "RR", "P@5", "Judged@5"]
 
 
-def rows(first: int, last: int) -> pa.Table:
+def rows(first: int, last: int) -> Table:
     """Rows of two topics that alternate, so that both stand in every part."""
     found = [(f"q{1 + at % 2}", f"d{at}", at * 7 % 5 / 8) for at in range(first, last)]
     schema = pa.schema({"query_id": pa.string(), "doc_id": pa.string(), "score": pa.float64()})
