@@ -17,8 +17,7 @@ SLOW = (
     "curves/test_command", "curves/test_curve_of_scores", "curves/test_saving", "diagnosis/test_matrix",
     "diagnosis/test_planted_losses", "docs/", "experiments/test_generation", "experiments/test_run",
     "experiments/test_trial", "fuzz/", "gates/test_decision", "gates/test_first", "gates/test_forms", "labels/",
-    "judging/test_relational", "judging/test_spark", "measures/test_properties",
-    "judging/test_processes", "judging/test_relational", "measures/test_properties",
+    "judging/test_processes", "judging/test_relational", "judging/test_spark", "measures/test_properties",
     "online/", "reports/", "results/", "slicing/test_compare_slices", "stats/test_agreement", "stats/test_always",
     "stats/test_believed", "stats/test_blocked", "stats/test_clusters", "stats/test_detectable", "stats/test_extremes",
     "stats/test_heterogeneity", "stats/test_interval", "stats/test_paired_truth", "stats/test_permutations",
@@ -26,7 +25,7 @@ SLOW = (
     "web/test_api_contract", "web/test_request_limits", "web/test_compare", "web/test_evaluator", "web/test_experiment",
     "web/test_leaderboard", "web/test_learn", "web/test_matrix", "web/test_uploads", "web/test_paths",
     "web/test_slices", "web/test_topics", "clicks/", "watch/", "changes/",
-    "studies/test_storage", "studies/test_log", "web/test_study",
+    "studies/test_effects", "studies/test_storage", "studies/test_planning", "studies/test_log", "web/test_study",
 )  # fmt: skip
 ORACLE = (
     "oracle/", "compat/test_ir_measures", "compat/test_pytrec_eval", "measures/test_assessors",
