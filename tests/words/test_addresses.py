@@ -41,7 +41,8 @@ def described(app: FastAPI) -> dict[str, Any]:
     """Describe every route, pages too, which the workbench's own description leaves out."""
     routers = (getattr(route, "original_router", None) for route in app.routes)
     routes = [*app.routes, *(route for router in routers if router for route in router.routes)]
-    shown = [copy.copy(route) for route in routes if isinstance(route, APIRoute)]
+    named = {route.unique_id: route for route in routes if isinstance(route, APIRoute)}  # files have two addresses
+    shown = [copy.copy(route) for route in named.values()]
     for route in shown:
         route.include_in_schema = True
     return get_openapi(title="every route", version="1", routes=shown)
