@@ -40,7 +40,7 @@ def test_a_difference_that_rests_on_one_topic() -> None:
     assert found.differences == pytest.approx((0.2, 0.8 / 3, 0.8 / 3, -0.1 / 3))
     assert (found.sign_rests_on, found.to_reverse, found.significance_rests_on) == ((4,), 1, ())
     assert found.sentence == (
-        "The sign of the difference rests on single topics (1 of 4); it stays not significant (alpha 0.05) whichever "
+        "Without topic 4 the sign of the difference flips; it stays not significant (alpha 0.05) whichever "
         "topic is left out. Removing the 1 most favourable of the 4 topics would undo it."
     )
 
@@ -56,6 +56,7 @@ def test_significance_that_rests_on_one_topic() -> None:
     assert found.p == pytest.approx(whole, rel=1e-9)
     assert found.significance_rests_on == tuple(at for at, p in enumerate(expected) if (p <= 0.05) != (whole <= 0.05))
     assert found.significance_rests_on == (0, 1, 2, 3, 5)
+    assert "; without a (or any one of 4 others) it would be " in found.sentence_with("abcdef")
     assert found.sign_rests_on == ()
     strict = leave_one_topic_out(first, first + differences, alpha=0.001)
     assert strict.significance_rests_on == (4,)  # the only topic against it keeps it from being significant

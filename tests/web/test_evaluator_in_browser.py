@@ -73,12 +73,12 @@ def test_average_precision_divides_by_all_relevant_documents(show: Show) -> None
     for rank in (1, 3, 5):
         page.get_by_role("radiogroup", name=f"Grade of d{rank}, rank {rank}").get_by_role("radio", name="1").click()
     says(page, "AP", "0.7556")
-    page.get_by_label("Relevant in collection").fill("4")
+    page.get_by_label("Relevant documents in all").fill("4")
     says(page, "AP", "0.5667")
-    page.get_by_label("Relevant in collection").fill("2")
+    page.get_by_label("Relevant documents in all").fill("2")
     expect(page.locator("#problem")).to_contain_text("3 relevant documents are known")
     says(page, "AP", "0.5667")
-    page.get_by_label("Relevant in collection").fill("")
+    page.get_by_label("Relevant documents in all").fill("")
     says(page, "AP", "0.7556")
     expect(page.locator("#problem")).to_be_hidden()
     show.tabs[0].faults[:] = [one for one in show.tabs[0].faults if "400" not in one]
@@ -95,12 +95,12 @@ def test_average_precision_of_the_textbooks_by_keys(show: Show) -> None:
         ({1, 4, 5, 7}, 4, "0.6679", "1.0000"),
         ({5, 8}, 2, "0.2250", "0.2000"),
     ):
-        page.get_by_label("Relevant in collection").fill("")
+        page.get_by_label("Relevant documents in all").fill("")
         grade(page, 1).focus()
         for rank in range(1, 10):
             page.keyboard.press("1" if rank in ranks else "0")
             page.keyboard.press("ArrowDown")
-        page.get_by_label("Relevant in collection").fill(str(relevant))
+        page.get_by_label("Relevant documents in all").fill(str(relevant))
         says(page, "AP", ap)
         says(page, "RR", rr)
 
@@ -133,7 +133,7 @@ def test_a_missing_document_counts_in_the_ideal(show: Show) -> None:
         page.keyboard.press("Delete")
     for key in ("4", "ArrowUp", "0"):
         page.keyboard.press(key)
-    page.get_by_label("Missing grades").fill("4")
+    page.get_by_label("Grades not returned").fill("4")
     page.get_by_label("Gain").select_option("linear")
     page.get_by_label("Cutoff K", exact=True).fill("2")
     assert grades(page) == "04"

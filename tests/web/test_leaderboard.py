@@ -118,7 +118,7 @@ def test_judged_share_and_missing_topics_by_hand(small: TestClient) -> None:
     assert column(found, "judged")["good"] == 1.0
     assert column(found, "missing") == {"bad": 0, "good": 0, "twin": 0, "part": 2}
     page = text_of(small, measures="RR")
-    assert "nothing for 2 topics" in page
+    assert "no results for 2 topics" in page
     assert "50.0% ! low" in page
 
 

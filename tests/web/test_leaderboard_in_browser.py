@@ -57,7 +57,7 @@ def test_make_a_run_the_baseline_by_its_link_and_show_differences(serve: Any, ta
     shown = tab(f"{serve(sample)}/leaderboard?measures=AP")
     page = shown.page
     page.get_by_role("link", name="take rrf as baseline").click()
-    page.get_by_role("link", name="Show differences to the baseline").click()
+    page.get_by_role("link", name="Show differences from the baseline").click()
     page.wait_for_url("**beside=difference**")
     assert "baseline=rrf" in page.url
     expected = judged.compare(shipped.qrels(), shipped.runs(), "AP", baseline="rrf", resamples=10_000)
@@ -154,7 +154,7 @@ def test_choose_measures(serve: Any, tab: Any, sample: Any) -> None:
     page.get_by_label("RR@10", exact=True).uncheck()
     page.get_by_label("GMAP").check()
     page.get_by_label("Others, separated by commas").fill("ndcg_cut_5, nDCG(gain=exp2)@3")
-    page.get_by_role("button", name="Show these").click()
+    page.get_by_role("button", name="Show these measures").click()
     page.wait_for_url("**GMAP**")
     heads = [text.rstrip("↓↑") for text in page.locator(".board thead th").all_inner_texts()]
     assert sorted(heads[1:-1]) == sorted(["nDCG@10", "AP", "R@100", "GMAP", "nDCG@5", "nDCG(gain=exp2)@3"])

@@ -11,6 +11,8 @@ import numpy as np
 from judged.stats.inputs import ROUNDING, check_share, paired_differences, topics_text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import ArrayLike
 
     from judged._types import Bools, Floats, Ints
@@ -42,31 +44,43 @@ class LeaveOneTopicOut:
 
     @property
     def sentence(self) -> str:
-        """What leaving topics out shows, in plain words."""
+        """What leaving topics out shows, in plain words; topics are named by their columns."""
+        return self.sentence_with([f"topic {at}" for at in range(max(self.topics, default=-1) + 1)])
+
+    def sentence_with(self, names: Sequence[str]) -> str:
+        """Say what leaving topics out shows; ``names`` are those of all columns."""
         if len(self.topics) < 2:
             return f"{topics_text(len(self.topics))}: none can be left out."
-        if self.to_reverse is None and not self.sign_rests_on and self.differences == (0.0,) * len(self.topics):
+        without = dict(zip(self.topics, self.differences, strict=True))
+        if self.to_reverse is None and not self.sign_rests_on and not any(self.differences):
             return "The two systems do not differ, whichever topic is left out."
-        sign = (
-            f"The sign of the difference rests on single topics ({len(self.sign_rests_on)} of {len(self.topics)})"
-            if self.sign_rests_on
-            else "The sign of the difference rests on no single topic"
-        )
+        if not self.sign_rests_on:
+            sign = "The sign of the difference rests on no single topic"
+        elif all(without[at] for at in self.sign_rests_on):
+            sign = f"Without {_any_of(self.sign_rests_on, names)} the sign of the difference flips"
+        else:
+            sign = f"Without {_any_of(self.sign_rests_on, names)} the difference vanishes or its sign flips"
+        states = ("not significant", "significant")
+        significant = self.p <= self.alpha
         if math.isnan(self.p):
             significance = "there is no p-value that could rest on anything"
+        elif self.significance_rests_on:
+            those = _any_of(self.significance_rests_on, names)
+            significance = f"without {those} it would be {states[not significant]} (alpha {self.alpha:g})"
         else:
-            state = "significant" if self.p <= self.alpha else "not significant"
-            significance = (
-                f"that it is {state} (alpha {self.alpha:g}) rests on single topics ({len(self.significance_rests_on)})"
-                if self.significance_rests_on
-                else f"it stays {state} (alpha {self.alpha:g}) whichever topic is left out"
-            )
+            significance = f"it stays {states[significant]} (alpha {self.alpha:g}) whichever topic is left out"
         reverse = (
             ""
             if self.to_reverse is None
             else f" Removing the {self.to_reverse} most favourable of the {len(self.topics)} topics would undo it."
         )
         return f"{sign}; {significance}.{reverse}"
+
+
+def _any_of(columns: tuple[int, ...], names: Sequence[str]) -> str:
+    """Name the first of some topics, and say how many more there are."""
+    others = len(columns) - 1
+    return names[columns[0]] + (f" (or any one of {others} others)" if others > 1 else " (or one other)" * others)
 
 
 def leave_one_topic_out(

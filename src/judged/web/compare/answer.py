@@ -315,7 +315,7 @@ class ComparePage(Answer):
     def _rests_on(self) -> str:
         """Say what rests on single topics, or why that is not known."""
         if self.left_out:
-            return self.left_out.sentence
+            return self.left_out.sentence_with(self.comparison.scores.query_ids)
         if self.pair is None or self.pair.is_ratio:
             return f"{self.measure} is not an arithmetic mean: how much of it a topic carries is not asked here."
         many = f"{self.pair.result.n:,} topics are too many to leave each of them out"
@@ -389,7 +389,7 @@ class ComparePage(Answer):
         ]
         table = replace(found.overview(), note=found.caption).changed("slice", links=links)
         notes = tuple(text for text in found.warnings if text not in self.warnings)
-        return (Sentences(found.sentences), table, *([Sentences(notes, "notes", "What to know")] if notes else []))
+        return (Sentences(found.sentences), table, *([Sentences(notes, "notes", "Notes")] if notes else []))
 
     @property
     def _key(self) -> tuple[Any, ...]:

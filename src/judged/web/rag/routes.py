@@ -42,7 +42,7 @@ class AskedWaterfall(Sliced):
 class AskedScores(Parameters):
     """By which measures."""
 
-    measures: str = Field("", max_length=500, description="Measures, with commas between; left out, those that fit.")
+    measures: str = Field("", max_length=500, description="Measures, with commas between; left out, those that apply.")
 
 
 class AskedAnswer(Parameters):

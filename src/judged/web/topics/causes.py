@@ -91,7 +91,7 @@ def reaches(lists: Sequence[Judged], scores: Sequence[float], measure: Measure) 
         ("high", NUMBER, "Greatest"),
         *("reason", "kind", "sentence"),  # the kind is empty where it is not known
     )
-    return Table("reaches", columns, "How far the score could move", labels=2)
+    return Table("reaches", columns, "What could still change the score", labels=2)
 
 
 def _reach(
