@@ -9,11 +9,14 @@ import weakref
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from fastapi import Depends, Request
 
 from judged.web.workspace import Workspace
+
+if TYPE_CHECKING:
+    from judged.labels.store import LabelStore
 
 try:
     import fcntl
@@ -79,6 +82,11 @@ class Desk:
         if folder is not None:
             weakref.finalize(workspace, self.remove, folder)
         self.workspace, self.folder = workspace, folder
+
+    def label(self, store: LabelStore) -> None:
+        """Open a store of labels beside what is open."""
+        before, self.workspace = self.workspace, replace(self.workspace, labels=store)
+        weakref.finalize(self.workspace, id, before)  # files that were uploaded go with the workspace they came for
 
     def remove(self, folder: Path) -> None:
         """Remove a folder that was made here, if it is still there."""

@@ -358,8 +358,12 @@ class ComparePage(Answer):
 
     @property
     def sort(self) -> str:
-        """By what the topics are sorted, falling with ``-`` before it."""
-        return self.asked.sort or ("difference" if self.lower_is_better else "-difference")
+        """By what the topics are sorted, falling with ``-`` before it: unless asked, the best of the second run first.
+
+        Where only topics are listed on which it is worse, the worst is first.
+        """
+        rising = self.lower_is_better != (self.asked.outcome == "losses")
+        return self.asked.sort or ("difference" if rising else "-difference")
 
     @cached_property
     def listed(self) -> tuple[Table, Paging]:

@@ -12,11 +12,12 @@ from pydantic import BaseModel, Field
 from judged.errors import InputError
 from judged.labels.labels import ADJUDICATOR
 from judged.web.answers import page
-from judged.web.desk import JUDGE, Opened
+from judged.web.desk import JUDGE, Opened, desk_of
 from judged.web.filters import query
 from judged.web.guard import JUDGE_COOKIE
 from judged.web.judging.disagreements import Disagreements, disagreements
 from judged.web.judging.tasks import NewLabel, NewLabels, Text, keep, scale, taken_back, tasks
+from judged.web.judging.trial import trial_store
 from judged.web.pagination import Paging
 from judged.web.problems import PROBLEMS, Parameters
 
@@ -120,6 +121,15 @@ def answer_by_form(request: Request, workspace: Opened, given: Annotated[Answere
         judge,
         [NewLabel(task=given.task, grade=grades[given.answer], note=given.note, valid=not later, seconds=None)],
     )
+    return RedirectResponse("/judging", _SEE_OTHER)
+
+
+@router.post("/judging/trial", include_in_schema=False)
+def try_judging(request: Request, workspace: Opened) -> Response:
+    """Make labels to try judging with, where none are open."""
+    if workspace.labels is None:
+        desk = desk_of(request)
+        desk.label(trial_store(workspace, desk.new_folder() / "labels.db"))
     return RedirectResponse("/judging", _SEE_OTHER)
 
 

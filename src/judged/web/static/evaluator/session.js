@@ -59,6 +59,7 @@ export class Session {
     Object.assign(this, { state, told, before: null });
     this.requests = new Latest();
     this.held = null;
+    this.grading = null;
     this.top = edit.topGrade(state);
   }
 
@@ -70,6 +71,7 @@ export class Session {
   apply(next, { before = null, said = "" } = {}) {
     this.state = next;
     this.before = before;
+    this.grading = null;
     this.top = Math.max(this.top, edit.topGrade(next)); // buttons do not vanish under the hand
     this.refresh(); // first of all: the page is drawn while the server computes
     this.told.state(this);
@@ -110,7 +112,9 @@ export class Session {
     const { doc, grade: old } = this.state[side][at];
     if (old === grade) return;
     const said = `${doc || `Rank ${at + 1}`}: ${grade === null ? "unjudged" : `grade ${grade}`}, was ${old === null ? "unjudged" : old}.`;
-    this.#edit(side, edit.graded(this.state, side, at, grade), said);
+    const before = side === "list" ? (this.grading ?? this.state.list) : null;
+    this.apply(edit.graded(this.state, side, at, grade), { before, said });
+    this.grading = before; // grades one after another are one change: what they do together is told
   }
 
   rename(side, at, doc) {
