@@ -95,7 +95,7 @@ def _scores(page: ComparePage, table: Table, cut: str) -> Chart:
         name="scores",
         title="One run against the other",
         table=table,
-        sentence=f"One point a topic; {side} the dashed line {second} is {page.words[0]}.{cut}",
+        sentence=f"One point per topic; {side} the dashed line {second} is {page.words[0]}.{cut}",
         kind="points",
         x="first",
         y="second",

@@ -45,13 +45,17 @@ const sortBy = (table, at, falling) => {
 const sortable = (table) => {
   for (const [at, head] of [...table.tHead.rows[0].cells].entries()) {
     if (!head.textContent.trim()) continue;
-    const made = make("button", { type: "button", className: "sort" }, ...head.childNodes, make("span", { className: "arrow", ariaHidden: "true" }));
+    const arrow = make("span", { className: "arrow", ariaHidden: "true" });
+    const link = head.querySelector("a"); // it stays one, beside a button of its own
+    const made = make("button", { type: "button", className: "sort" }, ...(link ? ["↕"] : head.childNodes), arrow);
+    if (link) made.ariaLabel = `Sort by ${head.textContent.trim()}`;
     made.addEventListener("click", () => {
       const now = head.getAttribute("aria-sort");
       const first = head.classList.contains("label") ? "ascending" : "descending";
       sortBy(table, at, now ? now === "ascending" : first === "descending");
     });
-    head.replaceChildren(made);
+    if (link) head.append(" ", made);
+    else head.replaceChildren(made);
   }
 };
 const filter = (place, table) => {

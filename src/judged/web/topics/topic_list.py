@@ -162,7 +162,7 @@ def _picture(table: Table, measure: Measure, runs: tuple[str, ...]) -> tuple[str
     table = replace(table.changed("mean", only="").take(drawn.tolist()), only="people")
     links = [f"/topic{query({'topic': name, 'measure': str(measure)})}" for name in table.column("query_id").values]
     table = table.changed("query_id", links=links).showing("query_id", "query", "mean")
-    note = f"One bar a topic: {who}." + f" {DRAWN} of {len(order):,} are drawn." * (len(order) > DRAWN)
+    note = f"One bar per topic: {who}." + f" {DRAWN} of {len(order):,} are drawn." * (len(order) > DRAWN)
     title, across = f"{measure} by topic, best first", "topics, best first"
     chart = Chart("means", title, table, note, "columns", "query_id", "mean", x_title=across, y_title=str(measure))
     return said, replace(chart, height=160)
