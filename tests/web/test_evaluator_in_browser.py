@@ -293,6 +293,25 @@ def test_pasting_a_list(show: Show) -> None:
     show.tabs[0].faults[:] = [one for one in show.tabs[0].faults if "400" not in one]
 
 
+def test_two_lists_are_pasted_at_once(show: Show) -> None:
+    page = show("/evaluator?list=3,0,2,1,0&gain=exp2")
+    page.get_by_role("button", name="Paste a list").click()
+    page.get_by_role("textbox", name="The list").fill("3 2 0 1\n\n2 3 1 0")
+    page.get_by_role("button", name="Take this list").click()
+    expect(page.locator("#second")).to_be_visible()
+    assert (grades(page), grades(page, "other")) == ("3201", "2310")
+
+
+def test_grades_one_after_another_are_one_change(show: Show) -> None:
+    page = show("/evaluator?list=0:a,0:b,1:c&pin=RR")
+    grade(page, 2).focus()
+    page.keyboard.press("1")
+    says(page, "RR", "+0.1667", "moved")  # 1/2 - 1/3
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("1")
+    says(page, "RR", "+0.6667", "moved")  # 1 - 1/3
+
+
 def test_the_measure_in_focus_shows_its_steps_and_they_stay_live(show: Show) -> None:
     page = show(f"{FIVE}&focus=AP")
     measure = page.locator("#working")

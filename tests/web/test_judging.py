@@ -249,6 +249,18 @@ def test_two_judges_in_many_threads_lose_nothing(tmp_path: Path) -> None:
         assert counted(store, judge) == given_
 
 
+def test_judging_is_tried_without_a_store() -> None:
+    with TestClient(make_app(workspace_of(None)), follow_redirects=False) as tried:
+        assert tasks(tried, "ann") == []
+        for _ in range(2):  # the second one finds the labels of the first
+            assert tried.post("/judging/trial").headers["location"] == "/judging"
+        found = {(one["query"], one["doc_id"]) for one in tasks(tried, "ann")}
+        assert found == {("q1", "d1"), ("q1", "d2"), ("q2", "d3"), ("q2", "d4")}
+        label(tried, "ann", tasks(tried, "ann")[0]["task"], 2)
+        assert len(tasks(tried, "ann")) == 3
+        assert "change grade" in tried.get("/topic?topic=q1").text
+
+
 @pytest.mark.parametrize("path", [API, f"{API}/undo", f"{API}/disagreements"])
 @pytest.mark.parametrize("mode", [schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE], ids=str)
 def test_the_api_over_a_store_is_as_it_is_described(store: LabelStore, path: str, mode: Any) -> None:

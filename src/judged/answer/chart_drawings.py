@@ -72,7 +72,8 @@ def _whole(alt: Any, chart: Chart) -> Any:
         _panel(alt, panel, some).properties(title=alt.TitleParams(name, anchor="start")) for name, panel, some in parts
     ]
     title.frame = alt.Undefined
-    return alt.concat(*drawings, columns=2 if panels else 3).properties(title=title)
+    whole = alt.concat(*drawings, columns=2 if panels else 3).properties(title=title)
+    return whole if panels else whole.resolve_scale(color="independent", strokeDash="independent")
 
 
 def _panel(alt: Any, chart: Chart, rows: list[Row]) -> Any:

@@ -280,6 +280,8 @@ def table(
 
 def _head(text: str, link: tuple[str, str] | None, left: bool) -> str:
     kinds = _class("label" * left)
+    if not text:
+        return "<td></td>"
     if link is None:
         return f'<th scope="col"{kinds}>{named(text)}</th>'
     where, way = link

@@ -8,12 +8,19 @@ const $ = (id) => document.getElementById(id);
 export const pasting = (query, done) => {
   const [dialog, field, problem] = [$("paste-dialog"), $("pasted"), $("paste-problem")];
 
+  const send = (state, into, text) =>
+    ask(`/api/v1/evaluator/paste?${state}&into=${into}`, {
+      method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ text }),
+    });
+
   const read = async (event) => {
     event.preventDefault();
+    const into = event.target.elements.into.value;
+    const parts = field.value.split(/\n[ \t]*\n/).filter((part) => part.trim());
+    const two = into === "list" && parts.length === 2;
     try {
-      const answer = await ask(`/api/v1/evaluator/paste?${query()}&into=${event.target.elements.into.value}`, {
-        method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ text: field.value }),
-      });
+      let answer = await send(query(), into, two ? parts[0] : field.value);
+      if (two) answer = await send(answer.query, "other", parts[1]);
       const cut = answer.cut ? ` ${answer.cut} more were left out.` : "";
       dialog.close();
       done(answer.query, `${answer.read_as}${cut}`);
