@@ -447,7 +447,7 @@ def test_the_newest_of_many_quick_changes_is_shown(show: Show) -> None:
 
 def test_a_topic_of_a_run(show: Show, sample: Any) -> None:
     page = show()
-    page.get_by_text("Other lists: examples").click()
+    page.get_by_text("Load an example").click()
     page.locator("#load [name=run]").select_option("bm25")
     page.locator("#load [name=topic]").fill(sample.query_ids[0])
     page.get_by_role("button", name="Load").click()

@@ -237,11 +237,11 @@ const start = () => {
   $("settings").addEventListener("submit", (event) => event.preventDefault());
   $("filter").addEventListener("input", () => measures.find($("filter").value, (text, first) => {
     write($("found"), text);
-    $("find").dataset.first = first ?? "";
+    $("find-measure").dataset.first = first ?? "";
   }));
-  $("find").addEventListener("submit", (event) => {
+  $("find-measure").addEventListener("submit", (event) => {
     event.preventDefault();
-    if ($("find").dataset.first) session.set("focus", $("find").dataset.first);
+    if ($("find-measure").dataset.first) session.set("focus", $("find-measure").dataset.first);
   });
   addEventListener("popstate", restore);
   addEventListener("keydown", (event) => {
