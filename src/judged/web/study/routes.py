@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.resources import files
 from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, FastAPI, Form, Query, Request
 from fastapi.responses import RedirectResponse, Response
-from fastapi.staticfiles import StaticFiles
 from pydantic import BaseModel, Field
 
 import judged
@@ -19,7 +17,7 @@ from judged.web.answers import page
 from judged.web.guard import Guard, Rules
 from judged.web.judging.tasks import Text
 from judged.web.problems import Faults, Parameters, add_problems
-from judged.web.shared_files import router as shared_files
+from judged.web.shared_files import add_files
 from judged.web.study.shown import pieces, results
 from judged.web.study.steps import CONSENT, QUESTIONS, THANKS, Step
 from judged.web.study.visit import SEE_OTHER, Observed, Study, Visit, Visited
@@ -37,9 +35,9 @@ def make_study_app(study: Study, rules: Rules | None = None) -> FastAPI:
     app.add_middleware(Faults)
     app.add_middleware(Guard, rules=rules or Rules())
     add_problems(app)
-    for one in (shared_files, router, participants, observers):
+    for one in (router, participants, observers):
         app.include_router(one)
-    app.mount("/static", StaticFiles(directory=str(files("judged.web").joinpath("static"))), name="static")
+    add_files(app)
     return app
 
 
