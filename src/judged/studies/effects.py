@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _LEAST = 6  # people, or topics, from which permutations can say anything at 5 %
 _PERMUTATIONS = 9_999
 _NONE = 1e-9
+_REST = 1e-5  # of the variance: where a mixed model leaves less, the variances that it finds are no maximum
 
 
 class Effect(NamedTuple):
@@ -64,7 +65,10 @@ class Practice(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """Standard deviations of an outcome's parts, by a mixed model."""
+    """Standard deviations of an outcome's parts, by a mixed model.
+
+    ``people_by_system`` is NaN where each person used one system: then it is in ``people``.
+    """
 
     outcome: str
     people: float
@@ -131,11 +135,14 @@ def practice(outcome: Outcome, *, level: float = 0.95) -> tuple[Practice, ...]:
     return tuple(found)
 
 
-def parts(outcome: Outcome) -> Parts | None:
+def parts(outcome: Outcome, *, by: Literal["system", "variant"] = "system") -> Parts | None:
     """Part the variance of an outcome; None where a mixed model cannot be fitted."""
-    trials, _ = outcome.trials()
-    fit = _mixed(trials)
-    return fit and Parts(outcome.name, *np.sqrt([*fit.variances, fit.residual]).tolist())
+    trials, _ = outcome.trials(by)
+    if (fit := _mixed(trials)) is None:
+        return None
+    people, topics, topics_by_system, *people_by_system = np.sqrt(fit.variances).tolist()
+    mixed = people_by_system[0] if people_by_system else math.nan
+    return Parts(outcome.name, people, topics, mixed, topics_by_system, math.sqrt(fit.residual))
 
 
 def _some(trials: Trials, kept: Bools) -> Trials:
@@ -178,10 +185,15 @@ def _mixed(trials: Trials) -> MixedFit | None:
     systems, people, topics = (int(codes.max()) + 1 for codes in (trials.system, trials.person, trials.topic))
     if not np.ptp(trials.values) or systems < 2 or topics < 3 or (systems + 1) * (people + topics) > MOST:
         return None
+    by_person, by_topic = (codes * systems + trials.system for codes in (trials.person, trials.topic))
+    pairs = [len(np.unique(codes)) for codes in (by_person, by_topic)]
+    if len(trials.values) <= sum(pairs) - systems:  # nothing is left to tell single trials by
+        return None
     fixed = np.hstack([dummies(trials.system), trials.position[:, None] - trials.position.mean()])
     fixed = fixed[:, : np.linalg.matrix_rank(fixed)]
-    factors = (trials.person, trials.topic)
-    return mixed_model(trials.values, fixed, (*factors, *(codes * systems + trials.system for codes in factors)))
+    own = (by_person,) * (pairs[0] > people)  # where each person used one system they are the same
+    fit = mixed_model(trials.values, fixed, (trials.person, trials.topic, by_topic, *own))
+    return fit if fit.residual > _REST * float(trials.values.var()) else None
 
 
 def _contrast(fit: MixedFit | None, first: int, second: int) -> tuple[float, float]:
