@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 QRELS = {f"q{at}": {"d": 1, "n": 0} for at in range(12)}
 RUNS = {name: dict.fromkeys(QRELS, lists) for name, lists in (("a", ["x", "d"]), ("b", ["d"]), ("c", ["n", "d"]))}
-PAIR = {"measure": "AP", "baseline": "a", "run": "c", "where": "judged >= 1"}
+PAIR = {"measure": "AP", "baseline": "a", "run": "c", "where": "judged >= 1", "rel": "2"}
 FROM = {
     "/leaderboard": "measures=AP,RR&baseline=a&run=c",
     "/compare": "measure=AP&first=a&second=c",
@@ -38,13 +38,15 @@ def opened() -> Workspace:
 @pytest.mark.parametrize("path", FROM)
 def test_every_page_hands_on_what_was_chosen(path: str, opened: Workspace) -> None:
     client = TestClient(make_app(opened), base_url="http://127.0.0.1")
-    page = client.get(f"{path}?{FROM[path]}&where=judged+>%3D+1")
+    page = client.get(f"{path}?{FROM[path]}&where=judged+>%3D+1&rel=2")
     assert page.status_code == 200
     nav = unescape(page.text.split("<nav", 1)[1].split("</nav>", 1)[0])
     ways = {urlsplit(way).path: urlsplit(way).query for way in re.findall(r'href="([^"]+)"', nav)}
     for there in ("/leaderboard", "/compare", "/topics", "/matrix", "/slices"):
         assert chosen(there, parse_qs(ways[there])) == PAIR, there
         assert client.get(f"{there}?{ways[there]}").status_code == 200, there  # each knows all that it is handed
+    assert parse_qs(ways["/traces"]) == {"where": ["judged >= 1"], "rel": ["2"]}
+    assert parse_qs(ways["/rag"]) == {"where": ["judged >= 1"]}  # it has no measure with a level
     assert ways["/learn"] == ways["/evaluator"] == ""
 
 

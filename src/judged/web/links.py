@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from judged.web.filters import Address
 
-_TOPICS = {"where": "where", "level": "rel"}
+_TOPICS = {"where": "where", "rel": "rel"}
 _PAIR = {"measure": "measure", "baseline": "first", "run": "second", **_TOPICS}
 _CALLED = {
     "/leaderboard": {"measure": "measure", "baseline": "baseline", "run": "run", **_TOPICS},
@@ -21,7 +21,7 @@ _CALLED = {
     "/matrix": {"measure": "y", "baseline": "baseline", "run": "run", **_TOPICS},
     "/slices": {"measure": "measures", "baseline": "baseline", "run": "run", **_TOPICS},
     "/traces": _TOPICS,
-    "/rag": _TOPICS,
+    "/rag": {"where": "where"},
     "/change": {"baseline": "first", "run": "second"},
 }
 """What each page calls what is chosen."""
