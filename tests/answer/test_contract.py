@@ -151,7 +151,7 @@ def test_a_page_fetches_nothing_and_holds_all(answer: Answer) -> None:
 
 def test_charts_are_drawn_from_data(answer: Answer) -> None:
     for name, chart in answer.charts().items():
-        spec = answer.chart(name).to_dict()
+        spec = answer.chart(name).to_dict(validate=True)  # by the schema of Vega-Lite
         assert spec["datasets"] if "datasets" in spec else "data" in json.dumps(spec)
         assert chart.table.columns
 
