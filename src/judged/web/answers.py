@@ -68,8 +68,7 @@ _TEMPLATES = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_TEMPLATES.filters |= FILTERS
-_TEMPLATES.filters["marked"] = marked
+_TEMPLATES.filters |= {**FILTERS, "marked": marked}
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -55,10 +56,10 @@ def _lacking(workspace: Workspace) -> Iterator[Finding]:
 
 def _weak_slice(workspace: Workspace) -> Iterator[Finding]:
     best = workspace.ranked()[0]
-    page = slices(workspace, AskedSlices(run=best, measures=MEASURE))
-    worse = [row for row in page.scores.findings if row.better is False and row.rest] if page.scores else []
-    if worse:
-        row = min(worse, key=lambda row: row.value)
+    page = slices(workspace, AskedSlices.model_validate({"run": best, "measures": MEASURE}))
+    found = page.scores.findings if page.scores else ()
+    row = min((row for row in found if row.better is False), key=attrgetter("value"), default=None)
+    if row is not None and row.rest is not None:
         gap = f"{decimal(row.rest.difference, 3, '+')} against the other topics, p {p_text(row.adjusted, 0.05)}."
         said = f"{best} is weak on {counted(row.n, 'topic')}, {row.part}: {MEASURE} {decimal(row.value, 3)}, {gap}"
         yield (said, link("/slices", {}, run=best, by=page.asked.by))

@@ -140,8 +140,10 @@ def home(request: Request, workspace: Opened, asked: Annotated[AskedHome, Query(
     runs, name = answer.table("runs"), asked.sort.removeprefix("-")
     keys = {column.name: column.name for column in runs.shown}
     runs = runs.take(order_by(runs.column(name).values, falling=asked.sort.startswith("-")))
-    values = {"answer": answer, "asked": asked, "runs": runs, "keys": keys, "questions": QUESTIONS}
-    return page(request, "home.html", title="What is open", **values)
+    title = "What is open"
+    return page(
+        request, "home.html", title=title, answer=answer, asked=asked, runs=runs, keys=keys, questions=QUESTIONS
+    )
 
 
 @router.get("/favicon.ico", include_in_schema=False)

@@ -40,10 +40,19 @@ def topics_page(request: Request, workspace: Opened, asked: Annotated[AskedList,
     table = table.changed("query_id", links=links, show=beginning(80)).changed("query", show=beginning(200))
     keys = {column.name: column.name for column in table.shown}
     scores = {"mean", *(f"run:{run}" for run in about["runs"])} if about["lower_is_better"] else ()
-    values = {"answer": answer, "table": table, "keys": keys, "rising": {"query_id", "query", *scores}, "asked": asked}
-    values["figure"] = blocks(answer.charts().values(), ["topics"]) if about["runs"] else ""
-    paging = Paging.at(about["page"], about["total"])
-    return page(request, "topics.html", title="Topics", paging=paging, **values, **about)
+    return page(
+        request,
+        "topics.html",
+        title="Topics",
+        answer=answer,
+        asked=asked,
+        figure=blocks(answer.charts().values(), ["topics"]) if about["runs"] else "",
+        table=table,
+        keys=keys,
+        rising={"query_id", "query", *scores},
+        paging=Paging.at(about["page"], about["total"]),
+        **about,
+    )
 
 
 @router.get("/api/v1/topics", tags=_TAGS, summary="A page of the list of topics", responses=PROBLEMS)

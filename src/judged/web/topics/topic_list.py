@@ -155,7 +155,7 @@ def _picture(table: Table, measure: Measure, runs: tuple[str, ...]) -> tuple[str
     who = runs[0] if len(runs) == 1 else f"the mean over {len(runs)} runs"
     said = f"{counted(len(table), 'topic')}; none has a score by {measure}."
     if len(order):
-        top, low = (f"{decimal(means[at], 3)} on {table.column('query_id').values[at]}" for at in order[[0, -1]])
+        top, low = (f"{decimal(float(means[at]), 3)} on {table.column('query_id').values[at]}" for at in order[[0, -1]])
         none = int((means[known] == 0).sum())
         said = f"{measure} of {counted(len(order), 'topic')}, {who}, goes from {top} to {low}; it is 0 on {none:,}."
     drawn = order[np.linspace(0, len(order) - 1, min(len(order), DRAWN)).round().astype(np.int64)]
