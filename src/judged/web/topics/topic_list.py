@@ -157,7 +157,8 @@ def _picture(table: Table, measure: Measure, runs: tuple[str, ...]) -> tuple[str
     if len(order):
         top, low = (f"{decimal(float(means[at]), 3)} on {table.column('query_id').values[at]}" for at in order[[0, -1]])
         none = int((means[known] == 0).sum())
-        said = f"{measure} of {counted(len(order), 'topic')}, {who}, goes from {top} to {low}{f'; it is 0 on {none:,}' if none else ''}."
+        zeros = f"; it is 0 on {none:,}" if none else ""
+        said = f"{measure} of {counted(len(order), 'topic')}, {who}, goes from {top} to {low}{zeros}."
     drawn = order[np.linspace(0, len(order) - 1, min(len(order), DRAWN)).round().astype(np.int64)]
     table = replace(table.changed("mean", only="").take(drawn.tolist()), only="people")
     links = [f"/topic{query({'topic': name, 'measure': str(measure)})}" for name in table.column("query_id").values]
