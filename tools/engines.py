@@ -10,6 +10,7 @@ SPARK_HOME=... python tools/engines.py lost     behind two workers, one of which
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import socket
@@ -56,6 +57,8 @@ RANKINGS: tuple[dict[str, Any], ...] = (
     {}, {"ties": "docid-rising", "precision": "single", "depth": 10}, {"ties": "rank"},
 )  # fmt: skip
 FIELDS = ("returned", "present", "topic", "rank", "grade", "row", "score", "tie_first", "tie_last", "extra_returned")
+QUICKLY = ("--driver-java-options", "-XX:TieredStopAtLevel=1")
+"""For a server that lives for a minute: half of its time goes into compiling otherwise."""
 _WAIT = 300  # seconds for a server to come up, on a machine that has much else to do
 
 
@@ -225,14 +228,17 @@ def _all_logs(opened: Any) -> None:
         print(f"{name}: {count} estimates, {time.perf_counter() - begun:.0f} s: {found or 'the same'}", flush=True)
 
 
-def _executors() -> list[int]:
-    """Find the workers' processes that this script's server has started."""
-    listed = subprocess.run(["/bin/ps", "-eo", "pid,args"], capture_output=True, text=True, check=True).stdout
-    return [int(line.split()[0]) for line in listed.splitlines() if "CoarseGrainedExecutorBackend" in line]
+def _executors() -> dict[str, int]:
+    """Find the workers' processes that this script's server has started, by their numbers."""
+    listed = subprocess.run(["/bin/ps", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
+    processes = [line.split(maxsplit=2) for line in listed.splitlines()[1:]]
+    servers = {pid for pid, parent, _ in processes if int(parent) == os.getpid()}
+    workers = [(pid, args) for pid, parent, args in processes if parent in servers]
+    return {found[1]: int(pid) for pid, args in workers if (found := re.search(r"--executor-id (\d+)", args))}
 
 
-def _one_lost(rows: int = 1_000_000) -> None:
-    """Judge a run while one of two workers is killed, and compare."""
+def _one_lost(rows: int = 200_000) -> None:
+    """Judge a run while the first of two workers to begin with it is killed, and compare."""
     rng = np.random.default_rng(1)
     numbers = {
         "query_id": rng.integers(0, rows // 1000, rows),
@@ -243,9 +249,10 @@ def _one_lost(rows: int = 1_000_000) -> None:
     picked = table.take(rng.choice(rows, rows // 10, replace=False))
     grades = pa.array(rng.integers(-1, 4, picked.num_rows))
     qrels = Qrels.of(picked.select(["query_id", "doc_id"]).append_column("relevance", grades))
+    options = (*QUICKLY, "--conf", f"spark.executor.extraJavaOptions={QUICKLY[1]}")
     with (
         tempfile.TemporaryDirectory() as folder,
-        spark("local-cluster[2,1,1024]", log=Path(folder) / "log") as address,
+        spark("local-cluster[2,1,1024]", *options, log=Path(folder) / "log") as address,
         session(address) as opened,
     ):
         import pyarrow.parquet as pq
@@ -253,24 +260,21 @@ def _one_lost(rows: int = 1_000_000) -> None:
         for part in range(16):
             pq.write_table(table.slice(part * rows // 16, rows // 16), Path(folder) / f"{part}.parquet")
         frame = opened.read.parquet(f"{folder}/*.parquet")
-        (run,) = runs_of(frame)
-        begun = time.perf_counter()
-        run.rows.table.counts  # noqa: B018  asked before, so that the worker is lost within the join
-        counted = time.perf_counter() - begun
-        before, gone, log = _executors(), threading.Event(), Path(folder) / "log"
+        (run,) = runs_of(frame)  # which counts its rows, so that the worker is lost within the join
+        before, killed, log = _executors(), list[str](), Path(folder) / "log"
         already = len(log.read_text())
 
         def kill() -> None:
-            while "Starting task" not in log.read_text()[already:]:
+            while not (begins := re.search(r"Starting task .*executor (\d+)", log.read_text()[already:])):
                 time.sleep(0.1)
-            os.kill(before[0], signal.SIGKILL)
-            gone.set()
+            os.kill(before[begins[1]], signal.SIGKILL)
+            killed.append(begins[1])
 
         threading.Thread(target=kill, daemon=True).start()
         begun = time.perf_counter()
         found = differences(qrels, table, run, ({},))
-        print(f"{rows} rows, counted in {counted:.0f} s; joined in {time.perf_counter() - begun:.0f} s;", end=" ")
-        print(f"of {before} the first was killed on the way: {gone.is_set()}; then {_executors()}")
+        print(f"{rows} rows, joined in {time.perf_counter() - begun:.0f} s;", end=" ")
+        print(f"of {before} there were killed on the way {killed}; then {_executors()}")
         said = [line for line in log.read_text().splitlines() if " Lost " in line or "esubmi" in line]
         print(*said[:20], found or "the same", sep="\n")
 

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from engines import session, spark, spark_home, stored_there
+from engines import QUICKLY, session, spark, spark_home, stored_there
 
 import judged
 from clusters import ROW, equal, made, on_a_cluster
@@ -19,7 +19,6 @@ from typed_logs import typed_log
 
 pytestmark = pytest.mark.skipif(spark_home() is None, reason="there is no Java, or no Spark with its jars")
 
-QUICKLY = ("--driver-java-options", "-XX:TieredStopAtLevel=1")  # half of the time goes into compiling otherwise
 SLOW = f"SELECT * FROM ({ROW}) WHERE reflect('java.lang.Thread', 'sleep', 60000L) IS NULL"
 UNFIT = {
     "CAST('a' AS STRING COLLATE UTF8_LCASE)": "has the collation",
