@@ -70,6 +70,7 @@ def test_a_level_decides_what_is_relevant(tried: TestClient) -> None:
     usual, strict = (tried.get(f"/api/v1/topic?topic=t01{level}").json() for level in ("", "&rel=2"))
     assert (usual["relevant"], strict["relevant"]) == (7, 4)  # grades 3, 2, 2, 2, 1, 1, 1
     assert [row["measure"] for row in strict["scores"]][:2] == ["nDCG@10", "AP(rel=2)"]
+    assert ({row["relevant"] for row in usual["losses"]}, {row["relevant"] for row in strict["losses"]}) == ({7}, {4})
     listed = tried.get("/api/v1/topics?measure=AP&rel=2").json()
     assert (listed["measure"], listed["topics"][0]["relevant"]) == ("AP(rel=2)", 4)
     assert tried.get("/api/v1/compare?measure=AP&rel=2").json()["measure"] == "AP(rel=2)"

@@ -20,7 +20,6 @@ from judged.tables import isolated
 from judged.web.desk import JUDGE, opened
 from judged.web.downloads import WANTED, download
 from judged.web.filters import FILTERS
-from judged.web.judging.tasks import marked
 from judged.web.links import chosen, link
 from judged.web.shared_files import VERSION
 
@@ -68,7 +67,7 @@ _TEMPLATES = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_TEMPLATES.filters |= {**FILTERS, "marked": marked}
+_TEMPLATES.filters |= FILTERS
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from judged.answer import Show, html, plain
 from judged.decimals import beside, counted, decimal, printed
 from judged.errors import MissingExtraError
+from judged.web.judging.tasks import marked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -174,4 +175,4 @@ FILTERS: dict[str, Callable[..., Any]] = {
     made.__name__: made
     for made in (score, signed, interval, probability, grade, data, pairs, query, table, prose, name, notes, blocks)
 }
-FILTERS["count"] = counted
+FILTERS |= {"count": counted, "marked": marked}

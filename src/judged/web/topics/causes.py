@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from judged.answer import NUMBER, TEXT, Column, Table, columns_of, counted
 from judged.decimals import decimal
@@ -31,8 +34,13 @@ _HOW = {
 }
 
 
-def losses(workspace: Workspace, lists: Sequence[Judged], measure: Measure) -> tuple[Table, tuple[Note, ...]]:
-    """Split what each run lost on a topic into what is not among its candidates, and what is ranked badly."""
+def losses(
+    workspace: Workspace, lists: Sequence[Judged], measure: Measure, rel: float
+) -> tuple[Table, tuple[Note, ...]]:
+    """Split what each run lost on a topic into what is not among its candidates, and what is ranked badly.
+
+    ``rel`` is the least grade that is counted as relevant.
+    """
     rows: list[dict[str, Any]] = []
     notes: list[Note] = []
     names = ("score", "attainable_candidates", "best", "lost_candidates", "lost_ranking", "found", "relevant")
@@ -46,6 +54,9 @@ def losses(workspace: Workspace, lists: Sequence[Judged], measure: Measure) -> t
         try:
             qrels, (alone,) = workspace.one_topic(query_id, [run])
             split = stages(qrels, alone, measure=measure, cutoff=CANDIDATES)
+            counts = judged.sum(judged.relevant(rel) & (judged.rank <= CANDIDATES)), judged.num_relevant(rel)
+            held, relevant = (count.astype(np.int64) for count in counts)
+            split = replace(split, trace=replace(split.trace, found=held, relevant=relevant))
         except JudgedError as error:
             row["sentence"] = str(error)
             continue

@@ -71,7 +71,7 @@ def _topic(workspace: Workspace, asked: AskedTopic) -> TopicPage:
     compared = difference(workspace, lists, measure, asked.cutoff)
     grades, scores = grades_of(workspace, asked.topic), _scores(workspace, lists, measures)
     values = [scores.column(f"run:{run}").values[0] for run in runs]
-    lost, notes = losses(workspace, lists, measure)
+    lost, notes = losses(workspace, lists, measure, rel)
     states = [state_of(grade, rel) for grade in grades.values()]
     explanations = [explained(judged, explained_measure) for judged in lists]
     about = {
