@@ -175,4 +175,4 @@ FILTERS: dict[str, Callable[..., Any]] = {
     made.__name__: made
     for made in (score, signed, interval, probability, grade, data, pairs, query, table, prose, name, notes, blocks)
 }
-FILTERS |= {"count": counted, "marked": marked}
+FILTERS.update(count=counted, marked=marked)
