@@ -515,7 +515,7 @@ def test_a_level_holds_for_every_measure_that_says_none(client: TestClient) -> N
     page = client.get("/leaderboard", params=query).text
     assert 'name="measures" value="AP" checked' in page  # so that another level can be chosen
     assert 'href="/api/v1/leaderboard?rel=2&amp;measures=AP%2CRR%28rel%3D3%29%2CnDCG%4010"' in page
-    assert 'href="/matrix?rel=2"' in page
+    assert 'href="/matrix?y=AP&amp;rel=2"' in page
 
 
 def test_the_address_keeps_the_choice(client: TestClient) -> None:

@@ -197,7 +197,7 @@ def test_the_page_says_what_its_twin_does(of_sample: TestClient) -> None:
     assert f"{selection['count']} topics of 48 selected; R@100 from 0.2 to 0.7; nDCG@10 from 0.1." in text
     assert f"Means of rrf: R@100 {selection['x_mean']:.4f}, nDCG@10 {selection['y_mean']:.4f}" in text
     for row in data["selected"]:
-        assert f'href="/topic?measure=nDCG%4010&first=bm25&second=rrf&topic={row["query_id"]}"' in text
+        assert f'href="/topic?first=bm25&second=rrf&measure=nDCG%4010&topic={row["query_id"]}"' in text
         assert row["query"] in text
     for said in data["sentences"]:
         assert minus(said) in text
