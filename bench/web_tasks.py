@@ -83,8 +83,8 @@ TASKS = (
     Task(
         "engineer",
         "The table of the runs for a paper, in LaTeX.",
-        (menu("Leaderboard"), ("click", "a[download]:has-text('LaTeX')")),
-        "a[download]:has-text('LaTeX')",
+        (menu("Leaderboard"), ("click", ".actions a[download]:has-text('LaTeX')")),
+        ".actions a[download]:has-text('LaTeX')",
     ),
     Task(
         "teacher",

@@ -109,7 +109,7 @@ def test_tabs_reach_every_control_in_order(serve: Any, tab: Any, sample: Any) ->
             )
         )
         page.keyboard.press("Tab")
-    assert reached[:7] == ["baseline", "A", "where", "test", "correction", "primary", "SUMMARY"]
+    assert reached[:7] == ["baseline", "where", "rel", "test", "correction", "primary", "SUMMARY"]
     page.locator(".board .scroll").focus()  # the table can be scrolled by keys
     assert page.evaluate("document.activeElement.className") == "scroll"
     shown.clean()
