@@ -57,7 +57,7 @@ def test_a_lesson_is_guessed_looked_up_and_gone_on_from(tab, address):
     ready(shown)
     answer = page.locator("details.answer")
     assert not answer.locator("table").is_visible()
-    answer.locator("summary").focus()
+    answer.locator("> summary").focus()
     page.keyboard.press("Enter")
     rows = [row.inner_text().split("\t") for row in answer.locator("tbody tr").all()]
     assert rows[:4] == [
