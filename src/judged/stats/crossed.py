@@ -92,8 +92,8 @@ class Trials:
         >>> round(found.estimate, 6), found.design, found.people
         (1.0, 'within', 2)
         """
-        systems = dummies(self.system)
-        fits = self._fits(systems, np.hstack([dummies(self.topic), dummies(self.position)]))
+        systems, place = dummies(self.system), np.unique(self.position, return_inverse=True)[1]
+        fits = self._fits(systems, np.hstack([dummies(self.topic), dummies(place)]))
         found = dict[tuple[int, int], CrossedEffect]()
         for pair in combinations(range(systems.shape[1]), 2):
             contrast = np.zeros(systems.shape[1])
@@ -110,16 +110,14 @@ class Trials:
 
     def _fits(self, wanted: Floats, fixed: Floats) -> tuple[_Fit, _Fit]:
         """Fit with people in the model, and without."""
-        members = dummies(self.person), dummies(self.topic)
-        own = [fixed, *members, *(of * column[:, None] for of in members for column in wanted.T)]
-        alone = _basis(np.hstack(own))
+        members, one = (dummies(self.person), dummies(self.topic)), np.ones((len(wanted), 1))
+        own = np.hstack([fixed, members[1], *(members[1] * column[:, None] for column in wanted.T)])
+        alone = _basis(own, self.person, np.hstack([one, wanted]))
         left = len(self.values) - alone.shape[1]
         trial = float((_beyond(alone, self.values) ** 2).sum()) / left if left else 0.0
-        nuisances = _basis(np.hstack([fixed, members[0]])), _basis(fixed)
-        within, between = (
-            _Fit(design, *members, nuisance, _basis(np.hstack([nuisance, wanted])), trial, left)
-            for design, nuisance in zip(("within", "between"), nuisances, strict=True)
-        )
+        both = np.hstack([fixed, wanted])
+        within = _Fit("within", *members, *(_basis(of, self.person, one) for of in (fixed, both)), trial, left)
+        between = _Fit("between", *members, _basis(fixed), _basis(both), trial, left)
         return within, between
 
     def _effect(self, fits: tuple[_Fit, _Fit], wanted: Floats, contrast: Floats, level: float) -> CrossedEffect | None:
@@ -173,9 +171,17 @@ def _weights(basis: Floats, wanted: Floats, contrast: Floats) -> Floats | None:
     return weights if np.allclose(weights @ wanted, contrast, atol=1e-6) and weights.any() else None
 
 
-def _basis(columns: Floats) -> Floats:
-    left, sizes, _ = np.linalg.svd(columns[:, columns.any(axis=0)], full_matrices=False)
-    return left[:, sizes > _SAME * sizes[0]]
+def _basis(columns: Floats, person: Ints | None = None, own: Floats | None = None) -> Floats:
+    """Give orthonormal columns that span these, and what each person has `own` ones of."""
+    found = [np.zeros((len(columns), 0))]
+    if person is not None and own is not None:  # one at a time: a thousand people are no large matrix to take apart
+        for code in np.unique(person):
+            left, sizes, _ = np.linalg.svd(own[person == code], full_matrices=False)
+            found.append(np.zeros((len(columns), int((sizes > _SAME * sizes[0]).sum()))))
+            found[-1][person == code] = left[:, : found[-1].shape[1]]
+    spanned = np.hstack(found)
+    left, sizes, _ = np.linalg.svd(_beyond(spanned, columns), full_matrices=False)
+    return np.hstack([spanned, left[:, sizes > _SAME * np.linalg.norm(columns)]])
 
 
 def _beyond(basis: Floats, values: Floats) -> Floats:
