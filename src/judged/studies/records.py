@@ -108,7 +108,8 @@ class StudyRecords:
     Raises
     ------
     InputError
-        If a table is unknown, something stands twice, or a table names a participant or trial that there is not.
+        If a table is unknown, something stands twice or lacks what it is of, or a table names a participant or trial
+        that there is not.
 
     Examples
     --------
@@ -126,6 +127,10 @@ class StudyRecords:
 
     def __post_init__(self) -> None:
         _SET.check(self.tables, self.where, [(name, ("participant",), "participants") for name in TABLES])
+        for row in self["trials"].to_pylist():
+            if row["position"] < 1 or not (row["query_id"] and row["system"]):
+                problem = f"trials: one of {row['participant']} has no position from 1, no query_id or no system"
+                raise InputError(problem, fix="give all three", path=self.where)
         known = set(zip(*(self["trials"][name].to_pylist() for name in _TRIAL), strict=True))
         for name in (name for name in TABLES if "position" in TABLES[name].names and name != "trials"):
             for row in self[name].select(list(_TRIAL)).to_pylist():
@@ -133,6 +138,9 @@ class StudyRecords:
                     problem = f"{name}: {row['participant']} has no trial at position {row['position']}"
                     raise InputError(problem, fix="give it in the table trials", path=self.where)
         for row in self["preferences"].to_pylist():
+            if row["left"] == row["right"] or not (row["left"] and row["right"]):
+                problem = f"preferences: {row['participant']} was not shown two systems for {row['query_id']}"
+                raise InputError(problem, fix="give left and right", path=self.where)
             if row["preferred"] not in {"", row["left"], row["right"]}:
                 fix = f"write {row['left']}, {row['right']}, or nothing"
                 raise InputError(f"preferences: {row['preferred']!r} was not shown", fix=fix, path=self.where)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from judged.answer import (
     CHANGE,
@@ -104,12 +104,12 @@ class StudyReport(Answer):
     def sentences(self) -> tuple[str, ...]:
         """Say what the study shows of the outcome that decides, and of what was preferred."""
         return (*map(self._said, self.decisive), *(
-            f"Side by side, {_of(one)}; {one.people} people compared them, p {decimal(one.p)}."
+            f"Side by side, {_of(one)}; {counted(one.people, 'person', 'people')} compared them, p {decimal(one.p)}."
             for one in self.preferred
         ))  # fmt: skip
 
     def _said(self, one: Effect) -> str:
-        who = "other people and topics" if not math.isnan(one.ci[0]) else "other people"
+        who = "other people and topics" if not math.isnan(one.ci[0]) else "other people with these topics"
         low, high = one.ci if not math.isnan(one.ci[0]) else one.people_ci
         change, low, high = (decimal(value, 2, "+") for value in (one.difference, low, high))
         verdict = f"{one.second} is {says(one, self.level)}" if says(one, self.level) != "undecided" else "undecided"
@@ -273,13 +273,28 @@ class StudyReport(Answer):
     def _not_concluded(self) -> tuple[str, ...]:
         found = ["What may not be concluded:"]
         if any(says(one, self.level) == "undecided" for one in self.decisive):
-            found.append("undecided is not the same: every difference within the interval is still possible.")
+            found.append(
+                "undecided does not mean equal: these trials do not tell the differences in the interval apart."
+            )
+        if not self.decisive:
+            found.append(
+                f"nothing of systems by {self.outcome}: it is the same in all trials, or they cannot be compared."
+            )
         if self.topics < _FEW:
-            found.append(f"with {counted(self.topics, 'topic')}, hardly anything of other topics.")
+            found.append(f"with {counted(self.topics, 'topic')}, do not trust the intervals for other topics.")
         if self.people < _FEW:
-            found.append(f"with {self.people} people, hardly anything of other people.")
+            few = counted(self.people, "person", "people")
+            found.append(
+                f"with {few}, do not trust the intervals for other people; permutations of so few cannot reach 5%."
+            )
+        if len(self.decisive) > 1:
+            found.append(
+                "each interval is of one pair by itself: only p, and what it says, are corrected for all pairs."
+            )
         if any(one.design == "between" for one in self.decisive):
-            found.append("people used one system each: differences of people are in the interval, not taken out.")
+            found.append(
+                "people used one system or variant each: differences of people are in the interval, not taken out."
+            )
         found.append(f"all outcomes but {self.outcome} explore: of many, some differ by chance.")
         return tuple(found)
 
@@ -356,15 +371,17 @@ def report(
         measured = measured_trials(decides, scores, measure)
         offline = scores.compare(seed=seed).measures[0].pairs if len(runs) > 1 else ()
     side = sides(records, level=level)
+    factors: tuple[Literal["system", "variant"], ...] = ("system", "variant")
+    compared = [by for by in factors if len({row[by] for row in trials}) > 1] or ["system"]
     return StudyReport(
         design.title if design is not None else "Study",
         decides.name,
         people,
         len({row["query_id"] for row in trials}),
         len(trials),
-        tuple(effect for one in found for effect in effects(one, level=level, seed=seed)),
+        tuple(effect for one in found for by in compared for effect in effects(one, by=by, level=level, seed=seed)),
         tuple(row for one in found for row in practice(one, level=level)),
-        tuple(row for one in found if (row := parts(one)) is not None),
+        tuple(row for one in found if (row := parts(one, by=compared[0])) is not None),
         searching(records),
         preferred(records, seed=seed),
         strengths_of(records, level=level, seed=seed),
