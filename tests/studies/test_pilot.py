@@ -22,7 +22,7 @@ def test_components_are_right_on_average(interfaces: int) -> None:
     more = {"interfaces": 2, "variants": "between"} if interfaces == 2 else {}
     rows = assignments(made(3 - interfaces, 6, groups=(Group("", 12),), **more)).to_pylist()
     names = ("participant", "position", "query_id", "system", "variant")
-    trials = [Value(*(row[name] for name in names), 0.0) for row in rows]
+    trials = [Value(**{name: row[name] for name in names}, value=0.0) for row in rows]
     people, topics = [one.participant for one in trials], [one.query_id for one in trials]
     used = [(one.system, one.variant) for one in trials]
     random = np.random.default_rng(5)

@@ -372,7 +372,9 @@ def report(
         offline = scores.compare(seed=seed).measures[0].pairs if len(runs) > 1 else ()
     side = sides(records, level=level)
     factors: tuple[Literal["system", "variant"], ...] = ("system", "variant")
-    compared = [by for by in factors if len({row[by] for row in trials}) > 1] or ["system"]
+    compared: list[Literal["system", "variant"]] = [by for by in factors if len({row[by] for row in trials}) > 1] or [
+        "system"
+    ]
     return StudyReport(
         design.title if design is not None else "Study",
         decides.name,
