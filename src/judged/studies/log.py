@@ -34,10 +34,7 @@ def log_lines(records: StudyRecords) -> Iterator[dict[str, Any]]:
     """
     groups = {row["participant"]: row["group"] for row in records["participants"].to_pylist()}
     trials = {(row["participant"], row["position"]): row for row in records["trials"].to_pylist()}
-    events: dict[tuple[str, int], list[dict[str, Any]]] = {}
-    for row in records["events"].to_pylist():
-        events.setdefault((row["participant"], row["position"]), []).append(row)
-    for (participant, position), rows in events.items():
+    for (participant, position), rows in records.by_trial("events").items():
         trial, session = trials[participant, position], f"{participant}-{position}"
         who = {"client_id": participant, "session_id": session}
         about = {"topic": trial["query_id"], "position": position, "group": groups[participant]}

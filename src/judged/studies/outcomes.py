@@ -88,7 +88,7 @@ def outcomes(
     trials = {(row["participant"], row["position"]): row for row in records["trials"].to_pylist()}
     less = {one.name for one in design.questionnaires if not one.higher_is_better} if design else set[str]()
     found = list(_answered(_means(records) if design is None else scores(records, design), trials, less))
-    events, saved = _by_trial(records["events"]), _by_trial(records["saved"])
+    events, saved = records.by_trial("events"), records.by_trial("saved")
     grades = {} if qrels is None else _grades(qrels)
     done = defaultdict[str, list[Value]](list)
     for key, row in trials.items():
@@ -165,13 +165,6 @@ def _answered(scores: Table, trials: dict[tuple[str, int], Any], less: set[str])
         found[row["questionnaire"]].append(value)
     for name, values in found.items():
         yield Outcome(name, "less" if name in less else "more", tuple(values))
-
-
-def _by_trial(table: Table) -> defaultdict[tuple[str, int], list[Any]]:
-    found = defaultdict[tuple[str, int], list[Any]](list)
-    for row in table.to_pylist():
-        found[row["participant"], row["position"]].append(row)
-    return found
 
 
 def _grades(qrels: Qrels) -> dict[str, dict[str, float]]:

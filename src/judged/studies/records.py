@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -172,6 +173,13 @@ class StudyRecords:
     def __getitem__(self, name: str) -> Table:
         """Give a table, with no rows where there is none."""
         return _SET.of(self.tables, name, self.where)
+
+    def by_trial(self, name: str) -> defaultdict[tuple[str, int], list[dict[str, Any]]]:
+        """Give the rows of a table by participant and position, in their order."""
+        found = defaultdict[tuple[str, int], list[dict[str, Any]]](list)
+        for row in self[name].to_pylist():
+            found[row["participant"], row["position"]].append(row)
+        return found
 
     @cached_property
     def systems(self) -> tuple[str, ...]:

@@ -39,9 +39,7 @@ FEATURES = ("short query", "question", "operators", "changed query", "looked dee
 def searching(records: StudyRecords) -> tuple[Searching, ...]:
     """Say how people searched, by system and group; nothing where no action was logged."""
     group = {row["participant"]: row["group"] for row in records["participants"].to_pylist()}
-    events = defaultdict[tuple[str, int], list[Any]](list)
-    for row in records["events"].to_pylist():
-        events[row["participant"], row["position"]].append(row)
+    events = records.by_trial("events")
     ways = defaultdict[tuple[str, str], list[tuple[str, frozenset[str]]]](list)
     for row in records["trials"].to_pylist():
         did = events.get((row["participant"], row["position"]))
