@@ -87,7 +87,7 @@ def test_a_mixed_model_is_the_analysis_of_variance_of_balanced_data():
 def test_the_mixed_model_and_least_squares_say_the_same_of_a_balanced_study():
     (effect,) = effects(outcome_of(outcomes(records()), "satisfaction"))
     assert effect.mixed == pytest.approx(effect.difference, abs=0.1)
-    assert (effect.second, effect.design, effect.people, effect.topics) == ("b", "within", 12, 8)
+    assert (effect.second, effect.design, effect.people, effect.n) == ("b", "within", 12, 8)
 
 
 def test_practice_is_found_and_is_free_of_topics():
@@ -102,7 +102,7 @@ def test_parts_of_the_variance_are_those_that_were_put_in():
     found = parts(_outcome(drawn(np.random.default_rng(2), where), where))
     assert found is not None
     assert found.trials == pytest.approx(1, abs=0.1)
-    assert found.people == pytest.approx(1, abs=0.3)
+    assert found.by_person == pytest.approx(1, abs=0.3)
     assert found.people_by_system < 0.4
 
 

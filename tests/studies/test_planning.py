@@ -115,7 +115,7 @@ def test_more_people_leave_what_topics_add() -> None:
     assert Contrast().people_needed(0.5, spreads, 6, alpha=0.05, power=0.8) is None
     plan = plan_study(parse_design(first_design()), 0.5, spreads)
     assert plan.topics_needed == topics_needed_t(0.5, math.sqrt(2) * 0.4)
-    needed = dict(zip(plan.to_arrow()["topics"].to_pylist(), plan.to_arrow()["people"].to_pylist(), strict=True))
+    needed = dict(zip(plan.to_arrow()["n"].to_pylist(), plan.to_arrow()["people"].to_pylist(), strict=True))
     assert needed[6] is None
     assert needed[18] is not None
     assert needed[24] < needed[18]

@@ -41,7 +41,7 @@ class Effect(NamedTuple):
     difference: float
     design: str
     people: int
-    topics: int
+    n: int
     people_ci: tuple[float, float]
     ci: tuple[float, float]
     p: float
@@ -71,8 +71,8 @@ class Parts(NamedTuple):
     """
 
     outcome: str
-    people: float
-    topics: float
+    by_person: float
+    by_topic: float
     people_by_system: float
     topics_by_system: float
     trials: float

@@ -240,7 +240,7 @@ class StudyPlan(Answer):
         table = Table(
             "people_needed",
             (
-                Column("topics", every, COUNT),
+                Column("n", every, COUNT, "topics"),
                 Column("people", needed, COUNT, title="participants"),
                 Column(
                     "trials", [None if one is None else one * at for one, at in zip(needed, every, strict=True)], COUNT

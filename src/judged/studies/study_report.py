@@ -54,8 +54,8 @@ class StudyReport(Answer):
         What the study is called.
     outcome
         The outcome that decides; all others explore.
-    people, topics, trials
-        How many there are, practice not counted.
+    people, n, trials
+        How many people, topics and trials there are, practice not counted.
     effects, practice, parts
         Of each outcome: systems against each other, what changes from task to task, and where differences come from.
     searching
@@ -76,7 +76,7 @@ class StudyReport(Answer):
     name: str
     outcome: str
     people: int
-    topics: int
+    n: int
     trials: int
     effects: tuple[Effect, ...]
     practice: tuple[Practice, ...]
@@ -117,7 +117,7 @@ class StudyReport(Answer):
 
     def facts(self) -> Mapping[str, Any]:
         """Give what the numbers are of."""
-        names = ("name", "outcome", "people", "topics", "trials", "level")
+        names = ("name", "outcome", "people", "n", "trials", "level")
         return {name: getattr(self, name) for name in names}
 
     def blocks(self) -> tuple[Block, ...]:
@@ -173,7 +173,7 @@ class StudyReport(Answer):
                 Column("p", [one.p for one in rows], P_VALUE, only="data"),
                 Column("design", [one.design for one in rows], TEXT, only="data"),
                 Column("people", [one.people for one in rows], COUNT, only="data"),
-                Column("topics", [one.topics for one in rows], COUNT, only="data"),
+                Column("n", [one.n for one in rows], COUNT, only="data"),
                 Column("people_p", [one.people_p for one in rows], P_VALUE, "p, people"),
                 Column("topics_p", [one.topics_p for one in rows], P_VALUE, "p, topics"),
                 Column("mixed", [one.mixed for one in rows], _MORE, only="data"),
@@ -280,8 +280,8 @@ class StudyReport(Answer):
             found.append(
                 f"nothing of systems by {self.outcome}: it is the same in all trials, or they cannot be compared."
             )
-        if self.topics < _FEW:
-            found.append(f"with {counted(self.topics, 'topic')}, do not trust the intervals for other topics.")
+        if self.n < _FEW:
+            found.append(f"with {counted(self.n, 'topic')}, do not trust the intervals for other topics.")
         if self.people < _FEW:
             few = counted(self.people, "person", "people")
             found.append(
@@ -304,8 +304,9 @@ _MORE = Show(lambda value: f"{value:+.2f}", "float64")
 _CORRELATION = Show(lambda value: f"{value:.3f}", "float64")
 _PREFERRED = (("first", TEXT), ("second", TEXT), ("people", COUNT), ("comparisons", COUNT), ("wins", COUNT),
               ("losses", COUNT), ("value", SHARE), ("p", P_VALUE))  # fmt: skip
-_PARTS = (("outcome", TEXT), ("people", NUMBER), ("topics", NUMBER), ("people_by_system", NUMBER, "people x systems"),
-          ("topics_by_system", NUMBER, "topics x systems"), ("trials", NUMBER))  # fmt: skip
+_PARTS = (("outcome", TEXT), ("by_person", NUMBER, "people"), ("by_topic", NUMBER, "topics"),
+          ("people_by_system", NUMBER, "people x systems"), ("topics_by_system", NUMBER, "topics x systems"),
+          ("trials", NUMBER))  # fmt: skip
 
 
 def says(one: Effect, level: float) -> str:
