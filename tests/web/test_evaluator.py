@@ -739,3 +739,9 @@ def test_any_text_is_read_or_refused(text):
 def test_any_address_is_answered(client, text, name):
     answer = client.get(API, params={"list": "1", name: text})
     assert answer.status_code in {200, 400}
+
+
+def test_a_page_of_no_measure_explains_none() -> None:
+    client = TestClient(make_app(open_workspace({"q": {"d": 1}}, {})))
+    assert client.get("/api/v1/evaluator?only=none").json()["measures"] == []
+    assert client.get("/evaluator?only=none").status_code == 200

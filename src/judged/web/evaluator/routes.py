@@ -86,10 +86,10 @@ def evaluator_page(request: Request, opened: Opened, asked: Annotated[AskedEvalu
     answer = evaluation(opened, asked)
     data = answer.to_dict()
     names = {row["key"]: row["name"] for row in data["measures"]}
-    focus = asked.focus if asked.focus in names else next(iter(names))
+    focus = asked.focus if asked.focus in names else next(iter(names), "")  # `only` may name none
     pins = [key for key in dict.fromkeys(asked.pin.split(",")) if key in names]
     try:
-        working = explained(opened, AskedMeasure(**asked.model_dump(), measure=names[focus]))
+        working = explained(opened, AskedMeasure(**asked.model_dump(), measure=names[focus])) if names else None
     except MeasureError:
         working = None  # its row says why
     values: dict[str, Any] = {"answer": answer, "data": data, "focus": focus, "pins": pins, "working": working}
