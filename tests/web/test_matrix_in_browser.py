@@ -103,7 +103,7 @@ def test_back_and_an_empty_click(serve: Callable[[Any], str], tab: Callable[...,
 def test_fields_and_quadrants_by_keyboard(
     serve: Callable[[Any], str], tab: Callable[..., Any], sample: Workspace
 ) -> None:
-    made = tab(f"{serve(sample)}/matrix")
+    made = tab(f"{serve(sample)}/matrix?run=bm25")
     page = drawn(made)
     page.focus("#box [name=x0]")
     for value in ("0.2", "0.7", "0.1", "0.6"):
@@ -126,7 +126,7 @@ def test_fields_and_quadrants_by_keyboard(
 def test_without_scripts_the_fields_select(
     serve: Callable[[Any], str], tab: Callable[..., Any], sample: Workspace
 ) -> None:
-    page = tab(f"{serve(sample)}/matrix?by=query_class", java_script_enabled=False).page
+    page = tab(f"{serve(sample)}/matrix?run=bm25&by=query_class", java_script_enabled=False).page
     page.fill("#box [name=x0]", "0.9")
     page.click("#box button")
     assert shown(page) == inside(sample, "bm25", [0.9, 9, -9, 9])
@@ -137,7 +137,7 @@ def test_without_scripts_the_fields_select(
 def test_a_click_on_a_dot_and_on_a_slice(
     serve: Callable[[Any], str], tab: Callable[..., Any], sample: Workspace
 ) -> None:
-    made = tab(f"{serve(sample)}/matrix?by=query_class")
+    made = tab(f"{serve(sample)}/matrix?run=bm25&by=query_class")
     page = drawn(made)
     scores = sample.scores(["R@100", "nDCG@10"], ["bm25"])
     x, y = scores.values[0][:, scores.query_ids.index("t30")]  # alone at its place
@@ -153,7 +153,7 @@ def test_a_click_on_a_dot_and_on_a_slice(
     page.locator('#count:has-text("selected")').wait_for()
     assert shown(page) == inside(sample, "bm25", [1, 1, 1, 1])
     assert len(shown(page)) == 3
-    data = page.request.get(f"{serve(sample)}/api/v1/matrix?by=query_class").json()
+    data = page.request.get(f"{serve(sample)}/api/v1/matrix?run=bm25&by=query_class").json()
     line = next(row for row in data["points"] if row["slice"] == "query_class=known-item")
     left, top, width, height = plot(page)
     page.mouse.click(left + line["x"] * width, top + (1 - line["y"]) * height)
