@@ -87,6 +87,7 @@ def tab(browser: Any) -> Iterator[Callable[..., Tab]]:
     def show(address: str, width: int = 1280, height: int = 900, **options: Any) -> Tab:
         context = browser.new_context(viewport={"width": width, "height": height}, **options)
         contexts.append(context)
+        context.set_default_navigation_timeout(120_000)  # the first page of a workspace is computed, beside others
         page = context.new_page()
         made = Tab(page)
         page.on("console", lambda message: made.faults.append(message.text))
