@@ -20,10 +20,10 @@ import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -39,6 +39,9 @@ from judged.online import online_metrics, read_log
 from judged.online.log import InteractionLog
 from judged.online.spark import open_on_spark
 from judged.online.storage import TABLES, store_log
+
+if TYPE_CHECKING:
+    from judged._types import Table
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT.parent / "shared" / "data"
@@ -62,10 +65,10 @@ QUICKLY = ("--driver-java-options", "-XX:TieredStopAtLevel=1")
 _WAIT = 300  # seconds for a server to come up, on a machine that has much else to do
 
 
-def collection(name: str, limit: int | None = None) -> tuple[Qrels, pa.Table]:
+def collection(name: str, limit: int | None = None) -> tuple[Qrels, Table]:
     """Read the judgments of a shared collection, and its runs, all in one table."""
     qrels, runs = COLLECTIONS[name]
-    tables: list[pa.Table] = []
+    tables: list[Table] = []
     for path in sorted((DATA / name).glob(f"{runs}/**/*.gz"))[:limit]:
         table = Run.read(path).table
         names = pa.array([str(path.relative_to(DATA))] * table.num_rows, pa.string())
@@ -110,14 +113,15 @@ def log_differences(here: InteractionLog, there: InteractionLog, by: str | None 
 
 
 @contextmanager
-def sail() -> Iterator[str]:
+def sail() -> Generator[str]:
     """Give the address of a Sail that runs inside this process."""
     from pysail.spark import SparkConnectServer
 
     server = SparkConnectServer("127.0.0.1", 0)
     server.start(background=True)
+    listening: Any = server.listening_address
     try:
-        yield f"sc://127.0.0.1:{server.listening_address[1]}"
+        yield f"sc://127.0.0.1:{listening[1]}"
     finally:
         server.stop()
 
@@ -130,7 +134,7 @@ def spark_home() -> Path | None:
 
 
 @contextmanager
-def spark(master: str = "local[2]", *options: str, log: Path | None = None) -> Iterator[str]:
+def spark(master: str = "local[2]", *options: str, log: Path | None = None) -> Generator[str]:
     """Start a Spark Connect server, with more options of spark-submit, and give its address."""
     home = spark_home()
     if home is None:
@@ -167,7 +171,7 @@ def spark(master: str = "local[2]", *options: str, log: Path | None = None) -> I
 
 
 @contextmanager
-def session(address: str) -> Iterator[Any]:
+def session(address: str) -> Generator[Any]:
     """Open a session of Spark Connect as any program would."""
     before = os.environ.setdefault("SPARK_HOME", ".")  # its client looks for one, and does not use it
     with warnings.catch_warnings():
@@ -193,7 +197,7 @@ def _scores(judged: Any) -> dict[str, Any]:
     return scores
 
 
-def _all_shared(frame_of: Callable[[pa.Table], Any]) -> None:
+def _all_shared(frame_of: Callable[[Table], Any]) -> None:
     for name in COLLECTIONS:
         qrels, table = collection(name)
         begun = time.perf_counter()
@@ -211,7 +215,7 @@ def _all_shared(frame_of: Callable[[pa.Table], Any]) -> None:
         print(found or "the same", flush=True)
 
 
-def _in_a_file(opened: Any, table: pa.Table) -> Any:
+def _in_a_file(opened: Any, table: Table) -> Any:
     """Give a table that the server reads itself: a session does not take as many rows as one likes."""
     import pyarrow.parquet as pq
 
