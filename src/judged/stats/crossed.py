@@ -116,7 +116,8 @@ class Trials:
         left = len(self.values) - alone.shape[1]
         trial = float((_beyond(alone, self.values) ** 2).sum()) / left if left else 0.0
         both = np.hstack([fixed, wanted])
-        within = _Fit("within", *members, *(_basis(of, self.person, one) for of in (fixed, both)), trial, left)
+        own_levels = _basis(fixed, self.person, one), _basis(both, self.person, one)
+        within = _Fit("within", *members, *own_levels, trial, left)
         between = _Fit("between", *members, _basis(fixed), _basis(both), trial, left)
         return within, between
 
