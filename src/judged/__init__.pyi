@@ -112,6 +112,7 @@ def compare(
     rel: float | None = None,
     attributes: Any = None,
     where: str | None = None,
+    processes: int = 1,
     progress: Callable[[str, int], None] | None = None,
 ) -> Comparison: ...
 def power(
@@ -132,6 +133,7 @@ def power(
     rel: float | None = None,
     attributes: Any = None,
     where: str | None = None,
+    processes: int = 1,
     progress: Callable[[str, int], None] | None = None,
 ) -> Plans: ...
 def slices(
@@ -154,6 +156,7 @@ def slices(
     rel: float | None = None,
     attributes: Any = None,
     where: str | None = None,
+    processes: int = 1,
     progress: Callable[[str, int], None] | None = None,
 ) -> SlicedScores: ...
 def disagree(
@@ -173,6 +176,7 @@ def disagree(
     rel: float | None = None,
     attributes: Any = None,
     where: str | None = None,
+    processes: int = 1,
     progress: Callable[[str, int], None] | None = None,
     documents: Any = None,
 ) -> Disagreement: ...
@@ -198,6 +202,7 @@ def matrix(
     rel: float | None = None,
     attributes: Any = None,
     where: str | None = None,
+    processes: int = 1,
     progress: Callable[[str, int], None] | None = None,
 ) -> Matrix: ...
 def needs(
@@ -223,6 +228,7 @@ def needs(
     rel: float | None = None,
     attributes: Any = None,
     where: str | None = None,
+    processes: int = 1,
     progress: Callable[[str, int], None] | None = None,
 ) -> Needs: ...
 def tradeoff(
@@ -248,6 +254,7 @@ def tradeoff(
     rel: float | None = None,
     attributes: Any = None,
     where: str | None = None,
+    processes: int = 1,
     progress: Callable[[str, int], None] | None = None,
 ) -> Tradeoff: ...
 

@@ -1,5 +1,6 @@
 # Written by tools/docs.py: what `judged.studies` exports; it is imported at its first use.
 
+from judged import outcomes as outcomes
 from judged.studies.assignment import assignments as assignments
 from judged.studies.design import Design as Design
 from judged.studies.design import first_design as first_design
@@ -7,6 +8,7 @@ from judged.studies.design import parse_design as parse_design
 from judged.studies.design import read_design as read_design
 from judged.studies.design_check import DesignCheck as DesignCheck
 from judged.studies.design_check import check_design as check_design
+from judged.studies.measures import measure_agreement as measure_agreement
 from judged.studies.pilot import pilot_spreads as pilot_spreads
 from judged.studies.planning import Spreads as Spreads
 from judged.studies.planning import StudyPlan as StudyPlan
@@ -15,3 +17,5 @@ from judged.studies.questionnaires import Questionnaire as Questionnaire
 from judged.studies.records import StudyRecords as StudyRecords
 from judged.studies.scoring import agreement as agreement
 from judged.studies.scoring import scores as scores
+from judged.studies.study_report import StudyReport as StudyReport
+from judged.studies.study_report import report as report
