@@ -9,7 +9,6 @@ __all__, __getattr__, __dir__ = lazily(
         "judged.studies.design": ("Design", "first_design", "parse_design", "read_design"),
         "judged.studies.design_check": ("DesignCheck", "check_design"),
         "judged.studies.measures": ("measure_agreement",),
-        "judged.studies.outcomes": ("outcomes",),
         "judged.studies.pilot": ("pilot_spreads",),
         "judged.studies.planning": ("Spreads", "StudyPlan", "plan_study"),
         "judged.studies.questionnaires": ("Questionnaire",),

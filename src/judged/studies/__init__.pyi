@@ -1,6 +1,5 @@
 # Written by tools/docs.py: what `judged.studies` exports; it is imported at its first use.
 
-from judged import outcomes as outcomes
 from judged.studies.assignment import assignments as assignments
 from judged.studies.design import Design as Design
 from judged.studies.design import first_design as first_design
