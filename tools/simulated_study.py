@@ -129,13 +129,9 @@ def page() -> str:
             re.sub(r"participants = 12", f"participants = {PEOPLE // 2}", first_design()), encoding="utf-8"
         )
         run(place, Path(folder))
-        said = [
-            _said("study", "check", str(place)),
-            _said("study", "report", f"{folder}/recorded", "--design", str(place), "--outcome", "satisfaction"),
-        ]
-        return TEXT.format(
-            people=PEOPLE, check=said[0].replace(f"{folder}/", ""), report=said[1].replace(f"{folder}/", "")
-        )
+        check = _said(folder, "study", "check", "study.toml")
+        report = _said(folder, "study", "report", "recorded", "--design", "study.toml", "--outcome", "satisfaction")
+        return TEXT.format(people=PEOPLE, check=check, report=report)
 
 
 def run(place: Path, folder: Path) -> None:
@@ -156,12 +152,12 @@ def run(place: Path, folder: Path) -> None:
         for seed, name in enumerate(people):
             Participant(study, name, grades, clock, seed).take_part()
     store.close()
-    _said("study", "export", str(folder / "study.db"), "-o", str(folder / "recorded"))
+    _said(folder, "study", "export", "study.db", "-o", "recorded")
 
 
-def _said(*arguments: str) -> str:
-    done = subprocess.run([sys.executable, "-m", "judged", *arguments], capture_output=True, text=True, check=True)
-    return done.stdout.strip()
+def _said(folder: str | Path, *arguments: str) -> str:
+    command = [sys.executable, "-m", "judged", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def main() -> int:
