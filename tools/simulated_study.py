@@ -5,6 +5,7 @@ They go through the pages by the same forms as people do. The tests compare the 
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -157,7 +158,8 @@ def run(place: Path, folder: Path) -> None:
 
 def _said(folder: str | Path, *arguments: str) -> str:
     command = [sys.executable, "-m", "judged", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout.strip()
+    width = {**os.environ, "COLUMNS": "100"}
+    return subprocess.run(command, cwd=folder, env=width, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def main() -> int:
