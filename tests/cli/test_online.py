@@ -202,7 +202,7 @@ def test_forgotten_judgments_are_named(run: Callable[..., Ended]) -> None:
 def test_every_command_reads_logs_with_the_same_options(run: Callable[..., Ended]) -> None:
     for command in ("metrics", "ranks", "dwell", "time", "offline"):
         told = run("online", command, "--help").out
-        for name in READING:
+        for name in READING.keys() - ({"tables"} if command == "offline" else set()):  # those of a cluster
             assert f"--{name.replace('_', '-')}" in told
         assert "or clickmodels, which has to be named" in " ".join(told.split())
 

@@ -95,4 +95,4 @@ def _library() -> bytes:
     for module, name in (("altair", "altair"), ("vl_convert", "vl-convert-python")):
         if find_spec(module) is None:
             raise MissingExtraError(name, "plots")
-    return subprocess.run([sys.executable, "-P", "-c", _BUILD], stdout=subprocess.PIPE, check=True).stdout  # noqa: S603
+    return subprocess.run([sys.executable, "-P", "-c", _BUILD], capture_output=True, check=True).stdout  # noqa: S603
