@@ -66,7 +66,7 @@ def test_a_form_by_keyboard_and_without_scripts(address, browser, files):
     page.wait_for_selector("#error")
     said = page.inner_text("#error")
     assert "bad.run:4" in said
-    assert "What was open is still open" in said
+    assert "The files that were open are still open" in said
     page.set_input_files("#qrels", files / "my.qrels")
     page.get_by_role("button", name="Open", exact=True).press("Enter")
     page.wait_for_url(f"{address}/")
@@ -106,5 +106,5 @@ def test_an_example_of_the_api_works_when_it_is_clicked(serve, sample, tab):
     page.locator("#get-api-v1-open .example a").click()
     assert '"judgments":1613' in page.content()
     page.go_back()
-    expect(page.locator("#get-api-v1-slices tbody tr")).to_have_count(6)
+    expect(page.locator("#get-api-v1-slices tbody tr")).to_have_count(7)
     seen.clean()
