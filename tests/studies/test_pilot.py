@@ -42,7 +42,7 @@ def test_components_are_right_on_average(interfaces: int) -> None:
         made_of = tuple(one._replace(value=value) for one, value in zip(trials, values, strict=True))
         estimate = parts(Outcome("made", "more", made_of), by="system" if interfaces == 1 else "variant")
         assert estimate is not None
-        own = (estimate.people, estimate.people_by_system, estimate.topics_by_system, estimate.trials)
+        own = (estimate.by_person, estimate.people_by_system, estimate.topics_by_system, estimate.trials)
         found.append([one**2 for one in own])
     # where each person has one variant, what people differ in with it is part of their level
     expected = [4.0, 1.0, 2.25, 1.0] if interfaces == 1 else [5.0, np.nan, 2.25, 1.0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from judged.data.qrels import Qrels
@@ -46,7 +45,10 @@ def pilot_spreads(records: StudyRecords, design: Design, outcome: str) -> tuple[
     if min(people, topics) < _FEW:
         text = f"a pilot of {people} people and {topics} topics says little of how much they vary"
         notes.append(Note("small-pilot", f"{text}: plan with larger spreads too"))
-    sds = {one.name: getattr(found, one.name) for one in fields(Spreads)}
+    sds = {
+        "people": found.by_person, "people_by_system": found.people_by_system,
+        "topics_by_system": found.topics_by_system, "trials": found.trials,
+    }  # fmt: skip
     for name, sd in sds.items():
         if sd < _NONE * found.trials:
             sds[name] = 0.0
