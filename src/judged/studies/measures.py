@@ -106,8 +106,11 @@ def _r(sums: Floats) -> Floats:
 
 
 def _tau(x: Floats, y: Floats, person: Ints) -> float:
-    one, two = np.triu_indices(len(x), 1)
-    same = person[one] == person[two]
-    a, b = np.sign(x[one] - x[two])[same], np.sign(y[one] - y[two])[same]
-    below = math.sqrt(float((a != 0).sum()) * float((b != 0).sum()))
-    return float((a * b).sum()) / below if below else math.nan
+    agreed, unequal = 0.0, np.zeros(2)
+    for code in range(int(person.max()) + 1):
+        own = person == code
+        signs = [np.sign(values[own][:, None] - values[own]) for values in (x, y)]
+        agreed += float((signs[0] * signs[1]).sum())
+        unequal += [np.count_nonzero(sign) for sign in signs]
+    below = math.sqrt(float(unequal.prod()))  # each pair counts twice, above and below
+    return agreed / below if below else math.nan

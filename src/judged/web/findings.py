@@ -70,6 +70,8 @@ def _losses(workspace: Workspace) -> Iterator[Finding]:
     if best:
         values = workspace.scores(MEASURE, (best, other)).values[:, 0]
         lost, topics = int((values[0] < values[1]).sum()), counted(values.shape[1], "topic")
+        if not lost or np.nanmean(values[0]) <= np.nanmean(values[1]):
+            return
         said = f"{best} is ahead on average, but {other} is better on {lost:,} of {topics}."
         yield (said, link("/compare", {}, baseline=other, run=best, outcome="losses"))
 
