@@ -124,6 +124,7 @@ def test_topics_by_the_cuts_alone() -> None:
         "ranking problem": 20, "coverage problem": 0, "both problems": 20,
     }  # fmt: skip
     assert sum(found.counts("new").values()) == 60
+    assert found.said_counts("new") == "20 healthy, 20 with a ranking problem, 20 with both problems"
 
 
 def test_changes_and_lost_topics() -> None:
@@ -232,7 +233,7 @@ def test_topics_with_nothing_relevant_are_a_class_of_their_own() -> None:
     assert found.topics("old")[-2:] == ("nothing relevant",) * 2
     assert found.counts("old")["nothing relevant"] == 2
     assert sum(found.counts("old").values()) == 62
-    assert "2 nothing relevant" in found.sentences[-1]
+    assert "2 with nothing relevant" in found.sentences[-1]
     assert "nothing relevant" not in made().counts("new")
     none = matrix({topic: {"n": 0} for topic in TOPICS}, {"old": OLD}, x="R@20", resamples=200)
     assert none.counts("old")["healthy"] == 0

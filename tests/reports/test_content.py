@@ -230,8 +230,8 @@ def test_what_is_shown_of_the_reference_is_folded(made: Report) -> None:
     (about,) = [one for one in part.blocks if isinstance(one, Sentences) and one.title]
     assert about.title == "What the matrix shows of old"
     assert about.folded
-    assert any(" of old, by the cuts alone: " in one for one in about.texts)
-    assert not any(one.startswith("old, ") or " of old, by the cuts alone: " in one for one in part.sentences)
+    assert any(" of old, by quadrant: " in one for one in about.texts)
+    assert not any(one.startswith("old, ") or " of old, by quadrant: " in one for one in part.sentences)
     assert {*part.sentences, *about.texts} == set(made.results["matrix"].sentences)
     assert not any(one.startswith("old scores ") for one in section(made, "stages").sentences)
     assert "<summary>What the matrix shows of old</summary>" in made.html()

@@ -129,6 +129,12 @@ class Matrix(Answer):
         counts = Counter(self.topics(run))
         return {name: counts[name] for name in (*QUADRANTS, *([NOTHING] if counts[NOTHING] else []))}
 
+    def said_counts(self, run: str) -> str:
+        """Say the counts of a run, those above 0: ``17 healthy, 7 with a ranking problem``."""
+        called = {name: f"with {'a ' * name.endswith('problem')}{name}" for name in (*QUADRANTS[1:], NOTHING)}
+        counts = {called.get(name, name): n for name, n in self.counts(run).items() if n}
+        return ", ".join(f"{n:,} {name}" for name, n in counts.items())
+
     def facts(self) -> dict[str, Any]:
         """Give measures, baseline, cuts and choices."""
         names = ("x", "y", "baseline", "cuts", "given_cuts")
@@ -373,10 +379,9 @@ class Matrix(Answer):
         if small := [point.slice for point in slices if point.small]:
             yield f"{prefix}too few topics to be classed: {', '.join(small)}."
         if len(self.scores.runs) <= _FEW_RUNS:
-            counts = ", ".join(f"{count} {name}" for name, count in self.counts(run).items())
             yield (
-                f"Of {counted(whole.n, 'topic')}{f' of {run}' if several else ''}, by the cuts alone: {counts}."
-                " This describes them: a single topic proves nothing."
+                f"Of {counted(whole.n, 'topic')}{f' of {run}' if several else ''}, by quadrant:"
+                f" {self.said_counts(run)}. This describes them: a single topic proves nothing."
             )
 
     def _of_point(self, point: Point) -> str:
