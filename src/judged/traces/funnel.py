@@ -187,11 +187,13 @@ class TraceFunnel(Answer):
         return found
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give the stages, the parts of the loss, by slice too, every topic, and the documents lost."""
+        """Give where it is lost, stages, parts of the loss, by slice too, every topic, and the documents lost."""
+        parts, chart = self._parts()
         return (
             Sentences(self.sentences),
+            chart,
             self.stages_table(),
-            *self._parts(),
+            parts,
             self.topics_table(),
             self.documents_table(),
         )
@@ -227,7 +229,7 @@ class TraceFunnel(Answer):
             note=f"{len(self.query_ids)} topics; headroom: what the best order of its documents would gain",
         )
 
-    def _parts(self) -> tuple[Block, ...]:
+    def _parts(self) -> tuple[Table, Chart]:
         rows = [
             (where.name, name, mean)
             for where in everywhere(len(self.score), self.slicing)

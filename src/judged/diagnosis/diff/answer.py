@@ -186,9 +186,12 @@ class TopicDiff:
         sign, parts = self.scores[0].difference, list[str]()
         along = [pair for pair in known if pair[0] * sign > 0][:_FOR]
         for change, row in (*along, *[pair for pair in known if pair[0] * sign < 0][:_AGAINST]):
-            ranks = " to ".join(str(rank or "-") for rank in (row.first_rank, row.second_rank))
-            grade = "-" if row.grade is None else f"{row.grade:g}"
-            parts.append(f"{row.doc_id} (grade {grade}) {ranks}, {decimal(change, 4, '+')}")
+            before, after = row.first_rank, row.second_rank
+            moved = f"rank {before} to {after}"
+            if not before or not after:
+                moved = f"gone from rank {before}" if before else f"new at rank {after}"
+            grade = "unjudged" if row.grade is None else f"grade {row.grade:g}"
+            parts.append(f"{row.doc_id} ({grade}), {moved}: {decimal(change, 4, '+')}")
         if self.below and self.below[0]:
             parts.append(f"documents below rank {self.cutoff}, {decimal(self.below[0], 4, '+')}")
         return f": {'; '.join(parts)}" if parts else ""
