@@ -68,7 +68,7 @@ PRESS = """async ({ changes, seed, pause, rows }) => {
     await behind();
     times.whole.push(performance.now() - pressed);
     times.shown.push(performance.now() - changed);
-    const asked = performance.getEntriesByType("resource").find((one) => one.name.includes("/evaluator?"));
+    const asked = performance.getEntriesByType("resource").find((one) => /\\/evaluator(\\/numbers)?\\?/.test(one.name));
     times.server.push(asked.responseEnd - (asked.requestStart || asked.startTime));
   }
   return times;

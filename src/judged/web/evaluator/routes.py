@@ -15,6 +15,8 @@ from judged.data.qrels import Qrels
 from judged.data.run import Run
 from judged.data.write import write_qrels, write_run
 from judged.errors import InputError, MeasureError
+from judged.measures.grammar import parse
+from judged.measures.parameters import spell
 from judged.web.answers import page
 from judged.web.desk import Opened
 from judged.web.evaluator.explanation import explained
@@ -39,7 +41,7 @@ def exported(workspace: Workspace, asked: AskedExport) -> Response:
     if asked.format in {"qrels", "run"}:
         state = read_state(workspace, asked)
         name, media = f"{asked.which}.run" if asked.format == "run" else "list.qrels", "text/plain"
-        content = _trec(worlds_of(state), state.source.topic if state.source else LIST, asked)
+        content = _trec(worlds_of(state), asked.topic or LIST, asked)
     else:
         answer = evaluation(workspace, asked)
         content = f"# {answer.title}\n\n{answer.markdown()}\n".encode()
@@ -83,23 +85,52 @@ _FILE = {200: {"description": "The file.", "content": {"text/plain": {}, "applic
 @router.get("/evaluator", include_in_schema=False)
 def evaluator_page(request: Request, opened: Opened, asked: Annotated[AskedEvaluation, Query()]) -> HTMLResponse:
     """Show the evaluator."""
-    answer = evaluation(opened, asked)
-    data = answer.to_dict()
-    names = {row["key"]: row["name"] for row in data["measures"]}
-    focus = asked.focus if asked.focus in names else next(iter(names), "")  # `only` may name none
-    pins = [key for key in dict.fromkeys(asked.pin.split(",")) if key in names]
+    values = _shown(opened, asked)
+    names = {row["key"]: row["name"] for row in values["data"]["measures"]}
     try:
-        working = explained(opened, AskedMeasure(**asked.model_dump(), measure=names[focus])) if names else None
+        measure = names[values["focus"]] if names else ""
+        working = explained(opened, AskedMeasure(**asked.model_dump(), measure=measure)) if measure else None
     except MeasureError:
         working = None  # its row says why
-    values: dict[str, Any] = {"answer": answer, "data": data, "focus": focus, "pins": pins, "working": working}
-    return page(request, "evaluator.html", title="Evaluator", asked=asked, **values)
+    return page(request, "evaluator.html", title="Evaluator", working=working, **values)
 
 
-@router.get("/evaluator/working", include_in_schema=False)
+# Parts of pages, for their scripts; below the API, so that a problem is told as JSON.
+
+
+@router.get(f"{_API}/numbers", include_in_schema=False)
+def evaluator_numbers(request: Request, opened: Opened, asked: Annotated[AskedEvaluation, Query()]) -> HTMLResponse:
+    """Give what changes on the page when its list does."""
+    return page(request, "evaluator-numbers.html", **_shown(opened, asked))
+
+
+@router.get(f"{_API}/working", include_in_schema=False)
 def evaluator_working(request: Request, opened: Opened, asked: Annotated[AskedMeasure, Query()]) -> HTMLResponse:
-    """Give the part of a page that explains one measure, for pages that show a list."""
+    """Give the part of a page that explains one measure."""
     return page(request, "working.html", working=explained(opened, asked))
+
+
+@router.get(f"{_API}/example", include_in_schema=False)
+def evaluator_example(request: Request, opened: Opened, asked: Annotated[AskedMeasure, Query()]) -> HTMLResponse:
+    """Give a list to edit with one measure of it, for pages that teach; its name says what it is to assume."""
+    measure = parse(asked.measure)
+    named = {name: getattr(measure, name, None) for name in ("cutoff", "gain", "discount", "base", "rel", "max")}
+    named |= {"gain": named["gain"] and spell(named["gain"]), "only": "none"}
+    asked = asked.model_copy(update={name: value for name, value in named.items() if value is not None})
+    data = evaluation(opened, asked).to_dict()
+    return page(request, "evaluator-example.html", working=explained(opened, asked), data=data, asked=asked)
+
+
+def _shown(opened: Workspace, asked: AskedEvaluation) -> dict[str, Any]:
+    """Give what the page shows: its data, which measure is explained, and which are large."""
+    answer = evaluation(opened, asked)
+    data = answer.to_dict()
+    keys = [row["key"] for row in data["measures"]]
+    focus = asked.focus if asked.focus in keys or not keys else keys[0]  # `only` may name none
+    pins = [key for key in dict.fromkeys(asked.pin.split(",")) if key in keys]
+    two = "other" in data
+    titles = ("List A" if two else "List", "List B")
+    return {"answer": answer, "asked": asked, "data": data, "focus": focus, "pins": pins, "two": two, "titles": titles}
 
 
 @router.get(_API, tags=["evaluator"], summary="Score a typed list by every measure", responses=PROBLEMS)

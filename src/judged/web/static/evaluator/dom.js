@@ -1,18 +1,9 @@
-/* Small helpers to build elements and to write numbers as judged's pages write them. */
+/* Small helpers for what the server wrote: an element that is not touched costs no layout. */
 
-/** Make an element: properties (`class`, `text`, `aria-...`, any attribute) and children. */
-export const make = (name, properties = {}, ...children) => {
-  const element = document.createElement(name);
-  for (const [key, value] of Object.entries(properties)) {
-    if (key === "text") element.textContent = value;
-    else if (value === true) element.setAttribute(key, "");
-    else if (value !== null && value !== undefined && value !== false) element.setAttribute(key, value);
-  }
-  element.append(...children.filter((one) => one !== null && one !== undefined));
-  return element;
-};
+/** Read a part of a page that judged wrote, in which every text is escaped. */
+export const parse = (html) => Object.assign(document.createElement("template"), { innerHTML: html }).content.firstElementChild;
 
-/** Set a text only where it differs: an element that is not touched costs no layout. */
+/** Set a text only where it differs. */
 export const write = (element, text) => {
   if (element.textContent !== text) element.textContent = text;
 };
@@ -24,23 +15,21 @@ export const mark = (element, name, value) => {
   } else if (element.getAttribute(name) !== String(value)) element.setAttribute(name, value);
 };
 
-const isNumber = (value) => typeof value === "number" && Number.isFinite(value);
-
-/** Write a number with so many decimals, and with more where it would seem to be a 0 or 1 that it is not. */
-const decimal = (value, digits) => {
-  const size = Math.abs(value), least = 0.5 * 10 ** -digits, off = Math.abs(size - 1);
-  if (size <= 1e-12) return (0).toFixed(digits);
-  if (size < least) return value.toExponential(1).replace(/([+-])(\d)$/, "$10$2");
-  const more = off > 1e-12 && off < least ? Math.max(digits + 1, Math.ceil(-Math.log10(off) - 1e-9)) : digits;
-  return value.toFixed(more);
+/** Make an element like another, and touch only what differs. */
+export const morph = (element, like) => {
+  for (const name of element.getAttributeNames()) if (!like.hasAttribute(name)) element.removeAttribute(name);
+  for (const { name, value } of like.attributes) mark(element, name, value);
+  const [old, wanted] = [[...element.childNodes], [...like.childNodes]];
+  const isAlike = old.length === wanted.length && old.every((one, at) => one.nodeName === wanted[at].nodeName);
+  if (!isAlike) element.replaceChildren(...wanted);
+  else old.forEach((one, at) => {
+    if (one.nodeType === Node.ELEMENT_NODE) morph(one, wanted[at]);
+    else if (one.data !== wanted[at].data) one.data = wanted[at].data;
+  });
 };
 
-/** Write a score; a dash where there is none. */
-export const score = (value, digits = 4) => (isNumber(value) ? decimal(value, digits) : "–");
-
-/** Write a difference with its sign, and no sign before zero. */
-export const signed = (value, digits = 4) => {
-  if (!isNumber(value)) return "–";
-  const text = decimal(Math.abs(value), digits);
-  return value === 0 ? text : `${value > 0 ? "+" : "−"}${text}`;
+/** Tell what is wrong in an element; nothing where nothing is. */
+export const complain = (element, error) => {
+  write(element, error ? [error.message, error.fix].filter(Boolean).join(". Fix: ") : "");
+  element.hidden = !error;
 };

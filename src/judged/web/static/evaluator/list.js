@@ -5,36 +5,54 @@ import { Row } from "./row.js";
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 
 export class ListView {
-  /** @param place the `ol`; rows that the server wrote are taken over
+  /** @param place what the server wrote: buttons, rows, which are taken over, and what makes another row
       @param side which list of the session this is: "list" or "other" */
   constructor(place, side, session) {
-    Object.assign(this, { place, side, session, at: 0, rows: new Map(), order: [] });
-    this.spare = [...place.children].map((one) => new Row(one));
-    place.addEventListener("keydown", (event) => this.#key(event));
-    place.addEventListener("click", (event) => this.#click(event));
-    place.addEventListener("focusin", (event) => this.#enter(event));
-    place.addEventListener("change", (event) => this.#change(event));
-    draggable(place, () => this.order.map((row) => row.element), {
+    Object.assign(this, { side, session, at: 0, rows: new Map(), order: [] });
+    this.place = place.querySelector(".rows");
+    this.blank = place.querySelector("template").content.firstElementChild;
+    this.spare = [...this.place.children].map((one) => new Row(one));
+    this.place.addEventListener("keydown", (event) => this.#key(event));
+    this.place.addEventListener("click", (event) => this.#click(event));
+    this.place.addEventListener("focusin", ({ target }) => this.#withRow(target, (at) => this.#current(at)));
+    this.place.addEventListener("change", ({ target }) => target.matches(".doc") && this.#withRow(target, (at) => this.#rename(at)));
+    draggable(this.place, () => this.order.map((row) => row.element), {
       hold: (at) => this.#hold(at),
       carry: (at) => ((this.at = at), session.carry(at)),
       drop: (back) => this.#drop(back),
     });
+    const tools = {
+      up: () => this.move(this.at, this.at - 1),
+      down: () => this.move(this.at, this.at + 1),
+      add: () => this.add(this.order.length ? this.at + 1 : 0),
+      remove: () => this.order.length && this.remove(this.at),
+    };
+    for (const [name, act] of Object.entries(tools)) place.querySelector(`.tools .${name}`).addEventListener("click", act);
+  }
+
+  /** The documents as they are called. */
+  get names() {
+    return this.order.map((row) => row.called);
+  }
+
+  get items() {
+    return this.session.state[this.side];
   }
 
   /** Show the items; rows keep their elements, so that what is focused or dragged stays it. */
   show(items, top) {
     this.at = Math.max(0, Math.min(this.at, items.length - 1));
     const before = this.rows;
-    this.rows = new Map(items.map((one) => [one.key, before.get(one.key) ?? this.spare.shift() ?? new Row()]));
+    const next = (key) => before.get(key) ?? this.spare.shift() ?? new Row(this.blank.cloneNode(true));
+    this.rows = new Map(items.map(({ key }) => [key, next(key)]));
     const order = [...this.rows.values()];
-    const isSame = order.length === this.order.length && order.every((row, at) => row === this.order[at]);
-    if (!isSame) this.#arrange(order);
+    if (order.length !== this.order.length || order.some((row, at) => row !== this.order[at])) this.#arrange(order);
     items.forEach((one, at) => order[at].show(one, at + 1, top, at === this.at));
   }
 
-  /** Show what the API says of each row. */
-  tell(facts, two) {
-    facts.forEach((one, at) => this.order[at]?.tell(one, at + 1, two));
+  /** Show what the server says of each row. */
+  tell(facts) {
+    [...facts].forEach((one, at) => this.order[at]?.tell(one));
   }
 
   /** Put the focus on a row. */
@@ -52,14 +70,13 @@ export class ListView {
     const glides = this.held && !still.matches;
     const old = new Map(glides ? this.order.map((row) => [row, row.element.offsetTop]) : []);
     const fixed = this.held ?? this.order.find((row) => row.element.contains(document.activeElement));
-    const anchor = order.includes(fixed) ? fixed.element : null;
-    const wanted = new Set(order.map((row) => row.element));
-    for (const child of [...this.place.children]) if (!wanted.has(child)) child.remove();
-    const pivot = anchor ? order.findIndex((row) => row.element === anchor) : order.length;
-    const put = (element, next) => element.nextElementSibling === next && element.isConnected
-      ? null : this.place.insertBefore(element, next);
-    for (let at = pivot - 1; at >= 0; at -= 1) put(order[at].element, order[at + 1]?.element ?? null);
-    for (let at = order.length - 1; at > pivot; at -= 1) put(order[at].element, order[at + 1]?.element ?? null);
+    const wanted = order.map((row) => row.element);
+    for (const child of [...this.place.children]) if (!wanted.includes(child)) child.remove();
+    wanted.reduceRight((next, element) => {
+      const isPlaced = element.isConnected && (element === fixed?.element || element.nextElementSibling === next);
+      if (!isPlaced) this.place.insertBefore(element, next);
+      return element;
+    }, null);
     this.order = order;
     this.spare = [];
     for (const row of order) {
@@ -69,94 +86,84 @@ export class ListView {
     }
   }
 
+  /** Mark a row as the one that is used. */
   #current(at) {
     if (at === this.at) return;
-    const { list, other } = this.session.state;
-    const items = this.side === "list" ? list : other;
     const past = this.at;
     this.at = at;
     for (const place of [past, at])
-      if (items[place]) this.order[place].show(items[place], place + 1, this.session.top, place === at);
+      if (this.items[place]) this.order[place].show(this.items[place], place + 1, this.session.top, place === at);
   }
 
-  #placeOf(target) {
-    const element = target.closest(".row");
-    return this.order.findIndex((row) => row.element === element);
+  /** Do something with the place of the row in which an element is. */
+  #withRow(element, act) {
+    const row = element.closest(".row");
+    const at = this.order.findIndex((one) => one.element === row);
+    if (at >= 0) act(at);
   }
 
-  #enter(event) {
-    const at = this.#placeOf(event.target);
-    if (at >= 0) this.#current(at);
-  }
-
-  #change(event) {
-    if (event.target.matches(".doc")) this.#rename(event.target);
-  }
-
-  #rename(field) {
-    const at = this.#placeOf(field);
-    if (at < 0) return;
+  #rename(at) {
+    const field = this.order[at].doc;
     const name = field.value.trim();
     if (name) this.session.rename(this.side, at, name);
-    else field.value = this.session.state[this.side][at].doc;
+    else field.value = this.items[at].doc;
   }
 
-  #click(event) {
-    const at = this.#placeOf(event.target);
-    const target = event.target.closest("button");
-    if (at < 0 || !target) return;
-    this.#current(at);
-    const { grade } = target.dataset;
-    if (grade !== undefined) {
-      this.session.grade(this.side, at, grade === "-" ? null : Number(grade));
-      this.order[at].focus?.focus();
-    } else if (target.matches(".remove")) this.remove(at);
-    else if (target.matches(".more")) this.edit(at);
+  #grade(at, text) {
+    this.session.grade(this.side, at, text === "-" ? null : Number(text));
+  }
+
+  #click({ target }) {
+    const button = target.closest("button");
+    if (!button) return;
+    this.#withRow(button, (at) => {
+      this.#current(at);
+      if (button.dataset.grade) {
+        this.#grade(at, button.dataset.grade);
+        this.order[at].focus?.focus();
+      } else if (button.matches(".remove")) this.remove(at);
+      else if (button.matches(".more")) this.edit(at);
+    });
   }
 
   #key(event) {
-    const at = this.#placeOf(event.target);
-    if (at < 0 || event.ctrlKey || event.metaKey) return;
-    const typing = event.target.matches("input");
-    const act = this.#moves(event, at, typing) ?? (typing ? this.#inName(event) : this.#grades(event, at));
-    if (!act) return;
-    event.preventDefault();
-    act();
+    if (event.ctrlKey || event.metaKey) return;
+    this.#withRow(event.target, (at) => {
+      const act = this.#moves(event, at) ?? (event.target.matches("input") ? this.#inName(event, at) : this.#grades(event, at));
+      if (!act) return;
+      event.preventDefault();
+      act();
+    });
   }
 
   /** Keys that work everywhere in a row: up and down, with Alt to take the row along. */
-  #moves({ key, altKey, target }, at, typing) {
-    const to = { ArrowUp: at - 1, ArrowDown: at + 1, Home: altKey ? 0 : null, End: altKey ? this.order.length - 1 : null }[key];
-    if (to === undefined || to === null) return null;
+  #moves({ key, altKey, target }, at) {
+    const ends = altKey ? { Home: 0, End: this.order.length - 1 } : {};
+    const to = { ArrowUp: at - 1, ArrowDown: at + 1, ...ends }[key];
+    if (to === undefined) return null;
     if (altKey || target.matches(".handle")) return () => this.move(at, to);
     return () => {
       this.focus(to);
-      if (typing) this.order[this.at].doc.select();
+      if (target.matches("input")) this.order[this.at].doc.select();
     };
   }
 
-  #inName({ key, target }) {
-    return key === "Enter" ? () => (this.#rename(target), this.focus(this.at)) : null;
+  #inName({ key }, at) {
+    return key === "Enter" ? () => (this.#rename(at), this.focus(this.at)) : null;
   }
 
   #grades({ key, altKey, target }, at) {
     if (altKey) return null;
-    const grade = (value) => () => this.session.grade(this.side, at, value);
-    if (/^[0-9]$/.test(key)) return grade(Number(key));
+    const grade = (text) => () => this.#grade(at, text);
+    if (/^[0-9]$/.test(key)) return grade(key);
+    if (key === "-" || key === "u") return grade("-");
     if (key === "Delete" || key === "Backspace") return () => this.remove(at);
     if (key === "Insert" || key === "+") return () => this.add(at + 1);
-    if (key === "-" || key === "u") return grade(null);
     if (key === "." || key === ",") return () => this.edit(at, ".");
     if (!target.matches("[role=radio]")) return null;
     if (key === "Enter") return () => this.edit(at);
-    if (key === "ArrowLeft" || key === "ArrowRight") return this.#sideways(key, target, grade);
-    return null;
-  }
-
-  #sideways(key, target, grade) {
-    const next = key === "ArrowLeft" ? target.previousElementSibling : target.nextElementSibling;
-    const value = next?.dataset.grade;
-    return next ? grade(value === "-" ? null : Number(value)) : () => {};
+    const next = { ArrowLeft: target.previousElementSibling, ArrowRight: target.nextElementSibling }[key];
+    return next ? grade(next.dataset.grade) : null;
   }
 
   move(from, to) {
@@ -167,7 +174,7 @@ export class ListView {
 
   remove(at) {
     this.session.remove(this.side, at);
-    this.focus(Math.min(at, this.order.length - 1));
+    this.focus(at);
   }
 
   add(at) {
@@ -177,8 +184,7 @@ export class ListView {
 
   /** Open the field for any number; `more` is what was typed to open it. */
   edit(at, more = "") {
-    const { grade } = this.session.state[this.side][at];
-    this.order[at].edit(more ? `${grade ?? 0}${more}` : "", (value) => this.session.grade(this.side, at, value));
+    this.order[at].edit(more && `${this.items[at].grade ?? 0}${more}`, (value) => this.session.grade(this.side, at, value));
   }
 
   #hold(at) {

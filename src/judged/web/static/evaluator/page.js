@@ -1,5 +1,5 @@
 /* The page of the evaluator: wires the lists, the settings, the measures and the address together. */
-import { mark, write } from "./dom.js";
+import { complain, mark, morph, parse, write } from "./dom.js";
 import { ListView } from "./list.js";
 import { MeasuresView } from "./measures.js";
 import { pasting } from "./paste.js";
@@ -8,49 +8,58 @@ import { apart, doubled, readState, SETTINGS, swapped, writeState } from "./stat
 
 const API = "/api/v1/evaluator";
 const PAUSE = 100; // a key that is held down makes one entry of the history: browsers refuse more than some hundred a minute
-const PINS = localStorage.getItem("judged-pins") || "P,R,F,AP,nDCG,RR"; // where the address names none
-const FOCUS = "nDCG";
+const PINS = "judged-pins"; // where this browser keeps what was pinned last
 
 const $ = (id) => document.getElementById(id);
-const data = JSON.parse($("evaluator-data").textContent);
-const views = {};
-const shown = { answer: data, state: null };
 const workings = new Latest();
+const views = {};
+const shown = { query: $("evaluator").dataset.query, state: null }; // the numbers in view are those of this state, and all are those of `whole`
 
 /** Say something to those who listen, and write it above the measures. */
 const say = (text) => write($("said"), text);
 
+/** Tell what is wrong with a state; its numbers stay those of the last one that made sense. */
+const tellProblem = (error) => complain($("problem"), error);
+
+/** Read a state; where it does not say what is pinned, that is what was pinned last. */
+const read = (query) => {
+  const state = readState(query);
+  const pin = localStorage.getItem(PINS) || $("settings").elements.pin.value;
+  return { ...state, settings: { pin, focus: $("evaluator").dataset.focus, ...state.settings } };
+};
+
 const measures = new MeasuresView($("evaluator"), {
-  focus: (key) => session.set("focus", key === FOCUS ? "" : key),
-  pin: (keys) => {
-    localStorage.setItem("judged-pins", keys.join());
+  focus: (key) => session.set("focus", key),
+  pin: (key) => {
+    const pins = session.state.settings.pin.split(",");
+    const keys = pins.includes(key) ? pins.filter((one) => one !== key) : [...pins, key];
+    localStorage.setItem(PINS, keys.join());
     session.set("pin", keys.join() || "none");
   },
+  moved: () => shown.state === session.state && shown.whole !== session.state && session.refresh(),
 });
 
-const session = new Session(readState(data.query), {
-  path: (query) => `${API}?${query}`,
+const session = new Session(read(shown.query), {
+  path: (query) => `${API}/numbers?${query}`,
   state: showState,
   answer: showAnswer,
-  problem: showProblem,
+  problem: tellProblem,
   say,
   inView: () => measures.inView,
 });
 
-for (const side of ["list", "other"]) views[side] = new ListView($(side), side, session);
+for (const side of ["list", "other"]) views[side] = new ListView($(side).parentNode, side, session);
 
 /* The history of the browser is that of the list: undo goes back in it, and redo forward. */
-const past = { states: [], at: 0, last: 0, timer: 0 };
+const past = { states: [], at: 0, last: 0, query: shown.query, timer: 0 };
 
 /** Give the state that is shown an entry of its own. */
 const remember = () => {
   clearTimeout(past.timer);
-  const { answer, state } = shown;
-  if (session.held || state !== session.state || answer.query === past.query) return;
-  past.at += 1;
-  past.states[past.at] = state;
-  past.query = answer.query;
-  past.last = past.at;
+  if (session.held || shown.state !== session.state || shown.query === past.query) return;
+  past.query = shown.query;
+  past.last = past.at += 1;
+  past.states[past.at] = shown.state;
   history.pushState({ at: past.at, query: past.query }, "", `?${past.query}`);
   showPast();
 };
@@ -67,14 +76,19 @@ const undo = () => {
 
 const redo = () => past.at < past.last && history.forward();
 
+/** Take on a state that was not made by a change of the one that is shown. */
+const open = (state, said, before = null) => {
+  session.apply(state, { before, said });
+  fillSettings();
+};
+
 /** Take on the state of an entry of the history. */
 const restore = ({ state: entry }) => {
   if (!entry) return; // a link within the page
   const { at, query } = entry;
   const said = at < past.at ? "Undone." : "Redone.";
   Object.assign(past, { at, query });
-  session.apply(past.states[at] ?? readState(query), { before: session.state.list, said });
-  fillSettings();
+  open(past.states[at] ?? read(query), said, session.state.list);
   showPast();
 };
 
@@ -86,72 +100,42 @@ function showState({ state, top }) {
   $("second").hidden = !two;
   $("compare").hidden = two;
   write($("list-title"), two ? "List A" : "List");
-  views.list.show(state.list, top);
-  views.other.show(state.other ?? [], top);
-  for (const side of ["list", "other"]) $(`${side}-empty`).hidden = state[side]?.length !== 0;
+  for (const [side, view] of Object.entries(views)) view.show(state[side] ?? [], top);
 }
 
-/** Show the numbers of a state. */
-function showAnswer(answer, state, { only = "" } = {}) {
-  const two = state.other !== null;
-  for (const { list: side, returned, judged, relevant_found: relevant, ...counts } of answer.counts) {
-    views[side].tell(answer[side], two);
-    write($(`${side}-counts`), `${returned} returned, ${judged} judged, ${relevant} relevant`);
-    for (const [name, count] of Object.entries(counts)) write($(`${side}-${name}`), String(count ?? "–"));
-  }
-  measures.show(answer, only);
-  const name = measures.arrange((state.settings.pin || PINS).split(","), state.settings.focus || FOCUS);
+/** Show the numbers of a state, as the server wrote them. */
+function showAnswer(html, state, { only }) {
+  const answer = parse(html);
+  for (const list of answer.querySelectorAll("[data-side]")) views[list.dataset.side].tell(list.children);
+  measures.show(answer.querySelectorAll(".measure"), only);
+  for (const part of answer.querySelectorAll("[id]")) morph($(part.id), part);
+  $("relevant").placeholder = answer.dataset.relevant;
+  Object.assign(shown, { query: answer.dataset.query, state, whole: only ? shown.whole : state });
+  const name = arrange(state);
   if (name) setTimeout(() => work(writeState(state), name), PAUSE / 2); // behind the numbers
-  $("relevant").placeholder = String(answer.state.relevant);
-  if (!only) showNotes(answer.notes.map(({ text }) => text));
-  if (!answer.state.source) document.querySelector(".source").replaceChildren();
-  Object.assign(shown, { answer, state });
-  for (const link of document.querySelectorAll("[data-export]"))
-    link.href = `${API}/export?${answer.query}&format=${link.dataset.export}`;
-  for (const link of document.querySelectorAll("[data-twin]")) link.href = `${API}?${answer.query}`;
   clearTimeout(past.timer);
   past.timer = setTimeout(remember, PAUSE);
   document.dispatchEvent(new CustomEvent("evaluated"));
 }
 
+/** Put measures where a state has them, and give the name of the one in focus. */
+function arrange({ settings }) {
+  return measures.arrange(settings.pin.split(","), settings.focus);
+}
+
 /** Ask for the working of the measure in focus, and show it; its steps stay open. */
 const work = (query, name) => workings.run(async (signal) => {
-  if (query !== session.query || `${query} ${name}` === shown.work) return;
+  const asked = `${query}&measure=${encodeURIComponent(name)}`;
+  if (query !== session.query || asked === shown.work) return;
   try {
-    const html = await ask(`/evaluator/working?${query}&measure=${encodeURIComponent(name)}`, { signal });
-    const open = $("working").querySelector(".sheets")?.open;
-    $("working").innerHTML = html; // a page of judged's own, in which every text is escaped
-    $("working").querySelector(".sheets").open = open;
-    shown.work = `${query} ${name}`;
+    const working = parse(await ask(`${API}/working?${asked}`, { signal }));
+    working.querySelector(".sheets").open = $("working").querySelector(".sheets")?.open;
+    $("working").replaceChildren(working);
+    shown.work = asked;
   } catch (error) {
     if (error.name !== "AbortError") write($("working"), error.message);
   }
 });
-
-function showNotes(texts) {
-  const list = $("notes");
-  if (list.children.length === texts.length && texts.every((text, at) => list.children[at].textContent === text)) return;
-  list.replaceChildren(...texts.map((text) => Object.assign(document.createElement("li"), { textContent: text })));
-}
-
-/** Tell what is wrong with a state; its numbers stay those of the last one that made sense. */
-function showProblem(error) {
-  const text = error ? [error.message, error.fix].filter(Boolean).join(". Fix: ") : "";
-  write($("problem"), text);
-  $("problem").hidden = !text;
-  $("measures").classList.toggle("stale", Boolean(text));
-}
-
-/** Take on the state of an address, as one change that can be undone. */
-const load = async (query, text) => {
-  try {
-    const answer = await ask(`${API}?${query}`);
-    session.apply(readState(answer.query), { said: text });
-    fillSettings();
-  } catch (error) {
-    showProblem(error);
-  }
-};
 
 /** Say at a field what is wrong with it; nothing if it is right. */
 const tellField = (field, wrong) => {
@@ -171,31 +155,25 @@ const fillSettings = () => {
 
 /** Take a setting on as it is typed; one that makes no sense is said at its field, and changes nothing. */
 const takeSettings = ({ target: field }) => {
-  const { name, value } = field;
+  const { name } = field, { rule, default: usual } = field.dataset;
   if (!SETTINGS.includes(name)) return;
-  const now = session.state.settings[name] || field.dataset.default;
-  const wrong = field.checkValidity() ? "" : `${field.dataset.rule}.${now ? ` The numbers are still for ${now}.` : ""}`;
-  if (field.dataset.rule) tellField(field, wrong);
-  if (!wrong) session.set(name, value.trim() === field.dataset.default ? "" : value.trim());
-};
-
-const copyLink = async () => {
-  const link = new URL(`?${shown.answer.query}`, location.href).href;
-  try {
-    await navigator.clipboard.writeText(link);
-    say("The link is copied.");
-  } catch {
-    say(link); // only pages of this machine may write to the clipboard
-  }
+  const now = session.state.settings[name] || usual;
+  const wrong = field.checkValidity() ? "" : `${rule}.${now ? ` The numbers are still for ${now}.` : ""}`;
+  if (rule) tellField(field, wrong);
+  if (!wrong) session.set(name, field.value.trim() === usual ? "" : field.value.trim());
 };
 
 const ON_CLICK = {
   undo,
   redo,
-  reset: () => {
-    const { run, topic, other_run: other } = session.state.settings;
-    const query = new URLSearchParams(Object.entries({ run, topic, other_run: other }).filter(([, value]) => value));
-    load(query.toString(), "Reset.");
+  reset: async () => {
+    const { run = "", topic = "", other_run = "" } = session.state.settings;
+    try {
+      const first = await ask(`${API}?${new URLSearchParams({ run, topic, other_run })}`);
+      open(read(first.query), "Reset.");
+    } catch (error) {
+      tellProblem(error);
+    }
   },
   compare: () => {
     session.apply(doubled(session.state), { said: "A second list, a copy of the first, stands beside it." });
@@ -205,43 +183,41 @@ const ON_CLICK = {
     session.apply({ ...session.state, other: null }, { said: "The second list was removed." });
     $("compare").focus();
   },
-  swap: () => session.apply(swapped(session.state, shown.answer), { said: "A and B were swapped." }),
+  swap: () => session.apply(swapped(session.state, views.other.names), { said: "A and B were swapped." }),
   own: () => session.apply(apart(session.state), {
     said: "Grades of B are its own now: each of its documents is taken for one of A with the same grade, where there is one.",
   }),
-  copy: copyLink,
-};
-
-/** Connect buttons that work on the row of a list that was used last. */
-const toolbar = (side) => {
-  const view = views[side];
-  const on = (name, act) => $(`${side}-${name}`).addEventListener("click", act);
-  on("up", () => view.move(view.at, view.at - 1));
-  on("down", () => view.move(view.at, view.at + 1));
-  on("add", () => view.add(view.order.length ? view.at + 1 : 0));
-  on("remove", () => view.order.length && view.remove(view.at));
+  copy: async () => {
+    const link = new URL(`?${shown.query}`, location.href).href;
+    try {
+      await navigator.clipboard.writeText(link);
+      say("The link is copied.");
+    } catch {
+      say(link); // only pages of this machine may write to the clipboard
+    }
+  },
 };
 
 const start = () => {
+  shown.state = shown.whole = session.state;
+  shown.work = `${session.query}&measure=${encodeURIComponent($("working").firstElementChild?.dataset.name)}`;
   past.at = past.last = history.state?.at ?? 0;
   past.states[past.at] = session.state;
-  past.query = data.query;
-  history.replaceState({ at: past.at, query: data.query }, "");
-  shown.work = `${session.query} ${$("working").firstElementChild?.dataset.name}`;
+  history.replaceState({ at: past.at, query: past.query }, "");
   fillSettings();
   showState(session);
-  showAnswer(data, session.state);
+  arrange(session.state);
   for (const [id, act] of Object.entries(ON_CLICK)) $(id).addEventListener("click", act);
-  for (const side of ["list", "other"]) toolbar(side);
   $("settings").addEventListener("input", takeSettings);
   $("settings").addEventListener("submit", (event) => event.preventDefault());
+  const search = $("find-measure");
   $("filter").addEventListener("input", () => measures.find($("filter").value, (text, first) => {
     write($("found"), text);
-    $("find-measure").dataset.first = first ?? "";
+    search.dataset.first = first ?? "";
   }));
-  $("find-measure").addEventListener("submit", (event) => {
+  search.addEventListener("submit", (event) => {
     event.preventDefault();
-    if ($("find-measure").dataset.first) session.set("focus", $("find-measure").dataset.first);
+    if (search.dataset.first) session.set("focus", search.dataset.first);
   });
   addEventListener("popstate", restore);
   addEventListener("keydown", (event) => {
@@ -250,16 +226,10 @@ const start = () => {
     event.preventDefault();
     (key === "y" || event.shiftKey ? redo : undo)();
   });
-  pasting(() => session.query, (query, text) => {
-    session.apply(readState(query), { said: text });
-    fillSettings();
-    views[$("paste-form").elements.into.value].focus(0);
+  pasting(() => session.query, (query, said, into) => {
+    open(read(query), said);
+    views[into].focus(0);
   });
-  const second = $("load")?.elements.other_run; // without scripts there is no way to leave a field out
-  if (second) {
-    addEventListener("pageshow", () => (second.disabled = false));
-    second.form.addEventListener("submit", () => (second.disabled = second.value === ""));
-  }
   document.documentElement.dataset.ready = "yes";
 };
 

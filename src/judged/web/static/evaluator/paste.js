@@ -1,10 +1,10 @@
 /* The dialog into which a list is pasted: judged reads it, whatever its form is. */
-import { make, write } from "./dom.js";
+import { complain } from "./dom.js";
 import { ask } from "./session.js";
 
 const $ = (id) => document.getElementById(id);
 
-/** Connect the dialog; `query()` is the state, `done(query, sentence)` gets it with what was read. */
+/** Connect the dialog; `query()` is the state, `done(query, sentence, into)` gets it with what was read. */
 export const pasting = (query, done) => {
   const [dialog, field, problem] = [$("paste-dialog"), $("pasted"), $("paste-problem")];
 
@@ -13,7 +13,13 @@ export const pasting = (query, done) => {
       method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ text }),
     });
 
-  const read = async (event) => {
+  $("paste").addEventListener("click", () => {
+    complain(problem, null);
+    dialog.showModal();
+    field.select();
+  });
+  $("paste-cancel").addEventListener("click", () => dialog.close());
+  $("paste-form").addEventListener("submit", async (event) => {
     event.preventDefault();
     const into = event.target.elements.into.value;
     const parts = field.value.split(/\n[ \t]*\n/).filter((part) => part.trim());
@@ -21,20 +27,11 @@ export const pasting = (query, done) => {
     try {
       let answer = await send(query(), into, two ? parts[0] : field.value);
       if (two) answer = await send(answer.query, "other", parts[1]);
-      const cut = answer.cut ? ` ${answer.cut} more were left out.` : "";
       dialog.close();
-      done(answer.query, `${answer.read_as}${cut}`);
+      done(answer.query, answer.cut ? `${answer.read_as} ${answer.cut} more were left out.` : answer.read_as, into);
     } catch (error) {
-      problem.replaceChildren(...[error.message, error.fix].filter(Boolean).map((text) => make("p", { text })));
+      complain(problem, error);
       field.focus();
     }
-  };
-
-  $("paste").addEventListener("click", () => {
-    write(problem, "");
-    dialog.showModal();
-    field.select();
   });
-  $("paste-form").addEventListener("submit", read);
-  $("paste-cancel").addEventListener("click", () => dialog.close());
 };

@@ -6,23 +6,20 @@ import * as edit from "./state.js";
 
 const PATIENCE = 400;
 const SETTLED = 60; // behind a change that is shown: a text that is read aloud costs another layout
-const FOLDED = 250; // before what nobody sees is asked for: the next key should not wait for it
+const FOLDED = 1000; // before what nobody sees is asked for: the next key should not wait for it
 
-/** Ask the API; a problem that it tells of is thrown as an Error with `problem` and `fix`. */
+/** Ask the API; a problem that it tells of is thrown as an Error with its `fix`. */
 export const ask = async (path, options = {}) => {
   const answer = await fetch(path, options).catch((error) => {
     throw error.name === "AbortError" ? error : new Error("The workbench does not answer. Fix: see whether it still runs");
   });
-  if (answer.ok && answer.headers.get("Content-Type").startsWith("text/html")) return answer.text();
-  const body = await answer.json();
+  const isJson = answer.headers.get("Content-Type").startsWith("application/json");
+  const body = await (isJson ? answer.json() : answer.text());
   if (answer.ok) return body;
-  throw Object.assign(new Error(body.problem ?? "the request failed"), { problem: body.problem, fix: body.fix });
+  throw Object.assign(new Error(body.problem ?? "the request failed"), { fix: body.fix });
 };
 
 const moveText = (doc, from, to) => `${doc || "The document"} moved from rank ${from + 1} to rank ${to + 1}.`;
-
-/** Do something when a change is on the screen and no other has followed. */
-const idle = (task, signal) => setTimeout(() => signal.aborted || task(), FOLDED);
 
 /** Runs one task at a time; of those that come meanwhile only the newest is kept. */
 export class Latest {
@@ -87,7 +84,8 @@ export class Session {
       await this.#show(state, before, only, signal);
       if (!only || this.state !== state) return;
       this.rest = new AbortController();
-      idle(() => this.#show(state, before, "", this.rest.signal), this.rest.signal);
+      const { signal: later } = this.rest;
+      setTimeout(() => later.aborted || this.#show(state, before, "", later), FOLDED);
     });
   }
 
@@ -104,17 +102,17 @@ export class Session {
     }
   }
 
-  #edit(side, next, said) {
-    this.apply(next, { before: side === "list" ? this.state.list : null, said });
+  #edit(side, next, said, from = this.state) {
+    this.apply(next, { before: side === "list" ? from.list : null, said });
   }
 
   grade(side, at, grade) {
     const { doc, grade: old } = this.state[side][at];
     if (old === grade) return;
-    const said = `${doc || `Rank ${at + 1}`}: ${grade === null ? "unjudged" : `grade ${grade}`}, was ${old === null ? "unjudged" : old}.`;
-    const before = side === "list" ? (this.grading ?? this.state.list) : null;
-    this.apply(edit.graded(this.state, side, at, grade), { before, said });
-    this.grading = before; // grades one after another are one change: what they do together is told
+    const said = `${doc || `Rank ${at + 1}`}: ${grade === null ? "unjudged" : `grade ${grade}`}, was ${old ?? "unjudged"}.`;
+    const first = this.grading ?? this.state; // grades one after another are one change: what they do together is told
+    this.#edit(side, edit.graded(this.state, side, at, grade), said, first);
+    this.grading = first;
   }
 
   rename(side, at, doc) {
@@ -152,8 +150,7 @@ export class Session {
   carry(to) {
     const { side, at, state } = this.held;
     this.held.at = to;
-    const before = side === "list" ? state.list : null;
-    this.apply(edit.moved(this.state, side, at, to), { before });
+    this.#edit(side, edit.moved(this.state, side, at, to), "", state);
   }
 
   /** Let go of the row, where it is or (`back`) where it was. */

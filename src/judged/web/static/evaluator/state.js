@@ -64,12 +64,9 @@ export const graded = (state, side, at, grade) =>
 export const renamed = (state, side, at, doc) => {
   const old = state[side][at];
   const known = SIDES.flatMap((name) => state[name] ?? []).find((one) => one.doc === doc);
-  const change = known
-    ? (one, here) => (here && isSame(one, old) ? { ...one, doc, grade: known.grade } : one)
-    : (one) => (isSame(one, old) ? { ...one, doc } : one);
-  const next = { ...state };
-  for (const name of SIDES) if (state[name]) next[name] = state[name].map((one) => change(one, name === side));
-  return next;
+  const change = known ? { doc, grade: known.grade } : { doc };
+  return eachList(state, (items) =>
+    items.map((one) => (isSame(one, old) && (!known || items === state[side]) ? { ...one, ...change } : one)));
 };
 
 /** Put a row at another place of its list. */
@@ -98,10 +95,10 @@ export const doubled = (state) => ({ ...state, other: state.list.map((one) => it
 /** Take the names from the second list, so that each of its rows has a grade of its own. */
 export const apart = (state) => ({ ...state, other: state.other.map((one) => ({ ...one, doc: "" })) });
 
-/** Put each list in the place of the other, called as the answer calls them, and the second without names if it had none. */
-export const swapped = (state, { list, other }) => {
-  const [first, second] = [other, list].map((rows) => rows.map(({ doc, grade }) => item(doc, grade)));
-  const next = { ...state, list: first, other: second };
+/** Put each list in the place of the other, its documents called by `names`; the second has no names if it had none. */
+export const swapped = (state, names) => {
+  const list = state.other.map(({ grade }, at) => item(names[at], grade));
+  const next = { ...state, list, other: state.list };
   return state.other.some(({ doc }) => doc === "") ? apart(next) : next;
 };
 
