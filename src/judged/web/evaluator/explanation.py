@@ -13,7 +13,6 @@ from judged.curves import at_cutoffs
 from judged.errors import MeasureError
 from judged.explanation import explain_list
 from judged.explanation.sheets import names
-from judged.judging.variants import copies
 from judged.measures.grammar import parse
 from judged.measures.pages import summary
 from judged.web.answers import PageAnswer
@@ -154,17 +153,13 @@ def _in_formulas(line: Line) -> str:
 
 def _losses(measure: Measure, world: World) -> list[float]:
     """Score the list once more for each document that could lose something, with one of grade 0 in its place."""
-    judged = judged_of(replace(world, grades=world.grades | {_STAND_IN: 0.0}))
-    names = judged.qrels.index.row_names
-    stand_in = next(at for at, row in enumerate(judged.label_row.tolist()) if names[row] == _STAND_IN)
-    gaining = np.flatnonzero(judged.grade > 0)
-    variants = copies(judged, np.zeros(len(gaining) + 1, dtype=np.int64))  # the first stays as it is
-    number = np.arange(1, len(gaining) + 1)
-    changed = number * len(judged.grade) + gaining
-    grade, row = variants.grade.copy(), variants.row.copy()
-    grade[changed] = 0.0
-    row[changed] = number * len(judged.label_grade) + stand_in
-    scores = measure(replace(variants, grade=grade, row=row))
-    lost = np.zeros(len(world.docs))
-    lost[judged.rank[gaining] - 1] = scores[0] - scores[1:]
-    return lost.tolist()
+    whole = replace(world, grades=world.grades | {_STAND_IN: 0.0})
+    gaining = [at for at, doc in enumerate(world.docs) if world.grades.get(doc, 0.0) > 0]
+    without = [replace(whole, name=str(at), docs=_with(world.docs, at, _STAND_IN)) for at in gaining]
+    judged = judged_of(whole, *without)
+    scores = dict(zip(judged.query_ids, measure(judged).tolist(), strict=True))
+    return [scores[world.name] - scores.get(str(at), scores[world.name]) for at in range(len(world.docs))]
+
+
+def _with(docs: tuple[str, ...], at: int, doc: str) -> tuple[str, ...]:
+    return (*docs[:at], doc, *docs[at + 1 :])

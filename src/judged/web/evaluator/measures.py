@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from judged.errors import MeasureError
+from judged.measures.pages import FAMILIES
 from judged.measures.registry import REGISTRY
 
 if TYPE_CHECKING:
@@ -16,45 +17,26 @@ if TYPE_CHECKING:
     from judged.web.evaluator.state import Options
 
 
-@dataclass(frozen=True)
-class Group:
+class Group(NamedTuple):
     """Measures that look at the same thing."""
 
     key: str
     title: str
-    what: str  # what they look at, in one sentence
-    families: tuple[str, ...]  # those of the registry
+    families: tuple[str, ...]  # those of the catalogue
+
+    @property
+    def what(self) -> str:
+        """What they look at."""
+        return " ".join(FAMILIES[family] for family in self.families)
 
 
 GROUPS = (
-    Group(
-        "graded", "Graded", "How much each document is worth, and how far down it stands; grades count.", ("graded",)
-    ),
-    Group(
-        "ranked",
-        "Ranked, relevant or not",
-        "At which ranks the relevant documents stand; a grade only says whether a document is relevant.",
-        ("ranked, binary",),
-    ),
-    Group(
-        "set",
-        "Sets",
-        "How many of the first k documents, or of all that were returned, are relevant; their order does not count.",
-        ("set at a cutoff", "set"),
-    ),
-    Group(
-        "user",
-        "User models",
-        "What a person gains who reads from the top, and stops with a probability that the model gives.",
-        ("user model",),
-    ),
-    Group(
-        "incomplete",
-        "Incomplete judgments",
-        "What is known where not every document has a judgment, and how much is not.",
-        ("incomplete judgments",),
-    ),
-    Group("count", "Counts", "How many documents there are of each kind.", ("count",)),
+    Group("graded", "Graded", ("graded",)),
+    Group("ranked", "Ranked, relevant or not", ("ranked, binary",)),
+    Group("set", "Sets", ("set at a cutoff", "set")),
+    Group("user", "User models", ("user model",)),
+    Group("incomplete", "Incomplete judgments", ("incomplete judgments",)),
+    Group("count", "Counts", ("count",)),
 )
 """In the order in which they are shown."""
 

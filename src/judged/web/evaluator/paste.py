@@ -7,23 +7,12 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from judged.answer import counted
-from judged.data.json_rows import parse_json
+from judged.data.json_rows import json_kind, parse_json
 from judged.errors import InputError
 from judged.judging import judge
-from judged.web.evaluator.lists import (
-    MOST,
-    NUMBER,
-    Item,
-    distinct,
-    read_grade,
-    read_name,
-    write_list,
-    write_missing,
-)
-from judged.web.evaluator.state import grades_of, missing_of, read_state
+from judged.web.evaluator.lists import MOST, NUMBER, Item, distinct, read_grade, read_name, write_list, write_missing
+from judged.web.evaluator.state import grades_of, missing_of, read_state, returned_docs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,6 +32,7 @@ _MOST_LINES = 20_000
 _LOOKED_AT = 50  # lines that are looked at to find the form
 _FORMS = "grades such as 3 0 2 or R N R, lines such as 'doc grade', TREC lines, or a JSON list"
 _PASTED = "the pasted text"
+_RANK = re.compile(r"[0-9]{1,9}")
 _LAYOUTS = {
     "topic Q0 document rank score name": "a TREC run, by descending score",
     "topic 0 document grade": "TREC qrels, in the order of their lines",
@@ -81,58 +71,57 @@ def read_pasted(text: str) -> Read:
     (Item(doc='a', grade=2.0), Item(doc='b', grade=None))
     """
     text = text.lstrip("\ufeff")
-    bare = text.strip()
-    if not bare:
-        raise InputError("nothing was pasted", fix=f"paste {_FORMS}")
-    if bare[0] in "[{":
-        return _read_json(bare)
+    if text.strip()[:1] in {"[", "{"}:
+        return _read_json(text.strip())
     lines = _lines(text)
     if not lines:
-        raise InputError("there are only comments and separators", fix=f"paste {_FORMS}")
+        problem = "there are only comments and separators" if text.strip() else "nothing was pasted"
+        raise InputError(problem, fix=f"paste {_FORMS}")
     if len(lines) > 1 and all(field.lower() in _HEADS for field in lines[0].fields):
         lines = lines[1:]
     if all(line.fields[:-1] == [str(rank)] and _is_word(line.fields[-1]) for rank, line in enumerate(lines, 1)):
         lines = [_Line(where, fields[1:]) for where, fields in lines]  # 1 R, 2 N
-    words = all(_is_word(field) or field.lower() in _UNJUDGED for line in lines[:_LOOKED_AT] for field in line.fields)
-    for form, what in () if words else _LAYOUTS.items():
-        if _fits(form.split(), lines[:_LOOKED_AT]):
-            return _read_lines(form, what, lines)
-    if any(_is_grade(field) for line in lines[:_LOOKED_AT] for field in line.fields):
-        fields = [(field, line.where) for line in lines for field in line.fields]
-        items = [Item(f"d{rank}", _grade(*field)) for rank, field in enumerate(fields[:MOST], 1)]
-        what = "relevant (R, 1) or not (N, 0)" if any(_is_word(field) for field, _ in fields[:MOST]) else "grades"
-        return _made(items, f"{what} in rank order", len(fields))
-    problem = f"{lines[0].where}: cannot read {' '.join(lines[0].fields)[:60]!a}"
-    raise InputError(problem, fix=f"paste {_FORMS}")
+    first = lines[:_LOOKED_AT]
+    fields = [field for line in first for field in line.fields]
+    if not all(_is_word(field) or field.lower() in _UNJUDGED for field in fields):
+        for form, what in _LAYOUTS.items():
+            if _fits(form.split(), first):
+                return _read_lines(form, what, lines)
+    if not any(map(_is_grade, fields)):
+        problem = f"{lines[0].where}: cannot read {' '.join(lines[0].fields)[:60]!a}"
+        raise InputError(problem, fix=f"paste {_FORMS}")
+    grades = [(field, line.where) for line in lines for field in line.fields]
+    items = [Item(f"d{rank}", _grade(*grade)) for rank, grade in enumerate(grades[:MOST], 1)]
+    what = "relevant (R, 1) or not (N, 0)" if any(_is_word(field) for field, _ in grades[:MOST]) else "grades"
+    return _made(items, f"{what} in rank order", len(grades))
 
 
 def pasted(workspace: Workspace, asked: AskedPaste, text: str) -> dict[str, Any]:
     """Put what was pasted in the place of one of the lists; give the address, and say what the text was taken for."""
     read, state = read_pasted(text), read_state(workspace, asked)
     items, said, grades = read.items, read.read_as, dict[str, float]()
-    topic = read.topic if read.topic in workspace.query_ids else state.source.topic if state.source else ""
+    topic = read.topic if read.topic in workspace.query_ids else asked.topic
     if read.topic and topic:
-        ranking = {item.doc: -float(rank) for rank, item in enumerate(items)}
-        grades = grades_of(judge(workspace.one_topic(topic)[0], {topic: ranking}))
+        grades = grades_of(workspace.one_topic(topic, ())[0])
         items = tuple(replace(item, grade=grades.get(item.doc)) for item in items)
         found = sum(item.grade is not None for item in items)
         said += f" Graded by the judgments of topic {topic[:60]}, which know {found} of them."
-    into_other, update = asked.into == "other", dict[str, Any](other_run=None)
-    first, second = (state.items, items) if into_other else (items, state.other or ())
-    known = {item.doc: item.grade for item in first}
-    if into_other:
+    update: dict[str, Any] = {"other_run": None}
+    if asked.into == "other":
+        first, known = state.items, {item.doc: item.grade for item in state.items}
         named = any(item.doc != f"d{rank}" for rank, item in enumerate(items, 1))
-        graded = ((item, known.get(item.doc) if item.grade is None else item.grade) for item in second)
+        graded = ((item, known.get(item.doc) if item.grade is None else item.grade) for item in items)
         second = tuple(replace(item, named=named, grade=grade) for item, grade in graded)
     else:  # what was so of the old list is gone, and names that the second list has with other grades
         update |= dict.fromkeys(("missing", "relevant", "max", "run", "topic"))
-        fits = ((item, known.get(item.doc, item.grade) == item.grade) for item in second)
+        first, known = items, {item.doc: item.grade for item in items}
+        fits = ((item, known.get(item.doc, item.grade) == item.grade) for item in state.other or ())
         second = tuple(replace(item, named=item.named and same) for item, same in fits)
-    update["typed"] = write_list(first)
-    update["other"] = write_list(second, beside=True) if into_other or state.other is not None else None
+    both = asked.into == "other" or state.other is not None
+    update |= {"typed": write_list(first), "other": write_list(second, beside=True) if both else None}
     update |= {"missing": write_missing(missing_of(grades, first, second))} if grades else {}
     new = read_state(workspace, asked.model_copy(update=update))
-    rows = [{"doc": item.doc, "grade": item.grade} for item in (new.other if into_other else new.items) or ()]
+    rows = [{"doc": item.doc, "grade": item.grade} for item in (new.items if asked.into == "list" else new.other or ())]
     return {"list": rows, "read_as": said, "cut": read.cut, "query": new.query()}
 
 
@@ -183,13 +172,13 @@ def _fits(form: list[str], lines: Sequence[_Line]) -> bool:
     """Whether lines have the fields of a layout: a number where one belongs, and names, or what stands for them."""
     first = lines[0].fields
     number = form.index("score" if "score" in form else "grade")
-    if len(first) != len(form) or not _is_grade(first[number]) or (form[0] == "rank" and not first[0].isdecimal()):
+    if len(first) != len(form) or not _is_grade(first[number]) or (form[0] == "rank" and not _RANK.fullmatch(first[0])):
         return False
-    names = [at for at, name in enumerate(form) if name in {"Q0", "document"}]
     same = [line.fields for line in lines if len(line.fields) == len(form)]
     if form == ["topic", "document", "score"]:  # one topic on several lines, and a score that is no whole number
         return len({fields[0] for fields in same}) < len(same) and any(not fields[2].isdecimal() for fields in same)
-    if any(_is_word(fields[at]) or not _is_grade(fields[at]) for fields in same for at in names):
+    names = [fields[at] for fields in same for at, name in enumerate(form) if name in {"Q0", "document"}]
+    if any(_is_word(name) or not _is_grade(name) for name in names):
         return True
     if len(lines) == 1 or "score" in form:
         return False
@@ -201,37 +190,29 @@ def _fits(form: list[str], lines: Sequence[_Line]) -> bool:
 def _read_lines(form: str, what: str, lines: Sequence[_Line]) -> Read:
     """Read lines of a layout; of several topics, the first."""
     names = form.split()
-    doc, is_run, topic = names.index("document"), "score" in names, lines[0].fields[0]
-    score = names.index("score") if is_run else -1
-    rows: list[tuple[str, str, str, str]] = []
+    doc, is_run = names.index("document"), "score" in names
+    number = names.index("score" if is_run else "grade")
+    topic = lines[0].fields[0] if names[0] == "topic" else ""
     for where, fields in lines:
-        fits = len(fields) == len(names) and (names[0] != "rank" or re.fullmatch(r"[0-9]{1,9}", fields[0]))
-        if not fits or (is_run and not NUMBER.fullmatch(fields[score])):
+        fits = len(fields) == len(names) and (names[0] != "rank" or _RANK.fullmatch(fields[0]))
+        if not fits or not fields[doc] or (is_run and not NUMBER.fullmatch(fields[number])):
             raise InputError(f"{where} is none of {what.partition(',')[0]}", fix=f"write: {form}")
-        if names[0] != "topic" or fields[0] == topic:
-            name = read_name(fields[doc], where)
-            if not name:
-                raise InputError(f"{where} has no document", fix="name it")
-            rows.append((fields[0], name, fields[score], where))
-    if names[0] == "topic":
+    rows = [line for line in lines if not topic or line.fields[0] == topic]
+    if names[0] == "rank":
+        rows.sort(key=lambda line: int(line.fields[0]))
+    if topic:
         others = len({line.fields[0] for line in lines}) - 1
         what += f": topic {topic[:60]}" + (f"; {counted(others, 'other topic')} left out" if others else "")
-    if names[0] == "rank":
-        rows.sort(key=lambda row: int(row[0]))
-    if is_run:
-        return replace(_made([Item(name, None) for name in _by_score(rows)], what), topic=topic)
-    return _made([Item(name, _grade(grade, where)) for _, name, grade, where in rows], what)
-
-
-def _by_score(rows: Sequence[tuple[str, str, str, str]]) -> list[str]:
-    """Rank the documents of one topic as a run is ranked."""
+    read = [(read_name(fields[doc], where), fields[number], where) for where, fields in rows]
+    if not is_run:
+        return _made([Item(name, _grade(grade, where)) for name, grade, where in read], what)
     scores: dict[str, float] = {}
-    for _, doc, score, where in rows:
-        if doc in scores:
-            raise InputError(f"{where}: the document {doc!r} stands twice", fix="leave one out")
-        scores[doc] = float(score)
-    every = judge({"": {"": 0.0}}, {"list": scores}).over("run").everything
-    return every.doc.take(np.argsort(every.rank, kind="stable")).to_pylist()
+    for name, score, where in read:
+        if name in scores:
+            raise InputError(f"{where}: the document {name!r} stands twice", fix="leave one out")
+        scores[name] = float(score)
+    ranked = returned_docs(judge({"": {"": 0.0}}, {"list": scores}).over("run"))
+    return replace(_made([Item(name, None) for name in ranked], what), topic=topic)
 
 
 def _made(items: Sequence[Item], what: str, given: int | None = None) -> Read:
@@ -240,7 +221,12 @@ def _made(items: Sequence[Item], what: str, given: int | None = None) -> Read:
 
 
 def _read_json(text: str) -> Read:
-    value = _loaded(text)
+    """Read a list of grades, or of documents with grades: an object each, or one object; or one object a line."""
+    if json_kind(text, _PASTED) == "jsonl":
+        lines = enumerate(text.splitlines(), 1)
+        value = [parse_json(line.encode(errors="surrogatepass"), _PASTED, at) for at, line in lines if line.strip()]
+    else:
+        value = parse_json(text.encode(errors="surrogatepass"), _PASTED)
     if isinstance(value, dict):
         inside = next((value[key] for key in _LIST_KEYS if isinstance(value.get(key), list)), None)
         value = [{"doc": doc, "grade": grade} for doc, grade in value.items()] if inside is None else inside
@@ -248,27 +234,12 @@ def _read_json(text: str) -> Read:
     return _made(items, "JSON, in the order of its items", len(value))
 
 
-def _loaded(text: str) -> Any:
-    """Read JSON, or one object a line."""
-    try:
-        return parse_json(text.encode(errors="surrogatepass"), _PASTED)
-    except InputError:
-        lines = text.splitlines()
-        if text[0] != "{" or len(lines) == 1 or not lines[0].rstrip().endswith("}"):
-            raise
-        return [parse_json(line.encode(), _PASTED, at) for at, line in enumerate(lines, 1) if line.strip()]
-
-
 def _json_item(item: Any, at: int) -> Item:
     """Read an object with a document and its grade, or a grade alone."""
-    where = f"item {at}"
-    known = item if isinstance(item, dict) else {"grade": item}
-    doc = next((known[key] for key in _DOC_KEYS if key in known), None)
-    if doc is not None and (isinstance(doc, bool) or not isinstance(doc, (str, int))):
+    where, known = f"item {at}", item if isinstance(item, dict) else {"grade": item}
+    doc, grade = (next((known[key] for key in keys if key in known), None) for keys in (_DOC_KEYS, _GRADE_KEYS))
+    if isinstance(doc, (bool, float, list, dict)) or isinstance(grade, (bool, list, dict)):
         fix = 'write {"doc": "a", "grade": 1}'
-        raise InputError(f"{where}: a document's name is a text or a whole number", fix=fix)
-    grade = next((known[key] for key in _GRADE_KEYS if key in known), None)
-    if isinstance(grade, (bool, list, dict)):
-        raise InputError(f"{where}: {str(grade)[:40]!a} is not a grade", fix="write a number, or null")
+        raise InputError(f"{where}: {str(item)[:40]!a} is not a document with its grade, or a grade", fix=fix)
     name = "" if doc is None else read_name(str(doc), where)
     return Item(name or f"d{at}", _grade(str(grade).strip(), where))

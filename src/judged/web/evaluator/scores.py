@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache
-from math import isfinite
+from math import isfinite, nan
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from judged.judging import Judged
     from judged.measures.base import Measure
+    from judged.web.evaluator.lists import Item
     from judged.web.evaluator.state import AskedEvaluation, State
     from judged.web.workspace import Workspace
 
@@ -64,66 +65,71 @@ class Evaluation(PageAnswer):
 def evaluation(workspace: Workspace, asked: AskedEvaluation) -> Evaluation:
     """Score a list, and a second one beside it, by every measure that a list is enough for."""
     state = read_state(workspace, asked)
-    worlds, source = worlds_of(state), state.source
-    shown = [world for world in worlds if world.name != BEFORE]
-    together = judged_of(*worlds)
+    worlds, facts, query = worlds_of(state), state.facts(workspace), state.query()
     with np.errstate(all="ignore"):  # what is too large is None, and said
-        measures = _scores_of(state, worlds, together, asked.only)
+        measures = _scores_of(state, worlds, asked.only)
     ranked = {world.name: {doc: rank for rank, doc in enumerate(world.docs, 1)} for world in worlds}
-    lists = [_rows_of(state, world, ranked) for world in shown]
+    lists = [_rows_of(state, world, ranked) for world in worlds if world.name != BEFORE]
     lacking = [] if asked.only else [{"name": name, "why": why} for name, why in unavailable(state.options.n).items()]
-    runs = listed_words([source.run, *filter(None, [source.other_run])]) if source else ""
+    source: list[Sentences] = []
+    if known := facts["source"]:
+        runs = listed_words([known["run"], *filter(None, [known["other_run"]])])
+        source = [Sentences((f"Topic {known['topic']}, {runs}. {known['query']}".strip(),), "source")]
     missing = (
         f"Judged and not returned, by grade: {', '.join(map(spell, state.missing)) or 'none'}."
         f" Relevant documents (grade {spell(state.options.rel)} or more): {state.relevant}."
     )
     parts = (
-        *([Sentences((f"Topic {source.topic}, {runs}. {source.query}".strip(),), "source")] if source else []),
+        *source,
         *lists,
         Sentences((missing,), "missing"),
         measures,
         Table("groups", columns_of(GROUPS, "key", "title", "what"), only="data"),
         _counts_of(state, lists),
         Table("unavailable", columns_of(lacking, "name", "why"), only="data"),
-        Sentences((f"`/evaluator?{state.query()}`",), "address", "Address"),
+        Sentences((f"`/evaluator?{query}`",), "address", "Address"),
     )
-    about = {"judged": judged.__version__, "query": state.query(), "state": state.facts()}
+    about = {"judged": judged.__version__, "query": query, "state": facts}
     return Evaluation(about, parts, tuple(_notes(asked, state, measures)))
 
 
 def _counts_of(state: State, lists: Sequence[Table]) -> Table:
     """Count how much each list has of what, and at the cutoff: true and false positives and negatives."""
-    cutoff, n = state.options.cutoff, state.options.n
-    firsts = [table.column("relevant").values[:cutoff] for table in lists]
-    true = [sum(map(bool, first)) for first in firsts]
-    not_returned = [state.relevant - positives for positives in true]
-    columns = (
-        Column("list", [table.name for table in lists]),
-        Column("returned", [len(table) for table in lists]),
-        Column("judged", [sum(grade is not None for grade in table.column("grade").values) for table in lists]),
-        Column("relevant_found", [sum(map(bool, table.column("relevant").values)) for table in lists]),
-        Column("tp", true),
-        Column("fp", [len(first) - positives for first, positives in zip(firsts, true, strict=True)]),
-        Column("fn", not_returned),
-        Column("tn", [n and n - len(first) - lost for first, lost in zip(firsts, not_returned, strict=True)]),
-    )
-    return Table("counts", columns, only="data")
+    n, rows = state.options.n, list[dict[str, Any]]()
+    for table in lists:
+        relevant = list(table.column("relevant").values)
+        first = relevant[: state.options.cutoff]
+        found = first.count(True)
+        lost = state.relevant - found
+        row = {"list": table.name, "returned": len(relevant), "judged": len(relevant) - relevant.count(None)}
+        row |= {"relevant_found": relevant.count(True), "tp": found, "fp": len(first) - found, "fn": lost}
+        rows.append(row | {"tn": n and n - len(first) - lost})
+    return Table("counts", columns_of(rows, *rows[0]), only="data")
 
 
 def worlds_of(state: State) -> tuple[World, ...]:
     """Give the list, the other one, and the list before, as many as there are, each with what is judged in it."""
-    grades = state.labels | _named_missing(state, state.missing, state.labels)
-    worlds = [
-        World(name, tuple(item.doc for item in items), grades)
-        for name, items in ((LIST, state.items), (OTHER, state.other))
+    other = state.other or ()
+    now, past = (*state.items, *other), (*other, *(state.before or ()))
+    given = (LIST, state.items, now, state.missing), (OTHER, state.other, now, state.missing)
+    given += ((BEFORE, state.before, past, state.before_missing),)
+    return tuple(
+        World(name, tuple(item.doc for item in items), _grades(state, shown, missing))
+        for name, items, shown, missing in given
         if items is not None
-    ]
-    if state.before is not None:
-        every = {item.doc: item.grade for item in (*(state.other or ()), *state.before)}
-        known = {doc: grade for doc, grade in every.items() if grade is not None}
-        gone = _named_missing(state, state.before_missing, known)
-        worlds.append(World(BEFORE, tuple(item.doc for item in state.before), known | gone))
-    return tuple(worlds)
+    )
+
+
+def _grades(state: State, shown: Sequence[Item], missing: tuple[float, ...]) -> dict[str, float]:
+    """Grade what is shown and what was not returned, which is named, and filled up to the number that is relevant."""
+    every = {item.doc: item.grade for item in shown}
+    known = {doc: grade for doc, grade in every.items() if grade is not None}
+    found = sum(map(state.is_relevant, (*known.values(), *missing)))
+    filled = max(0, (state.asked.relevant or 0) - found)
+    taken, start = every.keys() | {item.doc for item in state.items}, "m"
+    while any(doc.startswith(start) for doc in taken):
+        start += "'"
+    return known | {f"{start}{at}": grade for at, grade in enumerate((*missing, *(state.options.rel,) * filled), 1)}
 
 
 def judged_of(*worlds: World) -> Judged:
@@ -141,68 +147,49 @@ def judged_of(*worlds: World) -> Judged:
     return replace(judged, shown=shown)  # so that no measure need read the run again
 
 
-def _scores_of(state: State, worlds: tuple[World, ...], together: Judged, only: str | None) -> Table:
+def _scores_of(state: State, worlds: tuple[World, ...], only: str | None) -> Table:
     """Score the lists by all measures, or those of some families."""
+    together = judged_of(*worlds)
     alone = cache(lambda: [judged_of(world) for world in worlds])
     alike = all(world.grades.keys() == worlds[0].grades.keys() for world in worlds)  # the same documents are judged
     rows: list[dict[str, Any]] = []
     for one in listed(state.options):
         if only and one.entry.name not in only.split(","):
             continue
-        known, why = one.properties, one.why
-        values: dict[str, float | None] = {}
+        values, why = dict[str, float | None](), one.why
         if one.measure is not None:
-            parts = [together] if known.topics_apart or alike else alone()
-            scored = [_scores(one.measure, part) for part in parts]
-            if len(parts) == 1 < len(worlds) and scored[0][1]:  # perhaps only one list is to blame
-                scored = [_scores(one.measure, part) for part in alone()]
-            values = {name: value for part, _ in scored for name, value in part.items()}
-            why = next((why for _, why in scored if why), "")
+            values, why = _scores(one.measure, [together] if one.properties.topics_apart or alike else alone())
+            if why and len(worlds) > 1:  # perhaps only one list is to blame
+                values, why = _scores(one.measure, alone())
         value, other, before = (values.get(name) for name in (LIST, OTHER, BEFORE))
         row = {"group": one.group.key, "key": one.key, "name": one.name, "family": one.entry.name}
-        row |= {"value": value, "other": other}
-        row |= {"difference": _minus(other, value), "before": before, "moved": _minus(value, before)}
-        row |= {name: getattr(known, name) for name in ("low", "high", "higher_is_better", "perfect")}
+        row |= {"value": value, "other": other, "difference": _minus(other, value)}
+        row |= {"before": before, "moved": _minus(value, before)}
+        row |= {name: getattr(one.properties, name) for name in ("low", "high", "higher_is_better", "perfect")}
         rows.append({**row, "why": why})
-    shown = (("other", NUMBER), ("difference", NUMBER)) if state.other is not None else ("other", "difference")
-    columns = columns_of(
-        rows,
-        "group",
-        "key",
-        ("name", TEXT, "measure"),
-        "family",
-        ("value", NUMBER, "list"),
-        *shown,
-        *("before", "moved", "low", "high", "higher_is_better", "perfect", "why"),
-    )
+    named = ["group", "key", ("name", TEXT, "measure"), "family", ("value", NUMBER, "list")]
+    named += ["other", "difference"] if state.other is None else [("other", NUMBER), ("difference", NUMBER)]
+    columns = columns_of(rows, *named, "before", "moved", "low", "high", "higher_is_better", "perfect", "why")
     return Table("measures", columns, "Measures")
 
 
-def _scores(measure: Measure, judged: Judged) -> tuple[dict[str, float | None], str]:
+def _scores(measure: Measure, parts: Sequence[Judged]) -> tuple[dict[str, float | None], str]:
     """Score each list by its name; None where there is no number, and why."""
-    try:
-        values = measure(judged).tolist()
-    except MeasureError as error:
-        return dict.fromkeys(judged.query_ids), str(error)
-    except (ValueError, ArithmeticError):  # logarithms and powers of numbers beyond what a double holds
-        return dict.fromkeys(judged.query_ids), TOO_LARGE
-    finite = [value if isfinite(value) else None for value in values]
-    return dict(zip(judged.query_ids, finite, strict=True)), TOO_LARGE if None in finite else ""
+    found, why = dict[str, float | None](), ""
+    for part in parts:
+        values = [nan] * len(part.query_ids)
+        try:
+            values = measure(part).tolist()
+        except MeasureError as error:
+            why = why or str(error)
+        except (ValueError, ArithmeticError):  # logarithms and powers of numbers beyond what a double holds
+            pass
+        found |= {name: value if isfinite(value) else None for name, value in zip(part.query_ids, values, strict=True)}
+    return found, why or (TOO_LARGE if None in found.values() else "")
 
 
 def _minus(one: float | None, other: float | None) -> float | None:
     return None if one is None or other is None else one - other
-
-
-def _named_missing(state: State, grades: tuple[float, ...], known: dict[str, float]) -> dict[str, float]:
-    """Name the documents that were not returned, and fill them up to the number that is relevant."""
-    found = sum(map(state.is_relevant, (*known.values(), *grades)))
-    filled = max(0, (state.asked.relevant or 0) - found)
-    taken = {item.doc for items in (state.items, state.other or (), state.before or ()) for item in items}
-    start = "m"
-    while any(doc.startswith(start) for doc in taken):
-        start += "'"
-    return {f"{start}{at}": grade for at, grade in enumerate((*grades, *(state.options.rel,) * filled), 1)}
 
 
 def _rows_of(state: State, world: World, ranked: Mapping[str, Mapping[str, int]]) -> Table:
@@ -246,7 +233,7 @@ def _notes(asked: AskedEvaluation, state: State, measures: Table) -> Iterator[No
     rel, cutoff, returned = state.options.rel, state.options.cutoff, counted(len(state.items), "document")
     filled, unjudged = state.relevant - state.known, sum(item.grade is None for item in state.items)
     known: dict[str, str | Literal[False]] = {
-        "first-documents": state.source is not None
+        "first-documents": asked.topic is not None
         and f"Of a run at most the first {SHOWN} documents are taken: what it returned further down counts as not"
         " returned, so deep measures can differ from those of the whole run.",
         "nothing-relevant": not state.relevant

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 from urllib.parse import urlencode
 
 import numpy as np
@@ -28,13 +30,18 @@ from judged.web.problems import Parameters
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from judged.data.qrels import Qrels
     from judged.judging import Judged
     from judged.measures.gain import Gain
     from judged.web.workspace import Workspace
 
 LONGEST = 60_000
 """Characters of a list as it stands in an address: no browser and no server takes a longer one."""
+_GAIN = re.compile(r"\w+|\{[^(){}]*\}")
 _FORM = "items in rank order, separated by commas: grade, or grade:name; - is a document without a judgment"
+
+
+_Typed = Annotated[str | None, Field(max_length=LONGEST)]
 
 
 class AskedEvaluation(Parameters):
@@ -48,23 +55,18 @@ class AskedEvaluation(Parameters):
         """Take a field that a form left empty for one that is not given; a list may be empty."""
         return {name: value for name, value in given.items() if value != "" or name in {"list", "other", "before"}}
 
-    typed: str | None = Field(None, alias="list", max_length=LONGEST, description=f"The list: {_FORM}.")
-    other: str | None = Field(
+    typed: _Typed = Field(None, alias="list", description=f"The list: {_FORM}.")
+    other: _Typed = Field(
         None,
-        max_length=LONGEST,
-        description="A second list, in the same form. A row without a name is taken for a document of the first list"
-        " with its grade, else for one of its own.",
+        description="A second list, in the same form. A row without a name is taken for a document of the"
+        " first list with its grade, else for one of its own.",
     )
-    before: str | None = Field(
-        None, max_length=LONGEST, description="The list before the last change: each measure says how it moved."
+    before: _Typed = Field(None, description="The list before the last change: each measure says how it moved.")
+    missing: _Typed = Field(
+        None, description="Grades of judged documents that neither list returned; 0*30 is thirty of grade 0."
     )
-    missing: str | None = Field(
-        None,
-        max_length=LONGEST,
-        description="Grades of judged documents that neither list returned; 0*30 is thirty of grade 0.",
-    )
-    before_missing: str | None = Field(
-        None, max_length=LONGEST, description="What was missing before the last change; as now if it is not given."
+    before_missing: _Typed = Field(
+        None, description="What was missing before the last change; as now if it is not given."
     )
     relevant: int | None = Field(
         None, ge=0, le=10_000, description="Relevant documents in the collection; as many as are known by default."
@@ -146,16 +148,6 @@ class Options(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Source:
-    """Where the lists come from."""
-
-    run: str
-    topic: str
-    query: str  # the text of the query; empty where it is not known
-    other_run: str | None
-
-
-@dataclass(frozen=True)
 class State:
     """The lists, with one grade per document, and the options."""
 
@@ -166,7 +158,6 @@ class State:
     missing: tuple[float, ...]
     before_missing: tuple[float, ...]
     options: Options
-    source: Source | None
     asked: AskedEvaluation
 
     def is_relevant(self, grade: float) -> bool:
@@ -174,22 +165,20 @@ class State:
         return grade >= self.options.rel and grade >= 0
 
     @property
-    def labels(self) -> dict[str, float]:
-        """The grades of the judged documents with a name."""
-        return {item.doc: item.grade for item in (*self.items, *(self.other or ())) if item.grade is not None}
-
-    @property
     def known(self) -> int:
         """How many relevant documents are known: the least that there can be."""
-        return sum(map(self.is_relevant, (*self.labels.values(), *self.missing)))
+        grades = {item.doc: item.grade for item in (*self.items, *(self.other or ())) if item.grade is not None}
+        return sum(map(self.is_relevant, (*grades.values(), *self.missing)))
 
     @property
     def relevant(self) -> int:
         """How many relevant documents there are."""
         return self.known if self.asked.relevant is None else self.asked.relevant
 
-    def facts(self) -> dict[str, Any]:
-        """Spell it out, without the lists."""
+    def facts(self, workspace: Workspace) -> dict[str, Any]:
+        """Spell it out, without the lists, and with the text of the topic's query, where that is known."""
+        topic = self.asked.topic
+        source = self.asked.model_dump(include={"run", "topic", "other_run"})
         return {
             "missing": self.missing,
             "relevant": self.relevant,
@@ -198,36 +187,32 @@ class State:
             **self.options._asdict(),
             "gain": spell(self.options.gain),
             "max_given": self.asked.max,
-            "source": self.source,
+            "source": source | {"query": workspace.query(topic)} if topic else None,
         }
 
     def query(self) -> str:
         """Write the query of the address, in one form for equal states; without what was before."""
-        asked, options, source = self.asked, self.options, self.source
-        fields = AskedEvaluation.model_fields
-        usual = {name: fields[name].default for name in ("discount", "base", "rel", "pin", "focus")}
-        known = asked.model_dump() | options._asdict() | {"max": asked.max}
-        texts = {
+        now = {
             "list": write_list(self.items),
             "other": None if self.other is None else write_list(self.other, beside=True),
             "missing": write_missing(self.missing) or None,
-            **{name: known[name] for name in ("relevant", "cutoff", "gain")},
-            **{name: known[name] for name in usual if known[name] != usual[name]},
-            **{name: known[name] for name in ("max", "n")},
-            **({} if source is None else {"run": source.run, "topic": source.topic, "other_run": source.other_run}),
+            **dict.fromkeys(("before", "before_missing", "only")),
+            **{name: getattr(self.options, name) for name in ("gain", "discount", "base")},
         }
-        return urlencode({name: spell(text) for name, text in texts.items() if text is not None}, safe=",:*{}")
+        fields = {field.alias or name: field.default for name, field in AskedEvaluation.model_fields.items()}
+        known = self.asked.model_dump(by_alias=True, include=AskedEvaluation.model_fields.keys()) | now
+        kept = {name: value for name, value in known.items() if value != fields[name] or name in {"cutoff", "gain"}}
+        return urlencode({name: spell(value) for name, value in kept.items() if value is not None}, safe=",:*{}")
 
 
 def read_state(workspace: Workspace, asked: AskedEvaluation) -> State:
     """Read what was asked."""
-    missing, source = read_missing(asked.missing or ""), None
-    if asked.run is not None and asked.topic is not None:
-        source = Source(asked.run, asked.topic, workspace.query(asked.topic), asked.other_run)
-    elif not asked.run is asked.topic is asked.other_run is None:
+    missing = read_missing(asked.missing or "")
+    if (asked.run is None) != (asked.topic is None) or (asked.run is None and asked.other_run is not None):
         raise InputError("a run and a topic go together", fix="give run= and topic=")
-    if asked.typed is None and source is not None:
-        items, other, missing = _opened(workspace, source)
+    if asked.typed is None and asked.run is not None and asked.topic is not None:
+        names = [asked.run, *filter(None, [asked.other_run])]
+        items, other, missing = _opened(workspace, asked.topic, names)
     else:
         if asked.typed is None:
             asked = asked.model_copy(update=_EXAMPLE | asked.model_dump(exclude_none=True, exclude_unset=True))
@@ -243,7 +228,7 @@ def read_state(workspace: Workspace, asked: AskedEvaluation) -> State:
     discounted = DCG().replace(discount=asked.discount, base=base)  # checks both
     gain = _read_gain(asked.gain)
     options = Options(asked.cutoff, gain, discounted.discount, discounted.base, asked.rel, highest, asked.n)
-    state = State(items, other, before, missing, gone, options, source, asked)
+    state = State(items, other, before, missing, gone, options, asked)
     if state.relevant < state.known:
         raise InputError(
             f"{state.known} relevant documents are known, and relevant={state.relevant}",
@@ -257,11 +242,11 @@ def read_state(workspace: Workspace, asked: AskedEvaluation) -> State:
 
 def _read_gain(text: str) -> Gain:
     """Read a gain as measures take it, and nothing else that could stand between the brackets of a name."""
-    try:
-        made = parse(f"CG(gain={text})")
-    except MeasureError:
-        made = None
-    if not isinstance(made, CG) or made != CG(gain=made.gain) or ("," in text and not text.startswith("{")):
+    made = None
+    if _GAIN.fullmatch(text):
+        with suppress(MeasureError):
+            made = parse(f"CG(gain={text})")
+    if not isinstance(made, CG):
         raise MeasureError(
             f"{text[:80]!a} does not define gains. Fix: use linear, exp2, or a table of gains such as {{1:1,2:3}}"
         )
@@ -269,24 +254,26 @@ def _read_gain(text: str) -> Gain:
 
 
 def _opened(
-    workspace: Workspace, source: Source
+    workspace: Workspace, topic: str, names: Sequence[str]
 ) -> tuple[tuple[Item, ...], tuple[Item, ...] | None, tuple[float, ...]]:
-    """Take the first documents of a topic, and of a second run the same."""
-    names = [source.run, *([] if source.other_run is None else [source.other_run])]
+    """Take the first documents of a topic from a run, and from a second one."""
     for name in names:
         workspace.judged(name)  # refuses an unknown run
-    qrels, runs = workspace.one_topic(source.topic, names)
-    judged = [judge(qrels, run) for run in runs]
-    grades = grades_of(judged[0])
-    first = [one.everything.doc.take(np.argsort(one.everything.rank, kind="stable")[:SHOWN]) for one in judged]
-    lists = [tuple(Item(doc, grades.get(doc)) for doc in docs.to_pylist()) for docs in first]
-    missing = missing_of(grades, *lists)
-    return lists[0], lists[1] if len(lists) > 1 else None, missing
+    qrels, runs = workspace.one_topic(topic, names)
+    grades = grades_of(qrels)
+    lists = [tuple(Item(doc, grades.get(doc)) for doc in returned_docs(judge(qrels, run))[:SHOWN]) for run in runs]
+    return lists[0], lists[1] if len(lists) > 1 else None, missing_of(grades, *lists)
 
 
-def grades_of(judged: Judged) -> dict[str, float]:
+def returned_docs(judged: Judged) -> list[str]:
+    """Give the documents of one topic in rank order."""
+    every = judged.everything
+    return every.doc.take(np.argsort(every.rank, kind="stable")).to_pylist()
+
+
+def grades_of(qrels: Qrels) -> dict[str, float]:
     """Give the grades of one topic by document."""
-    return dict(zip(judged.qrels.index.row_names, judged.label_grade.tolist(), strict=True))
+    return dict(zip(qrels.index.row_names, qrels.index.grade.tolist(), strict=True))
 
 
 def missing_of(grades: dict[str, float], *lists: Sequence[Item]) -> tuple[float, ...]:
