@@ -154,12 +154,9 @@ def _in_formulas(line: Line) -> str:
 def _losses(measure: Measure, world: World) -> list[float]:
     """Score the list once more for each document that could lose something, with one of grade 0 in its place."""
     whole = replace(world, grades=world.grades | {_STAND_IN: 0.0})
-    gaining = [at for at, doc in enumerate(world.docs) if world.grades.get(doc, 0.0) > 0]
-    without = [replace(whole, name=str(at), docs=_with(world.docs, at, _STAND_IN)) for at in gaining]
+    docs = world.docs
+    gaining = [at for at, doc in enumerate(docs) if world.grades.get(doc, 0.0) > 0]
+    without = [replace(whole, name=str(at), docs=(*docs[:at], _STAND_IN, *docs[at + 1 :])) for at in gaining]
     judged = judged_of(whole, *without)
     scores = dict(zip(judged.query_ids, measure(judged).tolist(), strict=True))
-    return [scores[world.name] - scores.get(str(at), scores[world.name]) for at in range(len(world.docs))]
-
-
-def _with(docs: tuple[str, ...], at: int, doc: str) -> tuple[str, ...]:
-    return (*docs[:at], doc, *docs[at + 1 :])
+    return [scores[world.name] - scores.get(str(at), scores[world.name]) for at in range(len(docs))]

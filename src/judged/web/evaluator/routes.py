@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
@@ -44,7 +45,7 @@ def exported(workspace: Workspace, asked: AskedExport) -> Response:
         content = _trec(worlds_of(state), asked.topic or LIST, asked)
     else:
         answer = evaluation(workspace, asked)
-        content = f"# {answer.title}\n\n{answer.markdown()}\n".encode()
+        content = f"# A ranked list and its measures\n\n{answer.markdown()}\n".encode()
         if asked.format == "json":
             name, media, content = "list.json", "application/json", answer.json().encode()
     return Response(content, media_type=media, headers={"Content-Disposition": f'attachment; filename="{name}"'})
@@ -56,14 +57,14 @@ def _trec(worlds: Sequence[World], topic: str, asked: AskedExport) -> bytes:
     if world is None:
         raise InputError("there is no second list", fix=f"give which={LIST}")
     rows = worlds[0].grades if asked.format == "qrels" else world.run
-    if not rows and asked.format == "qrels":
-        raise InputError("no document has a grade, so there are no judgments", fix="give at least one grade")
     if not rows:
-        raise InputError("the list is empty, so there is no run", fix="give at least one document")
+        what, needed = ("judgments", "grade") if asked.format == "qrels" else ("run", "document")
+        raise InputError(f"there is no {needed}, and so no {what}", fix=f"give at least one {needed}")
     # Names have no blanks there. Where one has, blanks and percent signs are percent-encoded in all of them, so that
     # different names stay different and qrels and run go together; otherwise names stay as they are.
     if any(map(_BLANK.search, (topic, *(doc for world in worlds for doc in (*world.docs, *world.grades))))):
-        topic, rows = _encoded(topic), {_encoded(doc): number for doc, number in rows.items()}
+        encoded = partial(_TO_ENCODE.sub, lambda found: quote(found[0], safe=""))
+        topic, rows = encoded(topic), {encoded(doc): number for doc, number in rows.items()}
     with TemporaryDirectory() as folder:
         path = Path(folder) / "list.txt"
         if asked.format == "qrels":
@@ -71,10 +72,6 @@ def _trec(worlds: Sequence[World], topic: str, asked: AskedExport) -> bytes:
         else:
             write_run(Run.of({topic: rows}), path, "trec")
         return path.read_bytes()
-
-
-def _encoded(name: str) -> str:
-    return _TO_ENCODE.sub(lambda found: quote(found[0], safe=""), name)
 
 
 router = APIRouter()
@@ -128,9 +125,7 @@ def _shown(opened: Workspace, asked: AskedEvaluation) -> dict[str, Any]:
     keys = [row["key"] for row in data["measures"]]
     focus = asked.focus if asked.focus in keys or not keys else keys[0]  # `only` may name none
     pins = [key for key in dict.fromkeys(asked.pin.split(",")) if key in keys]
-    two = "other" in data
-    titles = ("List A" if two else "List", "List B")
-    return {"answer": answer, "asked": asked, "data": data, "focus": focus, "pins": pins, "two": two, "titles": titles}
+    return {"answer": answer, "asked": asked, "data": data, "focus": focus, "pins": pins, "two": "other" in data}
 
 
 @router.get(_API, tags=["evaluator"], summary="Score a typed list by every measure", responses=PROBLEMS)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from math import isfinite, nan
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-import pyarrow as pa
 
 import judged
 from judged.answer import COUNT, NUMBER, TEXT, Column, Sentences, Show, Table, columns_of, counted
 from judged.answer import listed as listed_words
 from judged.errors import MeasureError
 from judged.judging import judge
-from judged.judging.dense import Returned
 from judged.measures.gain import discounts, gains
 from judged.measures.parameters import spell
 from judged.notes import Note
@@ -55,11 +53,6 @@ class Evaluation(PageAnswer):
 
     kind: ClassVar[str] = "evaluation"
     main: ClassVar[str] = "measures"
-
-    @property
-    def title(self) -> str:
-        """What it answers."""
-        return "A ranked list and its measures"
 
 
 def evaluation(workspace: Workspace, asked: AskedEvaluation) -> Evaluation:
@@ -136,15 +129,7 @@ def judged_of(*worlds: World) -> Judged:
     """Judge rankings, each with its own judgments; a world in which nothing is judged has nothing relevant."""
     qrels = {world.name: world.grades for world in worlds if world.grades}
     runs = {world.name: world.run for world in worlds}
-    judged = judge(qrels or {"": {"": 0.0}}, runs).over("run")
-    docs = {world.name: world.docs for world in worlds}
-    ordered = [docs[name] for name in judged.query_ids]
-    shown = Returned(
-        np.repeat(np.arange(len(ordered)), list(map(len, ordered))),
-        np.array([rank for names in ordered for rank in range(1, len(names) + 1)], dtype=np.int64),
-        pa.array([doc for names in ordered for doc in names], pa.string()),
-    )
-    return replace(judged, shown=shown)  # so that no measure need read the run again
+    return judge(qrels or {"": {"": 0.0}}, runs).over("run")
 
 
 def _scores_of(state: State, worlds: tuple[World, ...], only: str | None) -> Table:

@@ -200,7 +200,7 @@ class State:
             **{name: getattr(self.options, name) for name in ("gain", "discount", "base")},
         }
         fields = {field.alias or name: field.default for name, field in AskedEvaluation.model_fields.items()}
-        known = self.asked.model_dump(by_alias=True, include=AskedEvaluation.model_fields.keys()) | now
+        known = self.asked.model_dump(by_alias=True, include=set(AskedEvaluation.model_fields)) | now
         kept = {name: value for name, value in known.items() if value != fields[name] or name in {"cutoff", "gain"}}
         return urlencode({name: spell(value) for name, value in kept.items() if value is not None}, safe=",:*{}")
 

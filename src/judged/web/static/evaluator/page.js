@@ -51,22 +51,21 @@ const session = new Session(read(shown.query), {
 for (const side of ["list", "other"]) views[side] = new ListView($(side).parentNode, side, session);
 
 /* The history of the browser is that of the list: undo goes back in it, and redo forward. */
-const past = { states: [], at: 0, last: 0, query: shown.query, timer: 0 };
+const past = { states: [], at: history.state?.at ?? 0, timer: 0 };
 
 /** Give the state that is shown an entry of its own. */
 const remember = () => {
   clearTimeout(past.timer);
-  if (session.held || shown.state !== session.state || shown.query === past.query) return;
-  past.query = shown.query;
-  past.last = past.at += 1;
-  past.states[past.at] = shown.state;
-  history.pushState({ at: past.at, query: past.query }, "", `?${past.query}`);
+  if (session.held || shown.state !== session.state || shown.query === history.state?.query) return;
+  past.at += 1;
+  past.states.splice(past.at, Infinity, shown.state); // what was undone is gone
+  history.pushState({ at: past.at, query: shown.query }, "", `?${shown.query}`);
   showPast();
 };
 
 const showPast = () => {
   $("undo").disabled = past.at === 0;
-  $("redo").disabled = past.at >= past.last;
+  $("redo").disabled = past.at >= past.states.length - 1;
 };
 
 const undo = () => {
@@ -74,7 +73,7 @@ const undo = () => {
   if (past.at > 0) history.back();
 };
 
-const redo = () => past.at < past.last && history.forward();
+const redo = () => $("redo").disabled || history.forward();
 
 /** Take on a state that was not made by a change of the one that is shown. */
 const open = (state, said, before = null) => {
@@ -85,10 +84,9 @@ const open = (state, said, before = null) => {
 /** Take on the state of an entry of the history. */
 const restore = ({ state: entry }) => {
   if (!entry) return; // a link within the page
-  const { at, query } = entry;
-  const said = at < past.at ? "Undone." : "Redone.";
-  Object.assign(past, { at, query });
-  open(past.states[at] ?? read(query), said, session.state.list);
+  const said = entry.at < past.at ? "Undone." : "Redone.";
+  past.at = entry.at;
+  open(past.states[past.at] ?? read(entry.query), said, session.state.list);
   showPast();
 };
 
@@ -187,23 +185,13 @@ const ON_CLICK = {
   own: () => session.apply(apart(session.state), {
     said: "Grades of B are its own now: each of its documents is taken for one of A with the same grade, where there is one.",
   }),
-  copy: async () => {
-    const link = new URL(`?${shown.query}`, location.href).href;
-    try {
-      await navigator.clipboard.writeText(link);
-      say("The link is copied.");
-    } catch {
-      say(link); // only pages of this machine may write to the clipboard
-    }
-  },
 };
 
 const start = () => {
   shown.state = shown.whole = session.state;
   shown.work = `${session.query}&measure=${encodeURIComponent($("working").firstElementChild?.dataset.name)}`;
-  past.at = past.last = history.state?.at ?? 0;
   past.states[past.at] = session.state;
-  history.replaceState({ at: past.at, query: past.query }, "");
+  history.replaceState({ at: past.at, query: shown.query }, "");
   fillSettings();
   showState(session);
   arrange(session.state);

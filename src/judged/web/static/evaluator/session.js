@@ -160,6 +160,5 @@ export class Session {
     if (this.state === state) return;
     if (back || from === at) return void this.apply(state, { before, said: back ? "The row is back where it was." : "" });
     this.told.say(moveText(this.state[side][at].doc, from, at));
-    this.told.state(this);
   }
 }
