@@ -129,15 +129,16 @@ export class ListView {
   #key(event) {
     if (event.ctrlKey || event.metaKey) return;
     this.#withRow(event.target, (at) => {
-      const act = this.#moves(event, at) ?? (event.target.matches("input") ? this.#inName(event, at) : this.#grades(event, at));
+      const act = this.#moves(event, at) ?? (event.target.matches("input") ? null : this.#grades(event, at));
       if (!act) return;
       event.preventDefault();
       act();
     });
   }
 
-  /** Keys that work everywhere in a row: up and down, with Alt to take the row along. */
+  /** Keys that work everywhere in a row: up and down, with Alt to take the row along; and the one that ends a name. */
   #moves({ key, altKey, target }, at) {
+    if (key === "Enter" && target.matches(".doc")) return () => (this.#rename(at), this.focus(this.at));
     const ends = altKey ? { Home: 0, End: this.order.length - 1 } : {};
     const to = { ArrowUp: at - 1, ArrowDown: at + 1, ...ends }[key];
     if (to === undefined) return null;
@@ -146,10 +147,6 @@ export class ListView {
       this.focus(to);
       if (target.matches("input")) this.order[this.at].doc.select();
     };
-  }
-
-  #inName({ key }, at) {
-    return key === "Enter" ? () => (this.#rename(at), this.focus(this.at)) : null;
   }
 
   #grades({ key, altKey, target }, at) {

@@ -53,11 +53,8 @@ export class Session {
   /** @param told { path(query, state), state(session), answer(answer, state, { only }), problem(error or null),
       say(text), inView() the families in view, if only they should be asked for first } */
   constructor(state, told) {
-    Object.assign(this, { state, told, before: null });
-    this.requests = new Latest();
-    this.held = null;
-    this.grading = null;
-    this.top = edit.topGrade(state);
+    const top = edit.topGrade(state);
+    Object.assign(this, { state, told, top, before: null, held: null, grading: null, requests: new Latest() });
   }
 
   get query() {
