@@ -48,9 +48,9 @@ def test_from_users_to_the_watch_and_to_a_change(serve: Any, tab: Any, opened: A
     shown.accessible()
     shown.fits()
     bar.get_by_role("link", name="Change").click()
-    page.get_by_label("Baseline").select_option("bm25")
-    page.get_by_label("Candidate").select_option("tfidf")
-    page.get_by_role("button", name="Review").click()
+    for label, run in (("Candidate", "tfidf"), ("Baseline", "bm25")):
+        with page.expect_navigation():
+            page.get_by_label(label).select_option(run)
     expect(page.get_by_text("Is it better? bm25 is better than tfidf")).to_be_visible()
     expect(page.get_by_text("Do users fare better? tfidf: keep running")).to_be_visible()
     shown.accessible()
