@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, Query, Request
-from fastapi.responses import HTMLResponse
+from fastapi import APIRouter, Query
 from pydantic import Field
 
-from judged.errors import InputError, JudgedError
-from judged.web.answers import page
+from judged.errors import InputError
+from judged.web.answer_pages import NotOpenError, answer_page
 from judged.web.desk import Opened
 from judged.web.pagination import LONGEST
-from judged.web.problems import PROBLEMS, Parameters
-from judged.web.slices.attributes import problem_of
+from judged.web.problems import Parameters
 from judged.web.users.routes import ab_test, watched
 
 if TYPE_CHECKING:
     from judged.changes import Change
-    from judged.web.workspace import Workspace
 
-router = APIRouter()
+router = APIRouter(tags=["change"])
 
 
 class AskedChange(Parameters):
@@ -31,31 +27,14 @@ class AskedChange(Parameters):
     second: str = Field("", max_length=LONGEST, description="The candidate; the best of the others without it.")
 
 
-@router.get("/api/v1/change", tags=["change"], summary="What is known of a change", responses=PROBLEMS)
-def change_as_json(workspace: Opened, asked: Annotated[AskedChange, Query()]) -> dict[str, Any]:
+@answer_page(router, "change.html", "/change", "The review of a change", "What is known of a change")
+def change(workspace: Opened, asked: Annotated[AskedChange, Query()]) -> Change:
     """Put what is open of a baseline and a candidate on one sheet: scores, slices, A/B test, watch."""
-    return _change(workspace, asked).to_dict()
-
-
-@router.get("/change", include_in_schema=False)
-def change_page(request: Request, workspace: Opened, asked: Annotated[AskedChange, Query()]) -> HTMLResponse:
-    """Show the sheet of a change."""
-    values: dict[str, Any] = {"problem": None, "answer": None, "asked": asked}
-    if len(workspace.run_names) > 1:
-        try:
-            values["answer"] = _change(workspace, asked)
-        except JudgedError as error:
-            values["problem"] = problem_of(workspace, error, "")
-    status = HTTPStatus.OK if values["problem"] is None else HTTPStatus.BAD_REQUEST
-    return page(request, "change.html", status=status, title="The review of a change", **values)
-
-
-def _change(workspace: Workspace, asked: AskedChange) -> Change:
     from judged.changes import review
 
-    names = workspace.run_names
-    if len(names) < 2:
-        raise InputError("a change needs two runs", fix="open a baseline and a candidate: judged serve QRELS RUN RUN")
+    if len(workspace.run_names) < 2:
+        about = "A change needs two runs over the same topics: a baseline and a candidate."
+        raise NotOpenError("no two runs are open", about=about)
     first, second = workspace.usual_pair(baseline=asked.first, run=asked.second)
     for name in (first, second):
         workspace.judged(name)

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, Query, Request
-from fastapi.responses import Response
+from fastapi import APIRouter, Query
 
 from judged.errors import InputError
 from judged.evaluation import measures_of
 from judged.measures.grammar import listed
 from judged.slicing import slice_topics
-from judged.web.answers import page
+from judged.web.answer_pages import NotOpenError, answer_page
 from judged.web.compare.answer import MEASURE, MEASURES, MOST, AskedComparison, ComparePage, figures
 from judged.web.desk import Opened
 from judged.web.filters import blocks
-from judged.web.pagination import RefusedError, concerning
-from judged.web.problems import PROBLEMS
+from judged.web.pagination import concerning
 from judged.web.workspace import RESAMPLES
 
 if TYPE_CHECKING:
@@ -26,12 +23,17 @@ if TYPE_CHECKING:
     from judged.slicing import SliceComparison
     from judged.web.workspace import Workspace
 
+router = APIRouter(tags=["runs"])
 HOW: dict[str, Any] = {"family": "all", "ci": "none", "resamples": RESAMPLES}
 """How `compare` is called: the p-values of all measures of the table are corrected together."""
 
 
 def compared(workspace: Workspace, asked: AskedComparison) -> ComparePage:
     """Choose the runs, the measures and the topics, and test the difference."""
+    if len(workspace.run_names) < 2:
+        beside = "".join(f" Open a second one beside {name}." for name in workspace.run_names)
+        is_open = "only one run is open" if beside else "no run is open"
+        raise NotOpenError(is_open, about=f"A comparison needs two runs over the same topics.{beside}")
     with concerning("measure"):
         measure = asked.read(asked.measure or MEASURE)
     with concerning("measures"):
@@ -53,15 +55,11 @@ def compared(workspace: Workspace, asked: AskedComparison) -> ComparePage:
 
 def _runs(workspace: Workspace, asked: AskedComparison, measure: Measure) -> tuple[str, str]:
     """Choose the two runs: what was asked for, else the baseline, and the best of the others."""
-    names = workspace.run_names
     for field in ("first", "second"):
         if given := getattr(asked, field):
             with concerning(field):
                 workspace.judged(given)
     with concerning("second"):
-        if len(names) < 2:
-            is_open = f"only {names[0]} is open" if names else "no run is open"
-            raise InputError(f"two runs are needed to compare, and {is_open}", fix="open another run")
         if asked.first and asked.first == asked.second:
             problem = f"{asked.first} is compared with itself: there is no difference"
             raise InputError(problem, fix="choose another run")
@@ -82,30 +80,16 @@ def _by_slice(
         return workspace.remember(("compare by", scores.run_names, measure, asked.where, asked.by), make)
 
 
-router = APIRouter()
-
-
-@router.get("/compare", include_in_schema=False)
-def comparison_page(request: Request, workspace: Opened, asked: Annotated[AskedComparison, Query()]) -> Response:
+def _shown(_: Workspace, _asked: AskedComparison, answer: ComparePage | None) -> dict[str, Any]:
     """Show two runs side by side."""
-    values: dict[str, Any] = {"answer": None, "problem": None, "asked": asked}
-    if len(workspace.run_names) > 1:
-        try:
-            answer = compared(workspace, asked)
-        except RefusedError as error:
-            values["problem"] = error
-        else:
-            shown = {"answer": answer, "facts": answer.facts(), "asked": answer.asked}
-            values |= shown | {
-                "figures": blocks(figures(answer), ["drawn"]),
-                "keys": {column.name: column.name for column in answer.listed[0].shown},
-            }
-    status = HTTPStatus.BAD_REQUEST if values["problem"] else HTTPStatus.OK
-    values["usual"] = {"measure": MEASURE, "measures": MEASURES}
-    return page(request, "compare.html", status=status, title="Compare", **values)
+    values: dict[str, Any] = {"usual": {"measure": MEASURE, "measures": MEASURES}, "figures": ""}
+    if answer is not None:
+        values |= {"facts": answer.facts(), "asked": answer.asked, "figures": blocks(figures(answer), ["drawn"])}
+        values["keys"] = {column.name: column.name for column in answer.listed[0].shown}
+    return values
 
 
-@router.get("/api/v1/compare", tags=["runs"], summary="Two runs compared", responses=PROBLEMS)
-def comparison(workspace: Opened, asked: Annotated[AskedComparison, Query()]) -> dict[str, Any]:
+@answer_page(router, "compare.html", "/compare", "Compare", "Two runs compared", _shown)
+def comparison(workspace: Opened, asked: Annotated[AskedComparison, Query()]) -> ComparePage:
     """Compare two runs: the verdict, every measure, what rests on single topics, and the topics, a page at a time."""
-    return compared(workspace, asked).to_dict()
+    return compared(workspace, asked)

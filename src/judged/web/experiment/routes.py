@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from http import HTTPStatus
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, Query, Request
-from fastapi.responses import HTMLResponse
+from fastapi import APIRouter, Query
 from pydantic import Field
 
-from judged.answer import Section, Table
+from judged.answer import Answer
 from judged.errors import InputError, JudgedError
 from judged.experiments import conclude
-from judged.web.answers import page
+from judged.experiments.conclusions import Conclusions
+from judged.web.answer_pages import NotOpenError, answer_page, leading, with_tables
 from judged.web.desk import Opened
 from judged.web.filters import query
 from judged.web.pagination import LONGEST
-from judged.web.problems import PROBLEMS, Parameters
-from judged.web.slices.attributes import attributes, problem_of
+from judged.web.problems import Parameters
 from judged.web.workspace import RESAMPLES
 
 if TYPE_CHECKING:
-    from judged.answer import Block
-    from judged.experiments.conclusions import Conclusions
+    from judged.answer import Table
     from judged.experiments.trial import Trial, Trials
     from judged.web.workspace import Workspace
 
-router = APIRouter()
+router = APIRouter(tags=["experiment"])
+_TABS = {"/experiment": "Conclusions", "/experiment/try": "Try a query"}
+_page = partial(answer_page, router, "experiment.html", label="Experiment", tabs=_TABS)
 _SETTINGS = 100  # of a form
 
 
@@ -56,62 +55,29 @@ class AskedTrial(Parameters):
     cutoff: int = Field(10, ge=1, le=100, description="How far down both lists are shown.")
 
 
-@router.get("/api/v1/experiment", tags=["experiment"], summary="What may be concluded", responses=PROBLEMS)
-def experiment_as_json(workspace: Opened, asked: Annotated[AskedExperiment, Query()]) -> dict[str, Any]:
+def _concluded(_: Workspace, _asked: AskedExperiment, answer: Answer | None) -> dict[str, Any]:
+    """Lead from configurations to their comparison with the control, and from topics to both lists."""
+    if not isinstance(answer, Conclusions):
+        return {}
+    base = answer.baseline
+
+    def runs(table: Table) -> Table:
+        pages = {run: f"/compare{query({'first': base, 'second': run})}" for run in answer.comparison.ranked}
+        return table.changed("run", links=["" if run == base else page for run, page in pages.items()])
+
+    def topics(table: Table) -> Table:
+        lists = {"first": base, "second": answer.best}
+        return leading(table, "query_id", lambda row: f"/topic{query({'topic': row['query_id'], **lists})}")
+
+    return {"blocks": with_tables(answer.blocks(), leaderboard=runs, effect_topics=topics)}
+
+
+@_page("/experiment", "Experiment", "What may be concluded", _concluded)
+def experiment(workspace: Opened, asked: Annotated[AskedExperiment, Query()]) -> Answer:
     """Say which configuration is best, what it costs, what factors do, what is luck; before it was run, the plan."""
-    return _trials(workspace).plan.to_dict() if workspace.results is None else _concluded(workspace, asked).to_dict()
-
-
-@router.get("/api/v1/experiment/try", tags=["experiment"], summary="A query tried live", responses=PROBLEMS)
-def trial_as_json(workspace: Opened, asked: Annotated[AskedTrial, Query()]) -> dict[str, Any]:
-    """Ask an engine of the plan with other settings or words, and set its list beside the control's."""
-    return _tried(workspace, asked).to_dict()
-
-
-@router.get("/experiment", include_in_schema=False)
-def experiment_page(request: Request, workspace: Opened, asked: Annotated[AskedExperiment, Query()]) -> HTMLResponse:
-    """Show what may be concluded, or what is planned."""
-    values: dict[str, Any] = {"problem": None, "blocks": (), "answer": None}
-    if workspace.trials is not None and workspace.results is None:
-        values["blocks"] = workspace.trials.plan.blocks()
-    elif workspace.results is not None:
-        try:
-            answer = _concluded(workspace, asked)
-            values |= {"answer": answer, "blocks": [_linked(answer, block) for block in answer.blocks()]}
-        except JudgedError as error:
-            values["problem"] = problem_of(workspace, error, "")
-    values["attributes"] = attributes(workspace).records()
-    return _page(request, asked, values, "Experiment")
-
-
-@router.get("/experiment/try", include_in_schema=False)
-def trial_page(request: Request, workspace: Opened, asked: Annotated[AskedTrial, Query()]) -> HTMLResponse:
-    """Show both lists, below the settings."""
-    values: dict[str, Any] = {"problem": None, "blocks": (), "answer": None, "fields": {}}
-    if workspace.trials is not None:
-        trials = workspace.trials
-        asked = asked.model_copy(update={"topic": asked.topic or workspace.query_ids[0]})
-        try:
-            settings = trials.settings(_changes(asked), asked.engine)
-            values["fields"] = trials.fields(settings)
-            answer = _tried(workspace, asked)
-            values |= {"answer": answer, "blocks": answer.blocks()}
-        except JudgedError as error:
-            values["problem"] = problem_of(workspace, error, "")
-            values["fields"] = values["fields"] or trials.fields({**trials.plan.control})
-    return _page(request, asked, values, "Try a query")
-
-
-def _trials(workspace: Workspace) -> Trials:
-    if workspace.trials is None:
-        raise InputError("no engine is configured", fix="name a plan: judged serve --experiment PLAN.toml")
-    return workspace.trials
-
-
-def _concluded(workspace: Workspace, asked: AskedExperiment) -> Conclusions:
     results = workspace.results
     if results is None:
-        raise InputError("no results of an experiment are open", fix="open them: judged serve --experiment PLAN.toml")
+        return _trials(workspace).plan
 
     def new() -> Conclusions:
         known = workspace.known(asked.names) if asked.names else None
@@ -122,28 +88,20 @@ def _concluded(workspace: Workspace, asked: AskedExperiment) -> Conclusions:
     return workspace.remember(("experiment", asked.measure, asked.cost, asked.names), new)
 
 
-def _linked(answer: Conclusions, block: Block) -> Block:
-    """Lead from configurations to their comparison with the control, and from topics to both lists."""
-    base = answer.baseline
-    if isinstance(block, Section):
-        return replace(block, blocks=tuple(_linked(answer, part) for part in block.blocks))
-    if isinstance(block, Table) and block.name == "leaderboard":
-        pages = {run: f"/compare{query({'first': base, 'second': run})}" for run in answer.comparison.ranked}
-        return block.changed("run", links=["" if run == base else page for run, page in pages.items()])
-    if isinstance(block, Table) and block.name == "effect_topics":
-        topics, lists = block.column("query_id").values, {"first": base, "second": answer.best}
-        return block.changed("query_id", links=[f"/topic{query({'topic': topic, **lists})}" for topic in topics])
-    return block
+def _form(workspace: Workspace, asked: AskedTrial, _: Answer | None) -> dict[str, Any]:
+    """Give the fields of the settings: those that were asked for, or those of the control where they make no sense."""
+    trials = _trials(workspace)
+    try:
+        settings = trials.settings(_changes(asked), asked.engine)
+    except JudgedError:
+        settings = {**trials.plan.control}
+    asked = asked.model_copy(update={"topic": asked.topic or workspace.query_ids[0]})
+    return {"fields": trials.fields(settings), "asked": asked}
 
 
-def _changes(asked: AskedTrial) -> dict[str, str]:
-    if len(asked.setting) != len(asked.value):
-        problem = f"{len(asked.setting)} settings have {len(asked.value)} values"
-        raise InputError(problem, fix="give a value for each setting, in the same order")
-    return dict(zip(asked.setting, asked.value, strict=True))
-
-
-def _tried(workspace: Workspace, asked: AskedTrial) -> Trial:
+@_page("/experiment/try", "Try a query", "A query tried live", _form)
+def trial(workspace: Opened, asked: Annotated[AskedTrial, Query()]) -> Trial:
+    """Ask an engine of the plan with other settings or words, and set its list beside the control's."""
     return _trials(workspace).attempt(
         asked.topic or workspace.query_ids[0],
         _changes(asked),
@@ -154,6 +112,18 @@ def _tried(workspace: Workspace, asked: AskedTrial) -> Trial:
     )
 
 
-def _page(request: Request, asked: Any, values: dict[str, Any], title: str) -> HTMLResponse:
-    status = HTTPStatus.OK if values["problem"] is None else HTTPStatus.BAD_REQUEST
-    return page(request, "experiment.html", status=status, asked=asked, title=title, **values)
+def _trials(workspace: Workspace) -> Trials:
+    if workspace.trials is None:
+        about = (
+            "A plan names documents, queries, judgments, and the engines and settings to try. With it, single queries"
+            " can be tried here; once it was run by `judged experiment run PLAN.toml`, its conclusions are here too."
+        )
+        raise NotOpenError("no experiment is open", "judged serve --experiment PLAN.toml", about)
+    return workspace.trials
+
+
+def _changes(asked: AskedTrial) -> dict[str, str]:
+    if len(asked.setting) != len(asked.value):
+        problem = f"{len(asked.setting)} settings have {len(asked.value)} values"
+        raise InputError(problem, fix="give a value for each setting, in the same order")
+    return dict(zip(asked.setting, asked.value, strict=True))

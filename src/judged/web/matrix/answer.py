@@ -14,8 +14,9 @@ from judged.answer.chart_drawings import drawn
 from judged.charts import PALETTE, specification
 from judged.diagnosis.matrix.matrix import cuts_of
 from judged.diagnosis.matrix.points import NOTHING, QUADRANTS
-from judged.errors import InputError, MissingExtraError
+from judged.errors import MissingExtraError
 from judged.measures.grammar import parse
+from judged.web.answer_pages import NotOpenError
 from judged.web.pagination import LONGEST, Paging, Scored, Trimmed
 from judged.web.slices.answer import Number, Sliced
 from judged.web.slices.attributes import cut, draws, notes_of, where_column
@@ -153,7 +154,8 @@ class MatrixPage(Answer):
 def matrix_page(workspace: Workspace, asked: AskedMatrix) -> MatrixPage:
     """Set topics and slices of a run against two measures, and give the topics that are selected."""
     if not workspace.lists:
-        raise InputError("no run is open", fix="open one: judged serve QRELS RUN")
+        about = "The matrix places the topics of a run by two measures: whether what is relevant was found, and whether"
+        raise NotOpenError("no run is open", about=f"{about} it is ranked at the top.")
     run = asked.run or workspace.usual_pair(parse(asked.y), asked.baseline)[bool(asked.baseline)]
     for name in (run, *([asked.baseline] if asked.baseline else [])):
         workspace.judged(name)

@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from http import HTTPStatus
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, Query, Request
-from fastapi.responses import HTMLResponse
+from fastapi import APIRouter, Query
 from pydantic import Field
 
-from judged.answer import Lists, Table
-from judged.errors import InputError, JudgedError
+from judged.answer import Answer, Lists
+from judged.errors import InputError
 from judged.rag import explain, waterfall
-from judged.web.answers import page
+from judged.web.answer_pages import NotOpenError, answer_page, first_rows, leading, with_tables
 from judged.web.desk import Opened
 from judged.web.filters import query
 from judged.web.pagination import LONGEST
-from judged.web.problems import PROBLEMS, Parameters
+from judged.web.problems import Parameters
 from judged.web.slices.answer import Sliced
-from judged.web.slices.attributes import attributes, cut, problem_of
+from judged.web.slices.attributes import cut
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Mapping
 
-    from judged.answer import Answer
+    from judged.answer import Table
     from judged.rag.responses import Responses
     from judged.rag.waterfall_answer import Waterfall
     from judged.web.workspace import Workspace
 
-router = APIRouter()
-_ROWS = 100  # of a long table on a page; the twin has all
+router = APIRouter(tags=["rag"])
+_TABS = {"/rag": "Where evidence is lost", "/rag/scores": "Scores", "/rag/topic": "One answer"}
 
 
 class AskedWaterfall(Sliced):
@@ -52,49 +50,26 @@ class AskedAnswer(Parameters):
     system: str = Field("", max_length=LONGEST, description="The system; the first one without it.")
 
 
-@router.get("/api/v1/rag", tags=["rag"], summary="Where evidence is lost", responses=PROBLEMS)
-def waterfall_as_json(workspace: Opened, asked: Annotated[AskedWaterfall, Query()]) -> dict[str, Any]:
+def _shown(_: Workspace, _asked: Parameters, answer: Answer | None) -> dict[str, Any]:
+    """Lead from topics to their answers; what an answer was given stands beside it."""
+
+    def topics(table: Table) -> Table:
+        def address(row: Mapping[str, Any]) -> str:
+            return f"/rag/topic{query({'topic': row['query_id'], 'system': row['run']})}"
+
+        return first_rows(leading(table, "query_id", address))
+
+    blocks = with_tables(answer.blocks() if answer else (), topics=topics, lost=topics)
+    beside = [block for block in blocks if isinstance(block, Lists)]
+    return {"beside": beside, "blocks": [block for block in blocks if block not in beside]}
+
+
+_page = partial(answer_page, router, "rag.html", shown=_shown, label="Answers", tabs=_TABS)
+
+
+@_page("/rag", "Where evidence is lost", "Where evidence is lost")
+def evidence(workspace: Opened, asked: Annotated[AskedWaterfall, Query()]) -> Waterfall:
     """Follow evidence from the corpus to the answer: what each step passes on, and which one to work on."""
-    return _waterfall(workspace, asked).to_dict()
-
-
-@router.get("/api/v1/rag/scores", tags=["rag"], summary="Scores of answers", responses=PROBLEMS)
-def scores_as_json(workspace: Opened, asked: Annotated[AskedScores, Query()]) -> dict[str, Any]:
-    """Score answers by what they say, cite and rest on."""
-    return _scores(workspace, asked).to_dict()
-
-
-@router.get("/api/v1/rag/topic", tags=["rag"], summary="One answer", responses=PROBLEMS)
-def answer_as_json(workspace: Opened, asked: Annotated[AskedAnswer, Query()]) -> dict[str, Any]:
-    """Lay one answer out: what it says, what supports that, what it was given, and what it should say."""
-    return _answer(workspace, asked).to_dict()
-
-
-@router.get("/rag", include_in_schema=False)
-def waterfall_page(request: Request, workspace: Opened, asked: Annotated[AskedWaterfall, Query()]) -> HTMLResponse:
-    """Show where evidence is lost, with ways to answers."""
-    return _page(request, workspace, asked, _waterfall, "Where evidence is lost")
-
-
-@router.get("/rag/scores", include_in_schema=False)
-def scores_page(request: Request, workspace: Opened, asked: Annotated[AskedScores, Query()]) -> HTMLResponse:
-    """Show the scores of answers."""
-    return _page(request, workspace, asked, _scores, "Scores of answers")
-
-
-@router.get("/rag/topic", include_in_schema=False)
-def answer_page(request: Request, workspace: Opened, asked: Annotated[AskedAnswer, Query()]) -> HTMLResponse:
-    """Show one answer beside its context."""
-    return _page(request, workspace, asked, _answer, "One answer")
-
-
-def _given(workspace: Workspace) -> Responses:
-    if workspace.responses is None:
-        raise InputError("no answers are open", fix="open them: judged serve QRELS RUN --rag RESPONSES")
-    return workspace.responses
-
-
-def _waterfall(workspace: Workspace, asked: AskedWaterfall) -> Waterfall:
     given, where = _given(workspace), asked.where.strip()
     if asked.run and asked.run not in workspace.run_names:
         raise InputError(f"no run {asked.run!r} is open", fix=f"use one of {', '.join(workspace.run_names)}")
@@ -112,7 +87,9 @@ def _waterfall(workspace: Workspace, asked: AskedWaterfall) -> Waterfall:
     return workspace.remember(("waterfall", asked.run, asked.names, where, asked.least), new)
 
 
-def _scores(workspace: Workspace, asked: AskedScores) -> Answer:
+@_page("/rag/scores", "Scores of answers", "Scores of answers")
+def scores_of_answers(workspace: Opened, asked: Annotated[AskedScores, Query()]) -> Answer:
+    """Score answers by what they say, cite and rest on."""
     from judged.rag import evaluate
 
     measures = [name.strip() for name in asked.measures.split(",") if name.strip()] or None
@@ -120,7 +97,9 @@ def _scores(workspace: Workspace, asked: AskedScores) -> Answer:
     return workspace.remember(key, lambda: evaluate(_given(workspace), measures, qrels=workspace.qrels))
 
 
-def _answer(workspace: Workspace, asked: AskedAnswer) -> Answer:
+@_page("/rag/topic", "One answer", "One answer")
+def one_answer(workspace: Opened, asked: Annotated[AskedAnswer, Query()]) -> Answer:
+    """Lay one answer out: what it says, what supports that, what it was given, and what it should say."""
     given = _given(workspace)
     topic: str = asked.topic or given["answers"]["query_id"][0].as_py()
     known = workspace.qrels if topic in workspace.query_ids else None
@@ -128,30 +107,8 @@ def _answer(workspace: Workspace, asked: AskedAnswer) -> Answer:
     return explain(given, topic=topic, run=system, qrels=known, queries=workspace.topics)
 
 
-def _page(
-    request: Request, workspace: Workspace, asked: Any, make: Callable[[Workspace, Any], Answer], title: str
-) -> HTMLResponse:
-    """Lay the blocks of an answer out below the form of answers."""
-    values: dict[str, Any] = {"problem": None, "blocks": (), "beside": (), "answer": None}
-    if workspace.responses is not None:
-        try:
-            answer = make(workspace, asked)
-            blocks = [_linked(block) for block in answer.blocks()]
-            beside = [block for block in blocks if isinstance(block, Lists)]
-            values |= {"answer": answer, "beside": beside}
-            values["blocks"] = [block for block in blocks if block not in beside]
-        except JudgedError as error:
-            values["problem"] = problem_of(workspace, error, getattr(asked, "where", ""))
-    status = HTTPStatus.OK if values["problem"] is None else HTTPStatus.BAD_REQUEST
-    known = attributes(workspace).records()
-    return page(request, "rag.html", status=status, asked=asked, attributes=known, title=title, **values)
-
-
-def _linked(block: Any) -> Any:
-    """Lead from topics to their answers, and show the first rows of a long table."""
-    if not isinstance(block, Table) or block.name not in {"topics", "lost"}:
-        return block
-    rows = block.records()
-    ways = [f"/rag/topic{query({'topic': row['query_id'], 'system': row['run']})}" for row in rows]
-    more = f"the first {_ROWS} of {len(block):,}" if len(block) > _ROWS else ""
-    return replace(block.changed("query_id", links=ways), note=more).take(range(min(len(block), _ROWS)))
+def _given(workspace: Workspace) -> Responses:
+    if workspace.responses is None:
+        about = "Open answers, with what they cite and what is known of it, together with judgments and runs:"
+        raise NotOpenError("no answers are open", "judged serve QRELS RUN --rag RESPONSES", about)
+    return workspace.responses

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from judged.answer import TEXT, Column, Table, beginning, columns_of
 from judged.data.compute import pc
-from judged.errors import InputError, JudgedError
+from judged.errors import InputError
 from judged.notes import Note
 from judged.slicing import Expression, Slicing, slice_topics
 from judged.slicing.derived import OUTCOME
@@ -159,14 +159,3 @@ def notes_of(workspace: Workspace, asked: Sliced, kept: int, known: tuple[Note, 
         text = f"{OUTCOME} is taken from {first}: on topics where that run did badly, any other run does better"
         notes.append(Note("sliced-by-outcome", f"{text} by luck alone (regression to the mean)"))
     return (*notes, *workspace.notes_over(kept, known))
-
-
-def problem_of(workspace: Workspace, error: JudgedError, where: str) -> dict[str, Any]:
-    """Say what is wrong with what was asked, what to do about it, and whether it is the expression over attributes."""
-    problem, fix = (error.problem, error.fix) if isinstance(error, InputError) else error.parts
-    said = {"problem": problem, "fix": fix, "where": False, "said": f"{problem}. {fix}." if fix else f"{problem}."}
-    try:
-        workspace.mask(where)
-    except InputError:
-        said["where"] = True
-    return said

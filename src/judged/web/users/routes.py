@@ -2,82 +2,47 @@
 
 from __future__ import annotations
 
-from http import HTTPStatus
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fastapi import APIRouter, Request
-from fastapi.responses import HTMLResponse
+from fastapi import APIRouter
 
-from judged.errors import InputError, JudgedError
-from judged.web.answers import page
+from judged.web.answer_pages import NotOpenError, answer_page
+from judged.web.clicks.routes import files_of_log, of_log
 from judged.web.desk import Opened
-from judged.web.problems import PROBLEMS
-from judged.web.slices.attributes import problem_of
 
 if TYPE_CHECKING:
     from judged.online.abtest.abtest import ABTest
     from judged.watch import Watch
     from judged.web.workspace import Workspace
 
-router = APIRouter()
-_TITLES = {"/users": "A/B test", "/users/watch": "Watch over production"}
+router = APIRouter(tags=["users"])
+_TABS = {"/users": "A/B test", "/users/watch": "Watch over production"}
+_page = partial(answer_page, router, "of_log.html", label="Users", tabs=_TABS)
 
 
-@router.get("/api/v1/users", tags=["users"], summary="What an A/B test says", responses=PROBLEMS)
-def test_as_json(workspace: Opened) -> dict[str, Any]:
+@_page("/users", _TABS["/users"], "What an A/B test says", files_of_log)
+def ab_test(workspace: Opened) -> ABTest:
     """Say of the arms of the open log whether the test is sound, what differs, and what follows."""
-    return ab_test(workspace).to_dict()
+    from judged.online import abtest
+
+    return of_log(workspace, "/users", abtest)
 
 
-@router.get("/api/v1/users/watch", tags=["users"], summary="What is off in production", responses=PROBLEMS)
-def watch_as_json(workspace: Opened) -> dict[str, Any]:
+def _file_of_watch(workspace: Workspace, *_: Any) -> dict[str, Any]:
+    return {"names": [Path(workspace.watch).name]}
+
+
+@_page("/users/watch", _TABS["/users/watch"], "What is off in production", _file_of_watch)
+def watched(workspace: Opened) -> Watch:
     """Hold the series of the open watch against their baseline."""
-    return watched(workspace).to_dict()
-
-
-@router.get("/users", include_in_schema=False)
-@router.get("/users/watch", include_in_schema=False)
-def users_page(request: Request, workspace: Opened) -> HTMLResponse:
-    """Show what users of two arms did, or what is off in production."""
-    path = request.url.path
-    files, make = (
-        (workspace.log, ab_test) if path == "/users" else ((workspace.watch,) * bool(workspace.watch), watched)
-    )
-    values: dict[str, Any] = {"problem": None, "answer": None, "titles": _TITLES}
-    if files:
-        try:
-            values["answer"] = make(workspace)
-        except JudgedError as error:
-            values["problem"] = problem_of(workspace, error, "")
-    status = HTTPStatus.OK if values["problem"] is None else HTTPStatus.BAD_REQUEST
-    option = "--log LOG" if path == "/users" else "--watch CONFIG"
-    names = [Path(name).name for name in files]
-    values |= {"section": "Users", "names": names, "option": option}
-    return page(request, "of_log.html", status=status, title=_TITLES[path], **values)
-
-
-def ab_test(workspace: Workspace) -> ABTest:
-    """Read the test of the open log, once."""
-    if not workspace.log:
-        raise InputError("no log is open", fix="open one: judged serve QRELS RUN --log LOG")
-
-    def new() -> ABTest:
-        from judged.online import abtest, read_log
-
-        return abtest(read_log(workspace.log))
-
-    return workspace.remember(("/users",), new)
-
-
-def watched(workspace: Workspace) -> Watch:
-    """Look at the open watch as its state remembers it; nothing is written."""
     if not workspace.watch:
-        raise InputError("no watch is open", fix="open one: judged serve QRELS RUN --watch CONFIG")
+        raise NotOpenError("no watch is open", "judged serve QRELS RUN --watch CONFIG")
 
     def new() -> Watch:
         from judged.watch import watch
 
-        return watch(workspace.watch, keep=False)
+        return watch(workspace.watch, keep=False)  # as its state remembers it; nothing is written
 
     return workspace.remember(("/users/watch",), new)

@@ -1,0 +1,128 @@
+"""A page and its twin in JSON from one function: parameters in, an answer out, its blocks below a form."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import wraps
+from http import HTTPStatus
+from inspect import Parameter, signature
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from fastapi import Request
+
+from judged.answer import Answer, Section, Table
+from judged.errors import InputError, JudgedError, MissingExtraError
+from judged.web.answers import page
+from judged.web.problems import PROBLEMS
+from judged.web.slices.attributes import attributes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from fastapi import APIRouter
+    from fastapi.responses import HTMLResponse
+
+    from judged.answer import Block
+    from judged.web.workspace import Workspace
+
+    Made = TypeVar("Made", bound=Callable[..., Answer])
+
+_ROWS = 100  # of a long table on a page; the twin has all
+
+
+class NotOpenError(InputError):
+    """What an answer is made of is not open: a program is refused, and a page says how to open it.
+
+    >>> print(NotOpenError("no log is open", "judged serve QRELS RUN --log LOG"))
+    no log is open. Fix: start with: judged serve QRELS RUN --log LOG.
+    """
+
+    def __init__(self, problem: str, command: str = "", about: str = "Open it, with judgments and runs:") -> None:
+        self.about, self.command = about, command  # without a command, a page leads to where runs are opened
+        super().__init__(problem, fix=f"start with: {command or 'judged serve QRELS RUN RUN'}")
+
+
+def answer_page(
+    router: APIRouter,
+    template: str,
+    path: str,
+    title: str,
+    summary: str,
+    shown: Callable[[Workspace, Any, Any], Mapping[str, Any]] | None = None,
+    **values: Any,
+) -> Callable[[Made], Made]:
+    """Make a page, and its twin below ``/api/v1``, of a function of the workspace and of what is asked.
+
+    ``shown`` gives values for the template beside ``values``, of the workspace, what is asked, and the answer or None.
+    """
+
+    def register(make: Made) -> Made:
+        @router.get(f"/api/v1{path}", summary=summary, responses=PROBLEMS, response_model=dict[str, Any])
+        @wraps(make)
+        def twin(**given: Any) -> dict[str, Any]:  # pyright: ignore[reportUnusedFunction]
+            return make(**given).to_dict()
+
+        @wraps(make)
+        def show(request: Request, **given: Any) -> HTMLResponse:
+            workspace, asked = given["workspace"], given.get("asked", ())
+            known: dict[str, Any] = {"asked": asked, "title": title, "blocks": (), **values}
+            known |= dict.fromkeys(("answer", "problem", "closed"))
+            try:
+                answer = known["answer"] = make(**given)
+                known["blocks"] = answer.blocks()
+            except MissingExtraError:
+                raise
+            except NotOpenError as error:
+                known["closed"] = error
+            except JudgedError as error:
+                known["problem"] = problem_of(workspace, error, getattr(asked, "where", ""))
+            known["attributes"] = attributes(workspace).records()
+            if shown is not None and known["closed"] is None:
+                known |= shown(workspace, asked, known["answer"])
+            status = HTTPStatus.OK if known["problem"] is None else HTTPStatus.BAD_REQUEST
+            return page(request, template, status=status, **known)
+
+        asked_for = signature(make)
+        request = Parameter("request", Parameter.POSITIONAL_OR_KEYWORD, annotation=Request)
+        parameters = [request, *asked_for.parameters.values()]
+        show.__signature__ = asked_for.replace(parameters=parameters)  # pyright: ignore[reportAttributeAccessIssue]
+        router.get(path, include_in_schema=False, response_model=None)(show)
+        return make
+
+    return register
+
+
+def problem_of(workspace: Workspace, error: JudgedError, where: str) -> dict[str, Any]:
+    """Say what is wrong with what was asked, what to do about it, and which field it is about, where that is known."""
+    problem, fix = (error.problem, error.fix) if isinstance(error, InputError) else error.parts
+    field = getattr(error, "field", "")
+    try:
+        workspace.mask(where)
+    except InputError:
+        field = "where"
+    said = f"{problem}. {fix}." if fix else f"{problem}."
+    return {"problem": problem, "fix": fix, "field": field, "said": said}
+
+
+def with_tables(blocks: Iterable[Block], **changes: Callable[[Table], Table]) -> list[Block]:
+    """Change tables among the blocks of an answer, and within their sections, by their names."""
+    made: list[Block] = []
+    for block in blocks:
+        if isinstance(block, Section):
+            made.append(replace(block, blocks=tuple(with_tables(block.blocks, **changes))))
+        elif isinstance(block, Table) and block.name in changes:
+            made.append(changes[block.name](block))
+        else:
+            made.append(block)
+    return made
+
+
+def leading(table: Table, column: str, address: Callable[[Mapping[str, Any]], str]) -> Table:
+    """Lead from the cells of a column elsewhere: to an address by the row as JSON has it, nowhere without one."""
+    return table.changed(column, links=[address(row) for row in table.records()])
+
+
+def first_rows(table: Table) -> Table:
+    """Show the first rows of a long table, and say so."""
+    more = f"the first {_ROWS} of {len(table):,}" if len(table) > _ROWS else ""
+    return replace(table, note=more).take(range(min(len(table), _ROWS)))
