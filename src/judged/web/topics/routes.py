@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from enum import Enum
 from operator import itemgetter
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
@@ -14,6 +12,7 @@ from judged.answer import TEXT, Table, beginning, significant
 from judged.errors import InputError
 from judged.explanation import explain_list
 from judged.measures.grammar import parse
+from judged.web.answer_pages import answer_page, leading
 from judged.web.answers import page
 from judged.web.desk import Opened
 from judged.web.filters import blocks, query
@@ -23,42 +22,39 @@ from judged.web.pagination import Paging
 from judged.web.problems import PROBLEMS
 from judged.web.topics.judged_topic import check_apart, judged_topic
 from judged.web.topics.topic import topic
-from judged.web.topics.topic_list import AskedDocument, AskedExplanation, AskedList, AskedTopic, topics
+from judged.web.topics.topic_list import AskedDocument, AskedExplanation, AskedList, AskedTopic, TopicList, topics
 
-router = APIRouter()
-_TAGS: list[str | Enum] = ["topics"]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from judged.web.workspace import Workspace
+
+router = APIRouter(tags=["topics"])
 _MARKED = 100_000  # characters of a text in which words are marked
 
 
-@router.get("/topics", include_in_schema=False)
-def topics_page(request: Request, workspace: Opened, asked: Annotated[AskedList, Query()]) -> Response:
-    """Show the list of topics."""
-    answer = topics(workspace, asked)
+def _listed(_: Workspace, asked: AskedList, answer: TopicList | None) -> dict[str, Any]:
+    """Lead to each topic; draw the means."""
+    if answer is None:
+        return {"runs": asked.runs, "lower_is_better": False, "figure": ""}
     about, table = answer.about, answer.table()
     pair = dict(zip(("first", "second"), asked.runs, strict=True)) if len(asked.runs) == 2 else {}
-    links = [f"/topic{query(asked, page=None, topic=topic, **pair)}" for topic in table.column("query_id").values]
-    table = table.changed("query_id", links=links, show=beginning(80)).changed("query", show=beginning(200))
-    keys = {column.name: column.name for column in table.shown}
+    table = leading(table, "query_id", lambda row: f"/topic{query(asked, page=None, topic=row['query_id'], **pair)}")
     scores = {"mean", *(f"run:{run}" for run in about["runs"])} if about["lower_is_better"] else ()
-    return page(
-        request,
-        "topics.html",
-        title="Topics",
-        answer=answer,
-        asked=asked,
-        figure=blocks(answer.charts().values(), ["topics"]) if about["runs"] else "",
-        table=table,
-        keys=keys,
-        rising={"query_id", "query", *scores},
-        paging=Paging.at(about["page"], about["total"]),
+    return {
         **about,
-    )
+        "figure": blocks(answer.charts().values(), ["topics"]) if about["runs"] else "",
+        "table": table.changed("query_id", show=beginning(80)).changed("query", show=beginning(200)),
+        "keys": {column.name: column.name for column in table.shown},
+        "rising": {"query_id", "query", *scores},
+        "paging": Paging.at(about["page"], about["total"]),
+    }
 
 
-@router.get("/api/v1/topics", tags=_TAGS, summary="A page of the list of topics", responses=PROBLEMS)
-def topics_data(workspace: Opened, asked: Annotated[AskedList, Query()]) -> dict[str, Any]:
+@answer_page(router, "topics.html", "/topics", "Topics", "A page of the list of topics", _listed)
+def list_of_topics(workspace: Opened, asked: Annotated[AskedList, Query()]) -> TopicList:
     """Give ids, texts, counts of judgments, and the scores of the runs: sorted, searched, filtered, 50 at a time."""
-    return topics(workspace, asked).to_dict()
+    return topics(workspace, asked)
 
 
 @router.get("/topic", include_in_schema=False)
@@ -110,13 +106,13 @@ def _missed(documents: Table, lists: Sequence[dict[str, Any]]) -> Table:
     return missed.showing("doc_id", "grade", *(f"place:{row['run']}" for row in lists))
 
 
-@router.get("/api/v1/topic", tags=_TAGS, summary="Everything about one topic", responses=PROBLEMS)
+@router.get("/api/v1/topic", summary="Everything about one topic", responses=PROBLEMS)
 def topic_data(workspace: Opened, asked: Annotated[AskedTopic, Query()]) -> dict[str, Any]:
     """Give the judged lists of one or two runs, their scores, where these were lost, and how far they could move."""
     return topic(workspace, asked).to_dict()
 
 
-@router.get("/api/v1/topic/explain", tags=_TAGS, summary="How one score is computed", responses=PROBLEMS)
+@router.get("/api/v1/topic/explain", summary="How one score is computed", responses=PROBLEMS)
 def explanation_data(workspace: Opened, asked: Annotated[AskedExplanation, Query()]) -> dict[str, Any]:
     """Give every step of the calculation, in full precision."""
     measure = parse(asked.measure)
@@ -124,7 +120,7 @@ def explanation_data(workspace: Opened, asked: Annotated[AskedExplanation, Query
     return explain_list(judged_topic(workspace, asked.topic, asked.run), measure, asked.topic).to_dict()
 
 
-@router.get("/api/v1/document", tags=_TAGS, summary="The text of one document", responses=PROBLEMS)
+@router.get("/api/v1/document", summary="The text of one document", responses=PROBLEMS)
 def document_data(workspace: Opened, asked: Annotated[AskedDocument, Query()]) -> dict[str, Any]:
     """Give title and text of a document that was judged or returned; plain text, cut at a length."""
     texts = workspace.texts
