@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
 
@@ -11,16 +12,16 @@ from judged.answer import COUNT, TEXT, Answer, Column, Table, columns_of
 from judged.errors import InputError
 from judged.evaluation import measures_of
 from judged.measures.grammar import listed
-from judged.slicing.scores import TOPIC_MEAN
 from judged.slicing.slice_tests import ALL
 from judged.slicing.topic_slices import MINIMUM
+from judged.web.filters import probability, signed
 from judged.web.pagination import LONGEST, Scored, blank
 from judged.web.problems import Parameters
 from judged.web.slices.attributes import attributes, cut, draws, notes_of, usual, where_column
 from judged.web.workspace import LEVEL, MEASURE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from judged.answer import Block
     from judged.evaluation import Scores
@@ -71,7 +72,7 @@ class AskedSlices(Sliced, Scored):
 MOST = 6
 """Measures on the page."""
 SEED = 0
-_MORE = ("where", "share", "min_topics", "small")
+_KINDS = {True: "good", False: "bad", None: ""}
 _MANY = 30_000  # topics times runs: of more, only one run is tested unless all are asked for
 
 
@@ -139,36 +140,33 @@ class SlicePage(Answer):
 
     def shown(self) -> Iterator[Table]:
         """Give the tables of the page: for one run a column per measure, else a table per measure, a column per run."""
-        scores, topics = self.scores, len(self.slicing.query_ids)
-        every: dict[str, Any] = {
-            "name": ALL,
-            "where": self.asked.where.strip(),
-            "n": topics,
-            "min_topics": 1,
-            "small": False,
-        }
-        slices = sorted(self._slices().records(), key=lambda row: row["small"])
-        rows: list[dict[str, Any]] = [
-            {**row, "slice": row["name"], "share": row["n"] / topics} for row in (every, *slices)
-        ]
-        averages = [row for row in scores.averages if row.part != TOPIC_MEAN] if scores else []
-        rows += [{**dict.fromkeys(rows[0]), "slice": way} for way in dict.fromkeys(row.part for row in averages)]
-        lines = columns_of(rows, ("slice", TEXT, "Slice"), ("n", COUNT, "Topics"), *_MORE)
-        kinds = ["small" if row["small"] else "average" if row["where"] is None else "" for row in rows]
+        scores, several = self.scores, len(self.runs) > 1
         if scores is None:
-            yield Table("slices", lines, "Slices", kinds=kinds)
+            yield self._known("Slices", self.slicing.names, [Column("size", self.slicing.n.tolist(), COUNT, "topics")])
             return
-        groups = {f"{self.runs[0]} by slice": [(self.runs[0], measure, measure) for measure in self.measures]}
-        if len(self.runs) > 1:
-            groups = {measure: [(run, measure, run) for run in self.runs] for measure in self.measures}
-        cells = {(row.part, row.run, row.measure): _cell(row) for row in scores.estimates}
-        cells |= {(row.part, row.run, row.measure): {"value": row.value, "ci": None} for row in averages}
-        for title, group in groups.items():
-            columns = (
-                Column(heading, [cells.get((row["slice"], run, measure)) for row in rows])
-                for run, measure, heading in group
-            )
-            yield Table(title, (*lines, *columns), title, kinds=kinds)
+        for title in self.measures if several else (f"{self.runs[0]} by slice",):
+            pairs = [(run, title) for run in self.runs] if several else [(self.runs[0], name) for name in self.measures]
+            table = scores.overview(title if several else None)
+            for run, measure in pairs:
+                rows = scores.shown_of(run, measure)
+                table = table.changed(
+                    run if several else measure,
+                    ci=[row.ci for row in rows],
+                    beside=[_against(row) for row in rows],
+                    kinds=[_KINDS[row.better] for row in rows],
+                )
+            names = [row.part for row in scores.shown_of(*pairs[0])]
+            yield self._known(title, names, table.columns[1:])
+
+    def _known(self, title: str, names: Sequence[str], columns: Iterable[Column]) -> Table:
+        """Say of slices what selects their topics, and which are small; ways to average stand below them."""
+        every: dict[str, Any] = {"where": self.asked.where.strip(), "min_topics": 1, "small": False}
+        known = {ALL: every} | {row["name"]: row for row in self._slices().records()}
+        rows: list[dict[str, Any]] = [{"slice": name, **known.get(name, dict.fromkeys(every))} for name in names]
+        kinds = ["small" if row["small"] else "average" if row["where"] is None else "" for row in rows]
+        about = columns_of(rows, ("slice", TEXT, "Slice"), *every)
+        data = (replace(column, only="data") for column in about[1:])
+        return Table(title, (about[0], *columns, *data), title, kinds=kinds)
 
     @property
     def caption(self) -> str:
@@ -240,10 +238,10 @@ def _compared(
     return workspace.remember(key, lambda: scores.compare_slices(slicing, asked.baseline, **how))
 
 
-def _cell(row: SliceEstimate) -> dict[str, Any]:
-    """Give what a cell of the page says: a number, and what it is against the topics outside the slice."""
-    cell = {"value": row.value, "ci": row.ci}
-    if row.rest is None:
-        return cell
-    rest = {"difference": row.rest.difference, "interval": row.rest.interval}
-    return {**cell, **rest, "p": row.adjusted, "significant": row.significant, "better": row.better}
+def _against(row: SliceEstimate) -> str:
+    """Say what a slice is against the topics outside it."""
+    if row.rest is None or math.isnan(row.rest.difference):
+        return ""
+    word = {True: " better", False: " worse", None: " differs"}[row.better] if row.significant else ""
+    said = f"{signed(row.rest.difference)}{word} p {probability(row.adjusted)}"
+    return said.replace(" ", "\N{NO-BREAK SPACE}")  # a line of its own, below the interval

@@ -35,7 +35,7 @@ def _shown(workspace: Workspace, asked: AskedSlices, answer: SlicePage | None) -
     values: dict[str, Any] = {"attribute_table": known.changed("name", links=ways), "figures": ""}
     if answer is not None:
         links = {run: f"/slices{query(asked, run=run)}" for run in answer.runs if len(answer.runs) > 1}
-        values |= {"links": links, "figures": _figures(workspace, answer)}
+        values |= {"links": links, "figures": _figures(workspace, answer), "tables": list(answer.shown())}
     return values
 
 
