@@ -195,7 +195,8 @@ def test_explanation_and_tools_on_demand(serve: Any, tab: Any, sample: Any) -> N
     assert page.locator(".explained summary").first.inner_text() == "AP of bm25: 0.9167, step by step"
     assert "AP = sum of precision / R = 2.7500 / 3 = 0.9167" in page.locator(".explained .lines").first.inner_text()
     follow(page, page.get_by_role("link", name="compare them on this topic"))
-    rows = page.locator("section[aria-labelledby=tools-1] tbody tr").all_inner_texts()
+    rows = page.locator("[data-table=tools] tbody tr").all_inner_texts()
+    assert rows[0].startswith("nDCG@10 of bm25: ")
     gdeval = next(row for row in rows if row.startswith("gdeval"))
     assert re.split(r"\t", gdeval) == ["gdeval", "ndcg@10", "0.94998", "gain=exp2 in place of linear"]
     assert "explain=AP" in page.url

@@ -21,7 +21,8 @@ from judged.explanation import explain_list
 from judged.uncertainty.ties import tie_range
 from judged.uncertainty.unjudged import unjudged_range
 from judged.web.app import make_app
-from judged.web.topics.topic_list import natural, near_ids
+from judged.web.pagination import natural
+from judged.web.topics.topic_list import near_ids
 from judged.web.workspace import Workspace, open_workspace
 
 if TYPE_CHECKING:

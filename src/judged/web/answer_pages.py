@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from fastapi import Request
 
-from judged.answer import Answer, Section, Table
+from judged.answer import TEXT, Answer, Column, Section, Table, beginning
 from judged.errors import InputError, JudgedError, MissingExtraError
 from judged.web.answers import page
 from judged.web.problems import PROBLEMS
 from judged.web.slices.attributes import attributes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from fastapi import APIRouter
     from fastapi.responses import HTMLResponse
@@ -120,6 +120,13 @@ def with_tables(blocks: Iterable[Block], **changes: Callable[[Table], Table]) ->
 def leading(table: Table, column: str, address: Callable[[Mapping[str, Any]], str]) -> Table:
     """Lead from the cells of a column elsewhere: to an address by the row as JSON has it, nowhere without one."""
     return table.changed(column, links=[address(row) for row in table.records()])
+
+
+def topic_columns(workspace: Workspace, ids: Sequence[str], links: Sequence[str] = ()) -> tuple[Column, Column]:
+    """Give the ids of topics and, where they are known, the texts of their queries."""
+    texts = Column("query", [workspace.query(topic) for topic in ids], beginning(200), "Query")
+    ways = Column("query_id", ids, TEXT, "Topic", links=links)
+    return ways, texts if workspace.topics is not None else replace(texts, only="data")
 
 
 def first_rows(table: Table) -> Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
@@ -17,10 +18,12 @@ from judged.web.problems import Parameters
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
+    from judged._types import Bools
     from judged.measures.base import Measure
 
     Row = TypeVar("Row")
 
+_DIGITS = re.compile(r"(\d+)")
 SIZE = 50
 """Rows of a page."""
 
@@ -68,13 +71,35 @@ class Paging:
 def order_by(values: Sequence[Any], *, falling: bool) -> list[int]:
     """Order rows by texts or numbers, equal ones as they come, those without one last.
 
-    >>> order_by([0.5, None, 1.0], falling=True), order_by(["b", "a"], falling=False)
+    >>> order_by([0.5, None, 1.0], falling=True), order_by(["q10", "q9"], falling=False)
     ([2, 0, 1], [1, 0])
     """
     if any(isinstance(value, str) for value in values):
-        values = np.unique(np.array(values, dtype=object), return_inverse=True)[1].tolist()
+        place = {text: at for at, text in enumerate(sorted(set(values), key=natural))}
+        values = [place[text] for text in values]
     keys = np.array(values, dtype=np.float64)
     return np.argsort(-keys if falling else keys, kind="stable").tolist()
+
+
+def natural(text: str) -> tuple[tuple[int, str], ...]:
+    """Give a key that sorts numbers within a text by their size.
+
+    >>> sorted(["q10", "q9", "q", "9"], key=natural)
+    ['9', 'q', 'q9', 'q10']
+    """
+    parts = _DIGITS.split(text)
+    return tuple((len(part.lstrip("0")), part.lstrip("0")) if at % 2 else (0, part) for at, part in enumerate(parts))
+
+
+def holding(words: str, *texts: Sequence[str]) -> Bools:
+    """Mark the rows whose texts together hold every word, in upper case or lower: (N,).
+
+    >>> holding("LAW zoo", ["q1", "q2"], ["the zoo", "a law of the zoo"]).tolist()
+    [False, True]
+    """
+    wanted = words.casefold().split()
+    rows = (" ".join(row).casefold() for row in zip(*texts, strict=True))
+    return np.array([all(word in row for word in wanted) for row in rows], dtype=np.bool_)
 
 
 def blank(value: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
 import numpy as np
 from pydantic import Field
 
-from judged.answer import CHANGE, NUMBER, TEXT, Answer, Chart, Column, Section, Sentences, Show, Table, beginning
+from judged.answer import CHANGE, NUMBER, TEXT, Answer, Chart, Column, Section, Sentences, Show, Table
 from judged.answer import number as digits
 from judged.charts import PALETTE
 from judged.comparison.answer import data_tables
@@ -19,9 +19,10 @@ from judged.decimals import decimal, p_text
 from judged.slicing.comparison import direction
 from judged.stats.inputs import paired_differences
 from judged.stats.robustness import leave_one_topic_out
+from judged.web.answer_pages import topic_columns
 from judged.web.filters import probability, query
 from judged.web.links import chosen, link
-from judged.web.pagination import LONGEST, Paging, Scored, Trimmed, order_by
+from judged.web.pagination import LONGEST, Paging, Scored, Trimmed, holding, order_by
 from judged.web.slices.attributes import attributes, both
 from judged.web.workspace import MEASURE
 
@@ -338,14 +339,7 @@ class ComparePage(Answer):
         known = chosen("/compare", self.asked) | {"measure": str(self.measure)}
         sides = list(zip(("first", "second"), runs, self.values.tolist(), judged, has, strict=True))
         columns = (
-            Column("query_id", ids, TEXT, "Topic", links=[link("/topic", known, topic=topic) for topic in ids]),
-            Column(
-                "query",
-                [self.workspace.query(topic) for topic in ids],
-                beginning(160),
-                "Query",
-                only="data" if self.workspace.topics is None else "",
-            ),
+            *topic_columns(self.workspace, ids, [link("/topic", known, topic=topic) for topic in ids]),
             *(
                 Column(side, values, NUMBER, run, beside=["" if there else "nothing returned" for there in known])
                 for side, run, values, _, known in sides
@@ -369,13 +363,10 @@ class ComparePage(Answer):
     def listed(self) -> tuple[Table, Paging]:
         """The topics that are listed: filtered, searched, sorted, a page at a time."""
         table, name = self.topics, self.sort.removeprefix("-")
-        texts = [text.casefold() for text in table.column("query").values]
-        wanted = " ".join(self.asked.q.casefold().split())
-        ids = table.column("query_id").values
-        matches = [wanted in topic.casefold() or wanted in text for topic, text in zip(ids, texts, strict=True)]
-        values = {"query": texts}.get(name) or table.column(name).values
+        queries = table.column("query").values
+        values = [text.casefold() for text in queries] if name == "query" else table.column(name).values
         order = order_by(values, falling=self.sort.startswith("-"))
-        kept = self.kinds[self.asked.outcome] & matches
+        kept = self.kinds[self.asked.outcome] & holding(self.asked.q, table.column("query_id").values, queries)
         rows = [row for row in order if kept[row]]
         paging = Paging.at(self.asked.page, len(rows))
         return table.take(paging.of(rows)), paging

@@ -17,6 +17,7 @@ from judged.web.desk import Opened
 from judged.web.filters import query
 from judged.web.pagination import LONGEST
 from judged.web.problems import Parameters
+from judged.web.slices.answer import By
 from judged.web.workspace import RESAMPLES
 
 if TYPE_CHECKING:
@@ -30,17 +31,11 @@ _page = partial(answer_page, router, "experiment.html", label="Experiment", tabs
 _SETTINGS = 100  # of a form
 
 
-class AskedExperiment(Parameters):
+class AskedExperiment(By):
     """By which measure and cost is concluded, and by which slices."""
 
     measure: str = Field("", max_length=200, description="One of the plan; the first one without it.")
     cost: str = Field("", max_length=200, description="What the front is made of; the median latency without it.")
-    by: str = Field("", max_length=500, description="Attributes, with commas between: what factors do on each slice.")
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The attributes."""
-        return tuple(dict.fromkeys(name for part in self.by.split(",") if (name := part.strip())))
 
 
 class AskedTrial(Parameters):

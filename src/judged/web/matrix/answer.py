@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from pydantic import BeforeValidator, Field
 
-from judged.answer import TEXT, Answer, Column, Table, counted
+from judged.answer import Answer, Table, counted
 from judged.answer.chart_drawings import drawn
 from judged.charts import PALETTE, specification
 from judged.diagnosis.matrix.matrix import cuts_of
 from judged.diagnosis.matrix.points import NOTHING, QUADRANTS
 from judged.errors import MissingExtraError
 from judged.measures.grammar import parse
-from judged.web.answer_pages import NotOpenError
-from judged.web.pagination import LONGEST, Paging, Scored, Trimmed
+from judged.web.answer_pages import NotOpenError, topic_columns
+from judged.web.pagination import LONGEST, Paging, Scored, Trimmed, order_by
 from judged.web.slices.answer import Number, Sliced
 from judged.web.slices.attributes import cut, draws, notes_of, where_column
 from judged.web.workspace import LEVEL
@@ -213,19 +214,17 @@ def _chosen(matrix: Matrix, run: str, asked: AskedMatrix) -> Bools:
 
 def _ordered(workspace: Workspace, matrix: Matrix, run: str, chosen: Bools, sort: str) -> Table:
     """Lay out the topics that are selected, in order; ties by the other measure, then by id."""
-    ids, table = matrix.scores.query_ids, matrix.topics_table(run)
-    place_of = {topic: place for place, topic in enumerate(ids) if chosen[place]}
-    table = table.take([row for row, topic in enumerate(table.column("query_id").values) if topic in place_of])
-    x, y, change = (np.array(table.column(name).values, dtype=np.float64) for name in ("x", "y", "y_change"))
-    place = np.array([place_of[topic] for topic in table.column("query_id").values], dtype=np.float64)
-    keys = {"query_id": (), "x": (y, x), "y": (x, y), "change": (x, y, change)}[sort.removeprefix("-")]
-    sign = -1 if sort.startswith("-") else 1
-    order = np.lexsort((place if keys else sign * place, *(sign * key for key in keys)))
-    table = replace(table.take(order.tolist()), name="selected", folded=False, only="data")
+    table, picked = matrix.topics_table(run), set(compress(matrix.scores.query_ids, chosen.tolist()))
+    table = table.take([row for row, topic in enumerate(table.column("query_id").values) if topic in picked])
+    table = table.take(order_by(table.column("query_id").values, falling=False))
+    by, falling = sort.removeprefix("-"), sort.startswith("-")
+    for name in {"query_id": ["query_id"], "x": ["y", "x"], "y": ["x", "y"], "change": ["x", "y", "y_change"]}[by]:
+        table = table.take(order_by(table.column(name).values, falling=falling))
+    table = replace(table, name="selected", folded=False, only="data")
     for column in (table.column("x_change"), table.column("y_change")):
         table = table.changed(column.name, mark=(), beside=["lost" if mark else "" for mark in column.mark])
-    texts = Column("query", [workspace.query(topic) for topic in table.column("query_id").values], TEXT, "Query")
-    return replace(table, columns=(*table.columns, texts))
+    topic, query = topic_columns(workspace, table.column("query_id").values)
+    return replace(table, columns=(topic, *table.columns[1:], query))
 
 
 _GREY = "#7F7F7F"

@@ -39,17 +39,22 @@ Least: TypeAlias = Annotated[Annotated[int, Field(ge=1, le=1_000_000)] | None, B
 """A number of topics that may be left out, or empty."""
 
 
-class Sliced(Parameters):
-    """Which topics count, and into which slices they are cut."""
+class By(Parameters):
+    """By which attributes topics are cut."""
 
     by: str = Field("", max_length=500, description="Attributes, with commas between: one slice a value of each.")
-    where: str = Field("", max_length=2000, description="An expression over attributes, such as kind == 'law'.")
-    min_topics: Least = Field(None, description="A slice of fewer topics is shown, and never tested; 10 if left out.")
 
     @property
     def names(self) -> tuple[str, ...]:
         """The attributes."""
         return tuple(dict.fromkeys(name for part in self.by.split(",") if (name := part.strip())))
+
+
+class Sliced(By):
+    """Which topics count, and into which slices they are cut."""
+
+    where: str = Field("", max_length=2000, description="An expression over attributes, such as kind == 'law'.")
+    min_topics: Least = Field(None, description="A slice of fewer topics is shown, and never tested; 10 if left out.")
 
     @property
     def least(self) -> int:

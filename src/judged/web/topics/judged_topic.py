@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from judged.answer import ANY, TEXT, Table, beginning, columns_of
 from judged.data.compute import pc
+from judged.decimals import decimal
 from judged.diagnosis.diff import diff
 from judged.errors import InputError, JudgedError, MeasureError
 from judged.explanation import compare_tools, explain_list
@@ -105,11 +106,13 @@ def explained(judged: Judged, measure: Measure) -> tuple[Explanation | None, str
         return None, str(error)
 
 
-def tools(workspace: Workspace, query_id: str, runs: Sequence[str], measure: Measure) -> tuple[Table, list[Note]]:
-    """Ask what other tools report."""
+def tools(
+    workspace: Workspace, query_id: str, scores: Mapping[str, float], measure: Measure
+) -> tuple[Table, list[Note]]:
+    """Ask what other tools report of runs, each with our score."""
     rows: list[dict[str, Any]] = []
     notes: list[Note] = []
-    for run in runs:
+    for run in scores:
         try:
             check_apart(measure)
             _, (alone,) = workspace.one_topic(query_id, [run])
@@ -126,7 +129,8 @@ def tools(workspace: Workspace, query_id: str, runs: Sequence[str], measure: Mea
         ("printed", ANY, "It prints"),
         ("why", TEXT, "Which rule makes the difference"),
     )
-    return Table("tools", columns, "What other tools report"), notes
+    groups = [f"{measure} of {row['run']}: {decimal(scores[row['run']])}" for row in rows]
+    return Table("tools", columns, "What other tools report", groups=groups), notes
 
 
 _SNIPPET = 180  # characters of a text

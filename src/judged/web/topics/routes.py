@@ -44,7 +44,7 @@ def _listed(_: Workspace, asked: AskedList, answer: TopicList | None) -> dict[st
     return {
         **about,
         "figure": blocks(answer.charts().values(), ["topics"]) if about["runs"] else "",
-        "table": table.changed("query_id", show=beginning(80)).changed("query", show=beginning(200)),
+        "table": table.changed("query_id", show=beginning(80)),
         "keys": {column.name: column.name for column in table.shown},
         "rising": {"query_id", "query", *scores},
         "paging": Paging.at(about["page"], about["total"]),
@@ -73,10 +73,6 @@ def topic_page(request: Request, workspace: Opened, asked: Annotated[AskedTopic,
     for run in runs:
         shown = [row for row in documents if 0 < (row[f"place:{run}"] or 0) <= asked.cutoff]
         lists.append({**known[run], "documents": sorted(shown, key=itemgetter(f"place:{run}"))})
-    reported = tables.get("tools")
-    by_run: dict[str, list[int]] = {}
-    for at, run in enumerate(reported.column("run").values if reported else ()):
-        by_run.setdefault(run, []).append(at)
     store = workspace.labels
     known_there = "" if store is None else store.topic(asked.topic)["text"]
     # The topic of the same id may be another one, as where a store is open beside the sample.
@@ -88,7 +84,6 @@ def topic_page(request: Request, workspace: Opened, asked: Annotated[AskedTopic,
         "tables": tables,
         "lists": lists,
         "missed": _missed(tables["documents"], lists),
-        "tools": {run: reported.take(rows) for run, rows in by_run.items()} if reported else {},
     }
     return page(request, "topic.html", answer=answer, asked=asked, **values, **answer.facts())
 

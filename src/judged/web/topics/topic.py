@@ -107,7 +107,7 @@ def _topic(workspace: Workspace, asked: AskedTopic) -> TopicPage:
         changed = [regraded(workspace, asked.topic, run, asked.doc_id, asked.grade) for run in runs]
         parts = (*parts, _moved(workspace, lists, changed, measures))
     if asked.tools:
-        reported, more = tools(workspace, asked.topic, runs, measure)
+        reported, more = tools(workspace, asked.topic, dict(zip(runs, values, strict=True)), measure)
         parts, notes = (*parts, reported), (*notes, *more)
     said = "" if compared is None else compared.sentence
     told = tuple(explanation for explanation, _ in explanations)

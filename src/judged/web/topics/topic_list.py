@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import bisect
 import difflib
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from pydantic import Field
 
-from judged.answer import COUNT, NUMBER, TEXT, Chart, Column, Table, counted
+from judged.answer import COUNT, NUMBER, Chart, Column, Table, counted
 from judged.answer.table import order_of
 from judged.decimals import decimal
 from judged.errors import InputError, MeasureError
 from judged.measures.base import Measure
 from judged.notes import Note
+from judged.web.answer_pages import topic_columns
 from judged.web.answers import PageAnswer
 from judged.web.filters import query
-from judged.web.pagination import LONGEST, Paging, Scored, concerning
+from judged.web.pagination import LONGEST, Paging, Scored, concerning, holding, natural, order_by
 from judged.web.problems import Parameters
 from judged.web.workspace import MEASURE
 
@@ -97,7 +97,6 @@ MOST_RUNS = 12
 """Columns of scores that a table shows at once."""
 POSITIVE = float(np.nextafter(0, 1))
 """The least relevant grade for measures that have no level of their own: any above 0."""
-_DIGITS = re.compile(r"(\d+)")
 _NEAR, _SHORT = 5, 60
 
 
@@ -200,14 +199,7 @@ def _table(
     counts = [np.bincount(which, minlength=len(ids)).tolist() for which in (relevant, index.topic)]
     one_run = "data" if len(runs) < 2 else ""  # its mean is its score
     columns = (
-        Column("query_id", ids, TEXT, "Topic"),
-        Column(
-            "query",
-            [workspace.query(topic) for topic in ids],
-            TEXT,
-            "Query",
-            only="data" if workspace.topics is None else "",
-        ),
+        *topic_columns(workspace, ids),
         Column("relevant", counts[0], COUNT, "Relevant"),
         Column("judged", counts[1], COUNT, "Judged"),
         Column("mean", mean.tolist(), NUMBER, "Mean", only=one_run),
@@ -237,41 +229,14 @@ def ordered(workspace: Workspace, asked: Order) -> Ints:
 
 def _ordered(workspace: Workspace, asked: Order, table: Table) -> Ints:
     kept = workspace.mask(asked.where) if workspace.lists or asked.where else np.ones(len(table), dtype=np.bool_)
-    words = asked.q.casefold().split()
-    if words:
-        texts = [f"{topic} {workspace.query(topic)}".casefold() for topic in workspace.query_ids]
-        kept = kept & np.array([all(word in text for word in words) for text in texts], dtype=np.bool_)
+    columns = {column.name: column.values for column in table.columns}
+    kept = kept & holding(asked.q, columns["query_id"], columns["query"])
     falling, name = asked.sort.startswith("-"), asked.sort.removeprefix("-")
-    if name in {"query_id", "query"}:
-        rank = workspace.remember(("topic names", name), lambda: _name_ranks(workspace, name))
-    else:
-        columns = {column.name: column for column in table.columns[2:]}
-        if name not in columns:
-            raise InputError(
-                f"topics cannot be sorted by {name!r}", fix=f"use one of query_id, query, {', '.join(columns)}"
-            )
-        rank = np.array(columns[name].values, dtype=np.float64)
-    order = np.argsort(-rank if falling else rank, kind="stable")  # NaN, no score, comes last either way
+    if name not in columns:
+        raise InputError(f"topics cannot be sorted by {name!r}", fix=f"use one of {', '.join(columns)}")
+    values = [text.casefold() for text in columns[name]] if name == "query" else columns[name]
+    order = np.array(order_by(values, falling=falling), dtype=np.int64)  # no score comes last either way
     return order[kept[order]]
-
-
-def _name_ranks(workspace: Workspace, name: str) -> Floats:
-    """Number ids as people sort them, q9 before q10; or texts by the alphabet."""
-    ids = workspace.query_ids
-    keys = [natural(topic) if name == "query_id" else (workspace.query(topic).casefold(),) for topic in ids]
-    ranks = np.empty(len(ids))
-    ranks[sorted(range(len(ids)), key=keys.__getitem__)] = np.arange(len(ids))
-    return ranks
-
-
-def natural(text: str) -> tuple[tuple[int, str], ...]:
-    """Give a key that sorts numbers within a text by their size.
-
-    >>> sorted(["q10", "q9", "q", "9"], key=natural)
-    ['9', 'q', 'q9', 'q10']
-    """
-    parts = _DIGITS.split(text)
-    return tuple((len(part.lstrip("0")), part.lstrip("0")) if at % 2 else (0, part) for at, part in enumerate(parts))
 
 
 def near_ids(ids: tuple[str, ...], wanted: str) -> list[str]:
