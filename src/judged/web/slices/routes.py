@@ -22,12 +22,6 @@ if TYPE_CHECKING:
 router = APIRouter(tags=["diagnosis"])
 
 
-@router.get("/api/v1/conditions", summary="Conditions on topics")
-def conditions_as_json(workspace: Opened) -> dict[str, Any]:
-    """Give what can stand in ``where``: a condition for each slice, and the beginning of one for each number."""
-    return {"conditions": conditions(workspace).records()}
-
-
 def _shown(workspace: Workspace, asked: AskedSlices, answer: SlicePage | None) -> dict[str, Any]:
     """Lead from attributes to their slices, and from one of several runs to its own page; draw the numbers."""
     known = attributes(workspace)
@@ -58,3 +52,9 @@ def scores_by_slice(workspace: Opened, asked: Annotated[AskedSlices, Query()]) -
     With ``baseline``, runs are compared on each slice by a paired randomisation test.
     """
     return slices(workspace, asked)
+
+
+@router.get("/api/v1/conditions", summary="Conditions on topics")
+def conditions_as_json(workspace: Opened) -> dict[str, Any]:
+    """Give what can stand in ``where``: a condition for each slice, and the beginning of one for each number."""
+    return {"conditions": conditions(workspace).records()}
