@@ -114,6 +114,15 @@ def test_every_run_makes_one_table_a_measure(of_sample: TestClient, sample: Work
     assert text.count('<table class="slices">') == 2
 
 
+def test_a_table_of_slices_is_saved_with_what_selects_its_topics(of_sample: TestClient) -> None:
+    saved = of_sample.get("/slices.bm25 by slice.json?by=query_class&run=bm25").json()
+    data = of_sample.get("/api/v1/slices?by=query_class&run=bm25").json()
+    where = {row["name"]: row["where"] for row in data["slices"]} | {"all topics": "", "mean of slices": None}
+    assert {row["slice"]: row["where"] for row in saved} == where
+    values = {row["slice"]: row["value"] for row in data["results"] if row["measure"] == "R@100"}
+    assert {row["slice"]: row["R@100"] for row in saved if row["slice"] in values} == values
+
+
 @pytest.mark.parametrize("page", ["/topics", "/leaderboard", "/matrix"])
 def test_a_link_selects_just_its_slice_whatever_the_value(page: str) -> None:
     kinds = ["plain", QUOTED, 'only "double"', "only 'single'", "\n\ttabs"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import Field
 
-from judged.answer import CHANGE, COUNT, TEXT, Answer, Column, Show, Table, columns_of, counted, number
+from judged.answer import CHANGE, COUNT, TEXT, Answer, Column, Show, Table, counted, number
 from judged.answer.chart_drawings import SERIES
 from judged.answer.table import order_of
 from judged.comparison import Comparison
@@ -124,11 +124,6 @@ class LeaderboardPage(Answer):
         named = self.sort.removeprefix("-")
         return next((measure for measure in self.measures if str(measure) == named), self.measures[0])
 
-    def raise_problems(self) -> None:
-        """Refuse what could not be read: for programs, which ask for exactly what they want."""
-        for error in self.problems.values():
-            raise error
-
     @property
     def sentences(self) -> tuple[str, ...]:
         """Which run is best; which topics count; how many tests of which kind there are, and how intervals are made."""
@@ -154,18 +149,15 @@ class LeaderboardPage(Answer):
         """Give one row per run, charts, and all that was found."""
         if self.result is None:
             return ()
-        entries = [
-            {
-                "measure": str(measure),
-                "family": measure.entry.name,
-                "aggregate": measure.entry.aggregate,
-                "higher_is_better": measure.properties.higher_is_better,
-            }
-            for measure in self.measures
-        ]
-        heads = Table("columns", columns_of(entries, *entries[0]), only="data")
+        entries = [measure.entry for measure in self.measures]
+        heads = (
+            Column("measure", self.names),
+            Column("family", [entry.name for entry in entries]),
+            Column("aggregate", [entry.aggregate for entry in entries]),
+            Column("higher_is_better", [measure.properties.higher_is_better for measure in self.measures]),
+        )
         data = [block for block in self.result.blocks() if isinstance(block, Table) and block.only == "data"]
-        return (self.board(), *self.figures(), heads, *data)
+        return (self.board(), *self.figures(), Table("columns", heads, only="data"), *data)
 
     def estimates(self, measure: Measure) -> list[Estimate]:
         """Give the numbers of all runs by a measure."""

@@ -64,7 +64,9 @@ def leaderboard(workspace: Workspace, asked: AskedLeaderboard) -> LeaderboardPag
         refused += [] if scored else [name]
     chosen = tuple(measures) or (parse(ANY),)
     usual, _ = workspace.usual_pair(chosen[0])
-    baseline = tried("baseline", lambda: _baseline(workspace, asked.baseline) or usual, usual)
+    baseline = asked.baseline or usual
+    if workspace.lists:
+        baseline = tried("baseline", lambda: workspace.judged(baseline).run.name, usual)
     topics = tried("where", lambda: int(workspace.mask(asked.where, baseline or None).sum()), 0)
     test = "t" if topics > MANY else Choices.test
     how: dict[str, Any] = {
@@ -77,8 +79,12 @@ def leaderboard(workspace: Workspace, asked: AskedLeaderboard) -> LeaderboardPag
         if len(workspace.lists) > 1:
             tests = partial(workspace.comparison, chosen, baseline, None, asked.where, **how)
             result = tried("test", tests, None)
-        result = result or _summary(workspace, chosen, asked.where, baseline)
+        if result is None:  # every number with its interval, where nothing is tested
+            scores = workspace.scores(chosen, None, asked.where, baseline)
+            key = ("summary", chosen, asked.where, baseline)
+            result = workspace.remember(key, lambda: scores.summary(level=LEVEL))
     names = tuple(measures.values()) or tuple(map(str, chosen))
+    best_first = str(chosen[0]) if chosen[0].properties.higher_is_better is False else f"-{chosen[0]}"
     return LeaderboardPage(
         workspace=workspace,
         asked=asked.model_copy(update={"measure": "", "measures": [] if names == MEASURES else [",".join(names)]}),
@@ -89,16 +95,12 @@ def leaderboard(workspace: Workspace, asked: AskedLeaderboard) -> LeaderboardPag
         n=topics,
         test=how["test"],
         correction=how["correction"],
-        sort=tried("sort", lambda: _sort(asked.sort, chosen), "") or f"{_falling(chosen[0])}{chosen[0]}",
+        sort=tried("sort", lambda: _sort(asked.sort, chosen), "") or best_first,
         series=tried("curve", lambda: _series(workspace, asked.curve, asked.rel), ()),
         result=result,
         problems=problems,
         notes=_notes(workspace, topics, result) if result else (),
     )
-
-
-def _falling(measure: Measure) -> str:
-    return "" if measure.properties.higher_is_better is False else "-"
 
 
 def _scored(workspace: Workspace, name: str, room: int, rel: float | None) -> dict[Measure, str]:
@@ -109,18 +111,6 @@ def _scored(workspace: Workspace, name: str, room: int, rel: float | None) -> di
     if workspace.lists:
         workspace.scores(tuple(measures))
     return measures
-
-
-def _baseline(workspace: Workspace, name: str) -> str:
-    if name and workspace.lists:
-        workspace.judged(name)
-    return name
-
-
-def _summary(workspace: Workspace, measures: tuple[Measure, ...], where: str, of: str) -> Summary:
-    """Give every number with its interval, where nothing is tested."""
-    scores = workspace.scores(measures, None, where, of)
-    return workspace.remember(("summary", measures, where, of), lambda: scores.summary(level=LEVEL))
 
 
 def _series(workspace: Workspace, name: str, rel: float | None) -> tuple[Measure, ...]:

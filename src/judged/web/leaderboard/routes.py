@@ -39,17 +39,6 @@ COMMON = (
 CURVES = ("nDCG", "P", "R", "Success", "AP", "RR", "RBP(p=0.8)", "DCG", "Judged")
 
 
-def choices_of(answer: LeaderboardPage) -> dict[str, Any]:
-    """Give what can be chosen here; what is chosen already is among it."""
-    return {
-        "families": families(answer.plain_names),
-        "names": _known(),
-        "tests": known_tests(),
-        "corrections": CORRECTIONS,
-        "curves": dict.fromkeys(filter(None, (*CURVES, answer.asked.curve))),
-    }
-
-
 def families(chosen: Sequence[str]) -> dict[str, list[str]]:
     """Give measures by family: the common ones, and those that are chosen."""
     found: dict[str, list[str]] = {}
@@ -86,7 +75,13 @@ def leaderboard_page(request: Request, workspace: Opened, asked: Annotated[Asked
         keys={name: name for name in ("run", *answer.names, "judged")},
         rising=["run", *lower],
         problems={name: str(answer.problems.get(name, "")) for name in AskedLeaderboard.model_fields},
-        choices=choices_of(answer),
+        choices={
+            "families": families(answer.plain_names),
+            "names": _known(),
+            "tests": known_tests(),
+            "corrections": CORRECTIONS,
+            "curves": dict.fromkeys(filter(None, (*CURVES, answer.asked.curve))),
+        },
         figures=_figures(answer),
     )
 
@@ -108,5 +103,6 @@ def _figures(answer: LeaderboardPage) -> dict[str, Markup]:
 def leaderboard_data(workspace: Opened, asked: Annotated[AskedLeaderboard, Query()]) -> dict[str, Any]:
     """Give the leaderboard: numbers with intervals, tests against the baseline, and a curve where one is asked for."""
     answer = leaderboard(workspace, asked)
-    answer.raise_problems()
+    for error in answer.problems.values():  # a program asks for exactly what it wants
+        raise error
     return answer.to_dict()

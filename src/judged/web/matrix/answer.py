@@ -40,10 +40,6 @@ PARTS = (*QUADRANTS, NOTHING)
 """What `quadrant` can be."""
 
 
-def _first_page(value: object) -> object:
-    return 1 if value == "" else value
-
-
 class AskedMatrix(Sliced, Scored):
     """Topics and slices against two measures, and which topics are selected."""
 
@@ -60,7 +56,7 @@ class AskedMatrix(Sliced, Scored):
     y1: Number = Field(None, description="and at most this.")
     quadrant: Quadrant = Field("", description="Topics of this quadrant alone are selected.")
     sort: Order = Field("y", description="The order of the topics; with - before it, descending.")
-    page: Annotated[int, Field(ge=0, le=1_000_000), BeforeValidator(_first_page)] = Field(
+    page: Annotated[int, Field(ge=0, le=1_000_000), BeforeValidator(lambda given: 1 if given == "" else given)] = Field(
         1, description="Which page of the topics; 0 for all."
     )
 
@@ -223,8 +219,8 @@ def _ordered(workspace: Workspace, matrix: Matrix, run: str, chosen: Bools, sort
     table = replace(table, name="selected", folded=False, only="data")
     for column in (table.column("x_change"), table.column("y_change")):
         table = table.changed(column.name, mark=(), beside=["lost" if mark else "" for mark in column.mark])
-    topic, query = topic_columns(workspace, table.column("query_id").values)
-    return replace(table, columns=(topic, *table.columns[1:], query))
+    table = table.changed("query_id", title="Topic")
+    return replace(table, columns=(*table.columns, topic_columns(workspace, table.column("query_id").values)[1]))
 
 
 _GREY = "#7F7F7F"

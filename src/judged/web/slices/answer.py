@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from judged.answer import Block
-    from judged.evaluation import Scores
     from judged.notes import Note
     from judged.slicing import SliceComparison, SlicedScores, Slicing
     from judged.slicing.scores import SliceEstimate
@@ -197,7 +196,11 @@ def slices(workspace: Workspace, asked: AskedSlices) -> SlicePage:
     measures = tuple(dict.fromkeys(map(str, measures_of(listed(asked.measures) or ["nDCG@10"], rel=asked.rel))))
     if len(measures) > MOST:
         raise InputError(f"{len(measures)} measures are too many for one page", fix=f"name {MOST} at most")
-    scores = _scored(workspace, workspace.scores(measures, runs, asked.where), slicing) if runs else None
+    scores = None
+    if runs:
+        whole = workspace.scores(measures, runs, asked.where)
+        key = ("by slice", whole, slicing)
+        scores = workspace.remember(key, lambda: whole.by_slice(slicing, level=LEVEL, seed=SEED))
     return SlicePage(
         asked=asked,
         runs=runs,
@@ -209,11 +212,6 @@ def slices(workspace: Workspace, asked: AskedSlices) -> SlicePage:
         attributes=attributes(workspace),
         notes=notes_of(workspace, asked, len(slicing.query_ids), scores.notes if scores else ()),
     )
-
-
-def _scored(workspace: Workspace, scores: Scores, slicing: Slicing) -> SlicedScores:
-    key = ("by slice", scores, slicing)
-    return workspace.remember(key, lambda: scores.by_slice(slicing, level=LEVEL, seed=SEED))
 
 
 def shown_runs(workspace: Workspace, asked: AskedSlices) -> tuple[str, ...]:
