@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -10,9 +11,12 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from threading import Semaphore
 from typing import TYPE_CHECKING, Any
 
+import httpx
 import pytest
 
 from judged.studies.assignment import assignments, balance
@@ -56,7 +60,7 @@ def process(folder: Path, port: int) -> Generator[Any]:
 
 def name_of(page: Any) -> str:
     """Tell which step is shown."""
-    return page.url.partition("/s/")[2].split("/")[1].split("?")[0].split("#")[0]
+    return str(page.url).partition("/s/")[2].split("/")[1].split("?")[0].split("#")[0]
 
 
 def take_part(page: Any, said: dict[tuple[str, str], str], at: int) -> Iterator[bool]:
@@ -94,32 +98,103 @@ def take_part(page: Any, said: dict[tuple[str, str], str], at: int) -> Iterator[
         yield True
 
 
+def take_part_by_forms(home: str, at: int, may_ask: Semaphore) -> tuple[dict[tuple[str, str], str], int]:
+    """Go through a study without a browser, and ask again where no answer came.
+
+    Gives what was said, noted once the next page is there, and how often no answer came.
+    """
+    said, passed, unanswered = dict[tuple[str, str], str](), list[str](), 0
+
+    def ask(address: str, form: dict[str, str] | None = None) -> httpx.Response:
+        nonlocal unanswered
+        may_ask.acquire()
+        for _ in range(600):
+            try:
+                answer = client.get(address) if form is None else client.post(address, data=form)
+                if at % 2:  # reload
+                    answer = client.get(answer.url)
+            except httpx.TransportError:
+                unanswered += 1
+                time.sleep(0.1)
+            else:
+                assert answer.status_code == 200, answer.text
+                return answer
+        raise TimeoutError(address)
+
+    with httpx.Client(follow_redirects=True, trust_env=False) as client:
+        page = ask(home)
+        while (name := name_of(page)) != "thanks":
+            assert name not in passed, "what was passed comes again"
+            here, form = f"{home}/{name}", dict[str, str]()
+            if name.startswith("search"):
+                number, doc = re.findall(r'href="[^"]+/document\?page=(\d+)&amp;id=(\w+)"', page.text)[at % 4]
+                ask(f"{here}/document?page={number}&id={doc}")
+                document = {"page": number, "id": doc}
+                kept = ask(f"{here}/act", {"action": "save", "then": "document", **document})
+                assert "is-kept" in kept.text
+                page = ask(f"{here}/act", {"action": "back", "seconds": "0.5", **document})
+                other = next(one for one in re.findall(r'name="id" value="(\w+)"', page.text) if one != doc)
+                page = ask(f"{here}/act", {"action": "save", "page": number, "id": other, "then": "results"})
+                assert page.text.count('class="is-kept"') == 2
+            else:
+                radios = re.findall(r'type="radio" name="([^"]+)" value="([^"]+)"', page.text)
+                choices = {item: [value for known, value in radios if known == item] for item, _ in radios}
+                form = {item: values[at % len(values)] for item, values in choices.items()}
+                form |= dict.fromkeys(re.findall(r'<textarea id="[^"]+" name="([^"]+)"', page.text), f"{name} by {at}")
+            menus = re.findall(r'<select id="[^"]+" name="([^"]+)"', page.text)
+            page = ask(here, form | dict.fromkeys(menus, "50"))
+            passed.append(name)
+            said |= {(name, item): value for item, value in form.items()}
+    return said, unanswered
+
+
 def play(browser: Any, folder: Path, store: StudyStore) -> dict[str, dict[tuple[str, str], str]]:
-    """Let everybody take part at once, some without scripts, and kill the server twice; give what they said."""
+    """Let everybody take part at once, and kill the server twice; give what they said.
+
+    Two sit before browsers, one of them without scripts; the others ask as fast as they are allowed to.
+    """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    people, rounds, playing = list(store.participants()), 0, dict[str, Iterator[bool]]()
-    pages = {who: browser.new_context(java_script_enabled=at % 3 > 0).new_page() for at, who in enumerate(people)}
-    for page in pages.values():
-        page.set_default_timeout(120_000)
+    people = {who: (f"http://127.0.0.1:{port}/s/{store.token(who)}", at) for at, who in enumerate(store.participants())}
+    pages = {
+        who: browser.new_context(java_script_enabled=at % 3 > 0).new_page()
+        for who, (_, at) in people.items()
+        if at % 7 == 0
+    }
     said: dict[str, dict[tuple[str, str], str]] = {who: {} for who in people}
-    for last in (6, 14, 1000):  # rounds until the server is killed
-        with process(folder, port):
-            for at, who in enumerate(people):
-                if not rounds:
-                    pages[who].goto(f"http://127.0.0.1:{port}/s/{store.token(who)}")
-                    playing[who] = take_part(pages[who], said[who], at)
-                elif at % 2:  # the others go on where they are
-                    pages[who].reload()
-            while playing and rounds < last:
-                rounds += 1
-                over = {who for who, one in playing.items() if next(one, False) is False}
-                playing = {who: one for who, one in playing.items() if who not in over}
-                pages[people[rounds % len(people)]].reload()
+    playing, may_ask, rounds = dict[str, Iterator[bool]](), Semaphore(0), 0
+    with ThreadPoolExecutor(len(people)) as pool:
+        others = {
+            who: pool.submit(take_part_by_forms, *one, may_ask) for who, one in people.items() if who not in pages
+        }
+        try:
+            for last, requests in ((6, 150), (14, 150), (1000, 10_000)):  # until the server is killed
+                with process(folder, port):
+                    may_ask.release(requests)
+                    for who, page in pages.items():
+                        if not rounds:
+                            page.set_default_timeout(120_000)
+                            page.goto(people[who][0])
+                            playing[who] = take_part(page, said[who], people[who][1])
+                        elif people[who][1] % 2:  # the others go on where they are
+                            page.reload()
+                    while playing and rounds < last:
+                        rounds += 1
+                        over = {who for who, one in playing.items() if next(one, False) is False}
+                        playing = {who: one for who, one in playing.items() if who not in over}
+                        list(pages.values())[rounds % len(pages)].reload()
+                    if playing:
+                        may_ask.release(50)  # for these the server dies
+                    else:
+                        wait(others.values())
+        finally:
+            may_ask.release(10_000)
     for page in pages.values():
         page.context.close()
-    return said
+    found = {who: one.result() for who, one in others.items()}
+    assert sum(unanswered for _, unanswered in found.values()) >= 2
+    return said | {who: known for who, (known, _) in found.items()}
 
 
 def test_twelve_at_once_with_reloads_and_a_killed_server(browser: Any, tmp_path: Path) -> None:
