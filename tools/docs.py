@@ -267,8 +267,8 @@ def api() -> str:
     for name, routes in described(make_app(opened).openapi(), opened).items():
         parts.append(f"## {name}")
         for route in routes:
-            parts.append(f"### {route.method.upper()} {route.path}\n\n{route.summary}. {route.meaning}".rstrip())
-            if taken := route.parameters.records():
+            parts.append("### {method} {path}\n\n{summary}. {meaning}".format(**route).rstrip())
+            if taken := route["asked"].records():
                 head = ("parameter", "is", "default", "means")
                 rows = [(f"`{row['name']}`", row["kind"], row["default"], row["meaning"]) for row in taken]
                 parts.append(markdown_table(head, rows))

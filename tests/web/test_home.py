@@ -143,14 +143,14 @@ DOCUMENT = {
 def test_a_route_is_described_in_words():
     workspace = open_workspace({"q": {"d": 1.0}}, {"my run": {"q": {"d": 1.0}}})
     (route,) = described(DOCUMENT, workspace)["Things"]
-    assert route.anchor == "get-api-v1-thing-measure"
-    assert (route.method, route.summary, route.meaning) == ("GET", "Give a thing", "All of it.")
-    assert route.example == "/api/v1/thing/AP?run=my+run&by=name"
-    assert route.parameters.column("kind").values == [
+    assert route["anchor"] == "get-api-v1-thing-measure"
+    assert (route["method"], route["summary"], route["meaning"]) == ("GET", "Give a thing", "All of it.")
+    assert route["example"] == "/api/v1/thing/AP?run=my+run&by=name"
+    assert route["asked"].column("kind").values == [
         "string", "string, at most 9 characters", "integer, from 1, to 5", "name | score", "boolean",
     ]  # fmt: skip
-    assert route.parameters.column("default").values == ["required", "required", "1", "required", "false"]
-    assert route.parameters.column("meaning").values[4] == "All?"
+    assert route["asked"].column("default").values == ["required", "required", "1", "required", "false"]
+    assert route["asked"].column("meaning").values[4] == "All?"
 
 
 def test_a_route_that_changes_something_is_called_from_a_shell(sample):
