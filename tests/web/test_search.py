@@ -44,7 +44,7 @@ def test_every_address_works_and_page_and_twin_say_the_same(sample: Any) -> None
         for row in rows:
             assert row["address"].replace("&", "&amp;") in shown
             assert tried.get(row["address"]).status_code == 200, row
-    assert {path for path, _ in NAVIGATION} >= {row["address"] for row in rows}
+    assert set(NAVIGATION) >= {row["address"] for row in rows}
 
 
 def test_many_topics_leave_room_for_the_rest() -> None:

@@ -31,23 +31,32 @@ if TYPE_CHECKING:
 
 HOME = "judged.home"
 """Where a request says which page somebody begins at who sees one part of judged alone."""
-NAVIGATION = (
-    ("/evaluator", "Evaluator"),
-    ("/leaderboard", "Leaderboard"),
-    ("/compare", "Compare"),
-    ("/topics", "Topics"),
-    ("/matrix", "Matrix"),
-    ("/slices", "Slices"),
-    ("/traces", "Traces"),
-    ("/rag", "Answers"),
-    ("/clicks", "Clicks"),
-    ("/users", "Users"),
-    ("/change", "Change"),
-    ("/experiment", "Experiment"),
-    ("/judging", "Judging"),
-    ("/learn", "Learn"),
-)
-"""The pages, in the order in which they are named at the top of each."""
+NAVIGATION = {
+    "/evaluator": (
+        "Evaluator",
+        "How is a score computed? Change the judgments or the ranking of a topic, and see every step.",
+    ),
+    "/leaderboard": ("Leaderboard", "Which run is best, by which measures, and how certain is that?"),
+    "/compare": ("Compare", "Do two runs differ, on which topics, and could it be chance?"),
+    "/topics": ("Topics", "Which topics are hard? What did each run return for one, and why does it score so?"),
+    "/matrix": ("Matrix", "Do the candidates fail, or their ranking, and on which topics and slices?"),
+    "/slices": ("Slices", "On which kinds of topics is a run strong or weak?"),
+    "/traces": ("Traces", "At which stage of a pipeline was it lost, and why is a document not shown?"),
+    "/rag": ("Answers", "Where is evidence lost on its way into an answer, and what does an answer rest on?"),
+    "/clicks": ("Clicks", "How do users click, how often is each rank looked at, and do clicks agree with judgments?"),
+    "/users": ("Users", "What does an A/B test say, and is production still what it was?"),
+    "/change": ("Change", "What is known of a change, what is blank, and may it ship?"),
+    "/experiment": (
+        "Experiment",
+        "Which configuration is best, what does it cost, and what do other settings do to a query?",
+    ),
+    "/judging": (
+        "Judging",
+        "Which documents are relevant? Grade them by yourself or with others, and settle where you disagree.",
+    ),
+    "/learn": ("Learn", "What does a measure count, when does it fit, and where does it mislead?"),
+}
+"""The pages, in the order in which they are named at the top of each, with the question that each answers."""
 
 
 class _Versioned(Extension):
@@ -111,7 +120,7 @@ def page(request: Request, template: str, *, status: int = 200, **values: Any) -
         "version": request.app.version,
         "link": partial(link, known=known),
         # A judge who was let in by a token of their own sees nothing of systems; nor does who takes part in a study.
-        "navigation": [(path, link(path, known).removeprefix(path), name) for path, name in NAVIGATION]
+        "navigation": [(path, link(path, known).removeprefix(path), name) for path, (name, _) in NAVIGATION.items()]
         if workbench and JUDGE not in request.scope
         else (),
     }

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from judged.answer import COUNT, NUMBER, TEXT, Column, Table, counted
 from judged.evaluation.provenance import qrels_facts
-from judged.web.answers import PageAnswer, page
+from judged.web.answers import NAVIGATION, PageAnswer, page
 from judged.web.desk import Opened
 from judged.web.filters import query
 from judged.web.findings import findings
@@ -25,23 +25,6 @@ if TYPE_CHECKING:
 
     from judged.evaluation import Estimate
 
-QUESTIONS = {
-    "/evaluator": "How is a score computed? Change the judgments or the ranking of a topic, and see every step.",
-    "/leaderboard": "Which run is best, by which measures, and how certain is that?",
-    "/compare": "Do two runs differ, on which topics, and could it be chance?",
-    "/topics": "Which topics are hard? What did each run return for one, and why does it score so?",
-    "/matrix": "Do the candidates fail, or their ranking, and on which topics and slices?",
-    "/slices": "On which kinds of topics is a run strong or weak?",
-    "/traces": "At which stage of a pipeline was it lost, and why is a document not shown?",
-    "/rag": "Where is evidence lost on its way into an answer, and what does an answer rest on?",
-    "/clicks": "How do users click, how often is each rank looked at, and do clicks agree with judgments?",
-    "/users": "What does an A/B test say, and is production still what it was?",
-    "/change": "What is known of a change, what is blank, and may it ship?",
-    "/experiment": "Which configuration is best, what does it cost, and what do other settings do to a query?",
-    "/judging": "Which documents are relevant? Grade them by yourself or with others, and settle where you disagree.",
-    "/learn": "What does a measure count, when does it fit, and where does it mislead?",
-}
-"""What each page of the navigation answers."""
 router = APIRouter()
 
 
@@ -140,10 +123,8 @@ def home(request: Request, workspace: Opened, asked: Annotated[AskedHome, Query(
     runs, name = answer.table("runs"), asked.sort.removeprefix("-")
     keys = {column.name: column.name for column in runs.shown}
     runs = runs.take(order_by(runs.column(name).values, falling=asked.sort.startswith("-")))
-    title = "What is open"
-    return page(
-        request, "home.html", title=title, answer=answer, asked=asked, runs=runs, keys=keys, questions=QUESTIONS
-    )
+    values = {"answer": answer, "asked": asked, "runs": runs, "keys": keys, "pages": NAVIGATION}
+    return page(request, "home.html", title="What is open", **values)
 
 
 @router.get("/favicon.ico", include_in_schema=False)

@@ -13,7 +13,6 @@ from judged.answer import TEXT, Table, beginning, columns_of
 from judged.web.answers import NAVIGATION, PageAnswer, page
 from judged.web.desk import Opened
 from judged.web.filters import query
-from judged.web.home import QUESTIONS
 from judged.web.learn.catalogue import AskedCatalogue, catalogue
 from judged.web.problems import PROBLEMS, Parameters
 
@@ -24,12 +23,12 @@ if TYPE_CHECKING:
 
 MOST = 10
 """Of one kind."""
-OTHERS = (
-    ("/", "Home", "What is open, and which run is best?"),
-    ("/choose", "Choose measures", "Which measures fit a task, and these data?"),
-    ("/open", "Open other files", "Look at other judgments and runs."),
-    ("/api", "API", "Every page for programs, as JSON."),
-)
+OTHERS = {
+    "/": ("Home", "What is open, and which run is best?"),
+    "/choose": ("Choose measures", "Which measures fit a task, and these data?"),
+    "/open": ("Open other files", "Look at other judgments and runs."),
+    "/api": ("API", "Every page for programs, as JSON."),
+}
 """Pages beside those of the navigation."""
 router = APIRouter()
 
@@ -76,9 +75,7 @@ def search(workspace: Workspace, asked: AskedSearch) -> Search:
 
 
 def _places(workspace: Workspace) -> Iterator[Place]:
-    for path, name in NAVIGATION:
-        yield Place("page", name, QUESTIONS[path], path)
-    yield from (Place("page", name, text, path) for path, name, text in OTHERS)
+    yield from (Place("page", name, text, path) for path, (name, text) in {**NAVIGATION, **OTHERS}.items())
     yield from (Place("run", name, "", f"/topics{query({'runs': name})}") for name in workspace.run_names)
     for topic in workspace.query_ids:
         yield Place("topic", topic, workspace.query(topic), f"/topic{query({'topic': topic})}")
