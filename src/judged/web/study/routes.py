@@ -12,14 +12,14 @@ from pydantic import BaseModel, Field
 
 import judged
 from judged.errors import InputError
-from judged.studies.storage import SEARCH, TASK, Action, page_of, saved
+from judged.studies.storage import SEARCH, TASK, page_of, saved
 from judged.web.answers import page
 from judged.web.guard import Guard, Rules
 from judged.web.judging.tasks import Text
 from judged.web.problems import Faults, Parameters, add_problems
 from judged.web.shared_files import add_files
 from judged.web.study.shown import pieces, results
-from judged.web.study.steps import CONSENT, QUESTIONS, THANKS, Step
+from judged.web.study.steps import CONSENT, THANKS, Step
 from judged.web.study.visit import SEE_OTHER, Observed, Study, Visit, Visited
 
 router = APIRouter(include_in_schema=False)
@@ -63,12 +63,10 @@ class AskedDocument(Parameters):
     id: _Id
 
 
-class Acted(BaseModel):
+class Acted(AskedDocument):
     """What is done with a document."""
 
     action: Literal["save", "unsave", "back"]
-    page: int = Field(ge=1, le=100_000)
-    id: _Id
     seconds: float | None = Field(None, ge=0, le=1e6, allow_inf_nan=False)
     then: Literal["results", "document"] = "results"
 
@@ -94,22 +92,17 @@ def begin(here: Visited) -> Response:
 @participants.get("/{name}")
 def show(here: Visited, name: str, asked: Annotated[AskedResults, Query()]) -> Response:
     """Show the page that is next, whichever was asked for."""
-    step, design = here.step, here.study.design
+    step, design, sides = here.step, here.study.design, dict[str, Any]()
     if name != step.name:
         return here.on()
     if step.kind == SEARCH:
         return _results(here, asked)
-    if step.kind == TASK:
-        return here.page("study-task.html", task=here.task, practice=here.trial["practice"])
-    if step.kind == QUESTIONS:
-        task = here.task if step.trial else None
-        return here.page("study-questions.html", questionnaire=step.questionnaire, task=task)
     if step.pair is not None:
-        topic, *systems = step.pair
-        query, lists = design.task(topic).query, [here.study.lists.systems[system] for system in systems]
-        sides = [results(one, one.hits(topic, query), query, design.interfaces[0]) for one in lists]
-        return here.page("study-preference.html", query=query, sides=sides)
-    return here.page("study-text.html")
+        query = design.task(step.pair.query_id).query
+        for side, system in (("Left", step.pair.left), ("Right", step.pair.right)):
+            lists = here.study.lists.systems[system]
+            sides[side] = results(lists, lists.hits(step.pair.query_id, query), query, design.interfaces[0])
+    return here.page("study.html", sides=sides)
 
 
 @participants.post("/{name}")
@@ -123,13 +116,13 @@ def pass_on(here: Visited, name: str, form: Sent) -> Response:
 @participants.get("/{name}/document")
 def document(here: Visited, name: str, asked: Annotated[AskedDocument, Query()]) -> Response:
     """Show a document of a page of results."""
-    if name != here.step.name or here.step.kind != SEARCH or here.is_over:
+    if name != here.step.name or here.step.kind != SEARCH or here.left == 0:
         return here.on()
     actions = here.act("click", **_known(here, asked.page, asked.id))
-    lists, shown = here.study.lists.systems[here.trial["system"]], page_of(actions, asked.page)
-    query, (title, text) = str(shown and shown.query), lists.text(asked.id)
-    heading, body = (pieces(part, query, here.variant) for part in (title or asked.id, text))
-    return here.page("study-document.html", heading=heading, text=body, asked=asked, **_trial(here, actions))
+    shown, (title, text) = page_of(actions, asked.page), here.lists.text(asked.id)
+    heading, body = (pieces(part, str(shown and shown.query), here.variant) for part in (title or asked.id, text))
+    document = {"heading": heading, "text": body}
+    return here.page("study-search.html", document=document, asked=asked, kept=saved(actions))
 
 
 @participants.post("/{name}/act")
@@ -169,35 +162,20 @@ def note(request: Request, store: Observed, participant: str, given: Annotated[N
 
 def _results(here: Visit, asked: AskedResults) -> Response:
     """Show results, for a query of the participant's own or for that of the topic."""
-    if here.is_over:
+    if here.left == 0:
         here.finish()
         return here.on()
-    lists, actions = here.study.lists.systems[here.trial["system"]], here.actions
+    lists, actions = here.lists, here.actions
     before = page_of(actions) if asked.q is None else None  # back by the link, or from a document
-    query = asked.q if lists.free else here.task.query
-    query = before.query if query is None and before is not None else query
-    first = asked.first or (before.rank if before is not None else None) or 1
-    values: dict[str, Any] = {
-        "free": lists.free,
-        "query": query or "",
-        "rows": [],
-        "page": 0,
-        "total": 0,
-        "first": first,
-    }
-    if query and query.strip():
-        hits = lists.hits(here.task.topic, query)
-        rows = results(lists, hits, query, here.variant, first)
+    query = (asked.q if lists.free else here.task.query) or (before and before.query) or ""
+    first = asked.first or (before and before.rank) or 1
+    hits = lists.hits(here.task.topic, query) if query.strip() else ()
+    rows = results(lists, hits, query, here.variant, first)
+    if query.strip():
         actions = here.act("query", query=query, rank=first, shown=tuple(row["doc_id"] for row in rows))
-        shown = page_of(actions)
-        values |= {"rows": rows, "total": len(hits), "page": shown.page if shown else 0}
-    return here.page("study-results.html", **values, **_trial(here, actions))
-
-
-def _trial(here: Visit, actions: tuple[Action, ...]) -> dict[str, Any]:
-    """Give what the pages of a trial have in common."""
-    left = None if here.left is None else max(0, round(here.left))
-    return {"task": here.task, "variant": here.variant, "kept": saved(actions), "left": left, "at": here.address()}
+    shown = page_of(actions)
+    values = {"free": lists.free, "query": query, "rows": rows, "first": first, "total": len(hits)}
+    return here.page("study-search.html", **values, page=shown and shown.page, kept=saved(actions))
 
 
 def _known(here: Visit, number: int, doc_id: str) -> dict[str, Any]:
@@ -218,18 +196,11 @@ def _answers(here: Visit, form: Mapping[str, str]) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for item in step.questionnaire.items:
         said = form.get(item.name, "").strip()
-        row = {
-            "position": step.position,
-            "system": "" if step.position else step.system,
-            "questionnaire": step.questionnaire.name,
-        }
-        if item.open:
-            rows.append({**row, "item": item.name, "text": said[:10_000]})
-        elif said not in {f"{value:g}" for value in item.values}:
+        if not item.open and said not in {f"{value:g}" for value in item.values}:
             raise InputError(f"there is no answer to: {item.text}", fix="go back, and choose one")
-        else:
-            rows.append({**row, "item": item.name, "value": float(said)})
-    return rows
+        rows.append({"item": item.name, **({"text": said[:10_000]} if item.open else {"value": float(said)})})
+    about = {"position": step.position, "system": "" if step.position else step.system}
+    return [{**about, "questionnaire": step.questionnaire.name, **row} for row in rows]
 
 
 def _preferences(step: Step, form: Mapping[str, str]) -> list[dict[str, Any]]:

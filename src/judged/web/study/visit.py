@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -11,7 +12,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from judged.errors import InputError
 from judged.studies.design import Design, Task, Variant
-from judged.studies.lists import StudyLists
+from judged.studies.lists import StudyLists, SystemLists
 from judged.studies.storage import OBSERVER, SEARCH, TASK, Action, StudyStore, now_ms, open_document
 from judged.web.answers import HOME, page
 from judged.web.study.steps import THANKS, Step, steps
@@ -42,11 +43,6 @@ class Visit:
     begun: int | None  # when the trial began, of a step that is one
 
     @property
-    def position(self) -> int:
-        """The position of the trial."""
-        return self.step.position
-
-    @property
     def trial(self) -> Mapping[str, Any]:
         """What is to be done in it."""
         return self.step.trial or {}
@@ -62,25 +58,25 @@ class Visit:
         return self.study.design.interface(self.trial["variant"])
 
     @property
-    def left(self) -> float | None:
-        """How many seconds are left of it; None where it may take as long as it takes."""
-        if self.begun is None or not self.task.minutes:
-            return None
-        return self.task.minutes * 60 - (now_ms() - self.begun) / 1000
+    def lists(self) -> SystemLists:
+        """What its system finds."""
+        return self.study.lists.systems[self.trial["system"]]
 
     @property
-    def is_over(self) -> bool:
-        """Whether its time is over."""
-        return self.left is not None and self.left <= 0
+    def left(self) -> int | None:
+        """How many seconds are left of it, 0 where it is over; None where it may take as long as it takes."""
+        if self.begun is None or not self.task.minutes:
+            return None
+        return max(0, math.ceil(self.task.minutes * 60 - (now_ms() - self.begun) / 1000))
 
     @property
     def actions(self) -> tuple[Action, ...]:
         """What was done in it."""
-        return self.study.store.actions(self.participant, self.position)
+        return self.study.store.actions(self.participant, self.step.position)
 
     def act(self, action: str, **facts: Any) -> tuple[Action, ...]:
         """Keep what is done in it."""
-        return self.study.store.act(self.participant, self.position, Action(action, **facts))
+        return self.study.store.act(self.participant, self.step.position, Action(action, **facts))
 
     def finish(self, answers: Iterable[Mapping[str, Any]] = (), preferences: Iterable[Mapping[str, Any]] = ()) -> None:
         """Keep that the page was passed, and what was said there; a document that is open is left."""
@@ -90,11 +86,8 @@ class Visit:
 
     def page(self, template: str, **values: Any) -> HTMLResponse:
         """Lay out a page."""
-        progress = {"done": self.done, "of": self.of}
         design = self.study.design
-        return page(
-            self.request, template, design=design, step=self.step, progress=progress, title=design.title, **values
-        )
+        return page(self.request, template, visit=self, step=self.step, design=design, title=design.title, **values)
 
     def on(self) -> Response:
         """Go to the page that is next."""
