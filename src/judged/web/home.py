@@ -1,4 +1,4 @@
-"""The first page: what is open, and which page answers which question."""
+"""The first page: what is open, what to look at next, and which page answers which question."""
 
 from __future__ import annotations
 
@@ -11,20 +11,26 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from pydantic import Field
 
 from judged.answer import COUNT, NUMBER, TEXT, Column, Table, counted
+from judged.decimals import decimal, p_text, percent
+from judged.errors import JudgedError
 from judged.evaluation.provenance import qrels_facts
 from judged.web.answers import NAVIGATION, PageAnswer, page
 from judged.web.desk import Opened
 from judged.web.filters import query
-from judged.web.findings import findings
+from judged.web.links import link
 from judged.web.pagination import order_by
 from judged.web.problems import Parameters
+from judged.web.slices.answer import AskedSlices, slices
 from judged.web.workspace import LEVEL, MEASURE, Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from judged.evaluation import Estimate
 
+LOW = 0.9
+"""A smaller share of judged documents is worth a look."""
+DEPTH, HALF = 100, 0.5
 router = APIRouter()
 
 
@@ -116,6 +122,62 @@ def _best(estimates: Sequence[Estimate]) -> str:
     return f"{who}{of} {cell}, over {counted(best.n, 'topic')}."
 
 
+def findings(workspace: Workspace, most: int = 3) -> tuple[tuple[str, str], ...]:
+    """Say what to look at next, and where: what the data lack, then where the best run is weak."""
+    found: list[tuple[str, str]] = []
+    for look in (_lacking, _weak_slice, _losses, _not_found):
+        try:
+            found += look(workspace) if len(found) < most and workspace.lists else ()
+        except JudgedError:  # a run without scores, or topics that cannot be sliced: nothing is found there
+            continue
+    return tuple(found)
+
+
+def _lacking(workspace: Workspace) -> Iterator[tuple[str, str]]:
+    lacking = {name: int((~judged.present).sum()) for name, judged in workspace.lists.items()}
+    if some := [name for name, topics in lacking.items() if topics]:
+        worst = max(some, key=lacking.__getitem__)
+        more = f", and {counted(len(some) - 1, 'other run')} also lack some" if len(some) > 1 else ""
+        said = f"{worst} returned nothing for {counted(lacking[worst], 'topic')}: 0 counts there{more}."
+        yield (said, link("/topics", {}, runs=[worst], sort=f"run:{worst}"))
+        return
+    share = {row.run: row.value for row in workspace.scores("Judged@10").estimates(ci="none")}
+    worst = min(share, key=share.__getitem__)
+    if share[worst] < LOW:
+        said = f"Of the first 10 documents of {worst}, {percent(share[worst])} are judged: the others count as bad."
+        yield (said, link("/leaderboard", {}, sort="judged"))
+
+
+def _weak_slice(workspace: Workspace) -> Iterator[tuple[str, str]]:
+    best = workspace.ranked()[0]
+    page = slices(workspace, AskedSlices.model_validate({"run": best, "measures": MEASURE}))
+    found = page.scores.findings if page.scores else ()
+    row = min((row for row in found if row.better is False), key=attrgetter("value"), default=None)
+    if row is not None and row.rest is not None:
+        gap = f"{decimal(row.rest.difference, 3, '+')} against the other topics, p {p_text(row.adjusted, 0.05)}."
+        said = f"{best} is weak on {counted(row.n, 'topic')}, {row.part}: {MEASURE} {decimal(row.value, 3)}, {gap}"
+        yield (said, link("/slices", {}, run=best, by=page.asked.by))
+
+
+def _losses(workspace: Workspace) -> Iterator[tuple[str, str]]:
+    best, other = workspace.ranked()[:2] if len(workspace.lists) > 1 else ("", "")
+    if best:
+        values = workspace.scores(MEASURE, (best, other)).values[:, 0]
+        lost, topics = int((values[0] < values[1]).sum()), counted(values.shape[1], "topic")
+        if not lost or np.nanmean(values[0]) <= np.nanmean(values[1]):
+            return
+        said = f"{best} is ahead on average, but {other} is better on {lost:,} of {topics}."
+        yield (said, link("/compare", {}, baseline=other, run=best, outcome="losses"))
+
+
+def _not_found(workspace: Workspace) -> Iterator[tuple[str, str]]:
+    best, x = workspace.ranked()[0], f"R@{DEPTH}"
+    few = int(np.nansum(workspace.scores(x, (best,)).values[0, 0] < HALF))
+    if few:
+        said = f"On {counted(few, 'topic')}, {best} finds less than half of what is relevant in its first {DEPTH}."
+        yield (said, link("/matrix", {}, run=best, x=x, cuts=f"{HALF},{HALF}"))
+
+
 @router.get("/", include_in_schema=False)
 def home(request: Request, workspace: Opened, asked: Annotated[AskedHome, Query()]) -> HTMLResponse:
     """Show what is open."""
@@ -123,7 +185,7 @@ def home(request: Request, workspace: Opened, asked: Annotated[AskedHome, Query(
     runs, name = answer.table("runs"), asked.sort.removeprefix("-")
     keys = {column.name: column.name for column in runs.shown}
     runs = runs.take(order_by(runs.column(name).values, falling=asked.sort.startswith("-")))
-    values = {"answer": answer, "asked": asked, "runs": runs, "keys": keys, "pages": NAVIGATION}
+    values: dict[str, Any] = {"answer": answer, "asked": asked, "runs": runs, "keys": keys, "pages": NAVIGATION}
     return page(request, "home.html", title="What is open", **values)
 
 
