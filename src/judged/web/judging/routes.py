@@ -16,8 +16,7 @@ from judged.web.desk import JUDGE, Opened, desk_of
 from judged.web.filters import query
 from judged.web.guard import JUDGE_COOKIE
 from judged.web.judging.disagreements import Disagreements, disagreements
-from judged.web.judging.tasks import NewLabel, NewLabels, Text, keep, scale, taken_back, tasks
-from judged.web.judging.trial import trial_store
+from judged.web.judging.tasks import NewLabel, NewLabels, Text, keep, scale, taken_back, tasks, trial_store
 from judged.web.pagination import Paging
 from judged.web.problems import PROBLEMS, Parameters
 
