@@ -59,26 +59,18 @@ class Kept:
             while len(self._slots) > self._most:
                 self._slots.popitem(last=False)
         with slot.lock:
-            if slot.making:  # by this very thread, as the others wait: it would wait for itself
-                raise RuntimeError(f"{key!r:.200} is made of itself")
             if not slot.made:
-                slot.making = True
-                try:
-                    slot.value, slot.made = make(), True
-                finally:
-                    slot.making = False
+                slot.value, slot.made = make(), True
         return slot.value
 
 
+@dataclass(eq=False)
 class _Slot:
     """One result, made under its own lock, so that others do not wait for it."""
 
-    __slots__ = ("lock", "made", "making", "value")
-
-    def __init__(self) -> None:
-        self.lock = RLock()
-        self.made = self.making = False
-        self.value: Any = None
+    lock: RLock = field(default_factory=RLock)
+    made: bool = False
+    value: Any = None
 
 
 MEASURE = "nDCG@10"
