@@ -38,6 +38,10 @@ class Parameters(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+class UnknownError(JudgedError):
+    """There is nothing of the name that an address has."""
+
+
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     400: {"model": Problem, "description": "It makes no sense for what is open: no such run, measure or topic."},
     413: {"model": Problem, "description": "More was sent than may be."},
@@ -51,7 +55,8 @@ def add_problems(app: FastAPI) -> None:
 
     @app.exception_handler(JudgedError)
     def refused(request: Request, error: JudgedError) -> Response:  # pyright: ignore[reportUnusedFunction]
-        status = HTTPStatus.NOT_IMPLEMENTED if isinstance(error, MissingExtraError) else HTTPStatus.BAD_REQUEST
+        known = {MissingExtraError: HTTPStatus.NOT_IMPLEMENTED, UnknownError: HTTPStatus.NOT_FOUND}
+        status = known.get(type(error), HTTPStatus.BAD_REQUEST)
         return answer(request, status, *error.parts, getattr(error, "field", ""))
 
     @app.exception_handler(RequestValidationError)

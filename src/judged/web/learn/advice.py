@@ -24,26 +24,10 @@ if TYPE_CHECKING:
 
     from judged.web.workspace import Workspace
 
-FACTS = frozenset(
-    {
-        "grades",
-        "rel",
-        "single",
-        "relevant",
-        "judged",
-        "under_10",
-        "over_10",
-        "over_100",
-        "not_relevant",
-        "labels",
-        "runs",
-        "scores",
-        "lengths",
-        "judged_10",
-        "judged_100",
-        "judged_depth",
-    }
-)
+FACTS = frozenset({
+    "grades", "rel", "single", "relevant", "judged", "under_10", "over_10", "over_100", "not_relevant", "labels",
+    "runs", "scores", "lengths", "judged_10", "judged_100", "judged_depth",
+})  # fmt: skip
 """The facts that the answers settle, by their names in `judged.advice.rules.FACTS`."""
 
 GRADES = {"binary": (1.0,), "three": (1.0, 2.0), "four": (2.0, 3.0), "fine": (0.2, 0.4, 0.6, 0.8)}

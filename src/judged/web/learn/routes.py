@@ -2,31 +2,45 @@
 
 from __future__ import annotations
 
-from http import HTTPStatus
 from itertools import groupby
 from typing import Annotated, Any
 from urllib.parse import quote
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from judged.advice.rules import SOURCES
 from judged.errors import InputError, MeasureError
+from judged.measures.base import Entry
 from judged.measures.grammar import entry_of
-from judged.web.answers import Json, page
+from judged.web.answers import page
 from judged.web.desk import Opened
 from judged.web.learn import advice as chooser
 from judged.web.learn import catalogue as listing
-from judged.web.learn.lessons import STEPS, lesson_page
+from judged.web.learn.lessons import STEPS, LessonPage, lesson_page
 from judged.web.learn.markup import prose
 from judged.web.learn.measure import measure_page
-from judged.web.problems import PROBLEMS, answer
+from judged.web.problems import PROBLEMS, UnknownError
 
 router = APIRouter()
 
-Name = Annotated[str, Path(max_length=100, description="A measure's name, in any form that is understood.")]
-Key = Annotated[str, Path(max_length=100, description="The key of a lesson.")]
-_NONE = {404: {**PROBLEMS[400], "description": "There is none of this name."}}
+_NONE = {**PROBLEMS, 404: {**PROBLEMS[400], "description": "There is none of this name."}}
+
+
+def _named(
+    name: Annotated[str, Path(max_length=100, description="A measure's name, in any form that is understood.")],
+) -> Entry:
+    try:
+        return entry_of(name)
+    except MeasureError as error:
+        raise UnknownError(str(error)) from None
+
+
+def _lesson(key: Annotated[str, Path(max_length=100, description="The key of a lesson.")]) -> LessonPage:
+    try:
+        return lesson_page(key)
+    except InputError as error:
+        raise UnknownError(str(error)) from None
 
 
 @router.get("/learn", include_in_schema=False)
@@ -46,25 +60,17 @@ def lessons_page() -> RedirectResponse:
 
 
 @router.get("/learn/lessons/{key}", include_in_schema=False)
-def lesson_to_read(request: Request, key: Key) -> Response:
+def lesson_to_read(request: Request, lesson: Annotated[LessonPage, Depends(_lesson)]) -> HTMLResponse:
     """Show a lesson."""
-    try:
-        lesson = lesson_page(key)
-    except InputError as error:
-        return answer(request, HTTPStatus.NOT_FOUND, error.problem, error.fix)
     table = lesson.table()
     table = table.changed("measure", links=[f"/learn/{name}" for name in table.column("family").values])
     return page(request, "lesson.html", **lesson.about, example=lesson.example, table=table, prose=prose)
 
 
 @router.get("/learn/{name}", include_in_schema=False)
-def measure(request: Request, name: Name) -> Response:
+def measure(request: Request, entry: Annotated[Entry, Depends(_named)]) -> Response:
     """Show a measure; other names of it, and names with parameters, lead to the page of the measure."""
-    try:
-        entry = entry_of(name)
-    except MeasureError as error:
-        return _unknown(request, error)
-    if entry.name != name:
+    if entry.name != request.path_params["name"]:
         return RedirectResponse(f"/learn/{quote(entry.name)}")
     about = measure_page(entry)
     return page(request, "measure.html", **about.about, tables=about.tables(), example=about.example, prose=prose)
@@ -84,31 +90,22 @@ def measures(asked: Annotated[listing.AskedCatalogue, Query()]) -> dict[str, Any
     return listing.catalogue(asked).to_dict()
 
 
-@router.get(
-    "/api/v1/measures/{name}", tags=["learning"], summary="All about one measure", responses={**PROBLEMS, **_NONE}
-)
-def measure_data(request: Request, name: Name) -> Response:
+@router.get("/api/v1/measures/{name}", tags=["learning"], summary="All about one measure", responses=_NONE)
+def measure_data(entry: Annotated[Entry, Depends(_named)]) -> dict[str, Any]:
     """Give a measure's definition, parameters and properties, a worked example, and its names in other tools."""
-    try:
-        entry = entry_of(name)
-    except MeasureError as error:
-        return _unknown(request, error)
-    return Json(measure_page(entry).to_dict())
+    return measure_page(entry).to_dict()
 
 
 @router.get("/api/v1/lessons", tags=["learning"], summary="The lessons")
-def lessons() -> Json:
+def lessons() -> list[dict[str, Any]]:
     """Name the lessons, in the order in which the ideas build on one another."""
-    return Json(STEPS)
+    return STEPS
 
 
-@router.get("/api/v1/lessons/{key}", tags=["learning"], summary="One lesson", responses={**PROBLEMS, **_NONE})
-def lesson(request: Request, key: Key) -> Response:
+@router.get("/api/v1/lessons/{key}", tags=["learning"], summary="One lesson", responses=_NONE)
+def lesson(lesson: Annotated[LessonPage, Depends(_lesson)]) -> dict[str, Any]:
     """Give a lesson with its list, its numbers, and the errors that it warns of."""
-    try:
-        return Json(lesson_page(key).to_dict())
-    except InputError as error:
-        return answer(request, HTTPStatus.NOT_FOUND, error.problem, error.fix)
+    return lesson.to_dict()
 
 
 @router.get("/api/v1/advice", tags=["learning"], summary="Which measures suit the data", responses=PROBLEMS)
@@ -117,7 +114,3 @@ def advice(opened: Opened, asked: Annotated[chooser.AskedAdvice, Query()]) -> di
     found = chooser.advice_on(opened, asked)
     made = found.to_dict() | chooser.choices(opened, asked, found)
     return {name: value for name, value in made.items() if name != "profile" or asked.about == "open"}
-
-
-def _unknown(request: Request, error: MeasureError) -> Response:
-    return answer(request, HTTPStatus.NOT_FOUND, *error.parts)
