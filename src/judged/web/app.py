@@ -19,21 +19,19 @@ from judged.web.desk import Desk
 from judged.web.downloads import downloads
 from judged.web.evaluator.routes import router as evaluator
 from judged.web.experiment.routes import router as experiment
-from judged.web.guard import Guard, Rules
+from judged.web.guard import Rules, framed
 from judged.web.home import router as home
 from judged.web.judging.routes import router as judging
 from judged.web.labels.routes import router as labels
 from judged.web.leaderboard.routes import router as leaderboard
 from judged.web.learn.routes import router as learning
 from judged.web.matrix.routes import router as matrix
-from judged.web.problems import Faults, add_problems
 from judged.web.rag.routes import router as rag
 from judged.web.search import router as search
-from judged.web.shared_files import add_files
 from judged.web.slices.routes import router as slices
 from judged.web.topics.routes import router as topics
 from judged.web.traces.routes import router as traces
-from judged.web.uploads.routes import API_OPEN, OPEN, OPENING, OneAtATime
+from judged.web.uploads.routes import API_OPEN, OPEN, one_at_a_time
 from judged.web.uploads.routes import router as opening
 from judged.web.uploads.storage import Limits
 from judged.web.users.routes import router as users
@@ -91,15 +89,9 @@ def make_app(workspace: Workspace, rules: Rules | None = None, limits: Limits | 
     uploads = dict.fromkeys((OPEN, API_OPEN), app.state.limits.total + _FRAME)
     app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=1)  # this holds up other pages: the least work
     app.add_middleware(downloads)
-    app.add_middleware(OneAtATime, paths=OPENING)
-    app.add_middleware(Faults)
+    app.add_middleware(one_at_a_time)
     judge_of = None if workspace.labels is None else workspace.labels.judge_of
-    app.add_middleware(Guard, rules=replace(rules or Rules(), bodies=uploads, judge_of=judge_of))
-    add_problems(app)
-    for router in ROUTERS:
-        app.include_router(router)
-    add_files(app)
-    return app
+    return framed(app, ROUTERS, replace(rules or Rules(), bodies=uploads, judge_of=judge_of))
 
 
 @asynccontextmanager

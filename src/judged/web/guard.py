@@ -21,13 +21,14 @@ from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from judged.web.desk import JUDGE
-from judged.web.problems import refused
+from judged.web.problems import add_problems, faultless, refused
 from judged.web.request_limits import Bounded, too_much
-from judged.web.shared_files import VERSION
+from judged.web.shared_files import VERSION, add_files
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
+    from fastapi import APIRouter, FastAPI
     from starlette.responses import Response
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
@@ -87,28 +88,41 @@ class Rules:
         return self.bodies.get(path, self.body)
 
 
-@dataclass(frozen=True)
-class Guard:
-    """Refuse what the rules do not allow, and put the headers on every answer: an ASGI application around another."""
+def guarded(app: ASGIApp, rules: Rules) -> ASGIApp:
+    """Refuse what the rules do not allow, and put the headers on every answer: an ASGI application around another.
 
-    app: ASGIApp  # what answers
-    rules: Rules = field(default_factory=Rules)
+    HEAD is answered as GET, without the body.
+    """
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+    async def answering(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})  # there are none here
             return
         if scope["type"] != "http":
-            await self.app(scope, receive, send)
+            await app(scope, receive, send)
             return
-        guarded = _with_headers(scope["path"], send)
-        refusal = _refusal(scope, self.rules)
-        if refusal is not None:
-            await refusal(scope, receive, guarded)
-            return
-        bounded = Bounded(_without_head(self.app), self.rules.most(scope["path"]), self.rules.patience)
-        await bounded(scope, receive, guarded)
+        path, head = scope["path"], scope["method"] == "HEAD"
+
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                _add_headers(path, message)
+            await send({**message, "body": b""} if head and message["type"] == "http.response.body" else message)
+
+        answer = _refusal(scope, rules) or Bounded(app, rules.most(path), rules.patience)
+        await answer({**scope, "method": "GET"} if head else scope, receive, sending)
+
+    return answering
+
+
+def framed(app: FastAPI, routers: Iterable[APIRouter], rules: Rules) -> FastAPI:
+    """Give an application its routes and the files of pages; problems are answered, and nobody gets past the rules."""
+    app.add_middleware(faultless)
+    app.add_middleware(guarded, rules=rules)
+    add_problems(app)
+    for router in routers:
+        app.include_router(router)
+    add_files(app)
+    return app
 
 
 def _refusal(scope: Scope, rules: Rules) -> Response | None:
@@ -193,29 +207,10 @@ def _is_address(name: str) -> bool:
     return True
 
 
-def _with_headers(path: str, send: Send) -> Send:
-    async def sending(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            headers = MutableHeaders(scope=message)
-            for name, value in _HEADERS.items():
-                headers[name] = value
-            kept = "no-cache" if path.startswith(_FILES) else "no-store"
-            if path.startswith(f"{VERSION}/") and message["status"] == HTTPStatus.OK:
-                kept = "private, max-age=31536000, immutable"
-            headers.setdefault("Cache-Control", kept)
-        await send(message)
-
-    return sending
-
-
-def _without_head(app: ASGIApp) -> ASGIApp:
-    """Answer HEAD as GET, without the body."""
-
-    async def answering(scope: Scope, receive: Receive, send: Send) -> None:
-        async def sending(message: Message) -> None:
-            await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
-
-        head = scope["method"] == "HEAD"
-        await app({**scope, "method": "GET"} if head else scope, receive, sending if head else send)
-
-    return answering
+def _add_headers(path: str, message: Message) -> None:
+    headers = MutableHeaders(scope=message)
+    headers.update(_HEADERS)
+    kept = "no-cache" if path.startswith(_FILES) else "no-store"
+    if path.startswith(f"{VERSION}/") and message["status"] == HTTPStatus.OK:
+        kept = "private, max-age=31536000, immutable"
+    headers.setdefault("Cache-Control", kept)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +41,10 @@ class UnknownError(JudgedError):
     """There is nothing of the name that an address has."""
 
 
+_STATUS: dict[type[JudgedError], HTTPStatus] = {
+    MissingExtraError: HTTPStatus.NOT_IMPLEMENTED,
+    UnknownError: HTTPStatus.NOT_FOUND,
+}
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     400: {"model": Problem, "description": "It makes no sense for what is open: no such run, measure or topic."},
     413: {"model": Problem, "description": "More was sent than may be."},
@@ -55,8 +58,7 @@ def add_problems(app: FastAPI) -> None:
 
     @app.exception_handler(JudgedError)
     def refused(request: Request, error: JudgedError) -> Response:  # pyright: ignore[reportUnusedFunction]
-        known = {MissingExtraError: HTTPStatus.NOT_IMPLEMENTED, UnknownError: HTTPStatus.NOT_FOUND}
-        status = known.get(type(error), HTTPStatus.BAD_REQUEST)
+        status = _STATUS.get(type(error), HTTPStatus.BAD_REQUEST)
         return answer(request, status, *error.parts, getattr(error, "field", ""))
 
     @app.exception_handler(RequestValidationError)
@@ -109,14 +111,10 @@ _SAID = "something went wrong in judged itself; what you asked for is not to bla
 _FIX = "ask for something else; what the terminal of 'judged serve' says belongs in a report of the bug"
 
 
-@dataclass(frozen=True)
-class Faults:
+def faultless(app: ASGIApp) -> ASGIApp:
     """Answer where an unexpected exception would end a request: an ASGI application around another."""
 
-    app: ASGIApp
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+    async def answering(scope: Scope, receive: Receive, send: Send) -> None:
         begun = False
 
         async def sending(message: Message) -> None:
@@ -125,13 +123,15 @@ class Faults:
             await send(message)
 
         try:
-            await self.app(scope, receive, sending)
+            await app(scope, receive, sending)
         except Exception:
             if scope["type"] != "http":
                 raise
             _LOG.exception("%s %s failed", scope["method"], ascii(scope["path"]))
             if not begun:
                 await _answer(scope)(scope, receive, send)
+
+    return answering
 
 
 def _answer(scope: Scope) -> Response:

@@ -14,10 +14,9 @@ import judged
 from judged.errors import InputError
 from judged.studies.storage import SEARCH, TASK, page_of, saved
 from judged.web.answers import page
-from judged.web.guard import Guard, Rules
+from judged.web.guard import Rules, framed
 from judged.web.judging.tasks import Text
-from judged.web.problems import Faults, Parameters, add_problems
-from judged.web.shared_files import add_files
+from judged.web.problems import Parameters
 from judged.web.study.shown import pieces, results
 from judged.web.study.steps import CONSENT, THANKS, Step
 from judged.web.study.visit import SEE_OTHER, Observed, Study, Visit, Visited
@@ -32,13 +31,7 @@ def make_study_app(study: Study, rules: Rules | None = None) -> FastAPI:
     """Make the pages of a study; who has no token sees none of them."""
     app = FastAPI(title=study.design.title, version=judged.__version__, openapi_url=None, docs_url=None, redoc_url=None)
     app.state.study = study
-    app.add_middleware(Faults)
-    app.add_middleware(Guard, rules=rules or Rules())
-    add_problems(app)
-    for one in (router, participants, observers):
-        app.include_router(one)
-    add_files(app)
-    return app
+    return framed(app, (router, participants, observers), rules or Rules())
 
 
 async def sent(request: Request) -> dict[str, str]:

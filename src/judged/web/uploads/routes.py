@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from http import HTTPStatus
+from threading import Lock
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Depends, File, Request, UploadFile
@@ -23,34 +23,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@dataclass
-class OneAtATime:
-    """Refuse to open files while others are opened: an ASGI application around another."""
-
-    app: ASGIApp  # what answers
-    paths: frozenset[str]  # where files are opened
-    _busy: bool = field(default=False, init=False)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
-        if scope["type"] != "http" or scope["method"] != "POST" or scope["path"] not in self.paths:
-            await self.app(scope, receive, send)
-        elif self._busy:
-            refusal = answer(
-                Request(scope), HTTPStatus.CONFLICT, "other files are being opened", "wait until they are open"
-            )
-            await refusal(scope, receive, send)
-        else:
-            self._busy = True
-            try:
-                await self.app(scope, receive, send)
-            finally:
-                self._busy = False
-
-
 OPEN, API_OPEN = "/open", "/api/v1/open"
 OPENING = frozenset({OPEN, API_OPEN, "/open/sample", "/api/v1/open/sample"})
-"""Where another workspace is opened; nothing but `OneAtATime` keeps two from doing so at once."""
+"""Where another workspace is opened; nothing but `one_at_a_time` keeps two from doing so at once."""
 TAGS: list[Any] = ["What is open"]
 _BUSY: dict[int | str, dict[str, Any]] = {409: {"model": Problem, "description": "Other files are being opened."}}
 _UPLOAD: dict[int | str, dict[str, Any]] = {
@@ -60,6 +35,25 @@ _UPLOAD: dict[int | str, dict[str, Any]] = {
     **_BUSY,
 }
 router = APIRouter()
+
+
+def one_at_a_time(app: ASGIApp) -> ASGIApp:
+    """Refuse to open files while others are opened, before they are sent: an ASGI application around another."""
+    busy = Lock()
+
+    async def answering(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "POST" or scope["path"] not in OPENING:
+            await app(scope, receive, send)
+        elif not busy.acquire(blocking=False):
+            said = "other files are being opened", "wait until they are open"
+            await answer(Request(scope), HTTPStatus.CONFLICT, *said)(scope, receive, send)
+        else:
+            try:
+                await app(scope, receive, send)
+            finally:
+                busy.release()
+
+    return answering
 
 
 def _sent(
