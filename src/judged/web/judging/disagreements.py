@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from statistics import pvariance
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged.answer import ANY, TEXT, Table, columns_of, significant
-from judged.labels.labels import ADJUDICATOR, Labels
+from judged.errors import InputError
+from judged.labels.labels import ADJUDICATOR
 from judged.web.answers import PageAnswer
 
 if TYPE_CHECKING:
@@ -18,28 +21,17 @@ class Disagreements(PageAnswer):
     kind: ClassVar[str] = "disagreements"
 
 
-def disagreements(store: LabelStore) -> Disagreements:
+def disagreements(store: LabelStore | None) -> Disagreements:
     """Find the pairs that several judges grade differently."""
     rows: list[dict[str, Any]] = []
-    for (query_id, doc_id), given in _by_pair(store.labels()).items():
+    for (query_id, doc_id), given in _by_pair(store).items():
         final = next((label["grade"] for label in given if label["judge"] == ADJUDICATOR), None)
         others = sorted((label for label in given if label["judge"] != ADJUDICATOR), key=lambda label: -label["grade"])
         grades = [label["grade"] for label in others]
         if len(set(grades)) > 1:
-            middle = sum(grades) / len(grades)
-            rows.append(
-                {
-                    "query_id": query_id,
-                    "doc_id": doc_id,
-                    "spread": max(grades) - min(grades),
-                    "variance": sum((grade - middle) ** 2 for grade in grades) / len(grades),
-                    "final": final,
-                    "labels": [
-                        {name: label[name] for name in ("judge", "kind", "grade", "note", "seconds")}
-                        for label in others
-                    ],
-                }
-            )
+            labels = [{name: label[name] for name in ("judge", "kind", "grade", "note", "seconds")} for label in others]
+            row = {"query_id": query_id, "doc_id": doc_id, "spread": grades[0] - grades[-1]}
+            rows.append(row | {"variance": pvariance(grades), "final": final, "labels": labels})
     rows.sort(
         key=lambda row: (row["final"] is not None, -row["spread"], -row["variance"], row["query_id"], row["doc_id"])
     )
@@ -50,10 +42,11 @@ def disagreements(store: LabelStore) -> Disagreements:
     return Disagreements(about, (Table("pairs", columns, only="data"),))
 
 
-def _by_pair(labels: Labels) -> dict[tuple[str, str], list[dict[str, Any]]]:
-    """Give what was said of each pair when judges saw it first."""
+def _by_pair(store: LabelStore | None) -> dict[tuple[str, str], list[dict[str, Any]]]:
+    """Give what was said of each pair when judges saw it first; nothing where no label is there."""
     pairs: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for label in labels.graded.to_pylist():
-        if label["repeat"] == 0:
-            pairs.setdefault((label["query_id"], label["doc_id"]), []).append(label)
+    with suppress(InputError):
+        for label in [] if store is None else store.labels().graded.to_pylist():
+            if label["repeat"] == 0:
+                pairs.setdefault((label["query_id"], label["doc_id"]), []).append(label)
     return pairs

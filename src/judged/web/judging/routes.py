@@ -15,7 +15,7 @@ from judged.web.answers import page
 from judged.web.desk import JUDGE, Opened, desk_of
 from judged.web.filters import query
 from judged.web.guard import JUDGE_COOKIE
-from judged.web.judging.disagreements import Disagreements, disagreements
+from judged.web.judging.disagreements import disagreements
 from judged.web.judging.tasks import NewLabel, NewLabels, Text, keep, scale, taken_back, tasks, trial_store
 from judged.web.pagination import Paging
 from judged.web.problems import PROBLEMS, Parameters
@@ -100,7 +100,7 @@ def judging_page(request: Request, workspace: Opened, asked: Annotated[AskedPage
     if store is not None and judge and not asked.switch:
         batch = tasks(store, judge, _BATCH, asked.task)
         batch["scale"] = values["scale"] = scale(store)
-        values |= {"batch": batch, "task": next(iter(batch["tasks"]), None), "settles": _settles(request, judge)}
+        values |= {"batch": batch, "task": next(iter(batch["tasks"]), None), "settles": _settles(request)}
     return page(request, "judging.html", **values)
 
 
@@ -114,12 +114,9 @@ def answer_by_form(request: Request, workspace: Opened, given: Annotated[Answere
     grades = {str(one.grade): one.grade for one in store.scale} | {"skip": None, "later": None}
     if given.answer not in grades:
         raise InputError(f"no answer {given.answer!r}", fix=f"use one of {', '.join(grades)}, undo")
-    later = given.answer == "later"
-    keep(
-        store,
-        judge,
-        [NewLabel(task=given.task, grade=grades[given.answer], note=given.note, valid=not later, seconds=None)],
-    )
+    valid = given.answer != "later"
+    label = NewLabel(task=given.task, grade=grades[given.answer], note=given.note, valid=valid, seconds=None)
+    keep(store, judge, [label])
     return RedirectResponse("/judging", _SEE_OTHER)
 
 
@@ -146,23 +143,22 @@ def choose_name(request: Request, given: Annotated[Judge, Form()]) -> Response:
 @router.get("/judging/disagreements", include_in_schema=False)
 def disagreements_page(request: Request, workspace: Opened, asked: Annotated[AskedPairs, Query()]) -> HTMLResponse:
     """Show where judges disagree, and let an adjudicator decide."""
-    store = _store(workspace)
-    found = _disagreements(request, store)
-    records = [] if found is None else found.table("pairs").records()
+    store = _settled_in(request, workspace)
+    found = disagreements(store)
+    records = found.table("pairs").records()
     paging = Paging.at(asked.page, len(records), _PAIRS)
     rows = [
         row | {"topic": store.topic(row["query_id"]), "document": store.document(row["doc_id"])}
         for row in paging.of(records)
     ]
     values: dict[str, Any] = {"rows": rows, "asked": asked, "paging": paging, "scale": scale(store)}
-    values |= {"title": "Disagreements", "about": {} if found is None else found.about}
-    return page(request, "disagreements.html", **values)
+    return page(request, "disagreements.html", title="Disagreements", about=found.about, **values)
 
 
 @router.post("/judging/disagreements", include_in_schema=False)
 def settle_by_form(request: Request, workspace: Opened, given: Annotated[Graded, Form()]) -> Response:
     """Keep the final grade of a pair, and show what is left."""
-    _settle(request, _store(workspace), given)
+    settle_by_program(request, workspace, given)
     return RedirectResponse("/judging/disagreements", _SEE_OTHER)
 
 
@@ -205,14 +201,14 @@ def undo_by_program(request: Request, workspace: Opened, given: Judge) -> dict[s
 @router.get("/api/v1/judging/disagreements", tags=TAGS, summary="Where judges disagree", responses=PROBLEMS)
 def disagreements_as_json(request: Request, workspace: Opened) -> dict[str, Any]:
     """Give the pairs that judges grade differently, the most telling first, with what each said."""
-    found = None if workspace.labels is None else _disagreements(request, workspace.labels)
-    return (found or Disagreements({"n": 0, "open": 0})).to_dict()
+    return disagreements(_settled_in(request, workspace) if workspace.labels else None).to_dict()
 
 
 @router.post("/api/v1/judging/disagreements", tags=TAGS, summary="Settle a disagreement", responses=PROBLEMS)
 def settle_by_program(request: Request, workspace: Opened, given: Graded) -> dict[str, Any]:
     """Keep the grade that is final: a label of the judge "adjudicator"."""
-    _settle(request, _store(workspace), given)
+    store = _settled_in(request, workspace)
+    store.add(ADJUDICATOR, given.topic, given.doc_id, given.grade, note=given.note)
     return {"kept": 1}
 
 
@@ -240,23 +236,14 @@ def _store(workspace: Workspace) -> LabelStore:
     return workspace.labels
 
 
-def _settles(request: Request, judge: str) -> bool:
+def _settles(request: Request) -> bool:
     """Tell whether somebody may see what others said: a judge who has a task before them must not."""
-    return JUDGE not in request.scope or judge == ADJUDICATOR
+    return request.scope.get(JUDGE, ADJUDICATOR) == ADJUDICATOR
 
 
-def _disagreements(request: Request, store: LabelStore) -> Disagreements | None:
-    """Find disagreements; None where nothing is judged yet."""
-    if not _settles(request, request.scope.get(JUDGE, "")):
-        fix = f"only the judge {ADJUDICATOR!r}, and whoever runs the workbench, sees what others said"
+def _settled_in(request: Request, workspace: Workspace) -> LabelStore:
+    """Give the store to somebody who may see what others said."""
+    if not _settles(request):
+        fix = f"only the judge {ADJUDICATOR!r}, and whoever runs the workbench, sees and settles what others said"
         raise InputError("judges do not see the labels of others", fix=fix)
-    try:
-        return disagreements(store)
-    except InputError:
-        return None
-
-
-def _settle(request: Request, store: LabelStore, given: Graded) -> None:
-    if not _settles(request, request.scope.get(JUDGE, "")):
-        raise InputError("only an adjudicator may settle what others said", fix=f"log in as {ADJUDICATOR}")
-    store.add(ADJUDICATOR, given.topic, given.doc_id, given.grade, note=given.note)
+    return _store(workspace)
