@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import gc
+from dataclasses import replace
 
 import pytest
 from fastapi import Request
 
-from judged.web.desk import Desk, opened
+from judged.web.desk import Desk, Folder, opened
 from judged.web.workspace import Kept, open_workspace
 
 
@@ -28,8 +29,8 @@ def test_a_request_sees_one_workspace_whose_files_stay_until_it_ends():
 
     qrels = {"q1": {"d1": 1}}
     desk = App.state.desk = Desk(open_workspace(qrels, {}))
-    folder = desk.new_folder()
-    desk.replace(open_workspace(qrels, {}), folder)
+    desk.replace(replace(open_workspace(qrels, {}), sent=Folder()))
+    folder = desk.workspace.sent.path
     scope = {"type": "http", "app": App}
     before = opened(Request(scope))
     desk.replace(open_workspace(qrels, {}))

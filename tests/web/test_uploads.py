@@ -303,7 +303,7 @@ def test_no_name_is_a_path_or_too_long(name, most):
 @pytest.mark.parametrize("name", ["../../etc/cron.d/x", "/etc/x.jsonl", "..\\x", "a/b/c.run", "~/.bashrc", "|", "-"])
 def test_files_stand_under_names_of_ours_in_a_private_folder(app, tmp_path, name):
     assert post(app, qrels=(name, QRELS), runs=[(name, RUN)]).status_code == 200
-    folder = app.state.desk.folder
+    folder = app.state.desk.workspace.sent.path
     assert folder.parent == tmp_path
     assert folder.stat().st_mode & 0o777 == 0o700
     assert {file.name.partition(".")[0] for file in folder.iterdir()} == {"sent-qrels0", "sent-runs0"}
@@ -314,13 +314,13 @@ def test_files_stand_under_names_of_ours_in_a_private_folder(app, tmp_path, name
 def test_files_are_removed_when_others_are_opened_and_in_the_end(app, tmp_path):
     with TestClient(app) as tried:
         tried.post("/api/v1/open", files=sent(qrels=QRELS))
-        first = app.state.desk.folder
+        first = app.state.desk.workspace.sent.path
         tried.post("/api/v1/open", files=sent(qrels=QRELS, runs=RUN))
-        second = app.state.desk.folder
+        second = app.state.desk.workspace.sent.path
         assert first != second
         assert list(tmp_path.iterdir()) == [second]
         tried.post("/api/v1/open/sample")
-        assert app.state.desk.folder is None
+        assert app.state.desk.workspace.sent is None
         assert list(tmp_path.iterdir()) == []
         tried.post("/api/v1/open", files=sent(qrels=QRELS))
         assert len(list(tmp_path.iterdir())) == 1
@@ -329,7 +329,7 @@ def test_files_are_removed_when_others_are_opened_and_in_the_end(app, tmp_path):
 
 def test_a_failure_leaves_what_was_sent_before(app):
     post(app, qrels=("mine", QRELS), runs=RUN)
-    folder, workspace = app.state.desk.folder, app.state.desk.workspace
+    folder, workspace = app.state.desk.workspace.sent.path, app.state.desk.workspace
     assert post(app, qrels=b"", runs=RUN).status_code == 400
     assert app.state.desk.workspace is workspace
     assert folder.is_dir()

@@ -7,16 +7,13 @@ import shutil
 import tempfile
 import weakref
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from fastapi import Depends, Request
 
 from judged.web.workspace import Workspace
-
-if TYPE_CHECKING:
-    from judged.labels.store import LabelStore
 
 try:
     import fcntl
@@ -28,24 +25,26 @@ JUDGE = "judged.judge"
 _PREFIX = "judged-sent-"
 
 
-def new_folder() -> tuple[Path, int | None]:
-    """Make a folder that nobody else may look into, and give it with the descriptor that holds its lock."""
-    folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
-    return folder, _locked(folder)
+class Folder:
+    """A folder that nobody else may look into; it is locked until it goes: with this, or by `remove`."""
 
-
-def remove_folder(folder: Path, lock: int | None) -> None:
-    """Remove a folder with all that is in it, then give up its lock."""
-    shutil.rmtree(folder, ignore_errors=True)
-    if lock is not None:
-        os.close(lock)
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        self.remove = weakref.finalize(self, _removed, self.path, _locked(self.path))
 
 
 def remove_left() -> None:
     """Remove the folders that nobody locks any more."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*") if fcntl is not None else ():
         with suppress(OSError):  # it is locked, another user's, or gone
-            remove_folder(folder, _locked(folder))
+            _removed(folder, _locked(folder))
+
+
+def _removed(folder: Path, lock: int | None) -> None:
+    """Remove a folder with all that is in it, then give up its lock."""
+    shutil.rmtree(folder, ignore_errors=True)
+    if lock is not None:
+        os.close(lock)
 
 
 def _locked(folder: Path) -> int | None:
@@ -66,41 +65,20 @@ class Desk:
     """The one thing that changes while the workbench runs: which workspace is open."""
 
     workspace: Workspace
-    # where the files of a workspace that was uploaded are kept; None for one that was opened by name
-    folder: Path | None = None
-    _folders: dict[Path, int | None] = field(default_factory=dict["Path", "int | None"], repr=False)
+    trial: Folder | None = None  # where labels to try judging with are
 
-    def new_folder(self) -> Path:
-        """Make a folder for files."""
-        folder, lock = new_folder()
-        self._folders[folder] = lock
-        return folder
-
-    def replace(self, workspace: Workspace, folder: Path | None = None) -> None:
+    def replace(self, workspace: Workspace) -> None:
         """Open another workspace beside the same labels; the files of the one before go when nobody looks at it."""
-        workspace = replace(workspace, labels=self.workspace.labels)
-        if folder is not None:
-            weakref.finalize(workspace, self.remove, folder)
-        self.workspace, self.folder = workspace, folder
-
-    def label(self, store: LabelStore) -> None:
-        """Open a store of labels beside what is open."""
-        before, self.workspace = self.workspace, replace(self.workspace, labels=store)
-        weakref.finalize(self.workspace, id, before)  # files that were uploaded go with the workspace they came for
-
-    def remove(self, folder: Path) -> None:
-        """Remove a folder that was made here, if it is still there."""
-        if folder in self._folders:
-            remove_folder(folder, self._folders.pop(folder))
+        self.workspace = replace(workspace, labels=self.workspace.labels)
 
     def close(self) -> None:
-        """Remove all files that are kept, also those that are being read, and close engines and labels."""
-        if self.workspace.trials is not None:
-            self.workspace.trials.close()
-        if self.workspace.labels is not None:
-            self.workspace.labels.close()
-        for folder in list(self._folders):
-            self.remove(folder)
+        """Close engines and labels, and remove all files that are kept."""
+        for one in (self.workspace.trials, self.workspace.labels):
+            if one is not None:
+                one.close()
+        for folder in (self.workspace.sent, self.trial):
+            if folder is not None:
+                folder.remove()
 
 
 def desk_of(request: Request) -> Desk:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from judged.measures.base import Measure
     from judged.rag import Responses
     from judged.traces import Traces
+    from judged.web.desk import Folder
 
 
 class Kept:
@@ -97,6 +98,7 @@ class Workspace:
     responses: Responses | None = None  # what systems answered
     log: tuple[str, ...] = ()  # paths of what users did
     watch: str = ""  # the path of a watch's configuration
+    sent: Folder | None = field(default=None, repr=False)  # where its files are that were uploaded; it goes with them
     _kept: Kept = field(default_factory=lambda: Kept(256), repr=False)
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import quote, unquote
 
@@ -12,7 +13,7 @@ from pydantic import BaseModel, Field
 from judged.errors import InputError
 from judged.labels.labels import ADJUDICATOR
 from judged.web.answers import page
-from judged.web.desk import JUDGE, Opened, desk_of
+from judged.web.desk import JUDGE, Folder, Opened, desk_of
 from judged.web.filters import query
 from judged.web.guard import JUDGE_COOKIE
 from judged.web.judging.disagreements import disagreements
@@ -125,7 +126,8 @@ def try_judging(request: Request, workspace: Opened) -> Response:
     """Make labels to try judging with, where none are open."""
     if workspace.labels is None:
         desk = desk_of(request)
-        desk.label(trial_store(workspace, desk.new_folder() / "labels.db"))
+        desk.trial = desk.trial or Folder()
+        desk.workspace = replace(desk.workspace, labels=trial_store(workspace, desk.trial.path / "labels.db"))
     return RedirectResponse("/judging", _SEE_OTHER)
 
 

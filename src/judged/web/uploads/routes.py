@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from http import HTTPStatus
 from threading import Lock
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from judged.errors import InputError
 from judged.web.answers import page
-from judged.web.desk import Desk, desk_of
+from judged.web.desk import Desk, Folder, desk_of
 from judged.web.home import what_is_open
 from judged.web.problems import PROBLEMS, Problem, answer
 from judged.web.uploads.contents import workspace_of
@@ -125,15 +126,13 @@ def _open_sample(desk: Desk) -> Workspace:
 
 def _open(request: Request, sent: dict[str, list[UploadFile]]) -> Workspace:
     """Open what was sent; what is open stays open until all could be read."""
-    desk, limits = desk_of(request), request.app.state.limits
-    folder = desk.new_folder()
+    desk, limits, folder = desk_of(request), request.app.state.limits, Folder()
     try:
-        workspace = workspace_of(_stored(sent, folder, limits), limits)
+        desk.replace(replace(workspace_of(_stored(sent, folder.path, limits), limits), sent=folder))
     except BaseException:
-        desk.remove(folder)
+        folder.remove()
         raise
-    desk.replace(workspace, folder)
-    return workspace
+    return desk.workspace
 
 
 def _stored(sent: dict[str, list[UploadFile]], folder: Path, limits: Limits) -> dict[str, list[Stored]]:
