@@ -17,8 +17,7 @@ from judged.studies.storage import OBSERVER
 from judged.web.guard import LOOPBACK, Rules
 from judged.web.study.routes import make_study_app
 from judged.web.study.shown import results
-from judged.web.study.steps import steps
-from judged.web.study.visit import Study
+from judged.web.study.visit import Study, steps
 from study_made import DESIGN, DOCS, HOSTILE, design_in, store_of
 
 

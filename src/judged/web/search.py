@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 
 from fastapi import APIRouter, Query, Request
@@ -17,7 +16,7 @@ from judged.web.learn.catalogue import AskedCatalogue, catalogue
 from judged.web.problems import PROBLEMS, Parameters
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from judged.web.workspace import Workspace
 
@@ -63,26 +62,29 @@ def search(workspace: Workspace, asked: AskedSearch) -> Search:
     ('measure', 'nDCG', '/learn/nDCG')
     """
     typed = asked.q.strip().casefold()
-    known = workspace.remember(("places",), lambda: [(place, _text(place)) for place in _places(workspace)])
-    found = [place for place, text in known if all(word in text for word in typed.split())]
-    places = [*(_measures(typed) if typed else ()), *(one for one in found if typed or one.kind != "topic")]
-    order = sorted(_first(places), key=lambda place: _distance(place.name.casefold(), typed))
+    known = workspace.remember(("places",), lambda: _places(workspace))
+    found = {
+        kind: [one for one in places if all(word in f"{one.name} {one.text}".casefold() for word in typed.split())]
+        for kind, places in known.items()
+    }
+    found = {"measure": list(_measures(typed)), **found} if typed else {**found, "topic": []}
+    first = [place for places in found.values() for place in places[:MOST]]
+    order = sorted(first, key=lambda place: _distance(place.name.casefold(), typed))
     columns = columns_of(
         order, ("name", TEXT, "Name"), ("kind", TEXT, "What"), ("text", beginning(120), "About"), "address"
     )
     table = Table("found", columns, "What was found").changed("name", links=[place.address for place in order])
-    return Search({"q": asked.q, "found": len(places)}, (table,))
+    return Search({"q": asked.q, "found": sum(map(len, found.values()))}, (table,))
 
 
-def _places(workspace: Workspace) -> Iterator[Place]:
-    yield from (Place("page", name, text, path) for path, (name, text) in {**NAVIGATION, **OTHERS}.items())
-    yield from (Place("run", name, "", f"/topics{query({'runs': name})}") for name in workspace.run_names)
-    for topic in workspace.query_ids:
-        yield Place("topic", topic, workspace.query(topic), f"/topic{query({'topic': topic})}")
-
-
-def _text(place: Place) -> str:
-    return f"{place.name} {place.text}".casefold()
+def _places(workspace: Workspace) -> dict[str, list[Place]]:
+    """Give what is found by its words, kind by kind."""
+    runs, topics = workspace.run_names, workspace.query_ids
+    return {
+        "page": [Place("page", name, text, path) for path, (name, text) in {**NAVIGATION, **OTHERS}.items()],
+        "run": [Place("run", name, "", f"/topics{query({'runs': name})}") for name in runs],
+        "topic": [Place("topic", one, workspace.query(one), f"/topic{query({'topic': one})}") for one in topics],
+    }
 
 
 def _measures(typed: str) -> Iterator[Place]:
@@ -91,15 +93,6 @@ def _measures(typed: str) -> Iterator[Place]:
     rows = found.table("measures").records()
     for row in sorted(rows, key=lambda row: row["name"] != found.about["best"]):
         yield Place("measure", row["name"], row["what"], f"/learn/{row['name']}")
-
-
-def _first(places: Iterable[Place]) -> Iterator[Place]:
-    """Give the first places of each kind."""
-    counts = Counter[str]()
-    for place in places:
-        counts[place.kind] += 1
-        if counts[place.kind] <= MOST:
-            yield place
 
 
 def _distance(name: str, typed: str) -> int:

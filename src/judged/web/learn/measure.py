@@ -10,18 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from judged.answer import NUMBER, TEXT, Column, Table, columns_of
 from judged.explanation import compare_tools
 from judged.judging import judge_list
+from judged.measures import pages
 from judged.measures.grammar import parse
-from judged.measures.pages import (
-    changing,
-    default,
-    definition,
-    examples,
-    families,
-    inputs,
-    properties,
-    summary,
-    written,
-)
 from judged.measures.parameters import spell
 from judged.measures.registry import REGISTRY
 from judged.web.evaluator.lists import read_missing
@@ -59,25 +49,25 @@ def measure_page(entry: Entry) -> MeasurePage:
 def _page_of(cls: type[Measure]) -> MeasurePage:
     """Make the page of a class; a class that is defined anew is another one."""
     entry = cls.entry
-    first, *rest = blocks(definition(entry))
+    first, *rest = blocks(pages.definition(entry))
     example = example_of(entry)
     named = example.measure if example else entry.name
     of_answers = entry.properties.reads_answers
     quoted = f'"{named}"' if "(" in named else named
     about = {
         "name": entry.name,
-        "title": written(entry),  # how it is written: `P@k`
+        "title": pages.written(entry),  # how it is written: `P@k`
         "what": first.text,
         "family": entry.family,
         "definition": rest,
-        "inputs": inputs(entry),  # what it reads beside grades and rankings
+        "inputs": pages.inputs(entry),  # what it reads beside grades and rankings
         "use": entry.use,
         "misleads": entry.misleads,
         # what is true of every score with the default parameters, and the parameters that change it
-        "properties": list(properties(entry)),
-        "changing": list(changing(entry)),
+        "properties": pages.properties(entry),
+        "changing": pages.changing(entry),
         "tools": entry.tools,  # what other tools call it
-        "examples": blocks(examples(entry)),
+        "examples": blocks(pages.examples(entry)),
         "command": f"judged {'rag evaluate RESPONSES' if of_answers else 'evaluate QRELS RUN'} -m {quoted}",
         "python": f'judged.{"rag.evaluate(responses" if of_answers else "evaluate(qrels, run"}, "{named}")',
         "source": entry.cite,
@@ -85,11 +75,11 @@ def _page_of(cls: type[Measure]) -> MeasurePage:
     parameters = entry.all_parameters
     settings = (
         *columns_of(parameters, "name", "meaning", "values"),
-        Column("default", list(map(default, parameters))),
+        Column("default", list(map(pages.default, parameters))),
         Column("behind_at", [parameter.name == entry.at for parameter in parameters]),
     )
     means = [",".join(f"{name}={spell(value)}" for name, value in values.items()) for values in entry.aliases.values()]
-    neighbours = [one for one in families()[entry.family] if one.name != entry.name]
+    neighbours = [one for one in pages.families()[entry.family] if one.name != entry.name]
     parts = (
         Table("settings", settings),
         Table("other_names", (Column("name", list(entry.aliases)), Column("means", means))),
@@ -102,7 +92,7 @@ def _page_of(cls: type[Measure]) -> MeasurePage:
 
 def _named(name: str, entries: Sequence[Entry]) -> Table:
     """Lay out measures, each with a sentence."""
-    return Table(name, (*columns_of(entries, "name"), Column("what", list(map(summary, entries)))))
+    return Table(name, (*columns_of(entries, "name"), Column("what", list(map(pages.summary, entries)))))
 
 
 def _elsewhere(example: Example | None) -> Table:
@@ -140,6 +130,6 @@ def _related(entry: Entry) -> list[Entry]:
 def _words(cls: type[Measure]) -> frozenset[str]:
     """Give the names in a measure's texts; a single letter may be a variable, and a word just a word."""
     entry = cls.entry
-    texts = f"{definition(entry)} {entry.use} {entry.misleads}"
+    texts = f"{pages.definition(entry)} {entry.use} {entry.misleads}"
     words = {word for word in _WORD.findall(texts) if len(word) > 1 and word not in _ENGLISH}
     return frozenset(words | {word for word in _ENGLISH if f"`{word}" in texts or f"{word}@" in texts})

@@ -18,8 +18,7 @@ from judged.web.guard import Rules, framed
 from judged.web.judging.tasks import Text
 from judged.web.problems import Parameters
 from judged.web.study.shown import pieces, results
-from judged.web.study.steps import CONSENT, THANKS, Step
-from judged.web.study.visit import SEE_OTHER, Observed, Study, Visit, Visited
+from judged.web.study.visit import CONSENT, SEE_OTHER, THANKS, Observed, Step, Study, Visit, Visited
 
 router = APIRouter(include_in_schema=False)
 participants = APIRouter(prefix="/s/{token}", include_in_schema=False)
