@@ -1,4 +1,6 @@
 /* Forms: what is chosen applies at once, and conditions on topics are offered while they are typed. */
+import { make } from "./elements.js";
+
 const KEPT = "judged-chosen";
 const sends = (form) => form?.method === "get" && form.matches("main .controls, main .choose") && !location.pathname.startsWith("/evaluator");
 
@@ -23,8 +25,7 @@ const offer = async (where) => {
   const answer = await fetch("/api/v1/conditions");
   if (!answer.ok) return;
   const { conditions } = await answer.json();
-  const list = document.createElement("datalist");
-  list.id = "conditions";
+  const list = make("datalist", { id: "conditions" });
   where.after(list);
   where.setAttribute("list", list.id);
   const show = () => {

@@ -1,4 +1,5 @@
 /* Judging: the next task is there at once, answers are sent in order, and kept until the server has them. */
+import { make } from "./elements.js";
 
 const byId = (id) => document.getElementById(id);
 const batch = JSON.parse(byId("batch").textContent);
@@ -151,16 +152,7 @@ document.addEventListener("visibilitychange", () => {
   run();
 });
 
-const put = (place, parts) => {
-  place.replaceChildren(
-    ...parts.map((part, at) => {
-      if (at % 2 === 0) return part;
-      const word = document.createElement("mark");
-      word.textContent = part;
-      return word;
-    }),
-  );
-};
+const put = (place, parts) => place.replaceChildren(...parts.map((part, at) => (at % 2 ? make("mark", {}, part) : part)));
 
 const narrow = matchMedia("(max-width: 56rem)");
 let pointed = false;

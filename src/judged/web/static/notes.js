@@ -1,4 +1,6 @@
 /* Notes to self on topics: kept in this browser, for what is open under one name; copied, or saved as JSON. */
+import { make } from "./elements.js";
+
 const KEPT = "judged-notes:";
 const place = document.getElementById("note-to-self") ?? document.querySelector("[data-notes]");
 const key = KEPT + place?.dataset.notes;
@@ -34,10 +36,6 @@ if (text) {
   const notes = read();
   for (const link of place.querySelectorAll("a[href*='/topic?']")) {
     const note = notes[new URL(link.href).searchParams.get("topic")];
-    if (!note) continue;
-    const shown = document.createElement("span");
-    shown.className = "rest";
-    shown.textContent = ` ✎ ${note}`;
-    link.after(shown);
+    if (note) link.after(make("span", { class: "rest" }, ` ✎ ${note}`));
   }
 }

@@ -1,10 +1,6 @@
 /* The palette (/ or Ctrl-K), the keys of the page (?), and the address of the page to copy. */
-const make = (name, given = {}, ...parts) => {
-  const made = document.createElement(name);
-  for (const [key, value] of Object.entries(given)) made.setAttribute(key, value);
-  made.append(...parts);
-  return made;
-};
+import { make } from "./elements.js";
+
 const dialog = (id, label, ...parts) => {
   const made = make("dialog", { id, "aria-label": label, closedby: "any" }, ...parts);
   document.body.append(made);

@@ -1,15 +1,11 @@
 /* Every table can be sorted, filtered, copied and saved; every chart saved. Long tables that come page by page do the first two by links. */
+import { make } from "./elements.js";
+
 const FEW = 12; // rows of a table that needs no filter
 const FORMS = { csv: "CSV", json: "JSON", tex: "LaTeX", md: "Markdown" };
 
-const make = (name, given, ...parts) => {
-  const made = document.createElement(name);
-  Object.assign(made, given);
-  made.append(...parts);
-  return made;
-};
 const menu = (what, ...parts) =>
-  make("details", { className: "take" }, make("summary", {}, "Save", make("span", { className: "visually-hidden" }, ` ${what}`)), ...parts.flatMap((part) => [part, " "]));
+  make("details", { class: "take" }, make("summary", {}, "Save", make("span", { class: "visually-hidden" }, ` ${what}`)), ...parts.flatMap((part) => [part, " "]));
 const button = (text, act) => {
   const made = make("button", { type: "button" }, text);
   made.addEventListener("click", () => act(made));
@@ -45,9 +41,9 @@ const sortBy = (table, at, falling) => {
 const sortable = (table) => {
   for (const [at, head] of [...table.tHead.rows[0].cells].entries()) {
     if (!head.textContent.trim()) continue;
-    const arrow = make("span", { className: "arrow", ariaHidden: "true" });
+    const arrow = make("span", { class: "arrow", "aria-hidden": "true" });
     const link = head.querySelector("a"); // it stays one, beside a button of its own
-    const made = make("button", { type: "button", className: "sort" }, ...(link ? ["↕"] : head.childNodes), arrow);
+    const made = make("button", { type: "button", class: "sort" }, ...(link ? ["↕"] : head.childNodes), arrow);
     if (link) made.ariaLabel = `Sort by ${head.textContent.trim()}`;
     made.addEventListener("click", () => {
       const now = head.getAttribute("aria-sort");
@@ -59,15 +55,15 @@ const sortable = (table) => {
   }
 };
 const filter = (place, table) => {
-  const said = make("span", { className: "rest", role: "status" });
-  const input = make("input", { type: "search", ariaLabel: `Filter ${place.ariaLabel}`, placeholder: "Filter rows" });
+  const said = make("span", { class: "rest", role: "status" });
+  const input = make("input", { type: "search", "aria-label": `Filter ${place.ariaLabel}`, placeholder: "Filter rows" });
   input.addEventListener("input", () => {
     const words = input.value.toLowerCase().split(/\s+/);
     const rows = [...table.tBodies[0].rows];
     for (const row of rows) row.hidden = !words.every((word) => row.textContent.toLowerCase().includes(word));
     said.textContent = input.value ? `${rows.filter((row) => !row.hidden).length} of ${rows.length}` : "";
   });
-  place.before(make("p", { className: "filter" }, input, " ", said));
+  place.before(make("p", { class: "filter" }, input, " ", said));
 };
 
 for (const place of document.querySelectorAll("main .scroll[data-table]:not(.route *, [data-table=sheet])")) {
