@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from judged.web.desk import JUDGE
 from judged.web.problems import add_problems, faultless, refused
-from judged.web.request_limits import Bounded, too_much
+from judged.web.request_limits import bounded, too_much
 from judged.web.shared_files import VERSION, add_files
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def guarded(app: ASGIApp, rules: Rules) -> ASGIApp:
                 _add_headers(path, message)
             await send({**message, "body": b""} if head and message["type"] == "http.response.body" else message)
 
-        answer = _refusal(scope, rules) or Bounded(app, rules.most(path), rules.patience)
+        answer = _refusal(scope, rules) or bounded(app, rules.most(path), rules.patience)
         await answer({**scope, "method": "GET"} if head else scope, receive, sending)
 
     return answering

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
@@ -22,31 +21,28 @@ class _RefusedError(Exception):
     """The rest of a request is not waited for."""
 
 
-@dataclass(frozen=True)
-class Bounded:
-    """Take no more bytes than allowed, and wait no longer: an ASGI application around another."""
+def bounded(app: ASGIApp, most: int, patience: float) -> ASGIApp:
+    """Take no more bytes of a request than `most`, whatever it says about its length, and wait no longer.
 
-    app: ASGIApp  # what answers
-    most: int  # bytes of a request, whatever it said about its length
-    patience: float  # seconds in which nothing comes
+    `patience` is how many seconds nothing may come. It is an ASGI application around another.
+    """
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+    async def answering(scope: Scope, receive: Receive, send: Send) -> None:
         taken, more, begun = 0, True, False
         refusal: Response | None = None
-        end = asyncio.get_running_loop().time() + self.patience + self.most / _SLOWEST
+        end = asyncio.get_running_loop().time() + patience + most / _SLOWEST
 
-        async def bounded() -> Message:
+        async def receiving() -> Message:
             nonlocal taken, more, refusal
-            left = min(self.patience, end - asyncio.get_running_loop().time())
+            left = min(patience, end - asyncio.get_running_loop().time())
             try:
                 message = await asyncio.wait_for(receive(), left if more else None)
             except TimeoutError:
                 refusal = _too_slow(scope)
                 raise _RefusedError from None
             taken, more = taken + len(message.get("body", b"")), bool(message.get("more_body"))
-            if taken > self.most:
-                refusal = too_much(scope, self.most)
+            if taken > most:
+                refusal = too_much(scope, most)
                 raise _RefusedError
             return message
 
@@ -59,11 +55,13 @@ class Bounded:
 
         try:
             with suppress(_RefusedError):
-                await self.app(scope, bounded, sending)
+                await app(scope, receiving, sending)
         except asyncio.CancelledError:  # the server ends, and nobody above wants to hear of it
             refusal = refused(scope, HTTPStatus.SERVICE_UNAVAILABLE, "the workbench is ending", "start it again")
         if refusal is not None and not begun:
             await refusal(scope, receive, send)
+
+    return answering
 
 
 def too_much(scope: Scope, most: int) -> Response:
