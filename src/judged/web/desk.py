@@ -67,9 +67,10 @@ class Desk:
     workspace: Workspace
     trial: Folder | None = None  # where labels to try judging with are
 
-    def replace(self, workspace: Workspace) -> None:
+    def replace(self, workspace: Workspace) -> Workspace:
         """Open another workspace beside the same labels; the files of the one before go when nobody looks at it."""
         self.workspace = replace(workspace, labels=self.workspace.labels)
+        return self.workspace
 
     def close(self) -> None:
         """Close engines and labels, and remove all files that are kept."""

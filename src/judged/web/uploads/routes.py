@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from judged.errors import InputError
 from judged.web.answers import page
-from judged.web.desk import Desk, Folder, desk_of
+from judged.web.desk import Folder, desk_of
 from judged.web.home import what_is_open
 from judged.web.problems import PROBLEMS, Problem, answer
 from judged.web.uploads.contents import workspace_of
@@ -104,14 +104,14 @@ def open_by_program(request: Request, sent: Files) -> dict[str, Any]:
 @router.post("/open/sample", include_in_schema=False)
 def open_sample_by_form(request: Request) -> Response:
     """Go back to the sample."""
-    _open_sample(desk_of(request))
+    desk_of(request).replace(open_sample())
     return RedirectResponse("/", 303)
 
 
 @router.post("/api/v1/open/sample", tags=TAGS, summary="Open the sample", responses=_BUSY)
 def open_sample_by_program(request: Request) -> dict[str, Any]:
     """Open the sample that ships with judged, which replaces what is open for everybody."""
-    return what_is_open(_open_sample(desk_of(request))).to_dict()
+    return what_is_open(desk_of(request).replace(open_sample())).to_dict()
 
 
 def _form(request: Request, error: InputError | None = None, status: int = 200) -> HTMLResponse:
@@ -119,20 +119,15 @@ def _form(request: Request, error: InputError | None = None, status: int = 200) 
     return page(request, "open.html", status=status, title="Open files", limits=limits, error=error)
 
 
-def _open_sample(desk: Desk) -> Workspace:
-    desk.replace(open_sample())
-    return desk.workspace
-
-
 def _open(request: Request, sent: dict[str, list[UploadFile]]) -> Workspace:
     """Open what was sent; what is open stays open until all could be read."""
-    desk, limits, folder = desk_of(request), request.app.state.limits, Folder()
+    limits, folder = request.app.state.limits, Folder()
     try:
-        desk.replace(replace(workspace_of(_stored(sent, folder.path, limits), limits), sent=folder))
+        workspace = workspace_of(_stored(sent, folder.path, limits), limits)
     except BaseException:
         folder.remove()
         raise
-    return desk.workspace
+    return desk_of(request).replace(replace(workspace, sent=folder))
 
 
 def _stored(sent: dict[str, list[UploadFile]], folder: Path, limits: Limits) -> dict[str, list[Stored]]:
