@@ -15,8 +15,7 @@ from judged.studies.design import Variant
 from judged.studies.lists import StudyLists, SystemLists
 from judged.studies.storage import OBSERVER
 from judged.web.guard import LOOPBACK, Rules
-from judged.web.study.routes import make_study_app
-from judged.web.study.shown import results
+from judged.web.study.routes import make_study_app, results
 from judged.web.study.visit import Study, steps
 from study_made import DESIGN, DOCS, HOSTILE, design_in, store_of
 

@@ -11,13 +11,15 @@ from fastapi.responses import RedirectResponse, Response
 from pydantic import BaseModel, Field
 
 import judged
+from judged.data.texts import shortened
 from judged.errors import InputError
+from judged.studies.design import Variant
+from judged.studies.lists import Hits, SystemLists
 from judged.studies.storage import SEARCH, TASK, page_of, saved
 from judged.web.answers import page
 from judged.web.guard import Rules, framed
-from judged.web.judging.tasks import Text
+from judged.web.judging.tasks import Text, marked
 from judged.web.problems import Parameters
-from judged.web.study.shown import pieces, results
 from judged.web.study.visit import CONSENT, SEE_OTHER, THANKS, Observed, Step, Study, Visit, Visited
 
 router = APIRouter(include_in_schema=False)
@@ -205,3 +207,35 @@ def _preferences(step: Step, form: Mapping[str, str]) -> list[dict[str, Any]]:
         raise InputError("it was not said which list is better", fix="go back, and choose one, or neither")
     row = {"query_id": topic, "left": left, "right": right, "preferred": systems[form["preferred"]]}
     return [{**row, "why": form.get("why", "")[:10_000]}]
+
+
+def results(lists: SystemLists, hits: Hits, query: str, variant: Variant, first: int = 1) -> list[dict[str, Any]]:
+    """Give a page of results, from a rank on; of the pieces of titles and snippets those at odd places are marked."""
+    rows: list[dict[str, Any]] = []
+    for rank, (doc_id, score) in enumerate(hits[first - 1 : first - 1 + variant.results], first):
+        title, text = (" ".join(part.split()) for part in lists.text(doc_id))
+        repeated = text.removeprefix(title).strip() or text
+        rows.append(
+            {
+                "rank": rank,
+                "doc_id": doc_id,
+                "score": score,
+                "title": pieces(title or shortened(text, 80) or doc_id, query, variant),
+                "snippet": pieces(_about(repeated, query, variant.snippets), query, variant),
+            }
+        )
+    return rows
+
+
+def pieces(text: str, query: str, variant: Variant) -> list[str]:
+    """Split a text at the words of the query, if they are to be marked."""
+    return marked(text, query) if variant.marks else [text]
+
+
+def _about(text: str, query: str, length: int) -> str:
+    """Give a part of a text: its beginning, or, if that has no word of the query, a part with the first of them."""
+    if not length or len(text) <= length:
+        return text[:length]
+    head, *rest = marked(text, query)
+    start = 0 if not rest or len(head) < length // 2 else text.rfind(" ", 0, len(head) - length // 4) + 1
+    return ("... " if start else "") + shortened(text[start:], length)
