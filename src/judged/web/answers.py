@@ -1,30 +1,38 @@
-"""How what was computed goes out: as JSON, or laid out by a template. Both get the same data."""
+"""How what was computed goes out: as JSON, or laid out by a template. Both get the same data.
+
+Every table of a page is a file, too: the page's address with the table and the form behind it, /topics.topics.csv?q=x.
+"""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from fastapi import Request
 from fastapi.responses import HTMLResponse, JSONResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 from jinja2.ext import Extension
 
-from judged.answer import Answer, plain
+from judged.answer import Answer, Chart, Table, plain
+from judged.answer.blocks import flat
+from judged.errors import InputError
 from judged.tables import isolated
 from judged.web.desk import JUDGE, opened
-from judged.web.downloads import WANTED, download
 from judged.web.filters import FILTERS
 from judged.web.links import chosen, link
 from judged.web.shared_files import VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator
+
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
     from judged.answer import Block
     from judged.notes import Note
@@ -57,6 +65,17 @@ NAVIGATION = {
     "/learn": ("Learn", "What does a measure count, when does it fit, and where does it mislead?"),
 }
 """The pages, in the order in which they are named at the top of each, with the question that each answers."""
+
+FORMS = {
+    "csv": ("text/csv", Table.csv),
+    "json": ("application/json", lambda table: json.dumps(table.records(), indent=2, ensure_ascii=False)),
+    "tex": ("application/x-tex", Table.latex),
+    "md": ("text/markdown", Table.markdown),
+}
+"""The type of a form, and who writes it."""
+WANTED = "judged.table"
+"""Where a request says which table it wants, and in which form."""
+_FILE = re.compile(rf"(?P<page>/[\w/-]*)\.(?P<table>.+)\.(?P<form>{'|'.join(FORMS)})", re.DOTALL)
 
 
 class _Versioned(Extension):
@@ -108,7 +127,7 @@ def page(request: Request, template: str, *, status: int = 200, **values: Any) -
     """Lay a page out, or give one of its tables; what its address chose goes along with links, unless refused."""
     wanted = request.scope.get(WANTED)
     if wanted is not None and status == HTTPStatus.OK:
-        return download(wanted, values)
+        return _download(wanted, values)
     workbench = hasattr(request.app.state, "desk")
     known = chosen(request.url.path, request.query_params.multi_items()) if status == HTTPStatus.OK else {}
     shared: Mapping[str, Any] = {
@@ -126,3 +145,46 @@ def page(request: Request, template: str, *, status: int = 200, **values: Any) -
     }
     made = _TEMPLATES.get_template(template).render({**shared, **values})
     return HTMLResponse(isolated(made), status_code=status)
+
+
+def downloads(app: ASGIApp) -> ASGIApp:
+    """Ask for the page where one of its tables is asked for: an ASGI application around another."""
+
+    async def answering(scope: Scope, receive: Receive, send: Send) -> None:
+        found = _FILE.fullmatch(scope["path"]) if scope["type"] == "http" and scope["method"] == "GET" else None
+        if found is not None and not found["page"].startswith(("/api/", "/static/", "/shared/", "/files-")):
+            scope = {**scope, "path": found["page"], "raw_path": found["page"].encode()}
+            scope[WANTED] = (found["table"], found["form"])
+        await app(scope, receive, send)
+
+    return answering
+
+
+def _download(wanted: tuple[str, str], values: Mapping[str, Any]) -> HTMLResponse:
+    """Write a table of what a page shows."""
+    name, form = wanted
+    tables: dict[str, Table] = {}
+    for table in _tables(list(values.values())):
+        tables.setdefault(table.name, table)
+    if name not in tables:
+        known = ", ".join(tables) or "those of another page"
+        raise InputError(f"this page has no table {name!r:.200}", fix=f"use one of {known}")
+    kind, write = FORMS[form]
+    headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(name, safe='')}.{form}"}
+    return HTMLResponse(f"{write(tables[name])}\n".encode(), media_type=f"{kind}; charset=utf-8", headers=headers)
+
+
+def _tables(value: Any) -> Iterator[Table]:
+    """Give the tables of answers first, which are whole, then those that a page made of them."""
+    values = list(value.values()) if isinstance(value, Mapping) else value
+    for one in values:
+        if isinstance(one, Answer):
+            yield from one.tables().values()
+            for block in flat(one.blocks()):
+                if isinstance(block, (Chart, Table)):
+                    yield (block.numbers or block.table) if isinstance(block, Chart) else block
+    for one in values:
+        if isinstance(one, Table):
+            yield one
+        elif isinstance(one, (Mapping, list, tuple)):
+            yield from _tables(one)

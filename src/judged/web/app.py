@@ -10,13 +10,12 @@ from fastapi import FastAPI
 from starlette.middleware.gzip import GZipMiddleware
 
 import judged
-from judged.web.answers import Json
+from judged.web.answers import Json, downloads
 from judged.web.api_page import router as api_page
 from judged.web.change.routes import router as change
 from judged.web.clicks.routes import router as clicks
 from judged.web.compare.routes import router as comparing
 from judged.web.desk import Desk
-from judged.web.downloads import downloads
 from judged.web.evaluator.routes import router as evaluator
 from judged.web.experiment.routes import router as experiment
 from judged.web.guard import Rules, framed
