@@ -123,7 +123,7 @@ def test_every_list_that_can_be_edited_is_one_that_the_evaluator_knows(client):
     """It answers for the measures that it lists, in the forms in which it lists them."""
     editable = [made for name in OF_RANKINGS if not (made := example_of(REGISTRY[name])).fixed]
     assert len(editable) == len(OF_RANKINGS) - 21
-    for made in [*editable, *(lesson_page(lesson.key).example for lesson in LESSONS.values())]:
+    for made in [*editable, *(lesson_page(lesson.key).about["example"] for lesson in LESSONS.values())]:
         gain = "exp2" if "exp2" in made.measure else "linear"
         asked = {"list": made.typed, "missing": made.missing, "measure": made.measure, "cutoff": 5, "gain": gain}
         answer = client.get("/api/v1/evaluator/measure", params=asked)
@@ -132,7 +132,7 @@ def test_every_list_that_can_be_edited_is_one_that_the_evaluator_knows(client):
 
 
 def test_known_examples():
-    values = {name: measure_page(REGISTRY[name]).example.score for name in ("AP", "P", "R", "RR", "Success")}
+    values = {name: measure_page(REGISTRY[name]).about["example"].score for name in ("AP", "P", "R", "RR", "Success")}
     assert values == {"AP": pytest.approx((1 + 2 / 3 + 3 / 5) / 4), "P": 0.6, "R": 0.75, "RR": 0.5, "Success": 1.0}
 
 
@@ -152,7 +152,7 @@ def test_other_tools_numbers_are_those_of_compare_tools():
     page = measure_page(REGISTRY["nDCG"])
     by_tool = {row["tool"]: row for row in page.table("elsewhere").records()}
     ours = judged.nDCG(cutoff=5)
-    assert page.example.score == ours.of_list([3, 0, 2, 1, 0], missing=[2])
+    assert page.about["example"].score == ours.of_list([3, 0, 2, 1, 0], missing=[2])
     assert by_tool["gdeval"]["score"] == pytest.approx(ours.replace(gain="exp2").of_list([3, 0, 2, 1, 0], missing=[2]))
     assert by_tool["scikit-learn"]["score"] == pytest.approx(ours.of_list([3, 0, 2, 1, 0]))
     assert {tool: row["differs"] for tool, row in by_tool.items()} == {
@@ -296,7 +296,8 @@ def test_every_lesson_has_a_page_and_its_numbers(client, key):
     answer = client.get(f"/learn/lessons/{key}")
     assert answer.status_code == 200
     lesson, shown = lesson_page(key), text_of(answer.text)
-    assert f"{lesson.example.measure} {lesson.example.score:.4f}" in shown
+    example = lesson.about["example"]
+    assert f"{example.measure} {example.score:.4f}" in shown
     rows = lesson.table().records()
     for row in rows:
         numbers = f"{row['before']:.3f} {row['after']:.3f}"

@@ -102,13 +102,13 @@ _TEMPLATES.filters |= FILTERS
 class PageAnswer(Answer):
     """What a page shows that no command gives; each page has its own kind."""
 
-    about: Mapping[str, Any]  # facts
+    about: Mapping[str, Any]  # facts, and what has some of its own to give
     parts: tuple[Block, ...] = ()
     notes: tuple[Note, ...] = ()
 
     def facts(self) -> Mapping[str, Any]:
         """Give what is known beside the tables."""
-        return self.about
+        return {name: value.to_dict() if hasattr(value, "to_dict") else value for name, value in self.about.items()}
 
     def blocks(self) -> tuple[Block, ...]:
         """Give all that the page shows."""

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from judged.explanation import explain_list
 from judged.judging import judge_list
-from judged.web.answers import PageAnswer
 from judged.web.evaluator.lists import read_list, read_missing, write_grade
 from judged.web.evaluator.measures import USUAL, unavailable
 
@@ -72,17 +71,6 @@ class Example:
         """Give it for JSON, with every step of the calculation."""
         own = {name: value for name, value in vars(self).items() if name != "explanation"}
         return {"measure": self.measure, "score": self.score, **own, "explanation": self.explanation.to_dict()}
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class ExamplePage(PageAnswer):
-    """A page with a worked example."""
-
-    example: Example | None = None
-
-    def facts(self) -> dict[str, Any]:
-        """Give what is known beside the tables, and the example."""
-        return {**self.about, "example": self.example and self.example.to_dict()}
 
 
 def example_of(entry: Entry) -> Example | None:

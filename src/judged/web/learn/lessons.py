@@ -11,14 +11,15 @@ from typing import Any, ClassVar
 from urllib.parse import urlencode
 
 from judged.answer import TEXT, YES_NO, Column, Table, number
-from judged.errors import InputError
 from judged.evaluation import evaluate
 from judged.judging import judge, judge_list
 from judged.measures.grammar import parse
 from judged.uncertainty.ties import tie_expected, tie_range
 from judged.uncertainty.unjudged import unjudged_range
+from judged.web.answers import PageAnswer
 from judged.web.evaluator.lists import read_list, read_missing
-from judged.web.learn.examples import ExamplePage, typed_example
+from judged.web.learn.examples import typed_example
+from judged.web.problems import UnknownError
 
 _NUMBER = re.compile(
     r"\{(?:(after|open|tied|topics) (?:(low|high|mean|after) )?)?"  # of what; which end, or after the change
@@ -115,7 +116,7 @@ STEPS: list[dict[str, Any]] = [
 """The table of contents."""
 
 
-class LessonPage(ExamplePage):
+class LessonPage(PageAnswer):
     """A lesson, worked out. Texts are a little Markdown: code between backticks."""
 
     kind: ClassVar[str] = "lesson"
@@ -129,7 +130,7 @@ def lesson_page(key: str) -> LessonPage:
     ('AP', '0.567', '0.442', 'yes') ('P@5', '0.600', '0.600', 'no')
     """
     if key not in LESSONS:
-        raise InputError(f"there is no lesson {key!r}", fix=f"use one of {', '.join(LESSONS)}")
+        raise UnknownError(f"there is no lesson {key!r}. Fix: use one of {', '.join(LESSONS)}.")
     lesson, at = LESSONS[key], list(LESSONS).index(key)
     first = parse(lesson.measures[0])
     changed = typed_example(first, lesson.after, lesson.after_missing)
@@ -150,8 +151,9 @@ def lesson_page(key: str) -> LessonPage:
         "further": lesson.further,
         "previous": STEPS[at - 1] if at else None,
         "next": STEPS[at + 1] if at + 1 < len(STEPS) else None,
+        "example": example,
     }
-    return LessonPage(about, (_moves(lesson),), example=example)
+    return LessonPage(about, (_moves(lesson),))
 
 
 def _evaluator(asked: dict[str, Any]) -> str:

@@ -14,8 +14,9 @@ from judged.measures import pages
 from judged.measures.grammar import parse
 from judged.measures.parameters import spell
 from judged.measures.registry import REGISTRY
+from judged.web.answers import PageAnswer
 from judged.web.evaluator.lists import read_missing
-from judged.web.learn.examples import Example, ExamplePage, example_of
+from judged.web.learn.examples import Example, example_of
 from judged.web.learn.lessons import grades
 from judged.web.learn.markup import blocks
 
@@ -29,7 +30,7 @@ _ENGLISH = {"Accuracy", "Fallout", "Generality", "Hole", "Judged", "Success", "U
 """Names that are also words, as which they mean no measure unless they stand as code."""
 
 
-class MeasurePage(ExamplePage):
+class MeasurePage(PageAnswer):
     """All about one measure, as a little Markdown: code between backticks, formulas between dollars."""
 
     kind: ClassVar[str] = "measure"
@@ -39,7 +40,7 @@ def measure_page(entry: Entry) -> MeasurePage:
     """Collect everything about a measure.
 
     >>> page = measure_page(REGISTRY["AP"])
-    >>> page.about["title"], round(page.example.score, 3), page.table("other_names").column("name").values
+    >>> page.about["title"], round(page.about["example"].score, 3), page.table("other_names").column("name").values
     ('AP, AP@k', 0.567, ['MAP', 'map_cut'])
     """
     return _page_of(entry.cls)
@@ -71,6 +72,7 @@ def _page_of(cls: type[Measure]) -> MeasurePage:
         "command": f"judged {'rag evaluate RESPONSES' if of_answers else 'evaluate QRELS RUN'} -m {quoted}",
         "python": f'judged.{"rag.evaluate(responses" if of_answers else "evaluate(qrels, run"}, "{named}")',
         "source": entry.cite,
+        "example": example,
     }
     parameters = entry.all_parameters
     settings = (
@@ -87,7 +89,7 @@ def _page_of(cls: type[Measure]) -> MeasurePage:
         _named("related", _related(entry)),
         _named("neighbours", neighbours),
     )
-    return MeasurePage(about, parts, example=example)
+    return MeasurePage(about, parts)
 
 
 def _named(name: str, entries: Sequence[Entry]) -> Table:

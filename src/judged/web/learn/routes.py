@@ -10,7 +10,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from judged.advice.rules import SOURCES
-from judged.errors import InputError, MeasureError
+from judged.errors import MeasureError
 from judged.measures.base import Entry
 from judged.measures.grammar import entry_of
 from judged.web.answers import page
@@ -37,10 +37,7 @@ def _named(
 
 
 def _lesson(key: Annotated[str, Path(max_length=100, description="The key of a lesson.")]) -> LessonPage:
-    try:
-        return lesson_page(key)
-    except InputError as error:
-        raise UnknownError(str(error)) from None
+    return lesson_page(key)
 
 
 @router.get("/learn", include_in_schema=False)
@@ -64,7 +61,7 @@ def lesson_to_read(request: Request, lesson: Annotated[LessonPage, Depends(_less
     """Show a lesson."""
     table = lesson.table()
     table = table.changed("measure", links=[f"/learn/{name}" for name in table.column("family").values])
-    return page(request, "lesson.html", **lesson.about, example=lesson.example, table=table, prose=prose)
+    return page(request, "lesson.html", **lesson.about, table=table, prose=prose)
 
 
 @router.get("/learn/{name}", include_in_schema=False)
@@ -73,7 +70,7 @@ def measure(request: Request, entry: Annotated[Entry, Depends(_named)]) -> Respo
     if entry.name != request.path_params["name"]:
         return RedirectResponse(f"/learn/{quote(entry.name)}")
     about = measure_page(entry)
-    return page(request, "measure.html", **about.about, tables=about.tables(), example=about.example, prose=prose)
+    return page(request, "measure.html", **about.about, tables=about.tables(), prose=prose)
 
 
 @router.get("/choose", include_in_schema=False)
