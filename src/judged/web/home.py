@@ -84,14 +84,9 @@ def _runs(workspace: Workspace, estimates: Sequence[Estimate]) -> Table:
     rows = [known.get(name) for name in workspace.run_names]
     topics = [int(np.count_nonzero(judged.returned)) for judged in lists]
     missing = [len(judged.query_ids) - found for judged, found in zip(lists, topics, strict=True)]
+    links = [f"/topics{query({'runs': name})}" for name in workspace.run_names]
     columns = (
-        Column(
-            "name",
-            workspace.run_names,
-            TEXT,
-            "Run",
-            links=[f"/topics{query({'runs': name})}" for name in workspace.run_names],
-        ),
+        Column("name", workspace.run_names, TEXT, "Run", links=links),
         Column(
             "value",
             [row and row.value for row in rows],
