@@ -741,6 +741,27 @@ def test_any_address_is_answered(client, text, name):
     assert answer.status_code in {200, 400}
 
 
+@pytest.mark.parametrize(
+    ("part", "query"), [("numbers", "list=x"), ("working", "list=x&measure=AP"), ("example", "list=1&measure=none")]
+)
+def test_a_part_of_the_page_tells_its_problem_as_json(client, part, query):
+    assert get(client, query, f"{API}/{part}", 400)["fix"]
+
+
+def test_numbers_come_as_the_page_writes_them(client):
+    """Of the bar of RR, which was 1/2 and is 1, the right half is new."""
+    part = client.get(f"{API}/numbers?list=1:a,0:b&before=0:b,1:a&only=RR&n=9&cutoff=1").text
+    assert part.count('class="measure"') == 2  # RR and RR@1
+    assert 'x="50.0%" width="50.00%" data-tone="good"' in part
+    assert ['TN <b class="tn">8</b>' in part, 'title="was at rank 2">▲2</span>' in part] == [True, True]
+
+
+def test_an_example_is_asked_for_as_its_measure_is_called(client):
+    part = client.get(f"{API}/example?list=3,0,2,1,0&measure={quote('nDCG(gain=exp2)@5')}").text
+    assert '<b class="value">0.9508</b>' in part
+    assert 'href="/evaluator?list=3,0,2,1,0&amp;cutoff=5&amp;gain=exp2"' in part
+
+
 def test_a_page_of_no_measure_explains_none() -> None:
     client = TestClient(make_app(open_workspace({"q": {"d": 1}}, {})))
     assert client.get("/api/v1/evaluator?only=none").json()["measures"] == []
