@@ -116,7 +116,7 @@ def test_quadrants_select_by_the_cuts(by_hand: TestClient) -> None:
 def test_changes_and_means_of_the_other_run(by_hand: TestClient) -> None:
     found = by_hand.get(f"/api/v1/matrix?{AXES}&run=run&baseline=other&x0=1&sort=-query_id").json()
     data = found["selection"]
-    assert [row["query_id"] for row in found["selected"]] == ["f", "a"]
+    assert [(row["run"], row["query_id"]) for row in found["selected"]] == [("run", "f"), ("run", "a")]
     assert [(row["x_change"], row["y_change"]) for row in found["selected"]] == [(0.5, 0.5)] * 2
     assert (data["x_mean"], data["x_mean_baseline"], data["y_mean_baseline"]) == (1, 0.5, 0.5)
 
