@@ -22,15 +22,7 @@ from judged.web.pagination import Paging
 from judged.web.problems import PROBLEMS
 from judged.web.topics.judged_topic import check_apart, judged_topic
 from judged.web.topics.topic import topic
-from judged.web.topics.topic_list import (
-    MOST_RUNS,
-    AskedDocument,
-    AskedExplanation,
-    AskedList,
-    AskedTopic,
-    TopicList,
-    topics,
-)
+from judged.web.topics.topic_list import AskedDocument, AskedExplanation, AskedList, AskedTopic, TopicList, topics
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,7 +36,7 @@ _MARKED = 100_000  # characters of a text in which words are marked
 def _listed(workspace: Workspace, asked: AskedList, answer: TopicList | None) -> dict[str, Any]:
     """Lead to each topic; draw the means."""
     if answer is None:
-        return {"runs": asked.runs or workspace.run_names[:MOST_RUNS], "lower_is_better": False, "figure": ""}
+        return {"runs": asked.runs or workspace.run_names, "lower_is_better": False, "figure": ""}
     about, table = answer.about, answer.table()
     pair = dict(zip(("first", "second"), asked.runs, strict=True)) if len(asked.runs) == 2 else {}
     table = leading(table, "query_id", lambda row: f"/topic{query(asked, page=None, topic=row['query_id'], **pair)}")
