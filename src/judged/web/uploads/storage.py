@@ -18,18 +18,12 @@ _CHUNK = 1 << 16  # bytes; fewer where lines may not be as long
 _ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".xml", ".txt")  # those by which readers tell formats
 _XZ_MEMORY = 256 << 20  # bytes; what xz files ask for, when no one had harm in mind, is less
 _BY_NAME = "open it by name: judged serve QRELS RUN"
-_TWICE, _ONCE = "it is packed twice", "unpack it once"
 _FOREIGN = (  # the first bytes of what is not text, once it is unpacked
-    (b"PK\x03\x04", "this is a zip archive or an Excel workbook", "unpack it, or save the sheet as CSV"),
-    (b"PK\x05\x06", "this is an empty zip archive", "choose the file that should be in it"),
-    (b"PAR1", "Parquet is not read from the browser, as its size cannot be known beforehand", _BY_NAME),
-    (b"ARROW1", "Arrow is not read from the browser, as its size cannot be known beforehand", _BY_NAME),
-    (b"\x1f\x8b", _TWICE, _ONCE),
-    (b"\x28\xb5\x2f\xfd", _TWICE, _ONCE),
-    (b"BZh", _TWICE, _ONCE),
-    (b"\xfd7zXZ", _TWICE, _ONCE),
-    (b"\xff\xfe", "this is UTF-16 (Windows PowerShell writes it)", "save it as UTF-8"),
-    (b"\xfe\xff", "this is UTF-16 (Windows PowerShell writes it)", "save it as UTF-8"),
+    ((b"PK\x03\x04",), "this is a zip archive or an Excel workbook", "unpack it, or save the sheet as CSV"),
+    ((b"PK\x05\x06",), "this is an empty zip archive", "choose the file that should be in it"),
+    ((b"PAR1", b"ARROW1"), "Parquet and Arrow are not read here, as their size cannot be known beforehand", _BY_NAME),
+    ((b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ"), "it is packed twice", "unpack it once"),
+    ((b"\xff\xfe", b"\xfe\xff"), "this is UTF-16 (Windows PowerShell writes it)", "save it as UTF-8"),
 )
 
 
@@ -135,8 +129,8 @@ def _checked(chunks: Iterator[bytes], shown: str, limits: Limits, *, documents: 
 
 
 def _refuse_foreign(head: bytes, shown: str) -> None:
-    for magic, problem, fix in _FOREIGN:
-        if head.startswith(magic):
+    for marks, problem, fix in _FOREIGN:
+        if head.startswith(marks):
             raise InputError(problem, fix=fix, path=shown)
     if head[257:262] == b"ustar":
         raise InputError("this is a tar archive", fix="unpack it and choose the files in it", path=shown)
