@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
-from judged.answer import TEXT, Table, columns_of
+from judged.answer import TEXT, Column, Table
 from judged.web.answers import page
 from judged.web.desk import Opened
 
@@ -73,18 +73,14 @@ def _inlined(part: Any, document: Mapping[str, Any]) -> Any:
 
 
 def _table(asked: list[dict[str, Any]]) -> Table:
-    rows = [
-        {
-            "name": one["name"],
-            "kind": _kind(one),
-            "default": "required" if one["required"] else _written(one.get("default")),
-            "meaning": one.get("description", ""),
-            "place": one["in"],
-        }
-        for one in asked
-    ]
-    titles = {"name": "Parameter", "kind": "What it is", "default": "Default", "meaning": "Meaning"}
-    columns = columns_of(rows, *((name, TEXT, title) for name, title in titles.items()), "place")
+    defaults = ["required" if one["required"] else _written(one.get("default")) for one in asked]
+    columns = (
+        Column("name", [one["name"] for one in asked], TEXT, "Parameter"),
+        Column("kind", list(map(_kind, asked)), TEXT, "What it is"),
+        Column("default", defaults, TEXT, "Default"),
+        Column("meaning", [one.get("description", "") for one in asked], TEXT, "Meaning"),
+        Column("place", [one["in"] for one in asked], only="data"),
+    )
     return Table("parameters", columns, "Parameters")
 
 
