@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
     from judged.answer import Block, Table
-    from judged.notes import Note
 
 Address: TypeAlias = "BaseModel | Mapping[str, Any] | Sequence[tuple[str, Any]]"
 """The parameters of an address."""
@@ -139,19 +138,9 @@ def table(
     return Markup(html.table(block, label, kind=kind, caption=caption, heads=heads))  # noqa: S704  it escapes all texts
 
 
-def prose(text: str) -> Markup:
-    """Write a sentence in which what stands in backticks is code."""
-    return Markup(html.prose(text))  # noqa: S704  it escapes all texts
-
-
-def name(text: str) -> Markup:
-    """Write a name of a run, a topic or a document."""
-    return Markup(html.named(text))  # noqa: S704  it escapes all texts
-
-
-def notes(given: Iterable[Note]) -> Markup:
-    """Write what should be known before numbers are used."""
-    return Markup(html.notes(given))  # noqa: S704  it escapes all texts
+def _elements(make: Callable[[Any], str]) -> Callable[[Any], Markup]:
+    """Take what is written for elements of a page."""
+    return lambda given: Markup(make(given))  # noqa: S704  it escapes all texts
 
 
 def blocks(given: Iterable[Block], elsewhere: Iterable[str] = ()) -> Markup:
@@ -172,7 +161,6 @@ def blocks(given: Iterable[Block], elsewhere: Iterable[str] = ()) -> Markup:
 
 
 FILTERS: dict[str, Callable[..., Any]] = {
-    made.__name__: made
-    for made in (score, signed, interval, probability, grade, data, pairs, query, table, prose, name, notes, blocks)
+    made.__name__: made for made in (score, signed, interval, grade, data, pairs, query, table, blocks, marked)
 }
-FILTERS.update(count=counted, marked=marked)
+FILTERS.update(count=counted, prose=_elements(html.prose), name=_elements(html.named), notes=_elements(html.notes))
