@@ -6,6 +6,7 @@ import re
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from html import escape, unescape
+from typing import get_args
 from urllib.parse import quote
 
 import pytest
@@ -18,7 +19,8 @@ from judged.measures.pages import FAMILIES, definition, families
 from judged.measures.registry import REGISTRY
 from judged.web.app import make_app
 from judged.web.learn import catalogue
-from judged.web.learn.advice import FACTS, QUESTIONS, AskedAdvice, described, on_described
+from judged.web.learn.advice import ANSWERS as IN_WORDS
+from judged.web.learn.advice import FACTS, AskedAdvice, described, on_described
 from judged.web.learn.examples import example_of
 from judged.web.learn.lessons import LESSONS, lesson_page
 from judged.web.learn.markup import blocks, formula, prose
@@ -132,7 +134,9 @@ def test_every_list_that_can_be_edited_is_one_that_the_evaluator_knows(client):
 
 
 def test_known_examples():
-    values = {name: measure_page(REGISTRY[name]).about["example"].score for name in ("AP", "P", "R", "RR", "Success")}
+    values = {
+        name: measure_page(REGISTRY[name].cls).about["example"].score for name in ("AP", "P", "R", "RR", "Success")
+    }
     assert values == {"AP": pytest.approx((1 + 2 / 3 + 3 / 5) / 4), "P": 0.6, "R": 0.75, "RR": 0.5, "Success": 1.0}
 
 
@@ -149,7 +153,7 @@ def test_measures_that_grades_are_too_little_for_say_so_and_are_worked_out_all_t
 
 
 def test_other_tools_numbers_are_those_of_compare_tools():
-    page = measure_page(REGISTRY["nDCG"])
+    page = measure_page(REGISTRY["nDCG"].cls)
     by_tool = {row["tool"]: row for row in page.table("elsewhere").records()}
     ours = judged.nDCG(cutoff=5)
     assert page.about["example"].score == ours.of_list([3, 0, 2, 1, 0], missing=[2])
@@ -162,7 +166,7 @@ def test_other_tools_numbers_are_those_of_compare_tools():
 
 
 def test_related_measures_go_both_ways():
-    pages = {name: measure_page(REGISTRY[name]) for name in ("RBP", "GMAP", "AP", "Fallout")}
+    pages = {name: measure_page(REGISTRY[name].cls) for name in ("RBP", "GMAP", "AP", "Fallout")}
     related = {name: page.table("related").column("name").values for name, page in pages.items()}
     assert related["RBP"][0] == "RBPResidual"
     assert "AP" in related["GMAP"]
@@ -491,8 +495,10 @@ def test_by_hand_one_answer_a_query(client):
 
 def test_every_question_shows_its_answers(client):
     shown = client.get("/choose?about=described&grades=three").text
-    for text, answers in QUESTIONS.values():
-        assert text in shown
+    for name, answers in IN_WORDS.items():
+        field = AskedAdvice.model_fields[name]
+        assert field.description in shown
+        assert tuple(answers) == get_args(field.annotation)
         assert all(answer in shown for answer in answers.values())
     assert 'value="three" checked' in shown
     assert client.get("/choose?task=nothing").status_code == 422

@@ -32,7 +32,6 @@ FACTS = frozenset({
 
 GRADES = {"binary": (1.0,), "three": (1.0, 2.0), "four": (2.0, 3.0), "fine": (0.2, 0.4, 0.6, 0.8)}
 RELEVANT = {"one": 1, "few": 4, "many": 30, "hundreds": 150}
-LENGTHS = {"10": 10, "100": 100, "1000": 1000}
 
 _FOUND = ("n", "grades", "rel", "relevant", "judged", "single", "not_relevant", "labels")
 _FOUND_OF_RUNS = ("runs", "lengths", "judged_10", "ties", "missing")
@@ -40,32 +39,18 @@ _TOPICS = 12  # so that every grade of a scale occurs where a topic has one rele
 _DEEP, _TOP = 120, 20  # documents that are judged not relevant, or judged at all
 _LABELS = {"diversity": ("1", "2"), "assessors": ("anna", "ben"), "preferences": ("anna 1", "ben 1")}
 
-QUESTIONS = {
-    "grades": (
-        "How is relevance judged?",
-        {
-            "binary": "relevant or not",
-            "three": "grades 0 to 2",
-            "four": "grades 0 to 3",
-            "fine": "fine grades or fractions",
-        },
-    ),
-    "relevant": (
-        "How many documents are relevant to a query?",
-        {"one": "one", "few": "a few (2 to 9)", "many": "tens", "hundreds": "more than a hundred"},
-    ),
-    "judged": (
-        "What was judged?",
-        {
-            "deep": "nearly all of the first hundred",
-            "top": "the first ten or so of each system",
-            "holes": "not even all of the first ten",
-            "positives": "only the relevant ones are known",
-        },
-    ),
-    "length": ("How long are the ranked lists?", {"10": "10", "100": "100", "1000": "1000 or more"}),
+ANSWERS = {
+    "grades": {"binary": "relevant or not", "three": "grades 0 to 2", "four": "grades 0 to 3", "fine": "finer grades"},
+    "relevant": {"one": "one", "few": "a few (2 to 9)", "many": "tens", "hundreds": "more than a hundred"},
+    "judged": {
+        "deep": "nearly all of the first hundred",
+        "top": "the first ten or so of each system",
+        "holes": "not even all of the first ten",
+        "positives": "only the relevant ones are known",
+    },
+    "length": {"10": "10", "100": "100", "1000": "1000 or more"},
 }
-"""What is asked: the question, and its answers in words."""
+"""The answers in words to what `AskedAdvice` asks about judgments that are described."""
 
 
 class AskedAdvice(Parameters):
@@ -75,10 +60,12 @@ class AskedAdvice(Parameters):
     about: Literal["open", "described"] = Field(
         "open", description="Advice on what is open, or on judgments as the answers below describe them."
     )
-    grades: Literal["binary", "three", "four", "fine"] = Field("binary", description="How relevance is judged.")
-    relevant: Literal["one", "few", "many", "hundreds"] = Field("few", description="Relevant documents a query.")
-    judged: Literal["deep", "top", "holes", "positives"] = Field("top", description="What was judged.")
-    length: Literal["10", "100", "1000"] = Field("100", description="How long the ranked lists are.")
+    grades: Literal["binary", "three", "four", "fine"] = Field("binary", description="How is relevance judged?")
+    relevant: Literal["one", "few", "many", "hundreds"] = Field(
+        "few", description="How many documents are relevant to a query?"
+    )
+    judged: Literal["deep", "top", "holes", "positives"] = Field("top", description="What was judged?")
+    length: Literal["10", "100", "1000"] = Field("100", description="How long are the ranked lists?")
 
 
 def advice_on(workspace: Workspace, asked: AskedAdvice) -> Advice:
@@ -108,6 +95,7 @@ def on_described(asked: AskedAdvice) -> Advice:
 
 def choices(workspace: Workspace, asked: AskedAdvice, advice: Advice) -> dict[str, Any]:
     """Say what else may be chosen, and what was found in the data that are open."""
+    known = AskedAdvice.model_fields
     is_open, has_runs = asked.about == "open", bool(workspace.run_names)
     possible = {advice.task.name, *(other.name for other in advice.others)}
     return {
@@ -118,8 +106,8 @@ def choices(workspace: Workspace, asked: AskedAdvice, advice: Advice) -> dict[st
             for task in TASKS.values()
         ],
         "questions": [
-            {"name": name, "text": text, "answers": answers, "answer": getattr(asked, name)}
-            for name, (text, answers) in QUESTIONS.items()
+            {"name": name, "text": known[name].description, "answers": answers, "answer": getattr(asked, name)}
+            for name, answers in ANSWERS.items()
         ],
         "found": [fact(name, advice.profile) for name in (*_FOUND, *has_runs * _FOUND_OF_RUNS)] if is_open else [],
         # the measures of the leaderboard; none where there is no run, or other data are described
@@ -161,7 +149,7 @@ def _judgments(asked: AskedAdvice, topic: int) -> Iterator[tuple[str, float]]:
 
 def _returned(asked: AskedAdvice, topic: int) -> list[str]:
     """Rank what is judged first, as far as it is judged; then what nobody judged."""
-    length = LENGTHS[asked.length]
+    length = int(asked.length)
     judged = [doc for doc, _ in _judgments(asked, topic)]
     if asked.judged == "holes":
         judged = [doc for at, known in enumerate(judged) for doc in ([known, f"u{at}"] if at % 2 else [known])]

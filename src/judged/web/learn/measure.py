@@ -36,19 +36,14 @@ class MeasurePage(PageAnswer):
     kind: ClassVar[str] = "measure"
 
 
-def measure_page(entry: Entry) -> MeasurePage:
-    """Collect everything about a measure.
+@lru_cache(maxsize=256)
+def measure_page(cls: type[Measure]) -> MeasurePage:
+    """Collect everything about a measure; a class that is defined anew is another one.
 
-    >>> page = measure_page(REGISTRY["AP"])
+    >>> page = measure_page(REGISTRY["AP"].cls)
     >>> page.about["title"], round(page.about["example"].score, 3), page.table("other_names").column("name").values
     ('AP, AP@k', 0.567, ['MAP', 'map_cut'])
     """
-    return _page_of(entry.cls)
-
-
-@lru_cache(maxsize=256)
-def _page_of(cls: type[Measure]) -> MeasurePage:
-    """Make the page of a class; a class that is defined anew is another one."""
     entry = cls.entry
     first, *rest = blocks(pages.definition(entry))
     example = example_of(entry)

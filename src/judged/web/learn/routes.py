@@ -69,7 +69,7 @@ def measure(request: Request, entry: Annotated[Entry, Depends(_named)]) -> Respo
     """Show a measure; other names of it, and names with parameters, lead to the page of the measure."""
     if entry.name != request.path_params["name"]:
         return RedirectResponse(f"/learn/{quote(entry.name)}")
-    about = measure_page(entry)
+    about = measure_page(entry.cls)
     return page(request, "measure.html", **about.about, tables=about.tables(), prose=prose)
 
 
@@ -90,7 +90,7 @@ def measures(asked: Annotated[listing.AskedCatalogue, Query()]) -> dict[str, Any
 @router.get("/api/v1/measures/{name}", tags=["learning"], summary="All about one measure", responses=_NONE)
 def measure_data(entry: Annotated[Entry, Depends(_named)]) -> dict[str, Any]:
     """Give a measure's definition, parameters and properties, a worked example, and its names in other tools."""
-    return measure_page(entry).to_dict()
+    return measure_page(entry.cls).to_dict()
 
 
 @router.get("/api/v1/lessons", tags=["learning"], summary="The lessons")
