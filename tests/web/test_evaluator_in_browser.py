@@ -353,7 +353,7 @@ def test_a_measure_is_found_by_any_of_its_names_and_put_in_focus(show: Show, tex
 
 def test_measures_are_pinned_and_remembered(show: Show) -> None:
     page = show(FIVE)
-    page.get_by_text("User models").click()
+    page.get_by_text("User model").click()
     page.locator('.measure[data-key="RBP"] .pin').click()
     page.locator('.measure[data-key="F"] .pin').click()
     pinned = "[...document.querySelectorAll('#pinned > .measure')].map((one) => one.dataset.key).join()"
@@ -479,7 +479,7 @@ def test_it_is_accessible_and_fits(show: Show, width: int, scheme: str) -> None:
     says(page, "nDCG(gain=exp2)@5", "+0.0418", "moved")
     page.locator('.measure[data-name="AP"] .name').click()
     expect(page.locator("#working .lines li").last).to_contain_text("AP =")
-    page.get_by_text("Ranked, relevant or not").click()
+    page.get_by_text("Ranked, binary").click()
     page.get_by_label("Cutoff K", exact=True).fill("0")
     page.wait_for_timeout(250)  # rows have glided to their places
     show.tabs[0].accessible()

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from judged.errors import MeasureError
-from judged.measures.pages import FAMILIES
 from judged.measures.registry import REGISTRY
 
 if TYPE_CHECKING:
@@ -17,28 +16,8 @@ if TYPE_CHECKING:
     from judged.web.evaluator.state import Options
 
 
-class Group(NamedTuple):
-    """Measures that look at the same thing."""
-
-    key: str
-    title: str
-    families: tuple[str, ...]  # those of the catalogue
-
-    @property
-    def what(self) -> str:
-        """What they look at."""
-        return " ".join(FAMILIES[family] for family in self.families)
-
-
-GROUPS = (
-    Group("graded", "Graded", ("graded",)),
-    Group("ranked", "Ranked, relevant or not", ("ranked, binary",)),
-    Group("set", "Sets", ("set at a cutoff", "set")),
-    Group("user", "User models", ("user model",)),
-    Group("incomplete", "Incomplete judgments", ("incomplete judgments",)),
-    Group("count", "Counts", ("count",)),
-)
-"""In the order in which they are shown."""
+GROUPS = ("graded", "ranked, binary", "set at a cutoff", "set", "user model", "incomplete judgments", "count")
+"""The families of the catalogue for which a list is enough, in the order in which they are shown."""
 
 _NEEDS_FAMILY = {
     "diversity": "needs judgments by subtopic: a typed list has one grade per document",
@@ -66,7 +45,6 @@ _FIRST = ("nDCG", "DCG", "IdealDCG", "P", "R", "F", "Success", "AP", "RR", "Rpre
 class Listed:
     """A measure as it is listed."""
 
-    group: Group
     entry: Entry
     form: int  # which of the forms of its family, from 0
     measure: Measure | None  # None if it cannot be made with these options
@@ -92,16 +70,15 @@ class Listed:
 def listed(options: Options) -> tuple[Listed, ...]:
     """Give the measures with these options put in, group by group."""
     made: dict[str, Listed] = {}
-    for group in GROUPS:
-        known = [entry for entry in REGISTRY.values() if entry.family in group.families]
-        entries = [entry for entry in known if not _lacks(entry, options.n)]
+    for family in GROUPS:
+        entries = [entry for entry in REGISTRY.values() if entry.family == family and not _lacks(entry, options.n)]
         entries.sort(key=lambda entry: _FIRST.index(entry.name) if entry.name in _FIRST else len(_FIRST))
         for entry in entries:
             for form, values in enumerate(_forms(entry, options)):
                 try:
-                    measure = Listed(group, entry, form, entry.cls(**values))
+                    measure = Listed(entry, form, entry.cls(**values))
                 except MeasureError as error:
-                    measure = Listed(group, entry, form, None, str(error))
+                    measure = Listed(entry, form, None, str(error))
                 made.setdefault(measure.name, measure)
     return tuple(made.values())
 
@@ -116,7 +93,7 @@ def _lacks(entry: Entry, n: int | None) -> str:
     """Say what a typed list lacks for a measure; nothing if it is enough."""
     if n is None and any(parameter.name == "n" and parameter.required for parameter in entry.all_parameters):
         return _NEEDS_SIZE
-    if any(entry.family in group.families for group in GROUPS):
+    if entry.family in GROUPS:
         return ""
     return _NEEDS_FAMILY.get(entry.family, f"is of the kind {entry.family!r}, which a typed list does not serve")
 

@@ -206,11 +206,8 @@ def _read_lines(form: str, what: str, lines: Sequence[_Line]) -> Read:
     read = [(read_name(fields[doc], where), fields[number], where) for where, fields in rows]
     if not is_run:
         return _made([Item(name, _grade(grade, where)) for name, grade, where in read], what)
-    scores: dict[str, float] = {}
-    for name, score, where in read:
-        if name in scores:
-            raise InputError(f"{where}: the document {name!r} stands twice", fix="leave one out")
-        scores[name] = float(score)
+    distinct([Item(name, None) for name, _, _ in read], "the pasted run")
+    scores = {name: float(score) for name, score, _ in read}
     ranked = returned_docs(judge({"": {"": 0.0}}, {"list": scores}).over("run"))
     return replace(_made([Item(name, None) for name in ranked], what), topic=topic)
 

@@ -27,32 +27,15 @@ from judged.web.evaluator.state import AskedEvaluation, AskedExport, AskedMeasur
 from judged.web.problems import PROBLEMS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from judged.web.evaluator.scores import World
     from judged.web.workspace import Workspace
 
 _BLANK = re.compile(r"[\s\x00-\x1f\x7f]")
 _TO_ENCODE = re.compile(r"[\s%\x00-\x1f\x7f]")
 
 
-def exported(workspace: Workspace, asked: AskedExport) -> Response:
-    """Write what was asked for."""
-    name, media = "list.md", "text/markdown"
-    if asked.format in {"qrels", "run"}:
-        state = read_state(workspace, asked)
-        name, media = f"{asked.which}.run" if asked.format == "run" else "list.qrels", "text/plain"
-        content = _trec(worlds_of(state), asked.topic or LIST, asked)
-    else:
-        answer = evaluation(workspace, asked)
-        content = f"# A ranked list and its measures\n\n{answer.markdown()}\n".encode()
-        if asked.format == "json":
-            name, media, content = "list.json", "application/json", answer.json().encode()
-    return Response(content, media_type=media, headers={"Content-Disposition": f'attachment; filename="{name}"'})
-
-
-def _trec(worlds: Sequence[World], topic: str, asked: AskedExport) -> bytes:
+def _trec(workspace: Workspace, asked: AskedExport) -> bytes:
     """Write judgments or a run in TREC format."""
+    worlds, topic = worlds_of(read_state(workspace, asked)), asked.topic or LIST
     world = next((world for world in worlds if world.name == asked.which), None)
     if world is None:
         raise InputError("there is no second list", fix=f"give which={LIST}")
@@ -76,7 +59,7 @@ def _trec(worlds: Sequence[World], topic: str, asked: AskedExport) -> bytes:
 
 router = APIRouter()
 _API = "/api/v1/evaluator"
-_FILE = {200: {"description": "The file.", "content": {"text/plain": {}, "application/json": {}, "text/markdown": {}}}}
+_FILE = {200: {"description": "The file.", "content": {"text/plain": {}, "text/markdown": {}}}}
 
 
 @router.get("/evaluator", include_in_schema=False)
@@ -148,8 +131,14 @@ def evaluator_measure(opened: Opened, asked: Annotated[AskedMeasure, Query()]) -
     response_class=Response,
 )
 def evaluator_export(opened: Opened, asked: Annotated[AskedExport, Query()]) -> Response:
-    """Give the list as TREC qrels or run, or with its scores as JSON or Markdown."""
-    return exported(opened, asked)
+    """Give the list as TREC qrels or run, or with its scores as Markdown."""
+    if asked.format == "markdown":
+        name, media = "list.md", "text/markdown"
+        content = f"# A ranked list and its measures\n\n{evaluation(opened, asked).markdown()}\n".encode()
+    else:
+        name, media = f"{asked.which}.run" if asked.format == "run" else "list.qrels", "text/plain"
+        content = _trec(opened, asked)
+    return Response(content, media_type=media, headers={"Content-Disposition": f'attachment; filename="{name}"'})
 
 
 @router.post(f"{_API}/paste", tags=["evaluator"], summary="Read a list from a text", responses=PROBLEMS)

@@ -15,6 +15,7 @@ from judged.answer import listed as listed_words
 from judged.errors import MeasureError
 from judged.judging import judge
 from judged.measures.gain import discounts, gains
+from judged.measures.pages import FAMILIES
 from judged.measures.parameters import spell
 from judged.notes import Note
 from judged.web.answers import PageAnswer
@@ -77,7 +78,7 @@ def evaluation(workspace: Workspace, asked: AskedEvaluation) -> Evaluation:
         *lists,
         Sentences((missing,), "missing"),
         measures,
-        Table("groups", columns_of(GROUPS, "key", "title", "what"), only="data"),
+        Table("groups", (Column("key", GROUPS), Column("what", [FAMILIES[key] for key in GROUPS])), only="data"),
         _counts_of(state, lists),
         Table("unavailable", columns_of(lacking, "name", "why"), only="data"),
         Sentences((f"`/evaluator?{query}`",), "address", "Address"),
@@ -147,7 +148,7 @@ def _scores_of(state: State, worlds: tuple[World, ...], only: str | None) -> Tab
             if why and len(worlds) > 1:  # perhaps only one list is to blame
                 values, why = _scores(one.measure, alone())
         value, other, before = (values.get(name) for name in (LIST, OTHER, BEFORE))
-        row = {"group": one.group.key, "key": one.key, "name": one.name, "family": one.entry.name}
+        row = {"group": one.entry.family, "key": one.key, "name": one.name, "family": one.entry.name}
         row |= {"value": value, "other": other, "difference": _minus(other, value)}
         row |= {"before": before, "moved": _minus(value, before)}
         row |= {name: getattr(one.properties, name) for name in ("low", "high", "higher_is_better", "perfect")}

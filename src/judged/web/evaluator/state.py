@@ -110,7 +110,7 @@ class AskedMeasure(AskedEvaluation):
 class AskedExport(AskedEvaluation):
     """The state, and the form in which it is wanted."""
 
-    format: Literal["qrels", "run", "json", "markdown"] = Field(description="The form of the file.")
+    format: Literal["qrels", "run", "markdown"] = Field(description="The form of the file.")
     which: Literal["list", "other"] = Field("list", description="Which of the lists is written as a run.")
 
 
