@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 LOW = 0.9
 """A smaller share of judged documents is worth a look."""
 DEPTH, HALF = 100, 0.5
-router = APIRouter()
+router = APIRouter(tags=["What is open"])
 
 
 class AskedHome(Parameters):
@@ -190,7 +190,7 @@ def icon() -> RedirectResponse:
     return RedirectResponse("/static/icon.svg")
 
 
-@router.get("/api/v1/open", tags=["What is open"], summary="What is open")
+@router.get("/api/v1/open", summary="What is open")
 def home_data(workspace: Opened) -> dict[str, Any]:
     """Judgments, runs and what else is known, with one number per run and what to know before it is used."""
     return what_is_open(workspace).to_dict()

@@ -29,7 +29,7 @@ OTHERS = {
     "/api": ("API", "Every page for programs, as JSON."),
 }
 """Pages beside those of the navigation."""
-router = APIRouter()
+router = APIRouter(tags=["What is open"])
 
 
 class AskedSearch(Parameters):
@@ -69,7 +69,8 @@ def search(workspace: Workspace, asked: AskedSearch) -> Search:
     }
     found = {"measure": list(_measures(typed)), **found} if typed else {**found, "topic": []}
     first = [place for places in found.values() for place in places[:MOST]]
-    order = sorted(first, key=lambda place: _distance(place.name.casefold(), typed))
+    names = {place: place.name.casefold() for place in first}
+    order = sorted(first, key=lambda place: (names[place] != typed, not names[place].startswith(typed)))
     columns = columns_of(
         order, ("name", TEXT, "Name"), ("kind", TEXT, "What"), ("text", beginning(120), "About"), "address"
     )
@@ -95,18 +96,13 @@ def _measures(typed: str) -> Iterator[Place]:
         yield Place("measure", row["name"], row["what"], f"/learn/{row['name']}")
 
 
-def _distance(name: str, typed: str) -> int:
-    """Say how far a name is from what was typed: the same, begins so, another."""
-    return 0 if name == typed else 1 if name.startswith(typed) else 2
-
-
 @router.get("/search", include_in_schema=False)
 def search_page(request: Request, workspace: Opened, asked: Annotated[AskedSearch, Query()]) -> HTMLResponse:
     """Show what was found."""
     return page(request, "search.html", title="Find", asked=asked, answer=search(workspace, asked))
 
 
-@router.get("/api/v1/search", tags=["What is open"], summary="Find anything", responses=PROBLEMS)
+@router.get("/api/v1/search", summary="Find anything", responses=PROBLEMS)
 def search_data(workspace: Opened, asked: Annotated[AskedSearch, Query()]) -> dict[str, Any]:
     """Find pages, runs, measures by the name of any tool, and topics by id or words; each with its address."""
     return search(workspace, asked).to_dict()

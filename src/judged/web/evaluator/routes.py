@@ -57,7 +57,7 @@ def _trec(workspace: Workspace, asked: AskedExport) -> bytes:
         return path.read_bytes()
 
 
-router = APIRouter()
+router = APIRouter(tags=["evaluator"])
 _API = "/api/v1/evaluator"
 _FILE = {200: {"description": "The file.", "content": {"text/plain": {}, "text/markdown": {}}}}
 
@@ -111,25 +111,19 @@ def _shown(opened: Workspace, asked: AskedEvaluation) -> dict[str, Any]:
     return {"answer": answer, "asked": asked, "data": data, "focus": focus, "pins": pins, "two": "other" in data}
 
 
-@router.get(_API, tags=["evaluator"], summary="Score a typed list by every measure", responses=PROBLEMS)
+@router.get(_API, summary="Score a typed list by every measure", responses=PROBLEMS)
 def evaluator(opened: Opened, asked: Annotated[AskedEvaluation, Query()]) -> JSONResponse:
     """Score a list, and a second one beside it, by every measure that a list is enough for."""
     return JSONResponse(evaluation(opened, asked).to_dict())  # plain values already, and this must be fast
 
 
-@router.get(f"{_API}/measure", tags=["evaluator"], summary="Explain one measure of a list", responses=PROBLEMS)
+@router.get(f"{_API}/measure", summary="Explain one measure of a list", responses=PROBLEMS)
 def evaluator_measure(opened: Opened, asked: Annotated[AskedMeasure, Query()]) -> dict[str, Any]:
     """Show step by step how one score is computed, and what each document contributes to it."""
     return explained(opened, asked).to_dict()
 
 
-@router.get(
-    f"{_API}/export",
-    tags=["evaluator"],
-    summary="Write a list to a file",
-    responses=PROBLEMS | _FILE,
-    response_class=Response,
-)
+@router.get(f"{_API}/export", summary="Write a list to a file", responses=PROBLEMS | _FILE, response_class=Response)
 def evaluator_export(opened: Opened, asked: Annotated[AskedExport, Query()]) -> Response:
     """Give the list as TREC qrels or run, or with its scores as Markdown."""
     if asked.format == "markdown":
@@ -141,7 +135,7 @@ def evaluator_export(opened: Opened, asked: Annotated[AskedExport, Query()]) -> 
     return Response(content, media_type=media, headers={"Content-Disposition": f'attachment; filename="{name}"'})
 
 
-@router.post(f"{_API}/paste", tags=["evaluator"], summary="Read a list from a text", responses=PROBLEMS)
+@router.post(f"{_API}/paste", summary="Read a list from a text", responses=PROBLEMS)
 def evaluator_paste(opened: Opened, asked: Annotated[AskedPaste, Query()], given: Pasted) -> dict[str, Any]:
     """Put a list from grades, documents with grades, lines of a run or JSON into the state, and say how it was read."""
     return pasted(opened, asked, given.text)

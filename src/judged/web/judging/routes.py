@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from judged.labels.store import LabelStore
     from judged.web.workspace import Workspace
 
-router = APIRouter()
-TAGS: list[Any] = ["judging"]
+router = APIRouter(tags=["judging"])
 NAME_COOKIE = "judged_name"
 """Holds the name that somebody chose who needs no token."""
 _BATCH = 20  # tasks that a page holds
@@ -176,7 +175,7 @@ def label_in_place(request: Request, workspace: Opened, given: Annotated[GradedI
     return answer
 
 
-@router.get("/api/v1/judging", tags=TAGS, summary="The next tasks of a judge", responses=PROBLEMS)
+@router.get("/api/v1/judging", summary="The next tasks of a judge", responses=PROBLEMS)
 def tasks_as_json(request: Request, workspace: Opened, asked: Annotated[AskedTasks, Query()]) -> dict[str, Any]:
     """Give tasks in the order of the judge, with texts, the scale, and how many are done.
 
@@ -188,25 +187,25 @@ def tasks_as_json(request: Request, workspace: Opened, asked: Annotated[AskedTas
     return tasks(workspace.labels, judge, asked.limit) | {"scale": scale(workspace.labels)}
 
 
-@router.post("/api/v1/judging", tags=TAGS, summary="Keep labels", responses=PROBLEMS)
+@router.post("/api/v1/judging", summary="Keep labels", responses=PROBLEMS)
 def answer_by_program(request: Request, workspace: Opened, given: NewLabels) -> dict[str, Any]:
     """Keep what a judge says of tasks; sent twice it counts once, as the last label of a task counts."""
     return {"kept": keep(_store(workspace), _checked(request, given.judge), given.labels)}
 
 
-@router.post("/api/v1/judging/undo", tags=TAGS, summary="Take the last label back", responses=PROBLEMS)
+@router.post("/api/v1/judging/undo", summary="Take the last label back", responses=PROBLEMS)
 def undo_by_program(request: Request, workspace: Opened, given: Judge) -> dict[str, Any]:
     """Open the task again that a judge did last, and give it with what they said; null if none is done."""
     return {"taken_back": taken_back(_store(workspace), _checked(request, given.judge))}
 
 
-@router.get("/api/v1/judging/disagreements", tags=TAGS, summary="Where judges disagree", responses=PROBLEMS)
+@router.get("/api/v1/judging/disagreements", summary="Where judges disagree", responses=PROBLEMS)
 def disagreements_as_json(request: Request, workspace: Opened) -> dict[str, Any]:
     """Give the pairs that judges grade differently, the most telling first, with what each said."""
     return disagreements(_settled_in(request, workspace) if workspace.labels else None).to_dict()
 
 
-@router.post("/api/v1/judging/disagreements", tags=TAGS, summary="Settle a disagreement", responses=PROBLEMS)
+@router.post("/api/v1/judging/disagreements", summary="Settle a disagreement", responses=PROBLEMS)
 def settle_by_program(request: Request, workspace: Opened, given: Graded) -> dict[str, Any]:
     """Keep the grade that is final: a label of the judge "adjudicator"."""
     store = _settled_in(request, workspace)

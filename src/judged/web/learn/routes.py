@@ -22,7 +22,7 @@ from judged.web.learn.markup import prose
 from judged.web.learn.measure import measure_page
 from judged.web.problems import PROBLEMS, UnknownError
 
-router = APIRouter()
+router = APIRouter(tags=["learning"])
 
 _NONE = {**PROBLEMS, 404: {**PROBLEMS[400], "description": "There is none of this name."}}
 
@@ -81,31 +81,31 @@ def choose_page(request: Request, opened: Opened, asked: Annotated[chooser.Asked
     return page(request, "choose.html", title="Choose measures", advice=advice, asked=asked, **values)
 
 
-@router.get("/api/v1/measures", tags=["learning"], summary="Find measures", responses=PROBLEMS)
+@router.get("/api/v1/measures", summary="Find measures", responses=PROBLEMS)
 def measures(asked: Annotated[listing.AskedCatalogue, Query()]) -> dict[str, Any]:
     """Give the catalogue, family by family: all measures, or those that are looked for."""
     return listing.catalogue(asked).to_dict()
 
 
-@router.get("/api/v1/measures/{name}", tags=["learning"], summary="All about one measure", responses=_NONE)
+@router.get("/api/v1/measures/{name}", summary="All about one measure", responses=_NONE)
 def measure_data(entry: Annotated[Entry, Depends(_named)]) -> dict[str, Any]:
     """Give a measure's definition, parameters and properties, a worked example, and its names in other tools."""
     return measure_page(entry.cls).to_dict()
 
 
-@router.get("/api/v1/lessons", tags=["learning"], summary="The lessons")
+@router.get("/api/v1/lessons", summary="The lessons")
 def lessons() -> list[dict[str, Any]]:
     """Name the lessons, in the order in which the ideas build on one another."""
     return STEPS
 
 
-@router.get("/api/v1/lessons/{key}", tags=["learning"], summary="One lesson", responses=_NONE)
+@router.get("/api/v1/lessons/{key}", summary="One lesson", responses=_NONE)
 def lesson(lesson: Annotated[LessonPage, Depends(_lesson)]) -> dict[str, Any]:
     """Give a lesson with its list, its numbers, and the errors that it warns of."""
     return lesson.to_dict()
 
 
-@router.get("/api/v1/advice", tags=["learning"], summary="Which measures suit the data", responses=PROBLEMS)
+@router.get("/api/v1/advice", summary="Which measures suit the data", responses=PROBLEMS)
 def advice(opened: Opened, asked: Annotated[chooser.AskedAdvice, Query()]) -> dict[str, Any]:
     """Say which measures suit what is open, or judgments as they are described, and which do not, with reasons."""
     found = chooser.advice_on(opened, asked)

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 OPEN, API_OPEN = "/open", "/api/v1/open"
 OPENING = frozenset({OPEN, API_OPEN, "/open/sample", "/api/v1/open/sample"})
 """Where another workspace is opened; nothing but `one_at_a_time` keeps two from doing so at once."""
-TAGS: list[Any] = ["What is open"]
 _BUSY: dict[int | str, dict[str, Any]] = {409: {"model": Problem, "description": "Other files are being opened."}}
 _UPLOAD: dict[int | str, dict[str, Any]] = {
     **PROBLEMS,
@@ -35,7 +34,7 @@ _UPLOAD: dict[int | str, dict[str, Any]] = {
     408: {"model": Problem, "description": "The rest of the files did not come in time."},
     **_BUSY,
 }
-router = APIRouter()
+router = APIRouter(tags=["What is open"])
 
 
 def one_at_a_time(app: ASGIApp) -> ASGIApp:
@@ -91,7 +90,6 @@ def open_by_form(request: Request, sent: Files) -> Response:
 
 @router.post(
     API_OPEN,
-    tags=TAGS,
     summary="Open other files",
     responses=_UPLOAD,
     openapi_extra={"x-example": "curl -F qrels=@qrels.txt -F runs=@bm25.run -F runs=@dense.run"},
@@ -108,7 +106,7 @@ def open_sample_by_form(request: Request) -> Response:
     return RedirectResponse("/", 303)
 
 
-@router.post("/api/v1/open/sample", tags=TAGS, summary="Open the sample", responses=_BUSY)
+@router.post("/api/v1/open/sample", summary="Open the sample", responses=_BUSY)
 def open_sample_by_program(request: Request) -> dict[str, Any]:
     """Open the sample that ships with judged, which replaces what is open for everybody."""
     return what_is_open(desk_of(request).replace(open_sample())).to_dict()
