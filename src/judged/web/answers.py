@@ -40,10 +40,7 @@ if TYPE_CHECKING:
 HOME = "judged.home"
 """Where a request says which page somebody begins at who sees one part of judged alone."""
 NAVIGATION = {
-    "/evaluator": (
-        "Evaluator",
-        "How is a score computed? Change the judgments or the ranking of a topic, and see every step.",
-    ),
+    "/evaluator": ("Evaluator", "How is a score computed? Change judgments or the ranking, and see every step."),
     "/leaderboard": ("Leaderboard", "Which run is best, by which measures, and how certain is that?"),
     "/compare": ("Compare", "Do two runs differ, on which topics, and could it be chance?"),
     "/topics": ("Topics", "Which topics are hard? What did each run return for one, and why does it score so?"),
@@ -54,14 +51,8 @@ NAVIGATION = {
     "/clicks": ("Clicks", "How do users click, how often is each rank looked at, and do clicks agree with judgments?"),
     "/users": ("Users", "What does an A/B test say, and is production still what it was?"),
     "/change": ("Change", "What is known of a change, what is blank, and may it ship?"),
-    "/experiment": (
-        "Experiment",
-        "Which configuration is best, what does it cost, and what do other settings do to a query?",
-    ),
-    "/judging": (
-        "Judging",
-        "Which documents are relevant? Grade them by yourself or with others, and settle where you disagree.",
-    ),
+    "/experiment": ("Experiment", "Which configuration is best, at what cost, and what would others do to a query?"),
+    "/judging": ("Judging", "Which documents are relevant? Grade them alone or with others, and settle differences."),
     "/learn": ("Learn", "What does a measure count, when does it fit, and where does it mislead?"),
 }
 """The pages, in the order in which they are named at the top of each, with the question that each answers."""
