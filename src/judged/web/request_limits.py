@@ -38,7 +38,9 @@ def bounded(app: ASGIApp, most: int, patience: float) -> ASGIApp:
             try:
                 message = await asyncio.wait_for(receive(), left if more else None)
             except TimeoutError:
-                refusal = _too_slow(scope)
+                status = HTTPStatus.REQUEST_TIMEOUT
+                refusal = refused(scope, status, "the rest of the request did not come", "send it again")
+                refusal.headers["Connection"] = "close"
                 raise _RefusedError from None
             taken, more = taken + len(message.get("body", b"")), bool(message.get("more_body"))
             if taken > most:
@@ -68,12 +70,6 @@ def too_much(scope: Scope, most: int) -> Response:
     """Refuse a request that is too long."""
     status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
     return refused(scope, status, f"more than {most:,} bytes were sent", "send less, or open the files by name")
-
-
-def _too_slow(scope: Scope) -> Response:
-    made = refused(scope, HTTPStatus.REQUEST_TIMEOUT, "the rest of the request did not come", "send it again")
-    made.headers["Connection"] = "close"
-    return made
 
 
 def watched(patience: float) -> Any:
