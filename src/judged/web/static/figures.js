@@ -5,8 +5,8 @@ const specs = new Map(
   [...document.querySelectorAll("script[data-spec]")].map((one) => [one.dataset.spec, JSON.parse(one.textContent)]),
 );
 
-/** Draw all charts; resolves to the views by name. */
-export const drawAll = async () => {
+/** Draw all charts, each of which tells when it is drawn. */
+const drawAll = async () => {
   for (const place of document.querySelectorAll(".chart[data-chart]")) {
     const view = await draw(place, specs.get(place.dataset.chart));
     if (view) place.dispatchEvent(new CustomEvent("drawn", { bubbles: true, detail: { view } }));

@@ -37,6 +37,13 @@ const drawBox = (view, box) => {
   }
 };
 
+/** Give a chart the dots that came last, and that of the run the rectangle of the address. */
+const fill = (name, view) => {
+  view.data(TOPICS, rows.get(name));
+  if (name === "run") drawBox(view, boxOf(new URLSearchParams(location.search)));
+  view.run();
+};
+
 /** Ask for a selection, and show what is answered without leaving the page. */
 const show = async (address, { push = true, focus = false } = {}) => {
   asking?.abort();
@@ -59,11 +66,7 @@ const show = async (address, { push = true, focus = false } = {}) => {
   document.getElementById("count").textContent = page.getElementById("count").textContent;
   document.getElementById("twin").href = page.getElementById("twin").getAttribute("href");
   rows = rowsOf(page);
-  for (const [name, view] of views) {
-    view.data(TOPICS, rows.get(name));
-    if (name === "run") drawBox(view, boxOf(new URLSearchParams(location.search)));
-    view.run();
-  }
+  for (const [name, view] of views) fill(name, view);
   if (focus) document.getElementById("selected-title").focus();
   return undefined;
 };
@@ -74,12 +77,12 @@ const addressOf = (box) => {
   for (const name of [...SIDES, "page", "quadrant"]) query.delete(name);
   if (box) {
     const ends = [...box.x, ...box.y];
-    SIDES.forEach((name, at) => query.set(name, String(Number(ends[at].toFixed(DIGITS)))));
+    SIDES.forEach((name, at) => query.set(name, String(ends[at])));
   }
   return `${location.pathname}?${query}`;
 };
 
-const rising = (pair) => [...pair].sort((one, two) => one - two);
+const rising = (pair) => pair.map((end) => Number(end.toFixed(DIGITS))).sort((one, two) => one - two);
 
 /** Listen to the rectangle while it is drawn, and ask when the pointer is released. */
 const listen = (view, place) => {
@@ -111,30 +114,17 @@ const listen = (view, place) => {
 const follow = (event, item) => {
   const one = item?.datum;
   if (!one) return;
-  if (one.query_id) {
-    followed = true;
-    location.assign(`${links.topic}&${new URLSearchParams({ topic: one.query_id })}`);
-  } else if (one.label && Object.hasOwn(links.slices, one.label)) {
-    followed = true;
-    location.assign(links.slices[one.label]);
-  } else if (one.from) {
-    followed = true;
-    const query = new URLSearchParams(location.search);
-    for (const name of ["page", "quadrant"]) query.delete(name);
-    const ends = [one.from[0], one.to[0], one.from[1], one.to[1]];
-    SIDES.forEach((side, at) => query.set(side, String(ends[at])));
-    show(`${location.pathname}?${query}`);
-  }
+  followed = true;
+  if (one.query_id) location.assign(`${links.topic}&${new URLSearchParams({ topic: one.query_id })}`);
+  else if (one.label && Object.hasOwn(links.slices, one.label)) location.assign(links.slices[one.label]);
+  else if (one.from) show(addressOf({ x: [one.from[0], one.to[0]], y: [one.from[1], one.to[1]] }));
+  else followed = false;
 };
 
 document.addEventListener("drawn", ({ target, detail: { view } }) => {
   const name = target.dataset.chart;
   views.set(name, view);
-  if (rows.has(name)) {
-    view.data(TOPICS, rows.get(name));
-    if (name === "run") drawBox(view, boxOf(new URLSearchParams(location.search)));
-    view.run();
-  }
+  if (rows.has(name)) fill(name, view);
   if (name === "run") listen(view, target);
   view.addEventListener("click", follow);
 });

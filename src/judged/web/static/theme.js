@@ -3,15 +3,12 @@
   "use strict";
   const root = document.documentElement;
   const dark = matchMedia("(prefers-color-scheme: dark)");
-  const kept = () => {
-    try {
-      return localStorage.getItem("theme");
-    } catch {
-      return null;
-    }
-  };
-  const chosen = kept();
-  if (chosen === "light" || chosen === "dark") root.dataset.theme = chosen;
+  try {
+    const chosen = localStorage.getItem("theme");
+    if (chosen === "light" || chosen === "dark") root.dataset.theme = chosen;
+  } catch {
+    /* this browser keeps nothing */
+  }
   const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : dark.matches);
   addEventListener("DOMContentLoaded", () => {
     const button = document.getElementById("theme");

@@ -108,6 +108,5 @@ export const set = (state, name, text) => ({ ...state, settings: { ...state.sett
 /** The highest grade for which rows have a button of their own. */
 export const topGrade = (state) => {
   const grades = SIDES.flatMap((name) => (state[name] ?? []).map((one) => one.grade ?? 0));
-  const top = Math.max(3, ...grades.filter((one) => one <= 7).map(Math.ceil));
-  return top;
+  return Math.max(3, ...grades.filter((one) => one <= 7).map(Math.ceil));
 };
