@@ -1,5 +1,5 @@
 /* Forms: what is chosen applies at once, and conditions on topics are offered while they are typed. */
-import { make } from "./elements.js";
+import { ask, make } from "./elements.js";
 
 const KEPT = "judged-chosen";
 const sends = (form) => form?.method === "get" && form.matches("main .controls, main .choose") && !location.pathname.startsWith("/evaluator");
@@ -22,9 +22,7 @@ if (kept?.path === location.pathname) {
 
 /** Offer conditions behind what is there already: after "and", "or", "not" and an opening bracket a new one begins. */
 const offer = async (where) => {
-  const answer = await fetch("/api/v1/conditions");
-  if (!answer.ok) return;
-  const { conditions } = await answer.json();
+  const { conditions } = await ask("/api/v1/conditions").catch(() => ({ conditions: [] }));
   const list = make("datalist", { id: "conditions" });
   where.after(list);
   where.setAttribute("list", list.id);

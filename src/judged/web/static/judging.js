@@ -1,5 +1,5 @@
 /* Judging: the next task is there at once, answers are sent in order, and kept until the server has them. */
-import { make } from "./elements.js";
+import { ask as asked, marked } from "./elements.js";
 
 const byId = (id) => document.getElementById(id);
 const batch = JSON.parse(byId("batch").textContent);
@@ -67,13 +67,7 @@ const tell = (text = "") => {
   if (byId("aloud").textContent !== aloud) byId("aloud").textContent = aloud;
 };
 
-const ask = async (path, body) => {
-  const how = body ? { method: "POST", body: JSON.stringify(body), headers: { "Content-Type": "application/json" } } : {};
-  const answer = await fetch(path, { ...how, signal: AbortSignal.timeout(PATIENCE) });
-  const found = await answer.json().catch(() => ({}));
-  if (!answer.ok) throw Object.assign(new Error(found.problem || answer.statusText), { status: answer.status });
-  return found;
-};
+const ask = (path, body) => asked(path, { body, signal: AbortSignal.timeout(PATIENCE) });
 
 let sending = false;
 let wake = () => {};
@@ -152,8 +146,6 @@ document.addEventListener("visibilitychange", () => {
   run();
 });
 
-const put = (place, parts) => place.replaceChildren(...parts.map((part, at) => (at % 2 ? make("mark", {}, part) : part)));
-
 const narrow = matchMedia("(max-width: 56rem)");
 let pointed = false;
 document.addEventListener("pointerdown", () => (pointed = true), true);
@@ -184,8 +176,7 @@ const next = (before = null) => {
     byId(name).textContent = current?.[name] ?? "";
     byId(name).hidden = !current?.[name];
   }
-  put(byId("title"), current?.title ?? []);
-  put(byId("text"), current?.text ?? []);
+  for (const name of ["title", "text"]) byId(name).replaceChildren(...marked(current?.[name] ?? []));
   form.elements.task.value = current?.task ?? 0;
   progress();
   if (narrow.matches && given) byId("judging").scrollIntoView();

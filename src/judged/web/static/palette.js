@@ -1,5 +1,5 @@
 /* The palette (/ or Ctrl-K), the keys of the page (?), and the address of the page to copy. */
-import { make } from "./elements.js";
+import { ask, make } from "./elements.js";
 
 const dialog = (id, label, ...parts) => {
   const made = make("dialog", { id, "aria-label": label, closedby: "any" }, ...parts);
@@ -30,13 +30,9 @@ const choose = (at) => {
 let asked = 0;
 const find = async () => {
   const mine = ++asked;
-  const answer = await fetch(`/api/v1/search?${new URLSearchParams({ q: input.value })}`).catch(() => null);
+  const answer = await ask(`/api/v1/search?${new URLSearchParams({ q: input.value })}`).catch(() => null);
   if (mine !== asked) return; // another letter was typed since
-  if (!answer?.ok) {
-    said.textContent = "The workbench does not answer.";
-    return;
-  }
-  const { found } = await answer.json();
+  const found = answer?.found ?? [];
   list.replaceChildren(
     ...found.map((place, at) => {
       const row = make("li", { role: "option", id: `place-${at}` }, make("b", {}, place.name), ` ${place.text} `, make("span", { class: "rest" }, place.kind));
@@ -45,7 +41,7 @@ const find = async () => {
       return row;
     }),
   );
-  said.textContent = found.length ? "" : "Nothing is called so.";
+  said.textContent = found.length ? "" : answer ? "Nothing is called so." : "The workbench does not answer.";
   choose(0);
 };
 input.addEventListener("input", find);

@@ -1,17 +1,10 @@
 /* The page of one topic: lines between the lists, a document marked in both, and texts that open in place. */
+import { ask, make, marked, wording } from "./elements.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const MOST = 10_000_000; // characters of a text that one answer has at most
 const lists = document.querySelector(".lists.two");
 const canvas = lists?.querySelector(".moves") ?? null;
-
-/** Make an element with a class and a text; whatever the text is, it stays one. */
-const element = (name, kind, text) => {
-  const made = document.createElement(name);
-  if (kind) made.className = kind;
-  made.textContent = text;
-  return made;
-};
 
 /** Give the pairs of one document that both lists show: [left, right]. */
 const pairs = () =>
@@ -69,31 +62,17 @@ if (lists && canvas) {
   drawMoves();
 }
 
-/** Ask for the text of a document: its beginning, or so many characters. */
-const textOf = async (id, topic, length) => {
-  const query = new URLSearchParams({ doc_id: id, topic, ...(length ? { length } : {}) });
-  const answer = await fetch(`/api/v1/document?${query}`);
-  const found = await answer.json();
-  if (!answer.ok) throw new Error([found.problem, found.fix].filter(Boolean).join(". "));
-  return found;
-};
-
-/** Show the text of a document in its place, as text. */
+/** Show the text of a document in its place, as text: its beginning, or so many characters. */
 const read = async (place, { document: id, topic }, length) => {
+  const query = new URLSearchParams({ doc_id: id, topic, ...(length ? { length } : {}) });
   place.setAttribute("aria-busy", "true");
   try {
-    const found = await textOf(id, topic, length);
-    const parts = [];
-    if (found.title) parts.push(element("p", "title", found.title));
-    const text = element("div", "text", found.text ? "" : "The text is empty.");
-    text.append(...(found.pieces ?? [found.text]).map((piece, at) => (at % 2 ? element("mark", "", piece) : piece)));
-    text.tabIndex = 0;
-    text.setAttribute("role", "region");
-    text.setAttribute("aria-label", `Text of ${id}`);
-    parts.push(text);
+    const found = await ask(`/api/v1/document?${query}`);
+    const pieces = found.text ? marked(found.pieces ?? [found.text]) : ["The text is empty."];
+    const parts = [make("div", { class: "text", tabindex: 0, role: "region", "aria-label": `Text of ${id}` }, ...pieces)];
+    if (found.title) parts.unshift(make("p", { class: "title" }, found.title));
     if (found.text.length < found.characters && [...found.text].length < found.characters) {
-      const more = element("button", "", `Show all ${found.characters.toLocaleString("en")} characters`);
-      more.type = "button";
+      const more = make("button", { type: "button" }, `Show all ${found.characters.toLocaleString("en")} characters`);
       more.addEventListener("click", async () => {
         await read(place, { document: id, topic }, Math.min(found.characters, MOST));
         place.querySelector(".text").focus();
@@ -102,7 +81,7 @@ const read = async (place, { document: id, topic }, length) => {
     }
     place.replaceChildren(...parts);
   } catch (problem) {
-    place.replaceChildren(element("p", "problem", `The text cannot be shown: ${problem.message}`));
+    place.replaceChildren(make("p", { class: "problem" }, `The text cannot be shown: ${wording(problem)}`));
   }
   place.removeAttribute("aria-busy");
 };

@@ -1,4 +1,5 @@
 /* Small helpers for what the server wrote: an element that is not touched costs no layout. */
+import { wording } from "../elements.js";
 
 /** Read a part of a page that judged wrote, in which every text is escaped. */
 export const parse = (html) => Object.assign(document.createElement("template"), { innerHTML: html }).content.firstElementChild;
@@ -30,6 +31,6 @@ export const morph = (element, like) => {
 
 /** Tell what is wrong in an element; nothing where nothing is. */
 export const complain = (element, error) => {
-  write(element, error ? [error.message, error.fix].filter(Boolean).join(". Fix: ") : "");
+  write(element, error ? wording(error) : "");
   element.hidden = !error;
 };

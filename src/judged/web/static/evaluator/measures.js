@@ -1,6 +1,7 @@
 /* All measures: those that are pinned large on top, the others in their groups. The server writes them. */
+import { ask } from "../elements.js";
 import { mark, morph } from "./dom.js";
-import { ask, Latest } from "./session.js";
+import { Latest } from "./session.js";
 
 const familyOf = (element) => element.dataset.key.split(".")[0];
 

@@ -1,9 +1,10 @@
 /* The page of the evaluator: wires the lists, the settings, the measures and the address together. */
+import { ask } from "../elements.js";
 import { complain, mark, morph, parse, write } from "./dom.js";
 import { ListView } from "./list.js";
 import { MeasuresView } from "./measures.js";
 import { pasting } from "./paste.js";
-import { ask, Latest, Session } from "./session.js";
+import { Latest, Session } from "./session.js";
 import { apart, doubled, readState, SETTINGS, swapped, writeState } from "./state.js";
 
 const API = "/api/v1/evaluator";

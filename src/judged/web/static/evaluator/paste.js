@@ -1,17 +1,13 @@
 /* The dialog into which a list is pasted: judged reads it, whatever its form is. */
+import { ask } from "../elements.js";
 import { complain } from "./dom.js";
-import { ask } from "./session.js";
 
 const $ = (id) => document.getElementById(id);
 
 /** Connect the dialog; `query()` is the state, `done(query, sentence, into)` gets it with what was read. */
 export const pasting = (query, done) => {
   const [dialog, field, problem] = [$("paste-dialog"), $("pasted"), $("paste-problem")];
-
-  const send = (state, into, text) =>
-    ask(`/api/v1/evaluator/paste?${state}&into=${into}`, {
-      method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ text }),
-    });
+  const send = (state, into, text) => ask(`/api/v1/evaluator/paste?${state}&into=${into}`, { body: { text } });
 
   $("paste").addEventListener("click", () => {
     complain(problem, null);

@@ -2,22 +2,12 @@
 
    Asking: one request at a time, and the newest state next. A request that newer ones wait for longer than
    PATIENCE is given up. Nothing that is in view is delayed on purpose. */
+import { ask } from "../elements.js";
 import * as edit from "./state.js";
 
 const PATIENCE = 400;
 const SETTLED = 60; // behind a change that is shown: a text that is read aloud costs another layout
 const FOLDED = 1000; // before what nobody sees is asked for: the next key should not wait for it
-
-/** Ask the API; a problem that it tells of is thrown as an Error with its `fix`. */
-export const ask = async (path, options = {}) => {
-  const answer = await fetch(path, options).catch((error) => {
-    throw error.name === "AbortError" ? error : new Error("The workbench does not answer. Fix: see whether it still runs");
-  });
-  const isJson = answer.headers.get("Content-Type").startsWith("application/json");
-  const body = await (isJson ? answer.json() : answer.text());
-  if (answer.ok) return body;
-  throw Object.assign(new Error(body.problem ?? "the request failed"), { fix: body.fix });
-};
 
 const moveText = (doc, from, to) => `${doc || "The document"} moved from rank ${from + 1} to rank ${to + 1}.`;
 
