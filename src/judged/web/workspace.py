@@ -5,11 +5,13 @@ from __future__ import annotations
 import warnings
 from collections import OrderedDict
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, wraps
+from inspect import signature
 from threading import Lock, RLock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
+from pydantic import BaseModel
 
 from judged.answer.table import order_of
 from judged.comparison import Comparison
@@ -33,10 +35,12 @@ if TYPE_CHECKING:
     from judged.experiments.conclusions import Results
     from judged.experiments.trial import Trials
     from judged.labels.store import LabelStore
-    from judged.measures.base import Measure
     from judged.rag import Responses
     from judged.traces import Traces
     from judged.web.desk import Folder
+
+Given = ParamSpec("Given")
+Made = TypeVar("Made")
 
 
 class Kept:
@@ -72,6 +76,19 @@ class _Slot:
     lock: RLock = field(default_factory=RLock)
     made: bool = False
     value: Any = None
+
+
+def remembered(make: Callable[Given, Made]) -> Callable[Given, Made]:
+    """Let a function of a workspace, and of what is asked, be called once for the same: it costs some milliseconds."""
+    called = signature(make)
+
+    @wraps(make)
+    def known(*given: Given.args, **named: Given.kwargs) -> Made:
+        workspace, *asked = called.bind(*given, **named).arguments.values()
+        key = (make, *(repr(one) if isinstance(one, BaseModel) else one for one in asked))
+        return workspace.remember(key, lambda: make(*given, **named))
+
+    return known
 
 
 MEASURE = "nDCG@10"
@@ -121,11 +138,10 @@ class Workspace:
             raise InputError(f"no run {run!r} is open", fix=f"use one of {', '.join(self.lists)}")
         return self.lists[run]
 
+    @remembered
     def ranked(self, measure: Any = MEASURE) -> tuple[str, ...]:
         """Name the runs, best by a measure first; as they were given, where it cannot score them."""
-        return self.remember(("ranked", measure := measures_of(measure)[0]), lambda: self._ranked(measure))
-
-    def _ranked(self, measure: Measure) -> tuple[str, ...]:
+        measure = measures_of(measure)[0]
         try:
             values = [row.value for row in self.scores(measure).estimates(ci="none")] if self.lists else []
         except JudgedError:
@@ -172,9 +188,10 @@ class Workspace:
         some = notes and topics < len(self.query_ids)
         return (Note("of-all-topics", OF_ALL_TOPICS), *notes) if some else notes
 
+    @remembered
     def rows(self, run: str) -> TopicRows:
         """Give the rows of a run by topic; they are read into memory when they are asked for first."""
-        return self.remember(("rows", run), lambda: TopicRows.of(self.judged(run).run))
+        return TopicRows.of(self.judged(run).run)
 
     def one_topic(self, query_id: str, runs: Sequence[str] | None = None) -> tuple[Qrels, list[Run]]:
         """Give the judgments and the runs of one topic alone, for functions that look at whole rankings."""
@@ -197,10 +214,10 @@ class Workspace:
         derived = self._derived(("relevant", *dear), run)
         return derived if set(names) <= set(derived.names) else self._derived(names, run)
 
+    @remembered
     def _derived(self, names: tuple[str, ...], run: str | None) -> Attributes:
         which = self.judged(run or self.run_names[0]).run if self.lists else None
-        how: dict[str, Any] = {"attributes": self.attributes, "queries": self.topics, "run": which}
-        return self.remember(("derived", names, run), lambda: known_topics(self.qrels, needed=names, **how))
+        return known_topics(self.qrels, needed=names, attributes=self.attributes, queries=self.topics, run=which)
 
     def mask(self, where: str, run: str | None = None) -> Bools:
         """Mark the topics that satisfy an expression over attributes, such as ``kind == 'law'``: (T,)."""

@@ -13,6 +13,7 @@ from judged.web.desk import Opened
 from judged.web.pagination import LONGEST
 from judged.web.problems import Parameters
 from judged.web.users.routes import ab_test, watched
+from judged.web.workspace import remembered
 
 if TYPE_CHECKING:
     from judged.changes import Change
@@ -28,6 +29,7 @@ class AskedChange(Parameters):
 
 
 @answer_page(router, "change.html", "/change", "The review of a change", "What is known of a change")
+@remembered
 def change(workspace: Opened, asked: Annotated[AskedChange, Query()]) -> Change:
     """Put what is open of a baseline and a candidate on one sheet: scores, slices, A/B test, watch."""
     from judged.changes import review
@@ -36,19 +38,13 @@ def change(workspace: Opened, asked: Annotated[AskedChange, Query()]) -> Change:
         about = "A change needs two runs over the same topics: a baseline and a candidate."
         raise NotOpenError("no two runs are open", about=about)
     first, second = workspace.usual_pair(baseline=asked.first, run=asked.second)
-    for name in (first, second):
-        workspace.judged(name)
+    runs = [workspace.judged(name).run for name in (first, second)]
     if first == second:
         raise InputError(f"{first} is compared with itself", fix="take two runs")
-
-    def new() -> Change:
-        more: dict[str, Any] = {"watch": watched(workspace)} if workspace.watch else {}
-        if workspace.log:
-            test = ab_test(workspace)
-            arms = test.assignment.arms
-            more |= {"test": test} if second in arms[1:] and first not in arms[1:] else {}
-        runs = [workspace.judged(name).run for name in (first, second)]
-        known = {"queries": workspace.topics, "attributes": workspace.attributes}
-        return review(workspace.qrels, *runs, **known, **more)
-
-    return workspace.remember(("/change", first, second), new)
+    more: dict[str, Any] = {"watch": watched(workspace)} if workspace.watch else {}
+    if workspace.log:
+        test = ab_test(workspace)
+        arms = test.assignment.arms
+        more |= {"test": test} if second in arms[1:] and first not in arms[1:] else {}
+    known = {"queries": workspace.topics, "attributes": workspace.attributes}
+    return review(workspace.qrels, *runs, **known, **more)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter
 
@@ -12,14 +12,11 @@ from judged import clicks
 from judged.answer import Answer
 from judged.web.answer_pages import NotOpenError, answer_page
 from judged.web.desk import Opened
+from judged.web.workspace import remembered
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from judged.online.log import InteractionLog
     from judged.web.workspace import Workspace
-
-    Made = TypeVar("Made", bound=Answer)
 
 router = APIRouter(tags=["clicks"])
 _TABS = {
@@ -38,36 +35,31 @@ _page = partial(answer_page, router, "of_log.html", shown=files_of_log, label="C
 
 
 @_page("/clicks", _TABS["/clicks"], "Which model of clicks fits")
+@remembered
 def models_of_clicks(workspace: Opened) -> Answer:
     """Compare models by what they say of users whom they never saw."""
-    return of_log(workspace, "/clicks", clicks.compare_models)
+    return clicks.compare_models(log_of(workspace))
 
 
 @_page("/clicks/ranks", _TABS["/clicks/ranks"], "How often ranks are looked at")
+@remembered
 def looks_at_ranks(workspace: Opened) -> Answer:
     """Find position bias from documents that stood at several ranks, without a model."""
-    return of_log(workspace, "/clicks/ranks", clicks.propensities)
+    return clicks.propensities(log_of(workspace))
 
 
 @_page("/clicks/people", _TABS["/clicks/people"], "Clicks against judgments")
+@remembered
 def clicks_against_people(workspace: Opened) -> Answer:
     """Set judgments made of clicks against those that are open."""
     runs = [judged.run for judged in workspace.lists.values()]
-    return of_log(
-        workspace,
-        "/clicks/people",
-        lambda log: clicks.against_people(clicks.judge_clicks(log), workspace.qrels, runs),
-    )
+    return clicks.against_people(clicks.judge_clicks(log_of(workspace)), workspace.qrels, runs)
 
 
-def of_log(workspace: Workspace, key: str, make: Callable[[InteractionLog], Made]) -> Made:
-    """Make an answer of the log once; it is read for each, as a database serves one thread."""
+def log_of(workspace: Workspace) -> InteractionLog:
+    """Read the log; anew for each answer, as a database serves one thread."""
+    from judged.online import read_log
+
     if not workspace.log:
         raise NotOpenError("no log is open", "judged serve QRELS RUN --log LOG")
-
-    def new() -> Made:
-        from judged.online import read_log
-
-        return make(read_log(workspace.log))
-
-    return workspace.remember((key,), new)
+    return read_log(workspace.log)

@@ -18,7 +18,7 @@ from judged.web.filters import query
 from judged.web.pagination import LONGEST
 from judged.web.problems import Parameters
 from judged.web.slices.answer import By
-from judged.web.workspace import RESAMPLES
+from judged.web.workspace import RESAMPLES, remembered
 
 if TYPE_CHECKING:
     from judged.answer import Table
@@ -68,19 +68,16 @@ def _concluded(_: Workspace, _asked: AskedExperiment, answer: Answer | None) -> 
 
 
 @_page("/experiment", "Experiment", "What may be concluded", _concluded)
+@remembered
 def experiment(workspace: Opened, asked: Annotated[AskedExperiment, Query()]) -> Answer:
     """Say which configuration is best, what it costs, what factors do, what is luck; before it was run, the plan."""
     results = workspace.results
     if results is None:
         return _trials(workspace).plan
-
-    def new() -> Conclusions:
-        known = workspace.known(asked.names) if asked.names else None
-        queries = {topic: workspace.query(topic) for topic in workspace.query_ids}
-        how: dict[str, Any] = {"measure": asked.measure or None, "cost": asked.cost or None, "resamples": RESAMPLES}
-        return conclude(results, attributes=known, by=asked.names or None, queries=queries, **how)
-
-    return workspace.remember(("experiment", asked.measure, asked.cost, asked.names), new)
+    known = workspace.known(asked.names) if asked.names else None
+    queries = {topic: workspace.query(topic) for topic in workspace.query_ids}
+    how: dict[str, Any] = {"measure": asked.measure or None, "cost": asked.cost or None, "resamples": RESAMPLES}
+    return conclude(results, attributes=known, by=asked.names or None, queries=queries, **how)
 
 
 def _form(workspace: Workspace, asked: AskedTrial, _: Answer | None) -> dict[str, Any]:

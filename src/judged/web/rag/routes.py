@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import compress
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -18,6 +19,7 @@ from judged.web.pagination import LONGEST
 from judged.web.problems import Parameters
 from judged.web.slices.answer import Sliced
 from judged.web.slices.attributes import cut
+from judged.web.workspace import remembered
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -68,33 +70,28 @@ _page = partial(answer_page, router, "rag.html", shown=_shown, label="Answers", 
 
 
 @_page("/rag", "Where evidence is lost", "Where evidence is lost")
+@remembered
 def evidence(workspace: Opened, asked: Annotated[AskedWaterfall, Query()]) -> Waterfall:
     """Follow evidence from the corpus to the answer: what each step passes on, and which one to work on."""
-    given, where = _given(workspace), asked.where.strip()
+    given = _given(workspace)
     if asked.run and asked.run not in workspace.run_names:
         raise InputError(f"no run {asked.run!r} is open", fix=f"use one of {', '.join(workspace.run_names)}")
-
-    def new() -> Waterfall:
-        own = given
-        if where:
-            mask = workspace.mask(where).tolist()
-            own = own.of_topics([topic for topic, kept in zip(workspace.query_ids, mask, strict=True) if kept])
-        named = [asked.run] if asked.run else [name for name in workspace.run_names if name in given.run_names]
-        runs = {name: workspace.judged(name).run for name in named} or None
-        slicing = cut(workspace, asked) if asked.names else None
-        return waterfall(own, workspace.qrels, runs=runs, traces=None if runs else workspace.traces, slicing=slicing)
-
-    return workspace.remember(("waterfall", asked.run, asked.names, where, asked.least), new)
+    named = [asked.run] if asked.run else [name for name in workspace.run_names if name in given.run_names]
+    if asked.where.strip():
+        given = given.of_topics([*compress(workspace.query_ids, workspace.mask(asked.where))])
+    runs = {name: workspace.judged(name).run for name in named} or None
+    slicing = cut(workspace, asked) if asked.names else None
+    return waterfall(given, workspace.qrels, runs=runs, traces=None if runs else workspace.traces, slicing=slicing)
 
 
 @_page("/rag/scores", "Scores of answers", "Scores of answers")
+@remembered
 def scores_of_answers(workspace: Opened, asked: Annotated[AskedScores, Query()]) -> Answer:
     """Score answers by what they say, cite and rest on."""
     from judged.rag import evaluate
 
     measures = [name.strip() for name in asked.measures.split(",") if name.strip()] or None
-    key = ("scores of answers", *(measures or ()))
-    return workspace.remember(key, lambda: evaluate(_given(workspace), measures, qrels=workspace.qrels))
+    return evaluate(_given(workspace), measures, qrels=workspace.qrels)
 
 
 @_page("/rag/topic", "One answer", "One answer")

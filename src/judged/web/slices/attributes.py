@@ -12,7 +12,7 @@ from judged.notes import Note
 from judged.slicing import Expression, Slicing, slice_topics
 from judged.slicing.derived import OUTCOME
 from judged.slicing.queries import can_guess
-from judged.web.workspace import RESAMPLES
+from judged.web.workspace import RESAMPLES, remembered
 
 if TYPE_CHECKING:
     from judged.web.slices.answer import Sliced
@@ -40,12 +40,9 @@ _MEANINGS = {
 }
 
 
+@remembered
 def attributes(workspace: Workspace) -> Table:
     """Lay out the attributes of the topics: those that were given, then those that follow from the data."""
-    return workspace.remember(("attributes",), lambda: _attributes(workspace))
-
-
-def _attributes(workspace: Workspace) -> Table:
     known, rows = workspace.known(), list[dict[str, Any]]()
     for name in known.names:
         column = known.column(name)
@@ -83,12 +80,9 @@ def _written(value: object) -> str:
     return beginning(40).write(text)
 
 
+@remembered
 def slices_of(workspace: Workspace) -> dict[str, list[tuple[str, str, int]]]:
     """Cut the topics by each attribute that makes slices: give the name, expression and size of each slice."""
-    return workspace.remember(("slices of every attribute",), lambda: _slices_of(workspace))
-
-
-def _slices_of(workspace: Workspace) -> dict[str, list[tuple[str, str, int]]]:
     try:
         known = workspace.known(("relevant_band",))
     except InputError:
@@ -126,14 +120,15 @@ def draws(topics: int) -> int:
 
 def cut(workspace: Workspace, asked: Sliced) -> Slicing:
     """Cut the topics that count into the slices that are asked for."""
+    return _cut(workspace, asked.names, asked.where.strip(), asked.least)
 
-    def make() -> Slicing:
-        known = workspace.known((*asked.names, *Expression(asked.where).names))
-        by = list(dict.fromkeys(known.spelled(name) for name in asked.names))
-        kept = list(compress(workspace.query_ids, workspace.mask(asked.where)))
-        return slice_topics(known, by, min_topics=asked.least, query_ids=kept)
 
-    return workspace.remember(("slicing", asked.names, asked.where.strip(), asked.least), make)
+@remembered
+def _cut(workspace: Workspace, names: tuple[str, ...], where: str, least: int) -> Slicing:
+    known = workspace.known((*names, *Expression(where).names))
+    by = list(dict.fromkeys(map(known.spelled, names)))
+    kept = list(compress(workspace.query_ids, workspace.mask(where)))
+    return slice_topics(known, by, min_topics=least, query_ids=kept)
 
 
 def where_column(asked: Sliced, slicing: Slicing) -> Column:

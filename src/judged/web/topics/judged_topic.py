@@ -18,6 +18,7 @@ from judged.judging import judge
 from judged.judging.dense import all_tied
 from judged.notes import Note
 from judged.web.topics.topic_list import near_ids
+from judged.web.workspace import remembered
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -45,20 +46,19 @@ def check_apart(measure: Measure) -> None:
         raise MeasureError(f"{problem}. Fix: take another measure, such as nDCG@10 or AP")
 
 
+@remembered
 def scale_of(workspace: Workspace, query_id: str) -> Qrels:
     """Give the judgments of a topic, and of some more, so that every grade of the qrels is among them."""
     # The grades an unjudged document could have, and what other tools take for the highest grade, follow from all
     # judgments and not from those of one topic.
+    return workspace.qrels.over({query_id} | _witnesses(workspace))
+
+
+@remembered
+def _witnesses(workspace: Workspace) -> frozenset[str]:
     index = workspace.qrels.index
-
-    def _witnesses() -> frozenset[str]:
-        _, first = np.unique(index.grade, return_index=True)
-        return frozenset(index.topics[code] for code in index.topic[first].tolist())
-
-    def _make() -> Qrels:
-        return workspace.qrels.over({query_id} | workspace.remember(("grade witnesses",), _witnesses))
-
-    return workspace.remember(("scale", query_id), _make)
+    _, first = np.unique(index.grade, return_index=True)
+    return frozenset(index.topics[code] for code in index.topic[first].tolist())
 
 
 def judged_topic(workspace: Workspace, query_id: str, run: str) -> Judged:

@@ -27,6 +27,7 @@ from judged.web.topics.judged_topic import (
     tools,
 )
 from judged.web.topics.topic_list import facts_of, ordered, rel_of, run_scores
+from judged.web.workspace import remembered
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,14 +54,10 @@ class TopicPage(PageAnswer):
         return (self.sentence,) if self.sentence else ()
 
 
+@remembered
 def topic(workspace: Workspace, asked: AskedTopic) -> TopicPage:
     """Give everything about one topic."""
     check_topic(workspace, asked.topic)
-    key = ("topic", *((name, str(value)) for name, value in asked.model_dump().items()))
-    return workspace.remember(key, lambda: _topic(workspace, asked))
-
-
-def _topic(workspace: Workspace, asked: AskedTopic) -> TopicPage:
     with concerning("measure"):
         measure = asked.read(asked.measure)
     with concerning("explain"):
@@ -212,7 +209,7 @@ def _all_runs(workspace: Workspace, query_id: str, measure: Measure, shown: Sequ
 
 def _place(workspace: Workspace, asked: AskedTopic) -> dict[str, Any]:
     """Find the place in the list that the reader came from, 0 for none, and its neighbours."""
-    order = ordered(workspace, asked).tolist()
+    order = ordered(workspace, asked.order).tolist()
     ids, here = workspace.query_ids, workspace.qrels.index.codes[asked.topic]
     place = order.index(here) if here in order else -1
     return {

@@ -21,7 +21,7 @@ from judged.web.answers import PageAnswer
 from judged.web.filters import query
 from judged.web.pagination import LONGEST, Paging, Scored, concerning, holding, natural, order_by
 from judged.web.problems import Parameters
-from judged.web.workspace import MEASURE
+from judged.web.workspace import MEASURE, remembered
 
 if TYPE_CHECKING:
     from judged._types import Floats, Ints
@@ -42,6 +42,11 @@ class Order(Scored):
     runs: list[str] = Field(
         [], max_length=200, description="The runs whose scores make columns, mean and spread; the best 12 without it."
     )
+
+    @property
+    def order(self) -> Order:
+        """Which topics, and in which order, without what else is asked."""
+        return Order(**self.model_dump(include=set(Order.model_fields)))
 
 
 class AskedList(Order):
@@ -68,11 +73,6 @@ class AskedTopic(Order):
     )
     grade: float | None = Field(None, allow_inf_nan=False, description="Its other grade; nothing is saved.")
     saved: bool = Field(default=False, description="Whether that grade was just saved as a label.")
-
-    @property
-    def order(self) -> Order:
-        """The list of topics that the topic is one of."""
-        return Order(**self.model_dump(include=set(Order.model_fields)))
 
 
 class AskedExplanation(Parameters):
@@ -130,7 +130,7 @@ def topics(workspace: Workspace, asked: AskedList) -> TopicList:
     table, notes = _all_topics(workspace, measure, runs, asked.rel)
     with concerning("where"):
         workspace.mask(asked.where)
-    order = ordered(workspace, asked)
+    order = ordered(workspace, asked.order)
     paging = Paging.at(asked.page, len(order))
     about = {
         **facts_of(measure, asked.rel),
@@ -168,29 +168,21 @@ def _picture(table: Table, measure: Measure, runs: tuple[str, ...]) -> tuple[str
     return said, replace(chart, height=160)
 
 
+@remembered
 def run_scores(workspace: Workspace, measure: Measure, run: str) -> tuple[Floats, str]:
     """Give the scores of a run on all topics, (T,); or NaN, and why it has none."""
     judged = workspace.judged(run)
-
-    def _make() -> tuple[Floats, str]:
-        try:
-            return measure(judged), ""  # without the notes of `score_lists`, which cost ten times as much
-        except (InputError, MeasureError) as error:
-            return np.full(len(judged), np.nan), str(error)
-
-    return workspace.remember(("topic scores", measure, run), _make)
+    try:
+        return measure(judged), ""  # without the notes of `score_lists`, which cost ten times as much
+    except (InputError, MeasureError) as error:
+        return np.full(len(judged), np.nan), str(error)
 
 
+@remembered
 def _all_topics(
-    workspace: Workspace, measure: Measure, runs: tuple[str, ...], rel: float | None
-) -> tuple[Table, tuple[Note, ...]]:
-    """Score the runs, and count judgments, of all topics in the order of the qrels; made once."""
-    return workspace.remember(("topics", measure, runs, rel), lambda: _table(workspace, measure, runs, rel))
-
-
-def _table(
     workspace: Workspace, measure: Measure, runs: tuple[str, ...], level: float | None
 ) -> tuple[Table, tuple[Note, ...]]:
+    """Score the runs, and count judgments, of all topics in the order of the qrels."""
     made = {run: run_scores(workspace, measure, run) for run in runs}
     ids, index, rel = workspace.query_ids, workspace.qrels.index, rel_of(measure, level)
     scores = np.ma.masked_invalid([values for values, _ in made.values()] or [np.full(len(ids), np.nan)])
@@ -218,16 +210,11 @@ def shown_runs(workspace: Workspace, asked: Order) -> tuple[str, ...]:
     return chosen[:MOST_RUNS]
 
 
+@remembered
 def ordered(workspace: Workspace, asked: Order) -> Ints:
     """Give the positions of the topics that a list has, in its order."""
     measure, runs = asked.read(asked.measure), shown_runs(workspace, asked)
-    key = ("topic order", measure, runs, asked.rel, asked.sort, asked.q, asked.where)
-    return workspace.remember(
-        key, lambda: _ordered(workspace, asked, _all_topics(workspace, measure, runs, asked.rel)[0])
-    )
-
-
-def _ordered(workspace: Workspace, asked: Order, table: Table) -> Ints:
+    table, _ = _all_topics(workspace, measure, runs, asked.rel)
     kept = workspace.mask(asked.where) if workspace.lists or asked.where else np.ones(len(table), dtype=np.bool_)
     columns = {column.name: column.values for column in table.columns}
     kept = kept & holding(asked.q, columns["query_id"], columns["query"])

@@ -18,6 +18,7 @@ from judged.web.pagination import LONGEST, Scored
 from judged.web.problems import Parameters
 from judged.web.slices.answer import Sliced
 from judged.web.slices.attributes import cut
+from judged.web.workspace import remembered
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,6 +57,7 @@ def _lost(workspace: Workspace, _: AskedFunnel, answer: TraceFunnel | None) -> d
 
 
 @_page("/traces", "Where it is lost", "What each stage lost", _lost)
+@remembered
 def what_is_lost(workspace: Opened, asked: Annotated[AskedFunnel, Query()]) -> TraceFunnel:
     """Split what each topic lost of a measure into the stages of its pipeline: the parts add up to the loss."""
     return _made(workspace, asked, funnel)
@@ -72,6 +74,7 @@ def _failed(workspace: Workspace, _: AskedFunnel, answer: Failures | None) -> di
 
 
 @_page("/traces/failures", "Kinds of failure", "Kinds of failure", _failed)
+@remembered
 def kinds_of_failure(workspace: Opened, asked: Annotated[AskedFunnel, Query()]) -> Failures:
     """Sort the relevant documents that people did not see by kind of failure, and say what to do first."""
     return _made(workspace, asked, failures)
@@ -107,16 +110,11 @@ def _traces(workspace: Workspace) -> Traces:
 
 
 def _made(workspace: Workspace, asked: AskedFunnel, make: Callable[..., Given]) -> Given:
-    """Split or sort what was lost, once."""
+    """Split or sort what was lost."""
     traces, measure = _traces(workspace), asked.read(asked.measure)
-
-    def new() -> Given:
-        known = workspace.known((*asked.names,))
-        slicing = cut(workspace, asked) if asked.names else None
-        over = {"attributes": known, "where": asked.where.strip() or None}
-        return make(workspace.qrels, traces, measure, slicing=slicing, **over)
-
-    return workspace.remember((make.__name__, measure, asked.names, asked.where.strip(), asked.least), new)
+    slicing = cut(workspace, asked) if asked.names else None
+    over = {"attributes": workspace.known(asked.names), "where": asked.where.strip() or None}
+    return make(workspace.qrels, traces, measure, slicing=slicing, **over)
 
 
 def _to(**way: str) -> str:

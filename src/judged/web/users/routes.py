@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from fastapi import APIRouter
 
 from judged.web.answer_pages import NotOpenError, answer_page
-from judged.web.clicks.routes import files_of_log, of_log
+from judged.web.clicks.routes import files_of_log, log_of
 from judged.web.desk import Opened
+from judged.web.workspace import remembered
 
 if TYPE_CHECKING:
     from judged.online.abtest.abtest import ABTest
@@ -23,11 +24,12 @@ _page = partial(answer_page, router, "of_log.html", label="Users", tabs=_TABS)
 
 
 @_page("/users", _TABS["/users"], "What an A/B test says", files_of_log)
+@remembered
 def ab_test(workspace: Opened) -> ABTest:
     """Say of the arms of the open log whether the test is sound, what differs, and what follows."""
     from judged.online import abtest
 
-    return of_log(workspace, "/users", abtest)
+    return abtest(log_of(workspace))
 
 
 def _file_of_watch(workspace: Workspace, *_: Any) -> dict[str, Any]:
@@ -35,14 +37,11 @@ def _file_of_watch(workspace: Workspace, *_: Any) -> dict[str, Any]:
 
 
 @_page("/users/watch", _TABS["/users/watch"], "What is off in production", _file_of_watch)
+@remembered
 def watched(workspace: Opened) -> Watch:
     """Hold the series of the open watch against their baseline."""
+    from judged.watch import watch
+
     if not workspace.watch:
         raise NotOpenError("no watch is open", "judged serve QRELS RUN --watch CONFIG")
-
-    def new() -> Watch:
-        from judged.watch import watch
-
-        return watch(workspace.watch, keep=False)  # as its state remembers it; nothing is written
-
-    return workspace.remember(("/users/watch",), new)
+    return watch(workspace.watch, keep=False)  # as its state remembers it; nothing is written
