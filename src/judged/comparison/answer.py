@@ -94,8 +94,8 @@ class MeasureComparison:
         return {at for at, value in enumerate(values) if round(value, SHOWN) in top}
 
     def best_of(self, values: Sequence[float]) -> set[float]:
-        """Give the best of some numbers, as they are shown; nothing, where better and worse mean nothing."""
-        if self.higher_is_better is None or not values:
+        """Give the best of two numbers or more, as they are shown; nothing, where better and worse mean nothing."""
+        if self.higher_is_better is None or len(values) < 2:
             return set()
         return {round(min(values) if self.lower_is_better else max(values), SHOWN)}
 

@@ -129,11 +129,8 @@ def compared(scores: Scores, choices: Choices, ci: IntervalName = "adjusted") ->
         raise InputError(f"there is nothing to compare {', '.join(names)} with", fix="give two runs or more")
     if choices.baseline is not None:
         choices = replace(choices, baseline=run_named(choices.baseline, names, "to use as the baseline"))
-    estimates = scores.estimates(ci=ci, level=choices.level, seed=choices.seed)
-    measures = [
-        MeasureComparison(measure, estimates[at :: len(scores.measures)], (), 0, _untested(measure, choices))
-        for at, measure in enumerate(scores.measures)
-    ]
+    plain = numbers_alone(scores, choices, ci)
+    measures = [*plain.measures]
     pairs = [() if shown.untested else _pairs(names, choices.baseline, shown.order()) for shown in measures]
 
     def test(at: int, which: Sequence[tuple[int, int]], level: float) -> Tested:
@@ -152,10 +149,18 @@ def compared(scores: Scores, choices: Choices, ci: IntervalName = "adjusted") ->
             for which, difference in zip(pairs[at], corrected[at], strict=True)
         )
         measures[at] = replace(shown, pairs=done, family=sizes[at], overall=tests[at].overall)
-    noted = (*scores.notes, *notes(scores, measures, choices))
+    return replace(plain, measures=tuple(measures), notes=(*scores.notes, *notes(scores, measures, choices)))
+
+
+def numbers_alone(scores: Scores, choices: Choices, ci: IntervalName = "adjusted") -> Comparison:
+    """Give every number with its interval, of one system or more, and no test."""
+    estimates = scores.estimates(ci=ci, level=choices.level, seed=choices.seed)
+    measures = (
+        MeasureComparison(measure, estimates[at :: len(scores.measures)], (), 0, _untested(measure, choices))
+        for at, measure in enumerate(scores.measures)
+    )
     words = scores.interval_words(IntervalMethod(ci, choices.level, seed=choices.seed))
-    rules = scores.rules()
-    return Comparison(scores, tuple(measures), choices, noted, words, rules)
+    return Comparison(scores, tuple(measures), choices, scores.notes, words, scores.rules())
 
 
 def _pairs(names: Sequence[str], baseline: str | None, order: Sequence[int]) -> tuple[tuple[int, int], ...]:

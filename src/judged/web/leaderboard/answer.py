@@ -11,23 +11,19 @@ from pydantic import Field
 
 from judged.answer import CHANGE, COUNT, TEXT, Answer, Column, Show, Table, counted, number
 from judged.answer.chart_drawings import SERIES
-from judged.answer.table import order_of
-from judged.comparison import Comparison
+from judged.comparison.answer import data_tables
 from judged.comparison.pair import RATIO, of_means
 from judged.curves import Curves
 from judged.decimals import percent
 from judged.errors import JudgedError
 from judged.evaluation.summary import best_first
-from judged.stats.interval import IntervalMethod
 from judged.web.filters import probability
 from judged.web.pagination import LONGEST, Scored, Trimmed, order_by
-from judged.web.workspace import LEVEL
 
 if TYPE_CHECKING:
     from judged.answer import Block, Chart
-    from judged.comparison import MeasureComparison, Pair
+    from judged.comparison import Comparison, MeasureComparison, Pair
     from judged.evaluation import Estimate
-    from judged.evaluation.summary import Summary
     from judged.measures.base import Measure
     from judged.notes import Note
     from judged.web.workspace import Workspace
@@ -93,13 +89,13 @@ class LeaderboardPage(Answer):
     measures: tuple[Measure, ...]  # those that could be read and scored
     plain_names: tuple[str, ...]  # what they are called without the level of the page
     typed: str  # the names of those that could not, as they were typed
-    baseline: str  # the name of a run; empty where there is none
+    baseline: str  # the name of a run; empty where there is no other to test against it
     n: int  # topics that count
     test: str
     correction: str
     sort: str  # by what the rows are ordered: a name, with `-` before it where the greatest comes first
     series: tuple[Measure, ...]  # the points of the curve; empty where there is none
-    result: Comparison | Summary | None  # without tests where one run is open; None where nothing can be shown
+    result: Comparison | None  # without tests where one run is open; None where nothing can be shown
     problems: dict[str, JudgedError]  # what could not be read, by field
     notes: tuple[Note, ...] = ()
 
@@ -114,11 +110,6 @@ class LeaderboardPage(Answer):
         return tuple(map(str, self.measures))
 
     @property
-    def comparison(self) -> Comparison | None:
-        """The tests against the baseline, where there are any."""
-        return self.result if isinstance(self.result, Comparison) else None
-
-    @property
     def lead(self) -> Measure:
         """The measure by which the rows are ordered; the first, where they are ordered by something else."""
         named = self.sort.removeprefix("-")
@@ -127,7 +118,7 @@ class LeaderboardPage(Answer):
     @property
     def sentences(self) -> tuple[str, ...]:
         """Which run is best; which topics count; how many tests of which kind there are, and how intervals are made."""
-        return (self._leader(), self._which_topics(), self._how()) if self.result else ()
+        return (self._leader(self.result), self._which_topics(), self._how(self.result)) if self.result else ()
 
     def facts(self) -> dict[str, Any]:
         """Give what was asked, what the p of the tests is, and the curve."""
@@ -137,7 +128,7 @@ class LeaderboardPage(Answer):
             "n": self.n,
             "all_topics": len(self.workspace.query_ids),
             "where": self.asked.where,
-            "baseline": self.baseline if self.comparison else None,
+            "baseline": self.baseline or None,
             "sort": self.sort,
             "test": self.test,
             "correction": self.correction,
@@ -156,14 +147,8 @@ class LeaderboardPage(Answer):
             Column("aggregate", [entry.aggregate for entry in entries]),
             Column("higher_is_better", [measure.properties.higher_is_better for measure in self.measures]),
         )
-        data = [block for block in self.result.blocks() if isinstance(block, Table) and block.only == "data"]
+        data = data_tables(self.result.measures)
         return (self.board(), *self.figures(), Table("columns", heads, only="data"), *data)
-
-    def estimates(self, measure: Measure) -> list[Estimate]:
-        """Give the numbers of all runs by a measure."""
-        if isinstance(self.result, Comparison):
-            return list(self.result.measure(str(measure)).estimates)
-        return [row for row in self.result.estimates if row.measure == str(measure)] if self.result else []
 
     def board(self) -> Table:
         """Lay out one row per run, in the order that was asked for."""
@@ -176,7 +161,7 @@ class LeaderboardPage(Answer):
         low = [share < LOW for share in shares]
         columns = (
             Column("run", runs, TEXT, "Run"),
-            *(column for measure in self.measures for column in self._columns(measure)),
+            *(column for found in result.measures for column in self._columns(found)),
             Column(
                 "judged",
                 shares,
@@ -188,17 +173,14 @@ class LeaderboardPage(Answer):
             ),
             Column("missing", missing, COUNT, only="data"),
         )
-        kinds = ["baseline" if self.comparison and run == self.baseline else "" for run in runs]
+        kinds = ["baseline" * (run == self.baseline) for run in runs]
         table = Table("board", columns, f"Runs by {counted(len(self.measures), 'measure')}", kinds=kinds)
         values = table.column(self.sort.removeprefix("-")).values
         return table.take(order_by(values, falling=self.sort.startswith("-")))
 
-    def _columns(self, measure: Measure) -> tuple[Column, ...]:
+    def _columns(self, found: MeasureComparison) -> tuple[Column, ...]:
         """Give the numbers of a measure, and how each is against the baseline."""
-        name, runs = str(measure), self.workspace.run_names
-        if not isinstance(self.result, Comparison):
-            return (self.result.runs().column(name),) if self.result else ()
-        found = self.result.measure(name)
+        name, runs = found.name, self.workspace.run_names
         pairs = [found.by_runs.get((self.baseline, run)) for run in runs]
         verdicts = [_verdict(found, pair) if pair else "" for pair in pairs]
         said = [_against(pair, verdict) if pair else "" for pair, verdict in zip(pairs, verdicts, strict=True)]
@@ -226,12 +208,12 @@ class LeaderboardPage(Answer):
     @property
     def p_name(self) -> str:
         """What the p of the tests is."""
-        pairs = self.comparison.pairs if self.comparison else ()
+        pairs = self.result.pairs if self.result else ()
         if any(pair.result.posterior is not None for pair in pairs):
             return "P(higher)"
         return "adjusted p" if any(pair.result.correction not in {"", "none"} for pair in pairs) else "p"
 
-    def _leader(self) -> str:
+    def _leader(self, result: Comparison) -> str:
         """Say which run is first by the leading measure, and how many differ from the baseline."""
         first, name = self._ranked()[0], str(self.lead)
         if math.isnan(first.value):
@@ -240,8 +222,8 @@ class LeaderboardPage(Answer):
         equal = sum(row.value == first.value for row in self._ranked()) - 1
         who = f"{first.run} and {counted(equal, 'other run')} are" if equal else f"{first.run} is"
         said = f"{who} {end} by {name}: {Column(name, [first.value], number(), ci=[first.ci]).cells()[0]}."
-        found = self.comparison and self.comparison.measure(name)
-        if not found or not found.pairs:
+        found = result.measure(name)
+        if not found.pairs:
             return said
         verdicts = Counter(filter(None, (_verdict(found, pair) for pair in found.pairs)))
         others, rest = counted(len(found.pairs), "other run"), len(found.pairs) - verdicts.total()
@@ -255,15 +237,11 @@ class LeaderboardPage(Answer):
             return f"All {total} count."
         return f"{self.n:,} of {total} {'is' if self.n == 1 else 'are'} left: {self.asked.where}."
 
-    def _how(self) -> str:
-        found = self.comparison
-        if found is None:
-            why = ": one run is open: there is nothing to test it against" * (len(self.workspace.lists) == 1)
-            words = self.result.scores.interval_words(IntervalMethod(level=LEVEL)) if self.result else ""
-            return f"Nothing is tested{why}; {words}."
+    def _how(self, found: Comparison) -> str:
         tested = [each.name for each in found.measures if each.pairs]
         if not tested:
-            return f"{found.caption[:1].upper()}{found.caption[1:]}."
+            said = found.caption if self.baseline else f"one run is open: {found.caption}"
+            return f"{said[:1].upper()}{said[1:]}."
         by = f", by each of {len(tested)} measures" if len(tested) > 1 else f" by {tested[0]}"
         return f"{counted(len(self.workspace.lists) - 1, 'test')} against {self.baseline}{by}: {found.caption}."
 
@@ -297,9 +275,8 @@ class LeaderboardPage(Answer):
 
     def _ranked(self) -> list[Estimate]:
         """Give the runs by the leading measure, best first."""
-        rows = self.estimates(self.lead)
-        less = self.lead.properties.higher_is_better is False
-        return [rows[at] for at in order_of([row.value for row in rows], lower_is_better=less)]
+        found = self.result.measure(str(self.lead)) if self.result else None
+        return [found.estimates[at] for at in found.order()] if found else []
 
 
 def _verdict(found: MeasureComparison, pair: Pair) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from judged.comparison.choices import Choices
+from judged.comparison.compare import numbers_alone
 from judged.curves import at_cutoffs
 from judged.errors import InputError, JudgedError, MeasureError
 from judged.evaluation.inputs import with_rel
@@ -16,14 +17,12 @@ from judged.notes import Note
 from judged.slicing.topic_slices import MINIMUM
 from judged.stats.inputs import topics_text
 from judged.web.leaderboard.answer import CORRECTION, LeaderboardPage
-from judged.web.workspace import LEVEL, RESAMPLES
+from judged.web.workspace import RESAMPLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from judged.answer import Answer
     from judged.comparison import Comparison
-    from judged.evaluation.summary import Summary
     from judged.measures.base import Measure
     from judged.web.leaderboard.answer import AskedLeaderboard
     from judged.web.workspace import Workspace
@@ -74,15 +73,14 @@ def leaderboard(workspace: Workspace, asked: AskedLeaderboard) -> LeaderboardPag
         "correction": tried("correction", lambda: Choices(correction=asked.correction).correction, CORRECTION),
         "resamples": FEWER if topics > MANY else RESAMPLES,
     }
-    result: Comparison | Summary | None = None
+    result: Comparison | None = None
     if workspace.lists and topics:
         if len(workspace.lists) > 1:
             tests = partial(workspace.comparison, chosen, baseline, None, asked.where, **how)
             result = tried("test", tests, None)
         if result is None:  # every number with its interval, where nothing is tested
             scores = workspace.scores(chosen, None, asked.where, baseline)
-            key = ("summary", chosen, asked.where, baseline)
-            result = workspace.remember(key, lambda: scores.summary(level=LEVEL))
+            result = workspace.remember(("untested", scores), lambda: numbers_alone(scores, Choices(baseline=baseline)))
     names = tuple(measures.values()) or tuple(map(str, chosen))
     best_first = str(chosen[0]) if chosen[0].properties.higher_is_better is False else f"-{chosen[0]}"
     return LeaderboardPage(
@@ -91,7 +89,7 @@ def leaderboard(workspace: Workspace, asked: AskedLeaderboard) -> LeaderboardPag
         measures=chosen,
         plain_names=names,
         typed=", ".join(refused) if typed else "",
-        baseline=baseline,
+        baseline=baseline if len(workspace.lists) > 1 else "",
         n=topics,
         test=how["test"],
         correction=how["correction"],
@@ -137,7 +135,7 @@ def _sort(given: str, measures: tuple[Measure, ...]) -> str:
     return f"{sign}{measure}" if measure in measures else ""
 
 
-def _notes(workspace: Workspace, topics: int, result: Answer) -> tuple[Note, ...]:
+def _notes(workspace: Workspace, topics: int, result: Comparison) -> tuple[Note, ...]:
     """Say of few topics that they are few, and of many how they are tested, before the notes on runs."""
     notes: list[Note] = []
     if topics < MINIMUM < len(workspace.query_ids):
