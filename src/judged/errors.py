@@ -17,6 +17,9 @@ class JudgedError(Exception):
     ("no measure 'x'", 'did you mean R?')
     """
 
+    field = ""
+    """Which of the fields of a form is to blame, where that is known."""
+
     def __reduce__(self) -> tuple[object, ...]:
         """Make it anew without asking ``__init__``, which takes other arguments than `Exception` thinks."""
         return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]

@@ -75,7 +75,7 @@ def answer_page(
             except NotOpenError as error:
                 known["closed"] = error
             except JudgedError as error:
-                known["problem"] = problem_of(workspace, error, getattr(asked, "where", ""))
+                known["problem"] = error
             known["attributes"] = attributes(workspace).records()
             if shown is not None and known["closed"] is None:
                 known |= shown(workspace, asked, known["answer"])
@@ -90,18 +90,6 @@ def answer_page(
         return make
 
     return register
-
-
-def problem_of(workspace: Workspace, error: JudgedError, where: str) -> dict[str, Any]:
-    """Say what is wrong with what was asked, what to do about it, and which field it is about, where that is known."""
-    problem, fix = (error.problem, error.fix) if isinstance(error, InputError) else error.parts
-    field = getattr(error, "field", "")
-    try:
-        workspace.mask(where)
-    except InputError:
-        field = "where"
-    said = f"{problem}. {fix}." if fix else f"{problem}."
-    return {"problem": problem, "fix": fix, "field": field, "said": said}
 
 
 def with_tables(blocks: Iterable[Block], **changes: Callable[[Table], Table]) -> list[Block]:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import re
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
 import numpy as np
 from pydantic import BeforeValidator, Field, StringConstraints
 
-from judged.errors import JudgedError
 from judged.evaluation.inputs import with_rel
 from judged.measures.grammar import parse
 from judged.web.problems import Parameters
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Sequence
 
     from judged._types import Bools
     from judged.measures.base import Measure
@@ -123,25 +121,3 @@ class Scored(Parameters):
     def read(self, name: str) -> Measure:
         """Give the measure of a name, with this level."""
         return with_rel(parse(name), self.rel, written=name)
-
-
-class RefusedError(JudgedError):
-    """What stands in a field makes no sense."""
-
-    field = ""
-
-    @property
-    def said(self) -> str:
-        """What is wrong and what to do about it, as it stands beside the field."""
-        return " ".join(f"{part}." for part in self.parts if part)
-
-
-@contextmanager
-def concerning(field: str) -> Generator[None]:
-    """Say of what is refused inside which field is to blame."""
-    try:
-        yield
-    except JudgedError as error:
-        refused = RefusedError(str(error))
-        refused.field = field
-        raise refused from None

@@ -59,7 +59,7 @@ def add_problems(app: FastAPI) -> None:
     @app.exception_handler(JudgedError)
     def refused(request: Request, error: JudgedError) -> Response:  # pyright: ignore[reportUnusedFunction]
         status = _STATUS.get(type(error), HTTPStatus.BAD_REQUEST)
-        return answer(request, status, *error.parts, getattr(error, "field", ""))
+        return answer(request, status, *error.parts, error.field)
 
     @app.exception_handler(RequestValidationError)
     def invalid(request: Request, error: RequestValidationError) -> Response:  # pyright: ignore[reportUnusedFunction]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import OrderedDict
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
 from inspect import signature
@@ -29,7 +30,7 @@ from judged.slicing import Expression, known_topics
 from judged.slicing.derived import OUTCOME
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Sequence
+    from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
 
     from judged._types import Bools
     from judged.experiments.conclusions import Results
@@ -89,6 +90,16 @@ def remembered(make: Callable[Given, Made]) -> Callable[Given, Made]:
         return workspace.remember(key, lambda: make(*given, **named))
 
     return known
+
+
+@contextmanager
+def concerning(field: str) -> Generator[None]:
+    """Say of what is refused inside which field is to blame, unless that is known."""
+    try:
+        yield
+    except JudgedError as error:
+        error.field = error.field or field
+        raise
 
 
 MEASURE = "nDCG@10"
@@ -219,6 +230,7 @@ class Workspace:
         which = self.judged(run or self.run_names[0]).run if self.lists else None
         return known_topics(self.qrels, needed=names, attributes=self.attributes, queries=self.topics, run=which)
 
+    @concerning("where")
     def mask(self, where: str, run: str | None = None) -> Bools:
         """Mark the topics that satisfy an expression over attributes, such as ``kind == 'law'``: (T,)."""
         if not where.strip():

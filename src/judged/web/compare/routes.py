@@ -14,8 +14,7 @@ from judged.web.answer_pages import NotOpenError, answer_page
 from judged.web.compare.answer import MEASURE, MEASURES, MOST, AskedComparison, ComparePage, figures
 from judged.web.desk import Opened
 from judged.web.filters import blocks
-from judged.web.pagination import concerning
-from judged.web.workspace import RESAMPLES
+from judged.web.workspace import RESAMPLES, concerning
 
 if TYPE_CHECKING:
     from judged.comparison import Comparison
@@ -43,8 +42,6 @@ def compared(workspace: Workspace, asked: AskedComparison) -> ComparePage:
     first, second = _runs(workspace, asked, measure)
     with concerning("measure"):
         workspace.scores((measure,), (first, second))
-    with concerning("where"):
-        workspace.mask(asked.where, first)
     with concerning("measures"):
         comparison = workspace.comparison(family, first, (first, second), asked.where, **HOW)
     by_slice = _by_slice(workspace, asked, comparison, measure) if asked.by else None

@@ -74,7 +74,6 @@ def leaderboard_page(request: Request, workspace: Opened, asked: Annotated[Asked
         asked=answer.asked,
         keys={name: name for name in ("run", *answer.names, "judged")},
         rising=["run", *lower],
-        problems={name: str(answer.problems.get(name, "")) for name in AskedLeaderboard.model_fields},
         choices={
             "families": families(answer.plain_names),
             "names": _known(),

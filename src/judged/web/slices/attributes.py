@@ -125,9 +125,9 @@ def cut(workspace: Workspace, asked: Sliced) -> Slicing:
 
 @remembered
 def _cut(workspace: Workspace, names: tuple[str, ...], where: str, least: int) -> Slicing:
+    kept = list(compress(workspace.query_ids, workspace.mask(where)))
     known = workspace.known((*names, *Expression(where).names))
     by = list(dict.fromkeys(map(known.spelled, names)))
-    kept = list(compress(workspace.query_ids, workspace.mask(where)))
     return slice_topics(known, by, min_topics=least, query_ids=kept)
 
 

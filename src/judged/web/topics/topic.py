@@ -13,7 +13,6 @@ from judged.errors import InputError, MeasureError
 from judged.evaluation.inputs import DEFAULT_MEASURES
 from judged.notes import Note
 from judged.web.answers import PageAnswer
-from judged.web.pagination import concerning
 from judged.web.topics.causes import CANDIDATES, losses, reaches
 from judged.web.topics.judged_topic import (
     check_topic,
@@ -27,7 +26,7 @@ from judged.web.topics.judged_topic import (
     tools,
 )
 from judged.web.topics.topic_list import facts_of, ordered, rel_of, run_scores
-from judged.web.workspace import remembered
+from judged.web.workspace import concerning, remembered
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

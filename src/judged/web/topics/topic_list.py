@@ -19,9 +19,9 @@ from judged.notes import Note
 from judged.web.answer_pages import topic_columns
 from judged.web.answers import PageAnswer
 from judged.web.filters import query
-from judged.web.pagination import LONGEST, Paging, Scored, concerning, holding, natural, order_by
+from judged.web.pagination import LONGEST, Paging, Scored, holding, natural, order_by
 from judged.web.problems import Parameters
-from judged.web.workspace import MEASURE, remembered
+from judged.web.workspace import MEASURE, concerning, remembered
 
 if TYPE_CHECKING:
     from judged._types import Floats, Ints
@@ -128,8 +128,6 @@ def topics(workspace: Workspace, asked: AskedList) -> TopicList:
         measure = asked.read(asked.measure)
     runs = shown_runs(workspace, asked)
     table, notes = _all_topics(workspace, measure, runs, asked.rel)
-    with concerning("where"):
-        workspace.mask(asked.where)
     order = ordered(workspace, asked.order)
     paging = Paging.at(asked.page, len(order))
     about = {

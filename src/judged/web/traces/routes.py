@@ -112,6 +112,7 @@ def _traces(workspace: Workspace) -> Traces:
 def _made(workspace: Workspace, asked: AskedFunnel, make: Callable[..., Given]) -> Given:
     """Split or sort what was lost."""
     traces, measure = _traces(workspace), asked.read(asked.measure)
+    workspace.mask(asked.where)
     slicing = cut(workspace, asked) if asked.names else None
     over = {"attributes": workspace.known(asked.names), "where": asked.where.strip() or None}
     return make(workspace.qrels, traces, measure, slicing=slicing, **over)
