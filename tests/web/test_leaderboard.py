@@ -414,7 +414,7 @@ def test_over_many_topics_it_takes_the_t_test() -> None:
     client = client_of(open_workspace(qrels, runs, attributes={topic: {"at": at} for at, topic in enumerate(topics)}))
     found = asked(client, measures="RR", curve="R", baseline="one")
     expected = judged.compare(qrels, runs, "RR", baseline="one", test="t")
-    assert (found["test"], found["sentences"][2]) == ("t", f"1 test against one by RR: {expected.caption}.")
+    assert (found["choices"]["test"], found["sentences"][2]) == ("t", f"1 test against one by RR: {expected.caption}.")
     assert "paired t-test" in found["sentences"][2]
     assert "[95% interval: adjusted t]" in found["sentences"][2]
     assert against(found, "two", "RR")["p"] == expected.pair("one", "two").result.p
@@ -422,7 +422,7 @@ def test_over_many_topics_it_takes_the_t_test() -> None:
     chosen = asked(client, measures="RR", test="randomisation")
     assert "paired randomisation test, 2000 resamples, seed 0" in chosen["sentences"][2]
     fewer = asked(client, measures="RR", where="at < 2000")
-    assert fewer["test"] == "randomisation"
+    assert fewer["choices"]["test"] == "randomisation"
     assert "10000 resamples" in fewer["sentences"][2]
     assert not noted(fewer, "many-topics")
 

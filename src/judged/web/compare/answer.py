@@ -23,7 +23,7 @@ from judged.web.answer_pages import topic_columns
 from judged.web.filters import probability, query
 from judged.web.links import chosen, link
 from judged.web.pagination import LONGEST, Paging, Scored, Trimmed, holding, order_by
-from judged.web.slices.attributes import attributes, both
+from judged.web.slices.attributes import both
 from judged.web.workspace import MEASURE
 
 if TYPE_CHECKING:
@@ -227,17 +227,14 @@ class ComparePage(Answer):
             "first": self.asked.first,
             "second": self.asked.second,
             "measure": str(self.measure),
-            "where": self.asked.where,
             "caption": comparison.pair_caption if comparison.pairs else comparison.caption,
             "lower_is_better": self.lower_is_better,
-            "words": self.words,
             "counts": {name: int(mask.sum()) for name, mask in self.kinds.items()},
             "without_a_score": int(np.isnan(self.gains).sum()),
             "sort": self.sort,
             "paging": {"page": paging.page, "total": paging.total, "size": paging.size},
             "to_reverse": left_out and left_out.to_reverse,
             "slices": self.by_slice and self.by_slice.to_dict(),
-            "attributes": [row["name"] for row in attributes(self.workspace).records() if row["slices"]],
         }
 
     def blocks(self) -> tuple[Block, ...]:
@@ -286,7 +283,9 @@ class ComparePage(Answer):
             return None
         # by t, as the same numbers give the same answer, whoever is left out
         how: dict[str, Any] = {"test": "t", "alpha": self.pair.alpha}
-        return self.workspace.remember(("left out", *self._key), lambda: leave_one_topic_out(*self.values, **how))
+        return self.workspace.remember(
+            ("left out", self.comparison, self.measure), lambda: leave_one_topic_out(*self.values, **how)
+        )
 
     def deciding(self) -> Section:
         """Give the topics without which the answer changes; else those that move the mean most."""
@@ -326,7 +325,7 @@ class ComparePage(Answer):
     @property
     def topics(self) -> Table:
         """Both runs on every topic, in byte order of ids."""
-        return self.workspace.remember(("topics of two", *self._key), self._topics)
+        return self.workspace.remember(("topics of two", self.comparison, self.measure), self._topics)
 
     def _topics(self) -> Table:
         ids, runs = self.comparison.scores.query_ids, self.comparison.scores.run_names
@@ -385,11 +384,6 @@ class ComparePage(Answer):
         table = replace(found.overview(), note=found.caption).changed("slice", links=links)
         notes = tuple(text for text in found.warnings if text not in self.warnings)
         return (Sentences(found.sentences), table, *([Sentences(notes, "notes", "Notes")] if notes else []))
-
-    @property
-    def _key(self) -> tuple[Any, ...]:
-        """What tells this comparison from others, for what is remembered of it."""
-        return (self.comparison.scores.run_names, self.measure, self.asked.where)
 
 
 def _chosen(found: LeaveOneTopicOut) -> list[int]:

@@ -127,11 +127,8 @@ class LeaderboardPage(Answer):
             **(self.result.facts() if self.result else {}),
             "n": self.n,
             "all_topics": len(self.workspace.query_ids),
-            "where": self.asked.where,
             "baseline": self.baseline or None,
             "sort": self.sort,
-            "test": self.test,
-            "correction": self.correction,
             "p_name": self.p_name,
             "curve": curves and curves.to_dict(),
         }

@@ -14,14 +14,13 @@ from judged.answer import Answer, Table, counted
 from judged.answer.chart_drawings import drawn
 from judged.charts import PALETTE, specification
 from judged.diagnosis.matrix.matrix import cuts_of
-from judged.diagnosis.matrix.points import NOTHING, QUADRANTS
 from judged.errors import MissingExtraError
 from judged.measures.grammar import parse
 from judged.web.answer_pages import NotOpenError, topic_columns
 from judged.web.pagination import LONGEST, Paging, Scored, Trimmed, order_by
 from judged.web.slices.answer import Number, Sliced
 from judged.web.slices.attributes import cut, draws, notes_of, where_column
-from judged.web.workspace import LEVEL
+from judged.web.workspace import LEVEL, remembered
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,8 +35,6 @@ X, Y = "R@100", "nDCG@10"
 Quadrant: TypeAlias = Literal["", "healthy", "ranking problem", "coverage problem", "both problems", "nothing relevant"]
 Order: TypeAlias = Literal["query_id", "-query_id", "x", "-x", "y", "-y", "change", "-change"]
 Box: TypeAlias = tuple[tuple[float, float], tuple[float, float]]
-PARTS = (*QUADRANTS, NOTHING)
-"""What `quadrant` can be."""
 
 
 class AskedMatrix(Sliced, Scored):
@@ -110,25 +107,19 @@ class MatrixPage(Answer):
     @property
     def lead(self) -> str:
         """How many topics are in each quadrant."""
-        counts = {name: n for name, n in self.matrix.counts(self.run).items() if n}
-        parts = [f"{n:,} {name}{'s' * (n > 1 and name.endswith(' problem'))}" for name, n in counts.items()]
         of = f"of {self.run}, by {self.matrix.y} and {self.matrix.x}"
-        return f"{counted(sum(counts.values()), 'topic')} {of}: {', '.join(parts) or 'none with both scores'}."
+        said = self.matrix.said_counts(self.run) or "none with both scores"
+        return f"{counted(sum(self.matrix.counts(self.run).values()), 'topic')} {of}: {said}."
 
     def facts(self) -> dict[str, Any]:
-        """Give those of the matrix, what was asked, and the selection with the means over it."""
-        asked = self.asked
-        sides = {name: getattr(asked, name) for name in ("x0", "x1", "y0", "y1", "quadrant")}
+        """Give those of the matrix, the runs, and the selection with the means over it."""
         means = {**self._means(self.run), **(self._means(self.baseline, "_baseline") if self.baseline else {})}
         paging = {"count": self.paging.total, "page": self.paging.page, "pages": self.paging.last}
         return {
             **self.matrix.facts(),
             "run": self.run,
             "baseline": self.baseline,
-            "by": asked.names,
-            "where": asked.where.strip(),
-            "min_topics": asked.least,
-            "selection": {"asked": asked.selects, **sides, **means, **paging},
+            "selection": {**means, **paging},
         }
 
     def _means(self, run: str, ending: str = "") -> dict[str, float | None]:
@@ -236,13 +227,13 @@ def figures(
     """Draw the run, and the one it is compared with, by place; None, where what draws them is not installed."""
     charts: dict[str, dict[str, Any] | None] = {}
     for place, name in {"run": run, **({"baseline": baseline} if baseline else {})}.items():
-        key = ("matrix chart", name, place, matrix)
-        frame = workspace.remember(key, lambda name=name, place=place: _frame(matrix, name, brush=place == "run"))
+        frame = _frame(workspace, matrix, name, brush=place == "run")
         charts[place] = frame and _with_topics(frame, asked, matrix, name, chosen)
     return charts
 
 
-def _frame(matrix: Matrix, run: str, *, brush: bool) -> dict[str, Any] | None:
+@remembered
+def _frame(_: Workspace, matrix: Matrix, run: str, *, brush: bool) -> dict[str, Any] | None:
     """Draw one run as Vega-Lite, without the topics: `_with_topics` puts them in."""
     # Topics of one place will be one dot, as large as they are many. With `brush`, a rectangle can be drawn: it is the
     # parameter `BRUSH`. The dots are the data `TOPICS`: `across`, `up`, `topics`, `chosen`; of a topic alone its

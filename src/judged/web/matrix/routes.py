@@ -12,7 +12,7 @@ from judged.web.answer_pages import answer_page
 from judged.web.desk import Opened
 from judged.web.filters import query
 from judged.web.links import chosen, link
-from judged.web.matrix.answer import PARTS, AskedMatrix, MatrixPage, figures, matrix_page
+from judged.web.matrix.answer import AskedMatrix, MatrixPage, figures, matrix_page
 from judged.web.slices.attributes import both
 
 if TYPE_CHECKING:
@@ -45,12 +45,8 @@ def _shown(workspace: Workspace, asked: AskedMatrix, answer: MatrixPage | None) 
     return {
         **answer.facts(),
         "offered": CUTS,
-        "x": str(matrix.x),
-        "y": str(matrix.y),
         "counts": matrix.counts(run),
         "paging": answer.paging,
-        "n": next(point.n for point in matrix.points if point.run == run),
-        "parts": PARTS,
         "points": points,
         "changes": changes and changes.take([at for at, row in enumerate(changes.records()) if row["run"] == run]),
         "selected": selected.changed("query_id", links=topics),

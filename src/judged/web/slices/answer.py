@@ -118,10 +118,7 @@ class SlicePage(Answer):
         return {
             **(self.scores.facts() if self.scores else {}),
             "by": self.asked.names,
-            "where": self.asked.where,
-            "min_topics": self.asked.least,
             "n": len(self.slicing.query_ids),
-            "shown_runs": self.runs,
             "measures": self.measures,
             "every_run": self.every,
             "caption": self.caption,
