@@ -77,10 +77,10 @@ def answer_page(
             except JudgedError as error:
                 known["problem"] = error
             known["attributes"] = attributes(workspace).records()
+            known["status"] = HTTPStatus.OK if known["problem"] is None else HTTPStatus.BAD_REQUEST
             if shown is not None and known["closed"] is None:
                 known |= shown(workspace, asked, known["answer"])
-            status = HTTPStatus.OK if known["problem"] is None else HTTPStatus.BAD_REQUEST
-            return page(request, template, status=status, **known)
+            return page(request, template, **known)
 
         asked_for = signature(make)
         request = Parameter("request", Parameter.POSITIONAL_OR_KEYWORD, annotation=Request)

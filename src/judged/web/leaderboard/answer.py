@@ -121,7 +121,9 @@ class LeaderboardPage(Answer):
         return (self._leader(self.result), self._which_topics(), self._how(self.result)) if self.result else ()
 
     def facts(self) -> dict[str, Any]:
-        """Give what was asked, what the p of the tests is, and the curve."""
+        """Give what counts, what the p of the tests is, and the curve; refuse where something could not be read."""
+        for error in self.problems.values():  # a program asks for exactly what it wants
+            raise error
         curves = self.curves()
         return {
             **(self.result.facts() if self.result else {}),

@@ -6,26 +6,22 @@ from functools import cache
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, Query, Request
-from fastapi.responses import HTMLResponse
+from fastapi import APIRouter, Query
 
 from judged.comparison.choices import known_tests
 from judged.measures.grammar import parse
 from judged.measures.registry import REGISTRY
 from judged.stats.correction import CORRECTIONS
-from judged.web.answers import page
+from judged.web.answer_pages import answer_page
 from judged.web.desk import Opened
 from judged.web.filters import blocks
-from judged.web.leaderboard.answer import AskedLeaderboard
+from judged.web.leaderboard.answer import AskedLeaderboard, LeaderboardPage
 from judged.web.leaderboard.leaderboard import leaderboard
-from judged.web.problems import PROBLEMS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from markupsafe import Markup
-
-    from judged.web.leaderboard.answer import LeaderboardPage
+    from judged.web.workspace import Workspace
 
 COMMON = (
     *("nDCG@5", "nDCG@10", "nDCG@20", "nDCG", "DCG@10", "Q"),
@@ -57,51 +53,34 @@ def _known() -> tuple[str, ...]:
     )
 
 
-router = APIRouter()
+router = APIRouter(tags=["leaderboard"])
 
 
-@router.get("/leaderboard", include_in_schema=False)
-def leaderboard_page(request: Request, workspace: Opened, asked: Annotated[AskedLeaderboard, Query()]) -> HTMLResponse:
-    """Show the leaderboard; what is wrong stands beside its field."""
-    answer = leaderboard(workspace, asked)
+def _shown(workspace: Workspace, _: AskedLeaderboard, answer: LeaderboardPage) -> dict[str, Any]:
+    """Give what can be chosen, and by what rows are sorted; draw the charts, by name, once."""
     lower = [str(measure) for measure in answer.measures if measure.properties.higher_is_better is False]
-    return page(
-        request,
-        "leaderboard.html",
-        status=HTTPStatus.BAD_REQUEST if answer.problems else HTTPStatus.OK,
-        title="Leaderboard",
-        answer=answer,
-        asked=answer.asked,
-        keys={name: name for name in ("run", *answer.names, "judged")},
-        rising=["run", *lower],
-        choices={
+    charts = answer.figures()
+    key = ("leaderboard figures", answer.result, str(answer.lead), answer.series, answer.asked.run)
+    return {
+        "asked": answer.asked,
+        "status": HTTPStatus.BAD_REQUEST if answer.problems else HTTPStatus.OK,
+        "keys": {name: name for name in ("run", *answer.names, "judged")},
+        "rising": ["run", *lower],
+        "choices": {
             "families": families(answer.plain_names),
             "names": _known(),
             "tests": known_tests(),
             "corrections": CORRECTIONS,
             "curves": dict.fromkeys(filter(None, (*CURVES, answer.asked.curve))),
         },
-        figures=_figures(answer),
-    )
+        "figures": workspace.remember(key, lambda: {chart.name: blocks([chart]) for chart in charts}),
+    }
 
 
-def _figures(answer: LeaderboardPage) -> dict[str, Markup]:
-    """Draw the charts, by name, once."""
-    charts, key = answer.figures(), (answer.result, str(answer.lead), answer.series, answer.asked.run)
-    return answer.workspace.remember(
-        ("leaderboard figures", *key), lambda: {chart.name: blocks([chart]) for chart in charts}
-    )
+_WHAT = "Every run by the chosen measures, tested against a baseline"
 
 
-@router.get(
-    "/api/v1/leaderboard",
-    tags=["leaderboard"],
-    summary="Every run by the chosen measures, tested against a baseline",
-    responses=PROBLEMS,
-)
-def leaderboard_data(workspace: Opened, asked: Annotated[AskedLeaderboard, Query()]) -> dict[str, Any]:
+@answer_page(router, "leaderboard.html", "/leaderboard", "Leaderboard", _WHAT, _shown)
+def leaderboard_page(workspace: Opened, asked: Annotated[AskedLeaderboard, Query()]) -> LeaderboardPage:
     """Give the leaderboard: numbers with intervals, tests against the baseline, and a curve where one is asked for."""
-    answer = leaderboard(workspace, asked)
-    for error in answer.problems.values():  # a program asks for exactly what it wants
-        raise error
-    return answer.to_dict()
+    return leaderboard(workspace, asked)

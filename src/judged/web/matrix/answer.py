@@ -8,6 +8,7 @@ from itertools import compress
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
+import pyarrow as pa
 from pydantic import BeforeValidator, Field
 
 from judged.answer import Answer, Table, counted
@@ -305,22 +306,23 @@ def _dots(
     matrix: Matrix, run: str, axes: tuple[dict[str, Any], dict[str, Any]], chosen: Bools | None
 ) -> list[dict[str, Any]]:
     """Put topics of one place together, with the rectangle around them: scores of many are the same, or nearly."""
+    x, y = matrix.values(run)
     shown = np.array([bool(name) for name in matrix.topics(run)], dtype=np.bool_)
-    values = matrix.values(run)[:, shown]
-    domains = [axis["scale"]["domain"] for axis in axes]
-    steps = [np.round((row - low) / (high - low) * _STEPS) for row, (low, high) in zip(values, domains, strict=True)]
-    _, place, count = np.unique(np.stack(steps, axis=1), axis=0, return_inverse=True, return_counts=True)
-    order, starts = np.argsort(place.ravel(), kind="stable"), np.cumsum(count) - count
-    low, high = (end.reduceat(values[:, order], starts, axis=1).T.tolist() for end in (np.minimum, np.maximum))
-    picked = np.zeros(len(count), dtype=np.int64)
-    if chosen is not None:
-        picked = np.add.reduceat(chosen[shown][order], starts, dtype=np.int64)
-    first = order[starts]
-    names = np.array(matrix.scores.query_ids, dtype=object)[shown].tolist()
-    middle = values[:, first].T.round(6).tolist()
-    parts = zip(first.tolist(), middle, count.tolist(), picked.tolist(), low, high, strict=True)
+    topics: dict[str, Any] = {"query_id": matrix.scores.query_ids, "x": x, "y": y}
+    topics["chosen"] = np.zeros(len(x), dtype=np.int64) if chosen is None else chosen.astype(np.int64)
+    for name, axis in zip("xy", axes, strict=True):
+        low, high = axis["scale"]["domain"]
+        topics[f"{name}_step"] = np.round((topics[name] - low) / (high - low) * _STEPS)
+    parts = [("query_id", "first"), ("query_id", "count"), ("chosen", "sum")]
+    parts += [(name, how) for name in "xy" for how in ("first", "min", "max")]
+    places = pa.table(topics).filter(shown).group_by(["x_step", "y_step"], use_threads=False).aggregate(parts)
     return [
-        {"across": x, "up": y, "topics": many, "chosen": some}
-        | ({"query_id": names[at]} if many == 1 else {"from": start, "to": end})
-        for at, (x, y), many, some, start, end in parts
+        {"across": round(dot["x_first"], 6), "up": round(dot["y_first"], 6)}
+        | {"topics": dot["query_id_count"], "chosen": dot["chosen_sum"]}
+        | (
+            {"query_id": dot["query_id_first"]}
+            if dot["query_id_count"] == 1
+            else {"from": [dot["x_min"], dot["y_min"]], "to": [dot["x_max"], dot["y_max"]]}
+        )
+        for dot in places.to_pylist()
     ]
