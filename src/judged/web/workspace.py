@@ -162,6 +162,10 @@ class Workspace:
 
     def usual_pair(self, measure: Any = MEASURE, baseline: str = "", run: str = "") -> tuple[str, str]:
         """Choose what is not given of two runs: the one called baseline, or the best; and the best beside it."""
+        for name in filter(None, (baseline, run)):
+            self.judged(name)
+        if baseline and baseline == run:
+            raise InputError(f"{run} is compared with itself: there is no difference", fix="choose another run")
         ranked, control = self.ranked(measure), self.results.control if self.results else ""
         named = [name for name in ranked if name == control or "baseline" in name.casefold()]
         first = baseline or next((name for name in (*named, *ranked) if name != run), "")

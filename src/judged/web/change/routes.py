@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import APIRouter, Query
 from pydantic import Field
 
-from judged.errors import InputError
 from judged.web.answer_pages import NotOpenError, answer_page
 from judged.web.desk import Opened
 from judged.web.pagination import LONGEST
@@ -39,8 +38,6 @@ def change(workspace: Opened, asked: Annotated[AskedChange, Query()]) -> Change:
         raise NotOpenError("no two runs are open", about=about)
     first, second = workspace.usual_pair(baseline=asked.first, run=asked.second)
     runs = [workspace.judged(name).run for name in (first, second)]
-    if first == second:
-        raise InputError(f"{first} is compared with itself", fix="take two runs")
     more: dict[str, Any] = {"watch": watched(workspace)} if workspace.watch else {}
     if workspace.log:
         test = ab_test(workspace)

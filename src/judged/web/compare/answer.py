@@ -283,9 +283,8 @@ class ComparePage(Answer):
             return None
         # by t, as the same numbers give the same answer, whoever is left out
         how: dict[str, Any] = {"test": "t", "alpha": self.pair.alpha}
-        return self.workspace.remember(
-            ("left out", self.comparison, self.measure), lambda: leave_one_topic_out(*self.values, **how)
-        )
+        key = ("left out", self.comparison, self.measure)
+        return self.workspace.remember(key, lambda: leave_one_topic_out(*self.values, **how))
 
     def deciding(self) -> Section:
         """Give the topics without which the answer changes; else those that move the mean most."""

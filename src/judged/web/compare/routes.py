@@ -14,10 +14,10 @@ from judged.web.answer_pages import NotOpenError, answer_page
 from judged.web.compare.answer import MEASURE, MEASURES, MOST, AskedComparison, ComparePage, figures
 from judged.web.desk import Opened
 from judged.web.filters import blocks
-from judged.web.workspace import RESAMPLES, concerning
+from judged.web.workspace import RESAMPLES, concerning, remembered
 
 if TYPE_CHECKING:
-    from judged.comparison import Comparison
+    from judged.evaluation import Scores
     from judged.measures.base import Measure
     from judged.slicing import SliceComparison
     from judged.web.workspace import Workspace
@@ -39,42 +39,27 @@ def compared(workspace: Workspace, asked: AskedComparison) -> ComparePage:
         family = tuple(dict.fromkeys((*measures_of(listed(asked.measures) or (measure,), rel=asked.rel), measure)))
         if len(family) > MOST + 1:
             raise InputError(f"{len(family)} measures are too many for one table", fix=f"name at most {MOST}")
-    first, second = _runs(workspace, asked, measure)
+    with concerning("first"):
+        first = asked.first and workspace.judged(asked.first).run.name
+    with concerning("second"):
+        first, second = workspace.usual_pair(measure, first, asked.second)
     with concerning("measure"):
         workspace.scores((measure,), (first, second))
     with concerning("measures"):
         comparison = workspace.comparison(family, first, (first, second), asked.where, **HOW)
-    by_slice = _by_slice(workspace, asked, comparison, measure) if asked.by else None
+    by_slice = _by_slice(workspace, comparison.scores, measure, asked.by) if asked.by else None
     asked = asked.model_copy(update={"first": first, "second": second})
     notes = workspace.notes_over(len(comparison.scores.query_ids), comparison.notes)
     return ComparePage(workspace, asked, measure, comparison, by_slice, notes)
 
 
-def _runs(workspace: Workspace, asked: AskedComparison, measure: Measure) -> tuple[str, str]:
-    """Choose the two runs: what was asked for, else the baseline, and the best of the others."""
-    for field in ("first", "second"):
-        if given := getattr(asked, field):
-            with concerning(field):
-                workspace.judged(given)
-    with concerning("second"):
-        if asked.first and asked.first == asked.second:
-            problem = f"{asked.first} is compared with itself: there is no difference"
-            raise InputError(problem, fix="choose another run")
-    return workspace.usual_pair(measure, asked.first, asked.second)
-
-
-def _by_slice(
-    workspace: Workspace, asked: AskedComparison, comparison: Comparison, measure: Measure
-) -> SliceComparison:
+@concerning("by")
+@remembered
+def _by_slice(workspace: Workspace, scores: Scores, measure: Measure, by: str) -> SliceComparison:
     """Compare the two on each slice of an attribute."""
-    scores, (first, _) = comparison.scores, comparison.scores.run_names
-
-    def make() -> SliceComparison:
-        slicing = slice_topics(workspace.known((asked.by,), first), asked.by, query_ids=scores.query_ids)
-        return scores.compare_slices(slicing, first, measures=(measure,), correction="holm", resamples=RESAMPLES)
-
-    with concerning("by"):
-        return workspace.remember(("compare by", scores.run_names, measure, asked.where, asked.by), make)
+    first, _ = scores.run_names
+    slicing = slice_topics(workspace.known((by,), first), by, query_ids=scores.query_ids)
+    return scores.compare_slices(slicing, first, measures=(measure,), correction="holm", resamples=RESAMPLES)
 
 
 def _shown(_: Workspace, _asked: AskedComparison, answer: ComparePage | None) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 
 from judged.answer import Answer, Lists
-from judged.errors import InputError
 from judged.rag import explain, waterfall
 from judged.web.answer_pages import NotOpenError, answer_page, first_rows, leading, with_tables
 from judged.web.desk import Opened
@@ -74,8 +73,6 @@ _page = partial(answer_page, router, "rag.html", shown=_shown, label="Answers", 
 def evidence(workspace: Opened, asked: Annotated[AskedWaterfall, Query()]) -> Waterfall:
     """Follow evidence from the corpus to the answer: what each step passes on, and which one to work on."""
     given = _given(workspace)
-    if asked.run and asked.run not in workspace.run_names:
-        raise InputError(f"no run {asked.run!r} is open", fix=f"use one of {', '.join(workspace.run_names)}")
     named = [asked.run] if asked.run else [name for name in workspace.run_names if name in given.run_names]
     if asked.where.strip():
         given = given.of_topics([*compress(workspace.query_ids, workspace.mask(asked.where))])

@@ -31,6 +31,7 @@ from judged.web.workspace import concerning, remembered
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from judged.diagnosis.diff import TopicDiff
     from judged.explanation import Explanation
     from judged.judging import Judged
     from judged.measures.base import Measure
@@ -44,13 +45,13 @@ class TopicPage(PageAnswer):
 
     kind: ClassVar[str] = "topic"
 
-    sentence: str = ""  # what changed from the first list to the second; empty where that cannot be said
+    compared: TopicDiff | None = None  # what changed from the first list to the second, where that can be said
     explanations: tuple[Explanation | None, ...] = ()  # one a list
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """What changed from the first list to the second."""
-        return (self.sentence,) if self.sentence else ()
+        return (self.compared.sentence,) if self.compared else ()
 
 
 @remembered
@@ -105,25 +106,21 @@ def topic(workspace: Workspace, asked: AskedTopic) -> TopicPage:
     if asked.tools:
         reported, more = tools(workspace, asked.topic, dict(zip(runs, values, strict=True)), measure)
         parts, notes = (*parts, reported), (*notes, *more)
-    said = "" if compared is None else compared.sentence
     told = tuple(explanation for explanation, _ in explanations)
-    return TopicPage(about, parts, (*_notes(workspace, lists), *notes), said, told)
+    return TopicPage(about, parts, (*_notes(workspace, lists), *notes), compared, told)
 
 
 def _runs(workspace: Workspace, asked: AskedTopic) -> list[str]:
     """Choose the runs that are shown: those that are asked for, or the baseline and the best beside it."""
-    names, usual = (
-        workspace.run_names,
-        workspace.usual_pair(asked.read(asked.measure), asked.first or "", asked.second or ""),
-    )
-    first = asked.first or usual[0]
-    second = asked.second if asked.first or asked.second is not None else usual[1]
-    chosen = list(dict.fromkeys(name for name in (first, second) if name))
-    if chosen and not names:
-        raise InputError(f"no run {chosen[0]!r} is open", fix="open runs too: judged serve QRELS RUN")
-    for name in chosen:
+    given = [*dict.fromkeys(filter(None, (asked.first, asked.second)))]
+    if given and not workspace.lists:
+        raise InputError(f"no run {given[0]!r} is open", fix="open runs too: judged serve QRELS RUN")
+    for name in given:
         workspace.judged(name)
-    return chosen
+    if asked.first:
+        return given
+    first, second = workspace.usual_pair(asked.read(asked.measure), run=asked.second or "")
+    return [name for name in (first, second if asked.second is None else asked.second) if name]
 
 
 def _scores(workspace: Workspace, lists: Sequence[Judged], measures: Sequence[Measure]) -> Table:

@@ -134,7 +134,6 @@ def topics(workspace: Workspace, asked: AskedList) -> TopicList:
         **facts_of(measure, asked.rel),
         "runs": runs,
         "other_runs": [name for name in workspace.run_names if name not in runs],
-        "sort": asked.sort,
         "total": paging.total,
         "of": len(table),  # without search and expression
         "page": paging.page,
