@@ -190,10 +190,8 @@ class LeaderboardPage(Answer):
         if not self.asked.beside or not any(pairs):
             return replace(column, beside=said), verdict
         show = RATIO if any(pair and pair.is_ratio for pair in pairs) else CHANGE
-        values, ends = (
-            [pair and pair.shown_difference for pair in pairs],
-            [pair and pair.shown_interval for pair in pairs],
-        )
+        values = [pair and pair.shown_difference for pair in pairs]
+        ends = [pair and pair.shown_interval for pair in pairs]
         return column, Column(f"{name} - {self.baseline}", values, show, "difference", ci=ends, beside=said), verdict
 
     def _shares(self) -> list[float]:

@@ -20,7 +20,7 @@ from judged.measures.grammar import parse
 from judged.web.answer_pages import NotOpenError, topic_columns
 from judged.web.pagination import LONGEST, Paging, Scored, Trimmed, order_by
 from judged.web.slices.answer import Number, Sliced
-from judged.web.slices.attributes import cut, draws, notes_of, where_column
+from judged.web.slices.attributes import cut, draws, notes_of, with_conditions
 from judged.web.workspace import LEVEL, remembered
 
 if TYPE_CHECKING:
@@ -114,30 +114,25 @@ class MatrixPage(Answer):
 
     def facts(self) -> dict[str, Any]:
         """Give those of the matrix, the runs, and the selection with the means over it."""
-        means = {**self._means(self.run), **(self._means(self.baseline, "_baseline") if self.baseline else {})}
+        means = self.matrix.scores.over_topics(self.chosen).aggregate() if self.chosen.any() else {}
+        selection: dict[str, Any] = {
+            f"{axis}_mean{ending}": means[run][str(measure)] if means else None
+            for run, ending in ((self.run, ""), (self.baseline, "_baseline"))
+            for axis, measure in (("x", self.matrix.x), ("y", self.matrix.y))
+            if run
+        }
         paging = {"count": self.paging.total, "page": self.paging.page, "pages": self.paging.last}
         return {
             **self.matrix.facts(),
             "run": self.run,
             "baseline": self.baseline,
-            "selection": {**means, **paging},
+            "selection": selection | paging,
         }
-
-    def _means(self, run: str, ending: str = "") -> dict[str, float | None]:
-        """Give the means of a run over the topics that are selected."""
-        axes = {"x": str(self.matrix.x), "y": str(self.matrix.y)}
-        if not self.chosen.any():
-            return {f"{axis}_mean{ending}": None for axis in axes}
-        means = self.matrix.scores.over_topics(self.chosen).aggregate()[run]
-        return {f"{axis}_mean{ending}": means[name] for axis, name in axes.items()}
 
     def blocks(self) -> tuple[Block, ...]:
         """Give those of the matrix, the topics that are selected, and what selects the topics of each slice."""
-        slicing, blocks = self.matrix.slicing, (*self.matrix.blocks(), self.selected)
-        if slicing is None:
-            return blocks
-        slices = slicing.table()
-        return (*blocks, replace(slices, columns=(*slices.columns, where_column(self.asked, slicing))))
+        slices = [with_conditions(self.asked, self.matrix.slicing)] if self.matrix.slicing else []
+        return (*self.matrix.blocks(), self.selected, *slices)
 
 
 def matrix_page(workspace: Workspace, asked: AskedMatrix) -> MatrixPage:

@@ -17,7 +17,7 @@ from judged.slicing.topic_slices import MINIMUM
 from judged.web.filters import probability, signed
 from judged.web.pagination import LONGEST, Scored, blank
 from judged.web.problems import Parameters
-from judged.web.slices.attributes import attributes, cut, draws, notes_of, usual, where_column
+from judged.web.slices.attributes import attributes, cut, draws, notes_of, usual, with_conditions
 from judged.web.workspace import LEVEL, MEASURE
 
 if TYPE_CHECKING:
@@ -128,16 +128,12 @@ class SlicePage(Answer):
     def blocks(self) -> tuple[Block, ...]:
         """Give the scores by slice, the slices with what selects their topics, and the attributes."""
         scored = self.scores.blocks() if self.scores else ()
-        slices = self._slices()
+        slices = with_conditions(self.asked, self.slicing)
         return (
             *(block for block in scored if block.name != slices.name),
             slices,
             replace(self.attributes, only="data"),
         )
-
-    def _slices(self) -> Table:
-        table = self.slicing.table()
-        return replace(table, columns=(*table.columns, where_column(self.asked, self.slicing)))
 
     def shown(self) -> Iterator[Table]:
         """Give the tables of the page: for one run a column per measure, else a table per measure, a column per run."""
@@ -162,7 +158,7 @@ class SlicePage(Answer):
     def _known(self, title: str, names: Sequence[str], columns: Iterable[Column]) -> Table:
         """Say of slices what selects their topics, and which are small; ways to average stand below them."""
         every: dict[str, Any] = {"where": self.asked.where.strip(), "min_topics": 1, "small": False}
-        known = {ALL: every} | {row["name"]: row for row in self._slices().records()}
+        known = {ALL: every} | {row["name"]: row for row in with_conditions(self.asked, self.slicing).records()}
         rows: list[dict[str, Any]] = [{"slice": name, **known.get(name, dict.fromkeys(every))} for name in names]
         kinds = ["small" if row["small"] else "average" if row["where"] is None else "" for row in rows]
         about = columns_of(rows, ("slice", TEXT, "Slice"), *every)
@@ -226,7 +222,6 @@ def _compared(
     workspace: Workspace, asked: AskedSlices, measures: tuple[str, ...], runs: tuple[str, ...], slicing: Slicing
 ) -> SliceComparison:
     """Compare the runs that are shown with another one on each slice."""
-    workspace.judged(asked.baseline)
     others = tuple(name for name in runs if name != asked.baseline)
     if not others and not asked.run:  # the first run is the one that others are compared with
         others = workspace.usual_pair(measures[0], asked.baseline)[1:]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import compress
 from typing import TYPE_CHECKING, Any
 
@@ -131,9 +132,10 @@ def _cut(workspace: Workspace, names: tuple[str, ...], where: str, least: int) -
     return slice_topics(known, by, min_topics=least, query_ids=kept)
 
 
-def where_column(asked: Sliced, slicing: Slicing) -> Column:
-    """Give what selects the topics of each slice."""
-    return Column("where", [both(asked.where, part.expression) for part in slicing.slices])
+def with_conditions(asked: Sliced, slicing: Slicing) -> Table:
+    """Lay out the slices, each with what selects its topics."""
+    table, where = slicing.table(), [both(asked.where, part.expression) for part in slicing.slices]
+    return replace(table, columns=(*table.columns, Column("where", where)))
 
 
 def both(where: str, expression: str) -> str:
