@@ -111,9 +111,11 @@ function showAnswer(html, state, { only }) {
   $("relevant").placeholder = answer.dataset.relevant;
   Object.assign(shown, { query: answer.dataset.query, state, whole: only ? shown.whole : state });
   const name = arrange(state);
-  if (name) setTimeout(() => work(writeState(state), name), PAUSE / 2); // behind the numbers
   clearTimeout(past.timer);
-  past.timer = setTimeout(remember, PAUSE);
+  past.timer = setTimeout(() => {
+    remember();
+    if (name) work(writeState(state), name); // where another key comes at once, its numbers come first
+  }, PAUSE);
   document.dispatchEvent(new CustomEvent("evaluated"));
 }
 
