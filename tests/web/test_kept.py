@@ -8,8 +8,10 @@ from dataclasses import replace
 import pytest
 from fastapi import Request
 
+from judged.errors import InputError
+from judged.web.change.routes import AskedChange
 from judged.web.desk import Desk, Folder, opened
-from judged.web.workspace import Kept, open_workspace
+from judged.web.workspace import Kept, Workspace, concerning, open_workspace, remembered
 
 
 def test_what_is_made_of_itself_is_refused_and_can_be_made_later():
@@ -41,3 +43,29 @@ def test_a_request_sees_one_workspace_whose_files_stay_until_it_ends():
     scope.clear()
     gc.collect()
     assert not folder.exists()
+
+
+def test_what_is_made_of_a_workspace_is_made_once_and_not_for_another():
+    made: list[tuple[str, AskedChange]] = []
+
+    @remembered
+    def title(workspace: Workspace, asked: AskedChange) -> str:
+        made.append((workspace.title, asked))
+        return workspace.title
+
+    one = open_workspace({"q1": {"d1": 1}}, {}, title="one")
+    two = replace(one, title="two")
+    a, b = AskedChange(first="a", second=""), AskedChange(first="b", second="")
+    assert [title(one, a), title(asked=a, workspace=one), title(one, b), title(two, a)] == ["one", "one", "one", "two"]
+    assert made == [("one", a), ("one", b), ("two", a)]
+
+
+def test_what_is_refused_names_the_innermost_field():
+    @concerning("outer")
+    def refused() -> None:
+        with concerning("inner"):
+            raise InputError("it is wrong")
+
+    with pytest.raises(InputError) as found:
+        refused()
+    assert found.value.field == "inner"

@@ -127,7 +127,7 @@ class Workspace:
     log: tuple[str, ...] = ()  # paths of what users did
     watch: str = ""  # the path of a watch's configuration
     sent: Folder | None = field(default=None, repr=False)  # where its files are that were uploaded; it goes with them
-    _kept: Kept = field(default_factory=lambda: Kept(256), repr=False)
+    _kept: Kept = field(default_factory=lambda: Kept(256), init=False, repr=False)  # of this one alone
 
     @property
     def run_names(self) -> tuple[str, ...]:
