@@ -758,3 +758,10 @@ def test_a_page_of_no_measure_explains_none() -> None:
     client = TestClient(make_app(open_workspace({"q": {"d": 1}}, {})))
     assert client.get("/api/v1/evaluator?only=none").json()["measures"] == []
     assert client.get("/evaluator?only=none").status_code == 200
+
+
+@pytest.mark.parametrize("query", ["", "?list=3,0,2,1,0&cutoff=5&gain=exp2", "?cutoff=5"])
+def test_a_page_explains_the_measure_in_focus(query: str) -> None:
+    page = TestClient(make_app(open_workspace({"q": {"d": 1}}, {}))).get(f"/evaluator{query}").text
+    assert 'data-name="nDCG(gain=exp2)@5"' in page
+    assert "8.9307 / 9.3928 = 0.9508" in page

@@ -69,7 +69,8 @@ def evaluator_page(request: Request, opened: Opened, asked: Annotated[AskedEvalu
     names = {row["key"]: row["name"] for row in values["data"]["measures"]}
     try:
         measure = names[values["focus"]] if names else ""
-        working = explained(opened, AskedMeasure(**asked.model_dump(), measure=measure)) if measure else None
+        given = asked.model_dump(exclude_unset=True)  # without a list, what was not given is that of the example
+        working = explained(opened, AskedMeasure(**given, measure=measure)) if measure else None
     except MeasureError:
         working = None  # its row says why
     return page(request, "evaluator.html", title="Evaluator", working=working, **values)
