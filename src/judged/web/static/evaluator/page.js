@@ -130,6 +130,7 @@ const work = (query, name) => workings.run(async (signal) => {
   if (query !== session.query || asked === shown.work) return;
   try {
     const working = parse(await ask(`${API}/working?${asked}`, { signal }));
+    if (query !== session.query) return; // that of the next state is on its way
     working.querySelector(".sheets").open = $("working").querySelector(".sheets")?.open;
     $("working").replaceChildren(working);
     shown.work = asked;
