@@ -43,8 +43,11 @@ def drawn(*charts: Chart) -> Any:
     if len(charts) == 1 and charts[0].draw is not None:
         return charts[0].draw()
     alt = altair()
-    parts = [_whole(alt, chart) for chart in charts]
-    return themed(parts[0] if len(parts) == 1 else alt.vconcat(*parts, spacing=26).resolve_scale(color="independent"))
+    # To check every value against the schema takes longer than all else; a test does it for every kind of chart.
+    with alt.utils.schemapi.debug_mode(arg=False):
+        parts = [_whole(alt, chart) for chart in charts]
+        made = parts[0] if len(parts) == 1 else alt.vconcat(*parts, spacing=26).resolve_scale(color="independent")
+        return themed(made)
 
 
 def _whole(alt: Any, chart: Chart) -> Any:

@@ -62,11 +62,13 @@ def _by_slice(workspace: Workspace, scores: Scores, measure: Measure, by: str) -
     return scores.compare_slices(slicing, first, measures=(measure,), correction="holm", resamples=RESAMPLES)
 
 
-def _shown(_: Workspace, _asked: AskedComparison, answer: ComparePage | None) -> dict[str, Any]:
+def _shown(workspace: Workspace, _asked: AskedComparison, answer: ComparePage | None) -> dict[str, Any]:
     """Show two runs side by side."""
     values: dict[str, Any] = {"usual": {"measure": MEASURE, "measures": MEASURES}, "figures": ""}
     if answer is not None:
-        values |= {"facts": answer.facts(), "asked": answer.asked, "figures": blocks(figures(answer), ["drawn"])}
+        key = ("figures of two runs", answer.comparison, answer.measure, answer.by_slice)
+        charts = workspace.remember(key, lambda: blocks(figures(answer), ["drawn"]))
+        values |= {"facts": answer.facts(), "asked": answer.asked, "figures": charts}
         values["keys"] = {column.name: column.name for column in answer.listed[0].shown}
     return values
 
