@@ -90,13 +90,14 @@ def _listening(host: str, ports: Sequence[int]) -> socket.socket:
         try:
             family, _, _, _, (name, *_) = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
             made = socket.create_server((str(name), port), family=family, backlog=128)
-            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else an answer may wait 40 ms for its last part
-            return made
         except (OSError, UnicodeError, OverflowError) as error:
             if getattr(error, "errno", None) != errno.EADDRINUSE:
                 said = getattr(error, "strerror", None) or str(error)
                 fix = "give --host an address of this machine, and --port one that you may use"
                 raise InputError(f"nobody can listen on {host!r}, port {port} ({said})", fix=fix) from None
+        else:
+            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else the last part of an answer may wait 40 ms
+            return made
     if len(ports) == 1:
         raise InputError(f"port {ports[0]} is taken", fix="name another with --port, or leave it out")
     raise InputError(f"no port from {ports[0]} to {ports[-1]} is free", fix="name one with --port")
