@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import wraps
 from http import HTTPStatus
-from inspect import Parameter, signature
-from typing import TYPE_CHECKING, Any, TypeVar
+from inspect import Parameter, Signature, signature, unwrap
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
 from fastapi import Request
 
@@ -57,9 +58,8 @@ def answer_page(
     """
 
     def register(make: Made) -> Made:
-        @router.get(f"/api/v1{path}", summary=summary, responses=PROBLEMS, response_model=dict[str, Any])
         @wraps(make)
-        def twin(**given: Any) -> dict[str, Any]:  # pyright: ignore[reportUnusedFunction]
+        def twin(**given: Any) -> dict[str, Any]:
             return make(**given).to_dict()
 
         @wraps(make)
@@ -82,14 +82,23 @@ def answer_page(
                 known |= shown(workspace, asked, known["answer"])
             return page(request, template, **known)
 
-        asked_for = signature(make)
+        parameters = _parameters(make)
         request = Parameter("request", Parameter.POSITIONAL_OR_KEYWORD, annotation=Request)
-        parameters = [request, *asked_for.parameters.values()]
-        show.__signature__ = asked_for.replace(parameters=parameters)  # pyright: ignore[reportAttributeAccessIssue]
+        twin.__signature__ = Signature(parameters)  # pyright: ignore[reportAttributeAccessIssue]
+        show.__signature__ = Signature([request, *parameters])  # pyright: ignore[reportAttributeAccessIssue]
+        as_json = {"summary": summary, "responses": PROBLEMS, "response_model": dict[str, Any]}
+        router.get(f"/api/v1{path}", **as_json)(twin)
         router.get(path, include_in_schema=False, response_model=None)(show)
         return make
 
     return register
+
+
+def _parameters(make: Callable[..., Any]) -> list[Parameter]:
+    """Give the parameters of a function with their types, not the names of these, which are known in its file alone."""
+    named = {name: kind for name, kind in make.__annotations__.items() if name != "return"}
+    kinds = get_type_hints(SimpleNamespace(__annotations__=named), unwrap(make).__globals__, include_extras=True)
+    return [one.replace(annotation=kinds[name]) for name, one in signature(make).parameters.items()]
 
 
 def with_tables(blocks: Iterable[Block], **changes: Callable[[Table], Table]) -> list[Block]:
