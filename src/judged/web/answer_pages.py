@@ -86,7 +86,7 @@ def answer_page(
         request = Parameter("request", Parameter.POSITIONAL_OR_KEYWORD, annotation=Request)
         twin.__signature__ = Signature(parameters)  # pyright: ignore[reportAttributeAccessIssue]
         show.__signature__ = Signature([request, *parameters])  # pyright: ignore[reportAttributeAccessIssue]
-        as_json = {"summary": summary, "responses": PROBLEMS, "response_model": dict[str, Any]}
+        as_json: dict[str, Any] = {"summary": summary, "responses": PROBLEMS, "response_model": dict[str, Any]}
         router.get(f"/api/v1{path}", **as_json)(twin)
         router.get(path, include_in_schema=False, response_model=None)(show)
         return make
