@@ -83,8 +83,12 @@ TASKS = (
     Task(
         "engineer",
         "The table of the runs for a paper, in LaTeX.",
-        (menu("Leaderboard"), ("click", ".actions a[download]:has-text('LaTeX')")),
-        ".actions a[download]:has-text('LaTeX')",
+        (
+            menu("Leaderboard"),
+            ("click", "[data-table=board] + details summary"),
+            ("click", "[data-table=board] + details a:has-text('LaTeX')"),
+        ),
+        "[data-table=board] + details a:has-text('LaTeX')",
     ),
     Task(
         "teacher",
