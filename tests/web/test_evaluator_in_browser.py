@@ -445,6 +445,20 @@ def test_the_newest_of_many_quick_changes_is_shown(show: Show) -> None:
     expect(page).to_have_url(re.compile(r"list=1,0,2,1,0&"))
 
 
+def test_what_is_out_of_view_is_asked_for_when_the_hand_rests(show: Show) -> None:
+    page = show("/evaluator?list=3,0,2,1,0,3,1,0,0,2,1,0,3,0,0,1,2,0,0,1&focus=AP.1&cutoff=5", height=400)
+    grade(page, 20).focus()
+    expect(page.locator("#pinned")).not_to_be_in_viewport()
+    page.evaluate("new Promise((seen) => requestAnimationFrame(() => requestAnimationFrame(seen)))")
+    with page.expect_request(lambda request: "/numbers?" in request.url) as first:
+        page.keyboard.press("3")
+    assert "&only=AP" in first.value.url
+    with page.expect_request(lambda request: "/numbers?" in request.url) as rest:
+        pass
+    assert "&only=" not in rest.value.url
+    says(page, "P@5", "0.6000")
+
+
 def test_a_topic_of_a_run(show: Show, sample: Any) -> None:
     page = show()
     page.get_by_text("Load an example").click()

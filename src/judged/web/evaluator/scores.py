@@ -142,16 +142,16 @@ def _scores_of(state: State, worlds: tuple[World, ...], only: str | None) -> Tab
     for one in listed(state.options):
         if only and one.entry.name not in only.split(","):
             continue
-        values, why = dict[str, float | None](), one.why
+        values, why, properties = dict[str, float | None](), one.why, one.properties
         if one.measure is not None:
-            values, why = _scores(one.measure, [together] if one.properties.topics_apart or alike else alone())
+            values, why = _scores(one.measure, [together] if properties.topics_apart or alike else alone())
             if why and len(worlds) > 1:  # perhaps only one list is to blame
                 values, why = _scores(one.measure, alone())
         value, other, before = (values.get(name) for name in (LIST, OTHER, BEFORE))
         row = {"group": one.entry.family, "key": one.key, "name": one.name, "family": one.entry.name}
         row |= {"value": value, "other": other, "difference": _minus(other, value)}
         row |= {"before": before, "moved": _minus(value, before)}
-        row |= {name: getattr(one.properties, name) for name in ("low", "high", "higher_is_better", "perfect")}
+        row |= {name: getattr(properties, name) for name in ("low", "high", "higher_is_better", "perfect")}
         rows.append({**row, "why": why})
     named = ["group", "key", ("name", TEXT, "measure"), "family", ("value", NUMBER, "list")]
     named += ["other", "difference"] if state.other is None else [("other", NUMBER), ("difference", NUMBER)]

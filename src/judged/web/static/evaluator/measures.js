@@ -3,7 +3,7 @@ import { ask } from "../elements.js";
 import { mark, morph } from "./dom.js";
 import { Latest } from "./session.js";
 
-const familyOf = (element) => element.dataset.key.split(".")[0];
+const familyOf = (key) => key.split(".")[0];
 
 export class MeasuresView {
   /** @param place the element with the pinned measures and the groups
@@ -20,9 +20,9 @@ export class MeasuresView {
     place.addEventListener("click", (event) => this.#click(event));
   }
 
-  /** The families of the measures that are in view, separated by commas. */
-  get inView() {
-    return [...new Set([...this.seen].map(familyOf))].join();
+  /** The families of the measures that are in view, and of the one in focus, separated by commas. */
+  inView(focus) {
+    return [...new Set([...this.seen].map((one) => one.dataset.key).concat(focus).map(familyOf))].join();
   }
 
   #click(event) {
@@ -81,7 +81,7 @@ export class MeasuresView {
       const all = [...this.elements.values()].filter((one) => !one.hidden);
       const families = new Set(measures.map(({ name }) => name));
       const found = new Set(all.filter((one) =>
-        families.has(familyOf(one)) || words.every((word) => one.dataset.name.toLowerCase().includes(word))));
+        families.has(familyOf(one.dataset.key)) || words.every((word) => one.dataset.name.toLowerCase().includes(word))));
       for (const one of all) mark(one, "data-out", found.has(one) || one.parentNode === this.pinned ? null : "yes");
       for (const group of this.place.querySelectorAll(".group")) {
         const some = group.querySelector(".measure:not([data-out], [hidden])");
@@ -89,8 +89,8 @@ export class MeasuresView {
         group.open = Boolean(typed && some);
       }
       if (!typed) return done("");
-      const elsewhere = [...families].filter((name) => !all.some((one) => familyOf(one) === name));
-      const first = [...found].find((one) => familyOf(one) === best) ?? [...found][0];
+      const elsewhere = [...families].filter((name) => !all.some((one) => familyOf(one.dataset.key) === name));
+      const first = [...found].find((one) => familyOf(one.dataset.key) === best) ?? [...found][0];
       const other = best && best.toLowerCase() !== typed.toLowerCase() ? `${typed} is ${best} here. ` : "";
       const more = elsewhere.length ? `; ${elsewhere.join(", ")} need${elsewhere.length > 1 ? "" : "s"} more than this list` : "";
       done(`${other}${found.size} found${more}.`, first?.dataset.key);

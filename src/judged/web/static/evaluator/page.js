@@ -9,12 +9,13 @@ import { apart, doubled, readState, SETTINGS, swapped, writeState } from "./stat
 
 const API = "/api/v1/evaluator";
 const PAUSE = 100; // a key that is held down makes one entry of the history: browsers refuse more than some hundred a minute
+const REST = 250; // before the working is asked for: where another key comes sooner, its numbers come first
 const PINS = "judged-pins"; // where this browser keeps what was pinned last
 
 const $ = (id) => document.getElementById(id);
 const workings = new Latest();
 const views = {};
-const shown = { query: $("evaluator").dataset.query, state: null }; // the numbers in view are those of this state, and all are those of `whole`
+const shown = { query: $("evaluator").dataset.query, state: null, timer: 0 }; // the numbers in view are those of this state, and all are those of `whole`
 
 /** Say something to those who listen, and write it above the measures. */
 const say = (text) => write($("said"), text);
@@ -46,7 +47,7 @@ const session = new Session(read(shown.query), {
   answer: showAnswer,
   problem: tellProblem,
   say,
-  inView: () => measures.inView,
+  inView: () => measures.inView(session.state.settings.focus),
 });
 
 for (const side of ["list", "other"]) views[side] = new ListView($(side).parentNode, side, session);
@@ -112,10 +113,9 @@ function showAnswer(html, state, { only }) {
   Object.assign(shown, { query: answer.dataset.query, state, whole: only ? shown.whole : state });
   const name = arrange(state);
   clearTimeout(past.timer);
-  past.timer = setTimeout(() => {
-    remember();
-    if (name) work(writeState(state), name); // where another key comes at once, its numbers come first
-  }, PAUSE);
+  past.timer = setTimeout(remember, PAUSE);
+  clearTimeout(shown.timer);
+  if (name) shown.timer = setTimeout(() => work(writeState(state), name), REST);
   document.dispatchEvent(new CustomEvent("evaluated"));
 }
 
