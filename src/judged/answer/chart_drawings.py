@@ -145,7 +145,7 @@ def _height(chart: Chart, rows: list[Row]) -> int:
 
 
 def _base(alt: Any, rows: Sequence[Row]) -> Any:
-    return alt.Chart(alt.InlineData(values=list(rows)))
+    return alt.Chart(alt.InlineData(values=tuple(rows)))  # altair copies lists whenever a chart is changed
 
 
 def _tooltip(alt: Any, chart: Chart) -> list[Any]:

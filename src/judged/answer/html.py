@@ -85,7 +85,9 @@ def in_script(value: Any) -> str:
     '"\\u003c/script\\u003e\\u2028"'
     """
     made = json.dumps(value, ensure_ascii=True, separators=(",", ":"))
-    return "".join(_UNSAFE.get(char, char) for char in made)
+    for char, safe in _UNSAFE.items():
+        made = made.replace(char, safe)
+    return made
 
 
 def _scripts(specs: Mapping[str, Any], drawing: str) -> Iterator[str]:
