@@ -145,8 +145,10 @@ def curve_of_scores(
             fix="evaluate one measure at several cutoffs",
         )
     rising = np.argsort(_cutoffs(scores.measures), kind="stable").tolist()
-    measures = tuple(scores.measures[at] for at in rising)
-    return _by_cutoff(replace(scores, measures=measures, values=scores.values[:, rising]), interval)
+    if rising != sorted(rising):
+        measures = tuple(scores.measures[at] for at in rising)
+        scores = replace(scores, measures=measures, values=scores.values[:, rising])
+    return _by_cutoff(scores, interval)
 
 
 def _by_cutoff(scores: Scores, interval: IntervalMethod) -> Curves:

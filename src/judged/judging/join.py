@@ -158,17 +158,19 @@ def judged_of(qrels: Qrels, run: Run, ranking: Ranking, found: Found) -> Judged:
     row = index.rows_of(hits.topic, hits.doc) if hits.row is None else hits.row
     hit = np.flatnonzero((row >= 0) & (hits.rank <= most))
     hit = hit[np.argsort(hits.topic[hit] * (hits.rank.max(initial=0) + 1) + hits.rank[hit])]
+    rank, *tie = (column[hit] for column in (hits.rank, hits.tie_first, hits.tie_last))
+    first, last = (rank if np.array_equal(rank, one) else one for one in tie)  # mostly nothing is tied
     return Judged(
         query_ids=index.topics,
         returned=np.minimum(returned, most),
         present=present,
         topic=hits.topic[hit],
-        rank=hits.rank[hit],
+        rank=rank,
         grade=index.grade[row[hit]],
         row=row[hit],
         score=hits.score[hit],
-        tie_first=hits.tie_first[hit],
-        tie_last=hits.tie_last[hit],
+        tie_first=first,
+        tie_last=last,
         label_topic=index.topic,
         label_grade=index.grade,
         label_row=index.row,

@@ -104,9 +104,9 @@ class ResampledTopics:
 def resampled_sums(weights: Weights, *tables: Floats) -> Iterator[tuple[int, list[Floats]]]:
     """Add up each row of each table in each resample."""
     # Yields, for a block of p rows from `first` on: one (p, B) for each table. They are overwritten at the next step.
-    kept = list(weights.blocks()) if weights.count * weights.n <= _KEPT else None
     rows = len(tables[0])
     step = min(rows, max(1, _HELD // (weights.count * len(tables))))
+    kept = list(weights.blocks()) if step < rows and weights.count * weights.n <= _KEPT else None
     held = [np.empty((step, weights.count)) for _ in tables]
     for first in range(0, rows, step):
         parts = [np.ascontiguousarray(table[first : first + step]) for table in tables]
