@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -23,7 +25,7 @@ from judged.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from judged._types import Table
+    from judged._types import Ints, Table
 
 RUN_COLUMNS = ("query_id", "doc_id", "score", "rank", "run_id")
 
@@ -204,7 +206,8 @@ class TopicRows:
     # `doc_id` and, where the run has them, `score` and `rank`; the rows of a topic stand together, in the order of the
     # run
     table: Table = field(repr=False)
-    bounds: dict[str, tuple[int, int]] = field(repr=False)  # where the rows of a topic begin and end
+    topics: pa.Array[Any] = field(repr=False)  # in the order of the run
+    edges: Ints = field(repr=False)  # where the rows of each of them begin, and in the end their number
 
     @classmethod
     def of(cls, run: Run) -> Self:
@@ -217,15 +220,27 @@ class TopicRows:
         if np.any(np.diff(codes) < 0):  # a topic comes back after others
             order = np.argsort(codes, kind="stable")
             codes, rest = codes[order], rest.take(int_array(order))
-        names = query.dictionary.to_pylist()
-        edges = np.searchsorted(codes, np.arange(len(names) + 1)).tolist()
-        bounds = {str(name): (edges[at], edges[at + 1]) for at, name in enumerate(names)}
+        edges = np.searchsorted(codes, np.arange(len(query.dictionary) + 1))
         kept = [name for name in ("doc_id", "score", "rank") if name in rest.column_names]
-        return cls(run.name, run.where, rest.select(kept), bounds)
+        return cls(run.name, run.where, rest.select(kept), query.dictionary, edges)
+
+    def mapped(self) -> Self:
+        """Give the same rows from a file without a name, of which only what is looked at comes into memory."""
+        table = self.table.unify_dictionaries().combine_chunks()
+        try:
+            with TemporaryFile() as file:
+                with pa.ipc.new_file(file, table.schema) as writer:
+                    writer.write_table(table)
+                file.flush()
+                pages = mmap(file.fileno(), 0, access=ACCESS_READ)
+        except OSError:  # the disk is full
+            return self
+        return replace(self, table=pa.ipc.open_file(pa.py_buffer(pages)).read_all())
 
     def run(self, query_id: str) -> Run:
         """Give one topic as a run of its own; an empty one where the run has not answered it."""
-        first, last = self.bounds.get(query_id, (0, 0))
+        at = self.topics.index(query_id).as_py()
+        first, last = (0, 0) if at < 0 else self.edges[at : at + 2].tolist()
         part = self.table.slice(first, last - first)
         query = pa.array([query_id] * part.num_rows, pa.string())
         return Run(TableRows(part.add_column(0, "query_id", query).combine_chunks(), self.where), self.name)

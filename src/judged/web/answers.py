@@ -134,7 +134,10 @@ def page(request: Request, template: str, *, status: int = 200, **values: Any) -
         if workbench and JUDGE not in request.scope
         else (),
     }
-    made = _TEMPLATES.get_template(template).render({**shared, **values})
+    layout = _TEMPLATES.get_template(template)
+    context = layout.new_context({**shared, **values})
+    made = "".join(layout.root_render_func(context))
+    context.parent.clear()  # macros and their context hold each other, and all that is shown, until it is looked for
     return HTMLResponse(isolated(made), status_code=status)
 
 

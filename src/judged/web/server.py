@@ -8,12 +8,14 @@ import re
 import secrets
 import socket
 from contextlib import suppress
+from ctypes import CDLL
 from dataclasses import dataclass
 from functools import partial
 from ipaddress import ip_address
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import uvicorn
 
 from judged.answer import NUMBER, TEXT, Chart, Column, Table
@@ -38,6 +40,7 @@ HOST, PORT = "127.0.0.1", 8642
 
 _TRIES = 50
 _MAY_WARM = 20_000_000  # rows of all runs: what fits into memory without a thought
+_HEAPS = -8  # M_ARENA_MAX in malloc.h
 _TOKEN = re.compile(r"[A-Za-z0-9_~.-]{8,200}")
 
 
@@ -105,6 +108,8 @@ def _listening(host: str, ports: Sequence[int]) -> socket.socket:
 
 def prepare() -> None:
     """Make what draws charts while files are still being read; what is not installed is said when it is asked for."""
+    pa.set_memory_pool(pa.system_memory_pool())  # which gives memory back: a server is there for hours
+    _quietly(lambda: CDLL(None).mallopt(_HEAPS, 1))  # glibc's own way: else each thread keeps what it has freed
     for make in (library, _draw):
         Thread(target=_quietly, args=(make,), daemon=True).start()
 
@@ -153,4 +158,5 @@ def _warm(workspace: Workspace) -> None:
     for name in workspace.run_names if rows <= _MAY_WARM else ():
         _quietly(partial(workspace.rows, name))
     gc.collect()
+    _quietly(lambda: CDLL(None).malloc_trim(0))
     gc.freeze()  # what is there now stays: looking for garbage in it would hold up answers for some 20 ms

@@ -205,8 +205,8 @@ class Workspace:
 
     @remembered
     def rows(self, run: str) -> TopicRows:
-        """Give the rows of a run by topic; they are read into memory when they are asked for first."""
-        return TopicRows.of(self.judged(run).run)
+        """Give the rows of a run by topic; they are read, and put down in that order, when they are asked for first."""
+        return TopicRows.of(self.judged(run).run).mapped()
 
     def one_topic(self, query_id: str, runs: Sequence[str] | None = None) -> tuple[Qrels, list[Run]]:
         """Give the judgments and the runs of one topic alone, for functions that look at whole rankings."""
