@@ -343,6 +343,18 @@ class LabelStore:
         empty = {"query_id": topic, "text": "", "description": "", "narrative": "", "synthetic": False}
         return self._one(schema.topics, "query_id", topic) or empty
 
+    def grades(self, topic: str) -> dict[str, float]:
+        """Give the grade of each document of a topic as a person last gave it."""
+        from sqlalchemy import select
+
+        from judged.labels import schema
+
+        given = schema.labels.c
+        chosen = select(given.doc_id, given.grade, given.valid).where(given.query_id == topic, given.kind == "human")
+        with self.engine.connect() as connection:
+            last = {row.doc_id: row for row in connection.execute(chosen.order_by(given.label))}
+        return {doc: row.grade for doc, row in last.items() if row.valid and row.grade is not None}
+
     def document(self, doc_id: str) -> dict[str, Any]:
         """Give a document's title and text; empty ones where none are known."""
         from judged.labels import schema

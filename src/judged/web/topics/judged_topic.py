@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 
 from judged.answer import ANY, TEXT, Table, beginning, columns_of
-from judged.data.compute import pc
 from judged.decimals import decimal
 from judged.diagnosis.diff import diff
 from judged.errors import InputError, JudgedError, MeasureError
@@ -17,7 +15,7 @@ from judged.explanation import compare_tools, explain_list
 from judged.judging import judge
 from judged.judging.dense import all_tied
 from judged.notes import Note
-from judged.web.topics.topic_list import near_ids
+from judged.web.topics.topic_list import near_ids, run_scores
 from judged.web.workspace import remembered
 
 if TYPE_CHECKING:
@@ -69,16 +67,6 @@ def judged_topic(workspace: Workspace, query_id: str, run: str) -> Judged:
     return judge(scale_of(workspace, query_id), alone).only(query_id)
 
 
-def regraded(workspace: Workspace, query_id: str, run: str, doc_id: str, grade: float) -> Judged:
-    """Judge one topic of a run as it would be if a document had another grade."""
-    qrels = scale_of(workspace, query_id)
-    same = pc.and_(pc.equal(qrels.table["query_id"], query_id), pc.equal(qrels.table["doc_id"], doc_id))
-    table = qrels.table.select(["query_id", "doc_id", "relevance"]).filter(pc.invert(same))
-    row = pa.table([[query_id], [doc_id], [grade]], schema=table.schema)
-    _, (alone,) = workspace.one_topic(query_id, [run])
-    return judge(replace(qrels, table=pa.concat_tables([table, row])), alone).only(query_id)
-
-
 def grades_of(workspace: Workspace, query_id: str) -> dict[str, float]:
     """Give the grade of each judged document, the highest where there are several."""
     index, code = workspace.qrels.index, workspace.qrels.index.codes[query_id]
@@ -95,6 +83,17 @@ def state_of(grade: float | None, rel: float) -> str:
     if grade is None:
         return "unjudged"
     return "relevant" if grade >= rel and grade >= 0 else "not relevant"
+
+
+def score(workspace: Workspace, judged: Judged, measure: Measure) -> tuple[float, str]:
+    """Score the topic of a list; or NaN, and why it has none."""
+    if not measure.properties.topics_apart:
+        every, why = run_scores(workspace, measure, judged.run.name)
+        return float(every[workspace.qrels.index.codes[judged.query_ids[0]]]), why
+    try:
+        return float(measure(judged)[0]), ""
+    except (InputError, MeasureError) as error:
+        return math.nan, str(error)
 
 
 def explained(judged: Judged, measure: Measure) -> tuple[Explanation | None, str]:

@@ -21,6 +21,7 @@ from judged.web.judging.tasks import marked
 from judged.web.pagination import Paging
 from judged.web.problems import PROBLEMS
 from judged.web.topics.judged_topic import check_apart, judged_topic
+from judged.web.topics.regrading import labels_of
 from judged.web.topics.topic import topic
 from judged.web.topics.topic_list import AskedDocument, AskedExplanation, AskedList, AskedTopic, TopicList, topics
 
@@ -73,12 +74,9 @@ def topic_page(request: Request, workspace: Opened, asked: Annotated[AskedTopic,
     for run in runs:
         shown = [row for row in documents if 0 < (row[f"place:{run}"] or 0) <= asked.cutoff]
         lists.append({**known[run], "documents": sorted(shown, key=itemgetter(f"place:{run}"))})
-    store = workspace.labels
-    known_there = "" if store is None else store.topic(asked.topic)["text"]
-    # The topic of the same id may be another one, as where a store is open beside the sample.
-    ours = bool(known_there) and known_there == (workspace.query(asked.topic) or known_there)
+    store = labels_of(workspace, asked.topic)
     values = {
-        "scale": store.scale if store is not None and ours else (),
+        "scale": store.scale if store is not None else (),
         "judge": judge_of(request, store) if store is not None else "",
         "title": f"Topic {asked.topic[:80]}",
         "tables": tables,

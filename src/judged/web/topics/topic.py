@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged.answer import CHANGE, COUNT, NUMBER, TEXT, Show, Table, columns_of, significant
 from judged.diagnosis.diff.answer import ScorePair
-from judged.errors import InputError, MeasureError
+from judged.errors import InputError
 from judged.evaluation.inputs import DEFAULT_MEASURES
 from judged.notes import Note
 from judged.web.answers import PageAnswer
@@ -21,10 +21,11 @@ from judged.web.topics.judged_topic import (
     explained,
     grades_of,
     judged_topic,
-    regraded,
+    score,
     state_of,
     tools,
 )
+from judged.web.topics.regrading import kept_grades, regraded
 from judged.web.topics.topic_list import facts_of, ordered, rel_of, run_scores
 from judged.web.workspace import concerning, remembered
 
@@ -54,10 +55,14 @@ class TopicPage(PageAnswer):
         return (self.compared.sentence,) if self.compared else ()
 
 
-@remembered
 def topic(workspace: Workspace, asked: AskedTopic) -> TopicPage:
     """Give everything about one topic."""
     check_topic(workspace, asked.topic)
+    return _topic(workspace, asked, tuple(kept_grades(workspace, asked.topic).items()))
+
+
+@remembered
+def _topic(workspace: Workspace, asked: AskedTopic, kept: tuple[tuple[str, float], ...]) -> TopicPage:
     with concerning("measure"):
         measure = asked.read(asked.measure)
     with concerning("explain"):
@@ -82,6 +87,7 @@ def topic(workspace: Workspace, asked: AskedTopic) -> TopicPage:
         "candidates": CANDIDATES,
         **_place(workspace, asked),
         "runs": tuple(runs),
+        "kept_grades": dict(kept),
         "explained": [
             {"run": run, "measure": str(explained_measure), "score": None, "problem": problem}
             | (explanation.to_dict() if explanation else {})
@@ -100,9 +106,7 @@ def topic(workspace: Workspace, asked: AskedTopic) -> TopicPage:
         lost,
         reaches(lists, values, measure),
     )
-    if asked.doc_id and asked.grade is not None:
-        changed = [regraded(workspace, asked.topic, run, asked.doc_id, asked.grade) for run in runs]
-        parts = (*parts, _moved(workspace, lists, changed, measures))
+    parts = (*parts, *regraded(workspace, asked, dict(kept), runs, measures))
     if asked.tools:
         reported, more = tools(workspace, asked.topic, dict(zip(runs, values, strict=True)), measure)
         parts, notes = (*parts, reported), (*notes, *more)
@@ -127,7 +131,7 @@ def _scores(workspace: Workspace, lists: Sequence[Judged], measures: Sequence[Me
     """Score the runs by the chosen measure, and by some that are usual."""
     rows: list[dict[str, Any]] = []
     for measure in dict.fromkeys(measures):
-        scores = {f"run:{judged.run.name}": _score(workspace, judged, measure) for judged in lists}
+        scores = {f"run:{judged.run.name}": score(workspace, judged, measure) for judged in lists}
         values = {name: value for name, (value, _) in scores.items()}
         problem = next((why for _, why in scores.values() if why), "")  # why there is no score
         row = {"measure": str(measure), **values, "difference": math.nan, "better": None, "problem": problem}
@@ -147,31 +151,6 @@ def _scores(workspace: Workspace, lists: Sequence[Judged], measures: Sequence[Me
         "problem",
     )
     return Table("scores", columns, "Scores of this topic", kinds=["chosen", *[""] * (len(rows) - 1)])
-
-
-def _moved(
-    workspace: Workspace, lists: Sequence[Judged], changed: Sequence[Judged], measures: Sequence[Measure]
-) -> Table:
-    """Set the scores of the lists beside those with the other grade, measures that see one topic alone."""
-    rows: list[dict[str, Any]] = []
-    for measure in (one for one in dict.fromkeys(measures) if one.properties.topics_apart):
-        for judged, other in zip(lists, changed, strict=True):
-            before, after = (_score(workspace, one, measure)[0] for one in (judged, other))
-            moved = {"before": before, "after": after, "difference": after - before}
-            rows.append({"measure": str(measure), "run": judged.run.name, **moved})
-    scores = (("before", NUMBER, "Before"), ("after", NUMBER, "After"), ("difference", CHANGE, "Difference"))
-    return Table("regraded", columns_of(rows, ("measure", TEXT, "Measure"), ("run", TEXT, "Run"), *scores))
-
-
-def _score(workspace: Workspace, judged: Judged, measure: Measure) -> tuple[float, str]:
-    """Score the topic of a list; or NaN, and why it has none."""
-    if not measure.properties.topics_apart:
-        every, why = run_scores(workspace, measure, judged.run.name)
-        return float(every[workspace.qrels.index.codes[judged.query_ids[0]]]), why
-    try:
-        return float(measure(judged)[0]), ""
-    except (InputError, MeasureError) as error:
-        return math.nan, str(error)
 
 
 def _all_runs(workspace: Workspace, query_id: str, measure: Measure, shown: Sequence[str]) -> Table:
