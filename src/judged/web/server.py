@@ -13,20 +13,23 @@ from dataclasses import dataclass
 from functools import partial
 from ipaddress import ip_address
 from threading import Thread
+from time import sleep
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import uvicorn
 
-from judged.answer import NUMBER, TEXT, Chart, Column, Table
 from judged.answer.html import specifications
 from judged.errors import InputError
 from judged.web.app import make_app
 from judged.web.desk import remove_left
 from judged.web.guard import LOOPBACK, Rules
 from judged.web.home import what_is_open
+from judged.web.leaderboard.answer import AskedLeaderboard
+from judged.web.leaderboard.leaderboard import leaderboard
 from judged.web.request_limits import watched
 from judged.web.shared_files import library
+from judged.web.workspace import open_workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -40,6 +43,7 @@ HOST, PORT = "127.0.0.1", 8642
 
 _TRIES = 50
 _MAY_WARM = 20_000_000  # rows of all runs: what fits into memory without a thought
+_BEFORE_ROWS = 3  # seconds: who looks at a first page does not wait for what only a third one needs
 _HEAPS = -8  # M_ARENA_MAX in malloc.h
 _TOKEN = re.compile(r"[A-Za-z0-9_~.-]{8,200}")
 
@@ -110,14 +114,17 @@ def prepare() -> None:
     """Make what draws charts while files are still being read; what is not installed is said when it is asked for."""
     pa.set_memory_pool(pa.system_memory_pool())  # which gives memory back: a server is there for hours
     _quietly(lambda: CDLL(None).mallopt(_HEAPS, 1))  # glibc's own way: else each thread keeps what it has freed
-    for make in (library, _draw):
+    for make in (library, _rehearse):
         Thread(target=_quietly, args=(make,), daemon=True).start()
 
 
-def _draw() -> None:
-    """Draw a chart, so that the first one that is asked for does not wait for what it is drawn with."""
-    runs = Table("runs", (Column("run", ["a"], TEXT), Column("value", [0.5], NUMBER)))
-    specifications([Chart("dots", "", runs, "", y="run")])
+def _rehearse() -> None:
+    """Make first pages of next to nothing, so that those of the files do not wait for what they are made with."""
+    first = {topic: ["d"] for topic in "abcdefgh"}
+    other = {topic: [*"stuvwxyz"[:at], "d"] for at, topic in enumerate(first)}
+    workspace = open_workspace({topic: {"d": 1} for topic in first}, {"first": first, "other": other})
+    what_is_open(workspace)
+    specifications(leaderboard(workspace, AskedLeaderboard.model_validate({"test": "t"})).figures())
 
 
 def _quietly(make: Callable[[], Any]) -> None:
@@ -152,8 +159,10 @@ def configured(app: FastAPI, rules: Rules) -> uvicorn.Config:
 
 
 def _warm(workspace: Workspace) -> None:
-    """Make the first page, and read runs for those of topics; what cannot be read is said when it is asked for."""
+    """Make the first pages, and read runs for those of topics; what cannot be read is said when it is asked for."""
     _quietly(lambda: what_is_open(workspace))
+    _quietly(lambda: leaderboard(workspace, AskedLeaderboard.model_validate({})))
+    sleep(_BEFORE_ROWS)
     rows = sum(int(judged.returned.sum()) for judged in workspace.lists.values())
     for name in workspace.run_names if rows <= _MAY_WARM else ():
         _quietly(partial(workspace.rows, name))

@@ -7,13 +7,16 @@ them for good. Without it they are there as well, and a browser asks each time w
 from __future__ import annotations
 
 import gzip
+import os
 import subprocess
 import sys
+from contextlib import suppress
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from importlib.util import find_spec
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -22,8 +25,9 @@ from fastapi.responses import Response
 from fastapi.staticfiles import StaticFiles
 
 from judged.answer.html import look
+from judged.atomic import replaced
 from judged.charts import resource
-from judged.errors import MissingExtraError
+from judged.errors import JudgedError, MissingExtraError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,15 +88,29 @@ _BUILDING = Lock()
 
 
 def library() -> bytes:
-    """Give the library that draws charts, packed by gzip: made once, by whoever asks first."""
+    """Give the library that draws charts, packed by gzip: made once for each of its versions, and kept on disk."""
     with _BUILDING:
         return _library()
 
 
 @cache
 def _library() -> bytes:
-    # Another process makes it: here the second that it takes would hold up every page, and its memory would stay.
     for module, name in (("altair", "altair"), ("vl_convert", "vl-convert-python")):
         if find_spec(module) is None:
             raise MissingExtraError(name, "plots")
-    return subprocess.run([sys.executable, "-P", "-c", _BUILD], capture_output=True, check=True).stdout  # noqa: S603
+    cached = _cache_folder() / f"charts-{version('altair')}-{version('vl-convert-python')}.js.gz"
+    with suppress(OSError):  # it was not made before
+        return cached.read_bytes()
+    # Another process makes it: here the seconds that it takes would hold up every page, and its memory would stay.
+    made = subprocess.run([sys.executable, "-P", "-c", _BUILD], capture_output=True, check=True).stdout  # noqa: S603
+    with suppress(OSError, JudgedError):  # nothing may be written there: it is made again next time
+        cached.parent.mkdir(parents=True, exist_ok=True)
+        with replaced(cached) as part:
+            part.write_bytes(made)
+    return made
+
+
+def _cache_folder() -> Path:
+    """Give the folder of this user for what can be made again."""
+    known = next(filter(None, map(os.environ.get, ("XDG_CACHE_HOME", "LOCALAPPDATA"))), None)
+    return Path(known or Path("~/.cache").expanduser()) / "judged"

@@ -1,0 +1,58 @@
+"""The library that draws charts: made once, and kept for the next start."""
+
+from __future__ import annotations
+
+import gzip
+import subprocess
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from judged.web import shared_files
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Count how often it is made, and make next to nothing."""
+    pytest.importorskip("altair")
+    pytest.importorskip("vl_convert")
+    calls: list[Any] = []
+
+    def run(command: list[str], **_: Any) -> Any:
+        calls.append(command)
+        return SimpleNamespace(stdout=gzip.compress(b"drawn"))
+
+    monkeypatch.setattr(subprocess, "run", run)
+    return calls
+
+
+def started() -> bytes:
+    """Ask as a process that has just begun."""
+    shared_files._library.cache_clear()
+    try:
+        return gzip.decompress(shared_files.library())
+    finally:
+        shared_files._library.cache_clear()
+
+
+def test_it_is_made_at_the_first_start_alone(made: list[Any], monkeypatch: Any, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "new"))
+    assert [started(), started(), len(made)] == [b"drawn", b"drawn", 1]
+    (file,) = (tmp_path / "new" / "judged").iterdir()
+    assert gzip.decompress(file.read_bytes()) == b"drawn"
+
+
+def test_another_version_of_what_draws_is_made_anew(made: list[Any], monkeypatch: Any, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    started()
+    monkeypatch.setattr(shared_files, "version", lambda _: "99")
+    started()
+    assert len(made) == 2
+
+
+def test_a_place_where_nothing_can_be_kept(made: list[Any], monkeypatch: Any, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert [started(), started(), len(made)] == [b"drawn", b"drawn", 2]
