@@ -12,6 +12,7 @@ from ctypes import CDLL
 from dataclasses import dataclass
 from functools import partial
 from ipaddress import ip_address
+from sys import setswitchinterval
 from threading import Thread
 from time import sleep
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ import uvicorn
 
 from judged.answer.html import specifications
 from judged.errors import InputError
+from judged.web.answers import compile_templates
 from judged.web.app import make_app
 from judged.web.desk import remove_left
 from judged.web.guard import LOOPBACK, Rules
@@ -43,8 +45,9 @@ HOST, PORT = "127.0.0.1", 8642
 
 _TRIES = 50
 _MAY_WARM = 20_000_000  # rows of all runs: what fits into memory without a thought
-_BEFORE_ROWS = 3  # seconds: who looks at a first page does not wait for what only a third one needs
+_BEFORE_THE_REST = 3  # seconds: who looks at a first page does not wait for what only a third one needs
 _HEAPS = -8  # M_ARENA_MAX in malloc.h
+_TURN = 0.0005  # seconds: a quick page gives way to slow ones some hundred times, and waits so long each time
 _TOKEN = re.compile(r"[A-Za-z0-9_~.-]{8,200}")
 
 
@@ -135,6 +138,7 @@ def _quietly(make: Callable[[], Any]) -> None:
 def serve(workspace: Workspace, where: Place, *, ready: Callable[[], Any] = lambda: None) -> None:
     """Answer until the process is told to end."""
     remove_left()
+    setswitchinterval(_TURN)
     app = make_app(workspace, where.rules)
     Thread(target=ready, daemon=True).start()
     Thread(target=_warm, args=(workspace,), daemon=True).start()
@@ -159,10 +163,11 @@ def configured(app: FastAPI, rules: Rules) -> uvicorn.Config:
 
 
 def _warm(workspace: Workspace) -> None:
-    """Make the first pages, and read runs for those of topics; what cannot be read is said when it is asked for."""
+    """Make the first pages, then what others need, such as rows of topics; what cannot be read is said when asked."""
     _quietly(lambda: what_is_open(workspace))
     _quietly(lambda: leaderboard(workspace, AskedLeaderboard.model_validate({})))
-    sleep(_BEFORE_ROWS)
+    sleep(_BEFORE_THE_REST)
+    _quietly(compile_templates)
     rows = sum(int(judged.returned.sum()) for judged in workspace.lists.values())
     for name in workspace.run_names if rows <= _MAY_WARM else ():
         _quietly(partial(workspace.rows, name))
