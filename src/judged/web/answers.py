@@ -141,12 +141,6 @@ def page(request: Request, template: str, *, status: int = 200, **values: Any) -
     return HTMLResponse(isolated(made), status_code=status)
 
 
-def compile_templates() -> None:
-    """Make ready what lays pages out; else each page does so when it is asked for first."""
-    for name in _TEMPLATES.list_templates():
-        _TEMPLATES.get_template(name)
-
-
 def downloads(app: ASGIApp) -> ASGIApp:
     """Ask for the page where one of its tables is asked for: an ASGI application around another."""
 

@@ -22,7 +22,6 @@ import uvicorn
 
 from judged.answer.html import specifications
 from judged.errors import InputError
-from judged.web.answers import compile_templates
 from judged.web.app import make_app
 from judged.web.desk import remove_left
 from judged.web.guard import LOOPBACK, Rules
@@ -46,6 +45,7 @@ HOST, PORT = "127.0.0.1", 8642
 _TRIES = 50
 _MAY_WARM = 20_000_000  # rows of all runs: what fits into memory without a thought
 _BEFORE_THE_REST = 3  # seconds: who looks at a first page does not wait for what only a third one needs
+_TIDY = 10  # seconds
 _HEAPS = -8  # M_ARENA_MAX in malloc.h
 _TURN = 0.0005  # seconds: a quick page gives way to slow ones some hundred times, and waits so long each time
 _TOKEN = re.compile(r"[A-Za-z0-9_~.-]{8,200}")
@@ -167,10 +167,12 @@ def _warm(workspace: Workspace) -> None:
     _quietly(lambda: what_is_open(workspace))
     _quietly(lambda: leaderboard(workspace, AskedLeaderboard.model_validate({})))
     sleep(_BEFORE_THE_REST)
-    _quietly(compile_templates)
     rows = sum(int(judged.returned.sum()) for judged in workspace.lists.values())
     for name in workspace.run_names if rows <= _MAY_WARM else ():
         _quietly(partial(workspace.rows, name))
     gc.collect()
-    _quietly(lambda: CDLL(None).malloc_trim(0))
     gc.freeze()  # what is there now stays: looking for garbage in it would hold up answers for some 20 ms
+    with suppress(Exception):  # there is no glibc
+        while True:
+            CDLL(None).malloc_trim(0)  # what slow pages took goes back to the machine; some 5 ms
+            sleep(_TIDY)
