@@ -14,7 +14,8 @@ from judged.charts.look import (
     round_of,
     themed,
 )
-from judged.charts.pictures import PICTURES, library, picture, resource, save_chart, specification
+from judged.charts.pictures import PICTURES, picture, resource, save_chart, specification
+from judged.charts.vega import library, packed_library
 
 __all__ = [
     "DASHES",
@@ -29,6 +30,7 @@ __all__ = [
     "cut",
     "even",
     "library",
+    "packed_library",
     "picture",
     "resource",
     "round_of",

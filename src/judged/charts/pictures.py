@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -62,14 +61,6 @@ def save_chart(chart: Any, path: str | Path, form: str | None = None, title: str
     made = picture(chart, chosen, title)
     with replaced(path) as temporary:
         temporary.write_bytes(made)
-
-
-@cache
-def library() -> str:
-    """Give the JavaScript that draws charts in a page, some 900 kB, in a second: it sets ``window.vegaEmbed``."""
-    # It names its variables at the top level, so a page should put it into a function of its own.
-    made: str = converter().javascript_bundle("window.vegaEmbed=vegaEmbed;", vl_version=language())
-    return made
 
 
 def resource(name: str) -> str:

@@ -21,6 +21,7 @@ import pyarrow as pa
 import uvicorn
 
 from judged.answer.html import specifications
+from judged.charts import packed_library
 from judged.errors import InputError
 from judged.web.app import make_app
 from judged.web.desk import remove_left
@@ -29,7 +30,6 @@ from judged.web.home import what_is_open
 from judged.web.leaderboard.answer import AskedLeaderboard
 from judged.web.leaderboard.leaderboard import leaderboard
 from judged.web.request_limits import watched
-from judged.web.shared_files import library
 from judged.web.workspace import open_workspace
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def prepare() -> None:
     """Make what draws charts while files are still being read; what is not installed is said when it is asked for."""
     pa.set_memory_pool(pa.system_memory_pool())  # which gives memory back: a server is there for hours
     _quietly(lambda: CDLL(None).mallopt(_HEAPS, 1))  # glibc's own way: else each thread keeps what it has freed
-    for make in (library, _rehearse):
+    for make in (packed_library, _rehearse):
         Thread(target=_quietly, args=(make,), daemon=True).start()
 
 

@@ -7,17 +7,9 @@ them for good. Without it they are there as well, and a browser asks each time w
 from __future__ import annotations
 
 import gzip
-import os
-import subprocess
-import sys
-from contextlib import suppress
-from functools import cache
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
-from importlib.util import find_spec
-from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, FastAPI, Request
@@ -25,9 +17,7 @@ from fastapi.responses import Response
 from fastapi.staticfiles import StaticFiles
 
 from judged.answer.html import look
-from judged.atomic import replaced
-from judged.charts import resource
-from judged.errors import JudgedError, MissingExtraError
+from judged.charts import packed_library, resource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,9 +25,6 @@ if TYPE_CHECKING:
 router = APIRouter(include_in_schema=False)
 _SCRIPT, _STYLE = "text/javascript; charset=utf-8", "text/css; charset=utf-8"
 _STATIC = files("judged.web").joinpath("static")
-_BUILD = (
-    "import gzip, sys; from judged.charts import library; sys.stdout.buffer.write(gzip.compress(library().encode()))"
-)
 
 
 def _parts() -> Iterator[bytes]:
@@ -78,39 +65,7 @@ def drawing() -> Response:
 @router.get("/shared/vega.js")
 def vega(request: Request) -> Response:
     """Give the library that it uses, as a module."""
-    packed = library()
+    packed = packed_library()
     if "gzip" in request.headers.get("accept-encoding", ""):
         return Response(packed, media_type=_SCRIPT, headers={"Content-Encoding": "gzip", "Vary": "Accept-Encoding"})
     return Response(gzip.decompress(packed), media_type=_SCRIPT)
-
-
-_BUILDING = Lock()
-
-
-def library() -> bytes:
-    """Give the library that draws charts, packed by gzip: made once for each of its versions, and kept on disk."""
-    with _BUILDING:
-        return _library()
-
-
-@cache
-def _library() -> bytes:
-    for module, name in (("altair", "altair"), ("vl_convert", "vl-convert-python")):
-        if find_spec(module) is None:
-            raise MissingExtraError(name, "plots")
-    cached = _cache_folder() / f"charts-{version('altair')}-{version('vl-convert-python')}.js.gz"
-    with suppress(OSError):  # it was not made before
-        return cached.read_bytes()
-    # Another process makes it: here the seconds that it takes would hold up every page, and its memory would stay.
-    made = subprocess.run([sys.executable, "-P", "-c", _BUILD], capture_output=True, check=True).stdout  # noqa: S603
-    with suppress(OSError, JudgedError):  # nothing may be written there: it is made again next time
-        cached.parent.mkdir(parents=True, exist_ok=True)
-        with replaced(cached) as part:
-            part.write_bytes(made)
-    return made
-
-
-def _cache_folder() -> Path:
-    """Give the folder of this user for what can be made again."""
-    known = next(filter(None, map(os.environ.get, ("XDG_CACHE_HOME", "LOCALAPPDATA"))), None)
-    return Path(known or Path("~/.cache").expanduser()) / "judged"

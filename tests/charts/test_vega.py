@@ -10,14 +10,12 @@ from typing import Any
 
 import pytest
 
-from judged.web import shared_files
+from judged.charts.vega import _MADE, library
 
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Count how often it is made, and make next to nothing."""
-    pytest.importorskip("altair")
-    pytest.importorskip("vl_convert")
     calls: list[Any] = []
 
     def run(command: list[str], **_: Any) -> Any:
@@ -28,18 +26,18 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return calls
 
 
-def started() -> bytes:
+def started() -> str:
     """Ask as a process that has just begun."""
-    shared_files._library.cache_clear()
+    _MADE.clear()
     try:
-        return gzip.decompress(shared_files.library())
+        return library()
     finally:
-        shared_files._library.cache_clear()
+        _MADE.clear()
 
 
 def test_it_is_made_at_the_first_start_alone(made: list[Any], monkeypatch: Any, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "new"))
-    assert [started(), started(), len(made)] == [b"drawn", b"drawn", 1]
+    assert [started(), started(), len(made)] == ["drawn", "drawn", 1]
     (file,) = (tmp_path / "new" / "judged").iterdir()
     assert gzip.decompress(file.read_bytes()) == b"drawn"
 
@@ -47,7 +45,7 @@ def test_it_is_made_at_the_first_start_alone(made: list[Any], monkeypatch: Any, 
 def test_another_version_of_what_draws_is_made_anew(made: list[Any], monkeypatch: Any, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     started()
-    monkeypatch.setattr(shared_files, "version", lambda _: "99")
+    monkeypatch.setattr("judged.charts.vega.version", lambda _: "99")
     started()
     assert len(made) == 2
 
@@ -55,4 +53,4 @@ def test_another_version_of_what_draws_is_made_anew(made: list[Any], monkeypatch
 def test_a_place_where_nothing_can_be_kept(made: list[Any], monkeypatch: Any, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    assert [started(), started(), len(made)] == [b"drawn", b"drawn", 2]
+    assert [started(), started(), len(made)] == ["drawn", "drawn", 2]

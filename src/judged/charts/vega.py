@@ -1,0 +1,64 @@
+"""The JavaScript that draws charts in a page: Vega with all that it needs, made at the first use and kept on disk."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from importlib.metadata import version
+from pathlib import Path
+from threading import Lock
+
+from judged.atomic import replaced
+from judged.charts.pictures import converter, language
+from judged.errors import JudgedError
+
+_BUILD = """
+import gzip, sys, vl_convert
+made = vl_convert.javascript_bundle("window.vegaEmbed=vegaEmbed;", vl_version=sys.argv[1])
+sys.stdout.buffer.write(gzip.compress(made.encode()))
+"""
+_MADE: dict[Path, bytes] = {}
+_MAKING = Lock()
+
+
+def library() -> str:
+    """Give it as text, some 900 kB: it sets ``window.vegaEmbed``, and names its variables at the top level.
+
+    Raises
+    ------
+    MissingExtraError
+        If altair or vl-convert is not installed.
+    """
+    return gzip.decompress(packed_library()).decode()
+
+
+def packed_library() -> bytes:
+    """Give it packed by gzip, some 300 kB."""
+    converter()
+    with _MAKING:
+        cached = _cache_folder() / f"charts-{language()}-{version('vl-convert-python')}.js.gz"
+        if cached not in _MADE:
+            _MADE[cached] = _read_or_made(cached)
+        return _MADE[cached]
+
+
+def _read_or_made(cached: Path) -> bytes:
+    with suppress(OSError):  # it was not made before
+        return cached.read_bytes()
+    # Another process makes it: here the seconds that it takes would hold up every page, and its memory would stay.
+    command = [sys.executable, "-P", "-c", _BUILD, language()]
+    made = subprocess.run(command, capture_output=True, check=True).stdout  # noqa: S603
+    with suppress(OSError, JudgedError):  # nothing may be written there: it is made again next time
+        cached.parent.mkdir(parents=True, exist_ok=True)
+        with replaced(cached) as part:
+            part.write_bytes(made)
+    return made
+
+
+def _cache_folder() -> Path:
+    """Give the folder of this user for what can be made again."""
+    known = next(filter(None, map(os.environ.get, ("XDG_CACHE_HOME", "LOCALAPPDATA"))), None)
+    return Path(known or Path("~/.cache").expanduser()) / "judged"
