@@ -257,7 +257,7 @@ def test_a_disagreement_is_settled_and_a_grade_is_given_in_place(
     page.goto(page.url.replace("/judging/disagreements", "/topic?topic=q1"))
     page.locator(".document", has_text="d2").first.focus()
     page.keyboard.press("3")
-    expect(page.locator("#graded")).to_have_text("If d2 had grade 3")
+    expect(page.locator("#graded")).to_have_text("If d2 had grade 3, beside 1 saved grade")
     page.get_by_label("Judge", exact=True).fill("cleo")
     page.locator("#graded").focus()
     page.keyboard.press("s")
