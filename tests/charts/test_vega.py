@@ -54,3 +54,23 @@ def test_a_place_where_nothing_can_be_kept(made: list[Any], monkeypatch: Any, tm
     (tmp_path / "file").write_text("not a folder")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     assert [started(), started(), len(made)] == ["drawn", "drawn", 2]
+
+
+def test_a_damaged_file_is_made_anew(made: list[Any], monkeypatch: Any, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    started()
+    (file,) = (tmp_path / "judged").iterdir()
+    for damaged in (b"", file.read_bytes()[:-9], b"not packed"):
+        file.write_bytes(damaged)
+        assert started() == "drawn"
+    assert len(made) == 4
+
+
+def test_a_user_without_a_home(made: list[Any], monkeypatch: Any) -> None:
+    def homeless() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    for name in ("XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(Path, "home", homeless)
+    assert [started(), started(), len(made)] == ["drawn", "drawn", 2]

@@ -45,7 +45,7 @@ HOST, PORT = "127.0.0.1", 8642
 _TRIES = 50
 _MAY_WARM = 20_000_000  # rows of all runs: what fits into memory without a thought
 _BEFORE_THE_REST = 3  # seconds: who looks at a first page does not wait for what only a third one needs
-_TIDY = 10  # seconds
+_TIDY = 5  # seconds
 _HEAPS = -8  # M_ARENA_MAX in malloc.h
 _TURN = 0.0005  # seconds: a quick page gives way to slow ones some hundred times, and waits so long each time
 _TOKEN = re.compile(r"[A-Za-z0-9_~.-]{8,200}")
@@ -142,6 +142,7 @@ def serve(workspace: Workspace, where: Place, *, ready: Callable[[], Any] = lamb
     app = make_app(workspace, where.rules)
     Thread(target=ready, daemon=True).start()
     Thread(target=_warm, args=(workspace,), daemon=True).start()
+    Thread(target=_quietly, args=(_tidy,), daemon=True).start()
     try:
         uvicorn.Server(configured(app, where.rules)).run(sockets=[where.socket])
     finally:
@@ -172,7 +173,10 @@ def _warm(workspace: Workspace) -> None:
         _quietly(partial(workspace.rows, name))
     gc.collect()
     gc.freeze()  # what is there now stays: looking for garbage in it would hold up answers for some 20 ms
-    with suppress(Exception):  # there is no glibc
-        while True:
-            CDLL(None).malloc_trim(0)  # what slow pages took goes back to the machine; some 5 ms
-            sleep(_TIDY)
+
+
+def _tidy() -> None:
+    """Give back to the machine what slow pages took, in some 5 ms each time; ended at once where there is no glibc."""
+    while True:
+        sleep(_TIDY)
+        CDLL(None).malloc_trim(0)

@@ -91,7 +91,7 @@ def _every_run(
         for number, at in enumerate(order_of([row[name] for row in rows], lower_is_better=not falling), start=1):
             rows[at][place] = number
     rows.sort(key=lambda row: row["place_after"])
-    moved = [row for row in rows if row["difference"]]
+    moved = [row for row in rows if abs(row["difference"]) > 0]  # NaN is none
     columns = columns_of(
         moved,
         ("run", TEXT, "Run"),
