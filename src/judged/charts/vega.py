@@ -8,13 +8,13 @@ import subprocess
 import sys
 import zlib
 from contextlib import suppress
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from threading import Lock
 
 from judged.atomic import replaced
-from judged.charts.pictures import converter, language
-from judged.errors import JudgedError
+from judged.charts.pictures import language
+from judged.errors import JudgedError, MissingExtraError
 
 _BUILD = """
 import gzip, sys, vl_convert
@@ -38,9 +38,12 @@ def library() -> str:
 
 def packed_library() -> bytes:
     """Give it packed by gzip, some 300 kB."""
-    converter()
+    try:
+        made_by = version("vl-convert-python")  # which is not imported here: it takes 11 MB
+    except PackageNotFoundError:
+        raise MissingExtraError("vl-convert-python", "plots") from None
     with _MAKING:
-        cached = _cache_folder() / f"charts-{language()}-{version('vl-convert-python')}.js.gz"
+        cached = _cache_folder() / f"charts-{language()}-{made_by}.js.gz"
         if cached not in _MADE:
             _MADE[cached] = _read_or_made(cached)
         return _MADE[cached]

@@ -23,17 +23,16 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-class _WithoutPandas:
-    """Hides pandas from this process.
+class _Hidden:
+    """Hides from this process what pyarrow imports by itself, where it is installed, and nothing here uses.
 
-    pyarrow imports pandas at its first use wherever it is installed, which takes longer than most
-    evaluations, and the command line has no use for it.
+    pandas takes longer than most evaluations, and S3 8 MB.
     """
 
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None = None, target: object = None) -> None:
         del path, target
-        if name == "pandas" and "pyspark" not in sys.modules:  # which does not work without
+        if name in {"pandas", "pyarrow._s3fs"} and "pyspark" not in sys.modules:  # which does not work without
             raise ModuleNotFoundError(name=name)
 
 
@@ -111,7 +110,7 @@ def app() -> None:
 def main() -> None:
     """Run the command line; whatever goes wrong becomes one line and an exit code."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # idle threads of NumPy's linear algebra would spin
-    hidden: Any = _WithoutPandas
+    hidden: Any = _Hidden
     sys.meta_path.insert(0, hidden)
     try:
         code = app(prog_name="judged", standalone_mode=False)

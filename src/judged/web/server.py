@@ -46,7 +46,7 @@ _TRIES = 50
 _MAY_WARM = 20_000_000  # rows of all runs: what fits into memory without a thought
 _BEFORE_THE_REST = 3  # seconds: who looks at a first page does not wait for what only a third one needs
 _TIDY = 5  # seconds
-_HEAPS = -8  # M_ARENA_MAX in malloc.h
+_HEAP = ((-8, 1), (-3, 1 << 22))  # M_ARENA_MAX, M_MMAP_THRESHOLD in malloc.h: one heap, large arrays beside it
 _TURN = 0.0005  # seconds: a quick page gives way to slow ones some hundred times, and waits so long each time
 _TOKEN = re.compile(r"[A-Za-z0-9_~.-]{8,200}")
 
@@ -116,7 +116,8 @@ def _listening(host: str, ports: Sequence[int]) -> socket.socket:
 def prepare() -> None:
     """Make what draws charts while files are still being read; what is not installed is said when it is asked for."""
     pa.set_memory_pool(pa.system_memory_pool())  # which gives memory back: a server is there for hours
-    _quietly(lambda: CDLL(None).mallopt(_HEAPS, 1))  # glibc's own way: else each thread keeps what it has freed
+    for setting, value in _HEAP:  # glibc's own way: else each thread keeps what it has freed
+        _quietly(partial(CDLL(None).mallopt, setting, value))
     for make in (packed_library, _rehearse):
         Thread(target=_quietly, args=(make,), daemon=True).start()
 
