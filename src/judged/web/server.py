@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import uvicorn
 
-from judged.answer.html import specifications
 from judged.charts import packed_library
 from judged.errors import InputError
+from judged.measures.registry import REGISTRY
 from judged.web.app import make_app
 from judged.web.desk import remove_left
 from judged.web.guard import LOOPBACK, Rules
@@ -128,7 +128,8 @@ def _rehearse() -> None:
     other = {topic: [*"stuvwxyz"[:at], "d"] for at, topic in enumerate(first)}
     workspace = open_workspace({topic: {"d": 1} for topic in first}, {"first": first, "other": other})
     what_is_open(workspace)
-    specifications(leaderboard(workspace, AskedLeaderboard.model_validate({"test": "t"})).figures())
+    leaderboard(workspace, AskedLeaderboard.model_validate({"test": "t"})).drawn()
+    len(REGISTRY)  # it imports all measures
 
 
 def _quietly(make: Callable[[], Any]) -> None:
@@ -167,7 +168,7 @@ def configured(app: FastAPI, rules: Rules) -> uvicorn.Config:
 def _warm(workspace: Workspace) -> None:
     """Make the first pages, then what others need, such as rows of topics; what cannot be read is said when asked."""
     _quietly(lambda: what_is_open(workspace))
-    _quietly(lambda: leaderboard(workspace, AskedLeaderboard.model_validate({})))
+    _quietly(lambda: leaderboard(workspace, AskedLeaderboard.model_validate({})).drawn())
     sleep(_BEFORE_THE_REST)
     rows = sum(int(judged.returned.sum()) for judged in workspace.lists.values())
     for name in workspace.run_names if rows <= _MAY_WARM else ():

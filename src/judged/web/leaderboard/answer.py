@@ -17,10 +17,12 @@ from judged.curves import Curves
 from judged.decimals import percent
 from judged.errors import JudgedError
 from judged.evaluation.summary import best_first
-from judged.web.filters import probability
+from judged.web.filters import blocks, probability
 from judged.web.pagination import LONGEST, Scored, Trimmed, order_by
 
 if TYPE_CHECKING:
+    from markupsafe import Markup
+
     from judged.answer import Block, Chart
     from judged.comparison import Comparison, MeasureComparison, Pair
     from judged.evaluation import Estimate
@@ -265,6 +267,11 @@ class LeaderboardPage(Answer):
             loud = (*dict.fromkeys((self._ranked()[0].run, *self._closely)),) if drawn > SERIES else ()
             charts.append(replace(chart, name="curve", sentence=chart.sentence + which * (drawn < runs), loud=loud))
         return tuple(charts)
+
+    def drawn(self) -> dict[str, Markup]:
+        """Give the charts as elements, by name, made once."""
+        key = ("leaderboard figures", self.result, str(self.lead), self.series, self.asked.run)
+        return self.workspace.remember(key, lambda: {chart.name: blocks([chart]) for chart in self.figures()})
 
     @property
     def _closely(self) -> list[str]:

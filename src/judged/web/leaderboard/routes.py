@@ -14,7 +14,6 @@ from judged.measures.registry import REGISTRY
 from judged.stats.correction import CORRECTIONS
 from judged.web.answer_pages import answer_page
 from judged.web.desk import Opened
-from judged.web.filters import blocks
 from judged.web.leaderboard.answer import AskedLeaderboard, LeaderboardPage
 from judged.web.leaderboard.leaderboard import leaderboard
 
@@ -56,11 +55,9 @@ def _known() -> tuple[str, ...]:
 router = APIRouter(tags=["leaderboard"])
 
 
-def _shown(workspace: Workspace, _: AskedLeaderboard, answer: LeaderboardPage) -> dict[str, Any]:
-    """Give what can be chosen, and by what rows are sorted; draw the charts, by name, once."""
+def _shown(_: Workspace, __: AskedLeaderboard, answer: LeaderboardPage) -> dict[str, Any]:
+    """Give what can be chosen, by what rows are sorted, and the charts."""
     lower = [str(measure) for measure in answer.measures if measure.properties.higher_is_better is False]
-    charts = answer.figures()
-    key = ("leaderboard figures", answer.result, str(answer.lead), answer.series, answer.asked.run)
     return {
         "asked": answer.asked,
         "status": HTTPStatus.BAD_REQUEST if answer.problems else HTTPStatus.OK,
@@ -73,7 +70,7 @@ def _shown(workspace: Workspace, _: AskedLeaderboard, answer: LeaderboardPage) -
             "corrections": CORRECTIONS,
             "curves": dict.fromkeys(filter(None, (*CURVES, answer.asked.curve))),
         },
-        "figures": workspace.remember(key, lambda: {chart.name: blocks([chart]) for chart in charts}),
+        "figures": answer.drawn(),
     }
 
 
