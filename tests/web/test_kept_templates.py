@@ -10,7 +10,7 @@ from jinja2 import DictLoader, Environment
 
 from judged.cache import cache_folder
 from judged.web import answers
-from judged.web.answers import _Compiled
+from judged.web.answers import Compiled
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def started(folder: Path, source: str = "a {{ b }}") -> str:
     """Lay out a page as a process does that has just begun."""
-    made = Environment(loader=DictLoader({"page": source}), bytecode_cache=_Compiled(str(folder)), autoescape=True)
+    made = Environment(loader=DictLoader({"page": source}), bytecode_cache=Compiled(str(folder)), autoescape=True)
     return made.get_template("page").render(b="c")
 
 

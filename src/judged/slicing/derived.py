@@ -30,6 +30,28 @@ if TYPE_CHECKING:
 OUTCOME = "first_relevant"
 """The attribute that is cut by what a run achieved."""
 
+_JUDGMENTS, _TEXTS, _SEARCHES, _RUN = (
+    "the judgments",
+    "the texts of the queries",
+    "the attribute traffic",
+    "the first run",
+)
+SOURCES = (_JUDGMENTS, _TEXTS, _SEARCHES, _RUN)
+MEANINGS = {
+    "relevant": (_JUDGMENTS, "number", "how many relevant documents the topic has"),
+    "relevant_band": (_JUDGMENTS, "text", f"the same in bands: {', '.join(RELEVANT.names)}"),
+    "judged": (_JUDGMENTS, "number", "how many documents were judged for the topic"),
+    "words": (_TEXTS, "number", "how many words the query has"),
+    "length": (_TEXTS, "text", f"the same in bands: {', '.join(LENGTH.names)}"),
+    "kind": (_TEXTS, "text", "the form of the query: address, quoted, question, identifier, keywords"),
+    "script": (_TEXTS, "text", "the writing system of the query"),
+    "language": (_TEXTS, "text", "the language of the query, as far as its few words tell"),
+    "traffic_share": (_SEARCHES, "number", "the topic's share of all traffic"),
+    "frequency": (_SEARCHES, "text", "head, torso or tail by traffic"),
+    OUTCOME: (_RUN, "text", "where that run has its first relevant document: an outcome, not a property"),
+}
+"""What an attribute is derived from, of which kind its values are, and what they say."""
+
 _TRAFFIC = "traffic"
 _NUMBERS = frozenset({"relevant", "judged", "words", "traffic_share", "freshness"})
 

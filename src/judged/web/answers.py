@@ -81,7 +81,7 @@ class _Versioned(Extension):
         return re.sub(r'\b(href|src)="(?=/(?:static|shared)/)', rf'\1="{VERSION}', source)
 
 
-class _Compiled(FileSystemBytecodeCache):
+class Compiled(FileSystemBytecodeCache):
     """Keeps for the next start what templates become: making the first page of a kind takes twice as long without."""
 
     def get_source_checksum(self, source: str) -> str:
@@ -97,7 +97,7 @@ class _Compiled(FileSystemBytecodeCache):
 _FOLDER = cache_folder()
 _TEMPLATES = Environment(
     extensions=[_Versioned],
-    bytecode_cache=_Compiled(str(_FOLDER)) if _FOLDER else None,
+    bytecode_cache=Compiled(str(_FOLDER)) if _FOLDER else None,
     loader=FileSystemLoader(str(files("judged.web").joinpath("templates"))),
     autoescape=select_autoescape(default=True),
     undefined=StrictUndefined,

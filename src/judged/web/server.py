@@ -45,7 +45,6 @@ HOST, PORT = "127.0.0.1", 8642
 _TRIES = 50
 _MAY_WARM = 20_000_000  # rows of all runs: what fits into memory without a thought
 _BEFORE_THE_REST = 3  # seconds: who looks at a first page does not wait for what only a third one needs
-_TIDY = 5  # seconds
 _HEAP = ((-8, 1), (-3, 1 << 22))  # M_ARENA_MAX, M_MMAP_THRESHOLD in malloc.h: one heap, large arrays beside it
 _TURN = 0.0005  # seconds: a quick page gives way to slow ones some hundred times, and waits so long each time
 _TOKEN = re.compile(r"[A-Za-z0-9_~.-]{8,200}")
@@ -144,7 +143,6 @@ def serve(workspace: Workspace, where: Place, *, ready: Callable[[], Any] = lamb
     app = make_app(workspace, where.rules)
     Thread(target=ready, daemon=True).start()
     Thread(target=_warm, args=(workspace,), daemon=True).start()
-    Thread(target=_quietly, args=(_tidy,), daemon=True).start()
     try:
         uvicorn.Server(configured(app, where.rules)).run(sockets=[where.socket])
     finally:
@@ -175,10 +173,3 @@ def _warm(workspace: Workspace) -> None:
         _quietly(partial(workspace.rows, name))
     gc.collect()
     gc.freeze()  # what is there now stays: looking for garbage in it would hold up answers for some 20 ms
-
-
-def _tidy() -> None:
-    """Give back to the machine what slow pages took, in some 5 ms each time; ended at once where there is no glibc."""
-    while True:
-        sleep(_TIDY)
-        CDLL(None).malloc_trim(0)

@@ -11,7 +11,7 @@ from judged.data.compute import pc
 from judged.errors import InputError
 from judged.notes import Note
 from judged.slicing import Expression, Slicing, slice_topics
-from judged.slicing.derived import OUTCOME
+from judged.slicing.derived import MEANINGS, OUTCOME, SOURCES
 from judged.slicing.queries import can_guess
 from judged.web.workspace import RESAMPLES, remembered
 
@@ -25,20 +25,6 @@ MANY_TOPICS = 1000
 
 _MANY = 12  # values: a text with more makes no slices
 _SHOWN = 5  # values that stand for all
-_JUDGMENTS, _TEXTS, _TRAFFIC = "the judgments", "the texts of the queries", "the attribute traffic"
-_MEANINGS = {
-    "relevant": (_JUDGMENTS, "number", "how many relevant documents the topic has"),
-    "relevant_band": (_JUDGMENTS, "text", "the same in bands: none, 1, 2-5, 6-20, 21+"),
-    "judged": (_JUDGMENTS, "number", "how many documents were judged for the topic"),
-    "words": (_TEXTS, "number", "how many words the query has"),
-    "length": (_TEXTS, "text", "the same in bands: 1, 2-3, 4-6, 7+"),
-    "kind": (_TEXTS, "text", "the form of the query: address, quoted, question, identifier, keywords"),
-    "script": (_TEXTS, "text", "the writing system of the query"),
-    "language": (_TEXTS, "text", "the language of the query, as far as its few words tell"),
-    "traffic_share": (_TRAFFIC, "number", "the topic's share of all traffic"),
-    "frequency": (_TRAFFIC, "text", "head, torso or tail by traffic"),
-    OUTCOME: ("the first run", "text", "where that run has its first relevant document: an outcome, not a property"),
-}
 
 
 @remembered
@@ -54,13 +40,9 @@ def attributes(workspace: Workspace) -> Table:
         slices = bool(values) and (kind != "text" or len(values) <= _MANY)
         row = {"name": name, "source": "given", "kind": kind, "meaning": meaning}
         rows.append({**row, "values": len(values), "slices": slices})
-    there = {
-        _JUDGMENTS: True,
-        _TEXTS: workspace.topics is not None,
-        _TRAFFIC: "traffic" in known.names,
-        "the first run": bool(workspace.lists),
-    }
-    for name, (source, kind, meaning) in _MEANINGS.items():
+    given = (True, workspace.topics is not None, "traffic" in known.names, bool(workspace.lists))
+    there: dict[str, bool] = dict(zip(SOURCES, given, strict=True))
+    for name, (source, kind, meaning) in MEANINGS.items():
         if there[source] and name not in known.names and (name != "language" or can_guess()):
             row = {"name": name, "source": source, "kind": kind, "meaning": meaning}
             rows.append({**row, "values": None, "slices": True})

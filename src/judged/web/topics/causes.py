@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from judged.answer import NUMBER, TEXT, Column, Table, columns_of, counted
-from judged.decimals import decimal
 from judged.diagnosis.stages import stages
 from judged.errors import JudgedError
 from judged.notes import Note
@@ -27,11 +25,6 @@ if TYPE_CHECKING:
 
 CANDIDATES = 100
 """So many documents of a run are its candidates, from which a reranker could choose."""
-_HOW = {
-    "exact": "both ends can be reached",
-    "outer": "no score lies outside, though the ends may not be reached",
-    "sampled": "found by trying: the true range may be wider",
-}
 
 
 def losses(
@@ -113,11 +106,5 @@ def _reach(
         reach = find(judged, measure)
     except JudgedError as error:
         return {"low": None, "high": None, "kind": "", "sentence": str(error)}
-    low, high, kind = float(reach.low[0]), float(reach.high[0]), str(reach.kind[0])
-    if math.isnan(low) or math.isnan(high):
-        said = "The measure leaves this topic out."
-    elif low == high == score:
-        said = f"Whatever the {by}, it stays."
-    else:
-        said = f"Between {decimal(low)} and {decimal(high)}, by the {by}; {_HOW[kind]}."
-    return {"low": low, "high": high, "kind": kind, "sentence": said}
+    ends = {"low": float(reach.low[0]), "high": float(reach.high[0]), "kind": str(reach.kind[0])}
+    return {**ends, "sentence": reach.sentence(0, score, by)}

@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 
-from judged.answer import CHANGE, COUNT, NUMBER, TEXT, Table, columns_of, counted, listed
-from judged.answer.table import order_of
+from judged.answer import CHANGE, NUMBER, TEXT, Table, columns_of
 from judged.data.compute import pc
-from judged.decimals import decimal
+from judged.diagnosis.regrading import every_run_regraded
 from judged.judging import judge
-from judged.measures.aggregates import aggregate
 from judged.web.topics.judged_topic import grades_of, judged_topic, scale_of, score
 from judged.web.topics.topic_list import run_scores
 
@@ -57,10 +54,13 @@ def regraded(
             old, new = (score(workspace, judged[run], measure)[0] for judged in (before, after))
             rows.append({"measure": str(measure), "run": run, "before": old, "after": new, "difference": new - old})
     scores = (("before", NUMBER, "Before"), ("after", NUMBER, "After"), ("difference", CHANGE, "Difference"))
-    columns = columns_of(rows, ("measure", TEXT, "Measure"), ("run", TEXT, "Run"), *scores)
-    shown = Table("regraded", columns)
+    shown = Table("regraded", columns_of(rows, ("measure", TEXT, "Measure"), ("run", TEXT, "Run"), *scores))
     chosen = asked.read(asked.measure)
-    return (shown, _every_run(workspace, before, after, chosen)) if chosen in apart else (shown,)
+    if chosen not in apart:
+        return (shown,)
+    scores_of = {run: run_scores(workspace, chosen, run)[0] for run in before}
+    changed = {run: score(workspace, judged, chosen)[0] for run, judged in after.items()}
+    return shown, every_run_regraded(chosen, scores_of, workspace.qrels.index.codes[asked.topic], changed)
 
 
 def _with_grades(workspace: Workspace, query_id: str, run: str, grades: Mapping[str, float]) -> Judged:
@@ -71,51 +71,3 @@ def _with_grades(workspace: Workspace, query_id: str, run: str, grades: Mapping[
     rows = pa.table([[query_id] * len(grades), [*grades], [*grades.values()]], schema=table.schema)
     _, (alone,) = workspace.one_topic(query_id, [run])
     return judge(replace(qrels, table=pa.concat_tables([table, rows])), alone).only(query_id)
-
-
-def _every_run(
-    workspace: Workspace, before: Mapping[str, Judged], after: Mapping[str, Judged], measure: Measure
-) -> Table:
-    """Lay out what becomes of each run over all topics, and of the order of the runs."""
-    rows: list[dict[str, Any]] = []
-    for run, judged in before.items():
-        scores = run_scores(workspace, measure, run)[0].copy()
-        at = workspace.qrels.index.codes[judged.query_ids[0]]
-        row: dict[str, Any] = {"run": run, "topic": float(scores[at])}
-        for name in ("before", "after"):
-            row[name] = aggregate(measure.entry.aggregate, scores[~np.isnan(scores)])
-            scores[at] = score(workspace, after[run], measure)[0]
-        rows.append(row | {"topic_after": float(scores[at]), "difference": row["after"] - row["before"]})
-    falling = measure.properties.higher_is_better is not False
-    for name, place in (("before", "place"), ("after", "place_after")):
-        for number, at in enumerate(order_of([row[name] for row in rows], lower_is_better=not falling), start=1):
-            rows[at][place] = number
-    rows.sort(key=lambda row: row["place_after"])
-    moved = [row for row in rows if abs(row["difference"]) > 0]  # NaN is none
-    columns = columns_of(
-        moved,
-        ("run", TEXT, "Run"),
-        ("topic", NUMBER, "Topic before"),
-        ("topic_after", NUMBER, "Topic after"),
-        ("before", NUMBER, "All before"),
-        ("after", NUMBER, "All after"),
-        ("difference", CHANGE, "Difference"),
-        ("place", COUNT, "Place before"),
-        ("place_after", COUNT, "Place after"),
-    )
-    return Table("regraded_runs", columns, f"Every run that moves in {measure}", _told(workspace, rows, moved, measure))
-
-
-def _told(
-    workspace: Workspace, rows: Sequence[Mapping[str, Any]], moved: Sequence[Mapping[str, Any]], measure: Measure
-) -> str:
-    """Say what becomes of the runs."""
-    many = f"Over all {counted(len(workspace.query_ids), 'topic')} {len(moved)} of {counted(len(rows), 'run')} move"
-    if not moved:
-        return f"{many} in {measure}."
-    most = max(moved, key=lambda row: abs(row["difference"]))
-    by = f"{most['run']} most, from {decimal(most['before'])} to {decimal(most['after'])}"
-    rising = [row for row in moved if row["place"] > row["place_after"]]
-    passed = [f"{row['run']} from place {row['place']} to {row['place_after']}" for row in rising]
-    order = f"Up in the order of the runs: {listed(passed[:3])}." if passed else "The order of the runs stays."
-    return f"{many} in {measure}, {by}. {order}"
