@@ -1,6 +1,6 @@
-"""``python -m fuzz.web [REQUESTS [UPLOADS]]``: what nobody should send to a workbench, while somebody looks at a page.
+"""``python -m fuzz.web [REQUESTS [UPLOADS]] [--seed N]``: what nobody should send to a workbench.
 
-The server is a process of its own. Requests name pages, twins and tables with parameters that they know and values that
+Somebody looks at a page meanwhile. The server is a process of its own. Requests name pages, twins and tables with parameters that they know and values that
 make no sense; uploads are damaged files. It ends 1 where an answer is the server's fault, or none comes.
 """
 
@@ -174,10 +174,11 @@ def main() -> int:
     read = argparse.ArgumentParser(prog="python -m fuzz.web", description=__doc__)
     read.add_argument("requests", type=int, nargs="?", default=8000)
     read.add_argument("uploads", type=int, nargs="?", default=1000)
+    read.add_argument("--seed", type=int, default=0)
     given = read.parse_args()
     begun = time.perf_counter()
     with server() as port:
-        report = attack(port, given.requests, given.uploads)
+        report = attack(port, given.requests, given.uploads, given.seed)
     waits = sorted(report.waits)
     seconds, answers = time.perf_counter() - begun, dict(sorted(report.answers.items()))
     print(f"{given.requests:,} requests and {given.uploads:,} uploads in {seconds:.0f} s; answers: {answers}")

@@ -114,7 +114,7 @@ def _example(path: str, asked: list[dict[str, Any]], workspace: Workspace) -> st
     known = {
         "topic": workspace.query_ids[0],
         "run": next(iter(workspace.run_names), ""),
-        "doc_id": next(iter(documents)),
+        "doc_id": next(iter(documents), ""),
         "measure": "AP",
         "name": "nDCG",
         "key": "ties",
