@@ -1,7 +1,8 @@
 """``python -m fuzz.web [REQUESTS [UPLOADS]] [--seed N]``: what nobody should send to a workbench.
 
-Somebody looks at a page meanwhile. The server is a process of its own. Requests name pages, twins and tables with parameters that they know and values that
-make no sense; uploads are damaged files. It ends 1 where an answer is the server's fault, or none comes.
+The server is a process of its own, and somebody looks at a page meanwhile. Requests name pages, twins and tables with
+parameters that they know and values that make no sense; uploads are damaged files. It ends 1 where an answer is the
+server's fault, or none comes.
 """
 
 from __future__ import annotations
