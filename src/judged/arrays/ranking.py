@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from operator import index
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from judged.cache import cached_property
 from judged.errors import InputError, MissingExtraError
 
 try:

@@ -8,11 +8,11 @@ the enumeration of all that may have happened.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from judged.cache import cached_property
 from judged.clicks.information import Information, totals
 
 if TYPE_CHECKING:

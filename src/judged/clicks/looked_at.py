@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import coo_array
 
+from judged.cache import cached_property
 from judged.clicks.information import Information, shared_only, totals
 from judged.errors import InputError
 

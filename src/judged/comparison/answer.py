@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged.answer import COUNT, NUMBER, TEXT, Answer, Chart, Column, Section, Sentences, Show, Table, columns_of
 from judged.answer.table import order_of
+from judged.cache import cached_property
 from judged.comparison.choices import MANY
 from judged.comparison.pair import (
     BETTER,

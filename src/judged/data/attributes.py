@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import pyarrow as pa
 
+from judged.cache import cached_property
 from judged.data.fact_files import typed_facts
 from judged.data.facts import Facts
 from judged.data.topic_records import plain_name

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from judged.cache import cached_property
 from judged.data import files
 from judged.data.findings import Finding, of_error
 from judged.data.json_rows import TYPES

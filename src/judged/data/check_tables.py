@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from judged.cache import cached_property
 from judged.data.check_ties import ties
 from judged.data.compute import codes_of, pc
 from judged.data.findings import Finding, Severity

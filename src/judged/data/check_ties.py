@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from judged.cache import cached_property
 from judged.data.compute import pc
 from judged.data.findings import Finding
 from judged.decimals import counted

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
+from judged.cache import cached_property
 from judged.data.columns import canonical
 from judged.data.compute import pc
 from judged.data.objects import named_table

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import pyarrow as pa
 
+from judged.cache import cached_property
 from judged.data import files
 from judged.data.compute import pc
 from judged.data.fact_files import OF, read_facts, typed_facts, under_id

@@ -6,12 +6,12 @@ Built once for each `Qrels` and used by every run that is judged against it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
+from judged.cache import cached_property
 from judged.data.compute import codes_of, pc
 from judged.data.ids import hash_ids
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pyarrow as pa
 
+from judged.cache import cached_property
 from judged.data.compute import distinct, pc
 from judged.data.index import Aspects, QrelsIndex, build_aspects, build_index
 from judged.data.objects import rows_of_object

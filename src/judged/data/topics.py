@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import pyarrow as pa
 
+from judged.cache import cached_property
 from judged.data import files
 from judged.data.columns import refuse_same_names
 from judged.data.facts import refuse_twice

@@ -8,13 +8,13 @@ import tempfile
 import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from judged.answer import CHANGE, Answer, Code, Lists, Sentences
+from judged.cache import cached_property
 from judged.data.qrels import Qrels
 from judged.data.run import Run
 from judged.data.texts import Texts

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from judged.cache import cached_property
 from judged.gates.check_result import CheckResult, TopicLoss
 from judged.measures.aggregates import aggregate, logarithms
 from judged.stats.correction import adjust

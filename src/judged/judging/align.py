@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from judged._types import ReadOnly
+from judged.cache import cached_property
 from judged.data.compute import int_array, pc
 from judged.data.run import Run
 from judged.errors import InputError

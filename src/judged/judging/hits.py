@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from judged._types import ReadOnly
+from judged.cache import cached_property
 from judged.errors import MeasureError
 from judged.judging.dense import Returned, all_returned
 from judged.judging.ranking import Ranking

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar, get_args
 
 import numpy as np
 
+from judged.cache import cached_property
 from judged.errors import InputError
 from judged.judging.hits import JudgedHits
 from judged.judging.ranking import TopicPolicy

@@ -8,11 +8,11 @@ b and b before c is a before c.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from judged.cache import cached_property
 from judged.errors import MeasureError
 from judged.judging.segments import segment_sum
 

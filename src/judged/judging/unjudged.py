@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
+from judged.cache import cached_property
 from judged.data.qrels import Qrels
 from judged.judging.segments import segment_starts
 from judged.judging.variants import shown_again

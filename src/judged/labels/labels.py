@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import pyarrow as pa
 
+from judged.cache import cached_property
 from judged.data.compute import pc
 from judged.data.qrels import Qrels
 from judged.errors import InputError

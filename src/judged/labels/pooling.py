@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
@@ -13,6 +12,7 @@ import pyarrow as pa
 from pyarrow import csv
 
 from judged.answer import COUNT, NUMBER, TEXT, Answer, Column, Sentences, Table, counted
+from judged.cache import cached_property
 from judged.data.compute import pc
 from judged.data.qrels import Qrels
 from judged.data.topics import Topics

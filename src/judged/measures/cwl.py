@@ -11,11 +11,11 @@ a topic, one column per rank, a block of topics at a time.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from judged.cache import cached_property
 from judged.judging.segments import segment_starts
 from judged.measures.base import Measure, Properties, param
 from judged.measures.cwl_reading import Note, Reading, Sheet

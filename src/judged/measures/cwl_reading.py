@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from judged.cache import cached_property
 from judged.measures.gain import down_to_last
 from judged.measures.top_ranks import MOST_SHOWN, TopRanks
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from judged.cache import cached_property
 from judged.measures.arithmetic import divide
 from judged.measures.cwl import ADAPTIVE, Expected, UserModel
 from judged.measures.cwl_reading import Reading

@@ -10,10 +10,10 @@ import weakref
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from judged.cache import cached_property
 from judged.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from judged.cache import cached_property
 from judged.measures.grammar import find
 from judged.peers.cnumbers import atof, atol
 from judged.peers.errors import CALCULATION, INPUT, USAGE, TrecEvalError

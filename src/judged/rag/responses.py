@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from judged.cache import cached_property
 from judged.data.compute import pc
 from judged.data.run import Run
 from judged.data.table_sets import TableSet

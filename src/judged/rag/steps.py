@@ -10,13 +10,13 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from judged._types import ReadOnly
+from judged.cache import cached_property
 from judged.rag.chains import LOST, PASSED, UNITS, UNJUDGED
 from judged.slicing.slice_tests import ALL
 from judged.stats.correction import adjust

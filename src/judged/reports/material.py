@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from judged.answer import Chart, Table
 from judged.answer.table import order_of
+from judged.cache import cached_property
 from judged.decimals import counted
 from judged.diagnosis.stages import stages
 from judged.errors import InputError

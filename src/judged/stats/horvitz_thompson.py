@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from judged.cache import cached_property
 from judged.errors import InputError
 from judged.stats.student import student_quantile
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from judged import sample
+from judged.cache import cached_property
 from judged.data.toml_files import parse_toml, read_toml
 from judged.data.toml_parts import part_of
 from judged.data.toml_places import Places, SettingError, nearest

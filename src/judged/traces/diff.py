@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from judged.answer import CHANGE, COUNT, NUMBER, TEXT, Answer, Column, Sentences, Show, Table, number
+from judged.cache import cached_property
 from judged.comparison import Choices
 from judged.diagnosis.changes import changes_table, compared, mean_of, told_by_slice
 from judged.slicing.comparison import direction

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from judged._types import ReadOnly
+from judged.cache import cached_property
 from judged.data.records import records_of
 from judged.errors import InputError
 from judged.slicing.queries import normalised

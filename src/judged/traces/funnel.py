@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from statistics import median
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,6 +13,7 @@ import numpy as np
 from judged._types import ReadOnly
 from judged.answer import Answer, Chart, Column, Sentences, Table, counted
 from judged.answer.table import CHANGE, COUNT, NUMBER, SHARE, TEXT, number, p_value
+from judged.cache import cached_property
 from judged.data.qrels import Qrels
 from judged.decimals import decimal
 from judged.diagnosis.changes import Mean, mean_of

@@ -7,7 +7,6 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import pairwise
 from os import PathLike
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 
 from judged.answer import counted
+from judged.cache import cached_property
 from judged.data.run import Run, TopicRows
 from judged.errors import InputError
 from judged.evaluation import runs_of

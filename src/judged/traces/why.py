@@ -6,13 +6,13 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from statistics import pstdev
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
 from judged.answer import ANY, COUNT, TEXT, Answer, Column, Sentences, Show, Table, counted, number
+from judged.cache import cached_property
 from judged.data.qrels import Qrels
 from judged.errors import InputError
 from judged.notes import first_few

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from judged.cache import cached_property
 from judged.errors import InputError
 from judged.judging.dense import all_tied
 from judged.judging.segments import running_count, segment_starts

@@ -6,7 +6,7 @@ import warnings
 from collections import OrderedDict
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property, wraps
+from functools import wraps
 from inspect import signature
 from threading import Lock, RLock
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -15,6 +15,7 @@ import numpy as np
 from pydantic import BaseModel
 
 from judged.answer.table import order_of
+from judged.cache import cached_property
 from judged.comparison import Comparison
 from judged.data.attributes import Attributes
 from judged.data.qrels import Qrels

@@ -8,12 +8,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from judged.cache import cached_property
 from judged.decimals import counted, decimal
 from judged.judging.variants import placed
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from judged.answer import Answer, Chart, Column, Sentences, Show, Table
 from judged.answer.table import CHANGE, COUNT, NUMBER, SHARE, TEXT, columns_of, significant
+from judged.cache import cached_property
 from judged.charts import PALETTE
 from judged.comparison import Choices
 from judged.decimals import counted, decimal, percent

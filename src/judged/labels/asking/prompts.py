@@ -6,11 +6,11 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from hashlib import sha256
 from importlib.resources import files
 from typing import Any, Self
 
+from judged.cache import cached_property
 from judged.errors import InputError
 from judged.labels.scales import Grade
 

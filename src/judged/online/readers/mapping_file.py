@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from importlib import resources
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast
 
+from judged.cache import cached_property
 from judged.data.toml_files import parse_toml, read_toml
 from judged.errors import InputError
 from judged.online.readers.paths import is_many, keys_of

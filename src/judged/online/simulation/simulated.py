@@ -7,7 +7,6 @@ import tempfile
 import weakref
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from judged.cache import cached_property
 from judged.errors import InputError
 from judged.online.simulation import damage
 from judged.online.simulation.clicks import PositionBased

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -12,6 +11,7 @@ from pydantic import Field
 
 from judged.answer import CHANGE, NUMBER, TEXT, Answer, Chart, Column, Section, Sentences, Show, Table
 from judged.answer import number as digits
+from judged.cache import cached_property
 from judged.charts import PALETTE
 from judged.comparison.answer import data_tables
 from judged.comparison.pair import intervals, verdict_columns
