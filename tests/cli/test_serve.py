@@ -13,12 +13,14 @@ import urllib.error
 import urllib.request
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from judged import sample
 from judged.errors import InputError
+from judged.web import server
 from judged.web.guard import LOOPBACK
 from judged.web.server import PORT, place
 from web.judged_store import store_of
@@ -333,6 +335,22 @@ def test_a_progress_bar_is_shown_for_large_runs_alone(run, monkeypatch, files):
     assert run("serve", *files, "--port", "0").code == 0
     assert asked[0] == 1
     assert sum(asked[1:]) == len(RUN)
+
+
+@pytest.mark.parametrize("library", [SimpleNamespace(), None])
+def test_it_starts_where_there_is_no_glibc(monkeypatch: pytest.MonkeyPatch, library: object) -> None:
+    started: list[object] = []
+
+    def loaded(name: str | None) -> object:
+        if library is None:
+            raise TypeError(name)  # as on Windows
+        return library
+
+    monkeypatch.setattr(server, "CDLL", loaded)
+    monkeypatch.setattr(server, "Thread", lambda **given: started.append(given) or SimpleNamespace(start=str))
+    monkeypatch.setattr(server.pa, "set_memory_pool", started.append)  # for this process alone it would stay
+    server.prepare()
+    assert len(started) == 3
 
 
 def test_an_experiment_is_open_with_its_own_files(tmp_path: Path) -> None:

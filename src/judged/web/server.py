@@ -115,8 +115,7 @@ def _listening(host: str, ports: Sequence[int]) -> socket.socket:
 def prepare() -> None:
     """Make what draws charts while files are still being read; what is not installed is said when it is asked for."""
     pa.set_memory_pool(pa.system_memory_pool())  # which gives memory back: a server is there for hours
-    for setting, value in _HEAP:  # glibc's own way: else each thread keeps what it has freed
-        _quietly(partial(CDLL(None).mallopt, setting, value))
+    _quietly(lambda: [CDLL(None).mallopt(*one) for one in _HEAP])  # glibc's own way: else threads keep what they freed
     for make in (packed_library, _rehearse):
         Thread(target=_quietly, args=(make,), daemon=True).start()
 
