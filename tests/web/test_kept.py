@@ -25,6 +25,15 @@ def test_what_is_made_of_itself_is_refused_and_can_be_made_later():
     assert kept.get("a", lambda: kept.get("b", lambda: 2) + 1) == 3
 
 
+def test_what_cannot_be_made_does_not_push_out_what_was():
+    kept = Kept(most=2)
+    assert kept.get("a", lambda: 1) == 1
+    for at in range(5):
+        with pytest.raises(ZeroDivisionError):
+            kept.get(at, lambda: 1 / 0)
+    assert kept.get("a", lambda: 2) == 1
+
+
 def test_a_request_sees_one_workspace_whose_files_stay_until_it_ends():
     class App:
         state = type("State", (), {})()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import select
 import socket
 import threading
 import time
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 import pytest
 import uvicorn
@@ -14,6 +17,7 @@ from fastapi.testclient import TestClient
 
 from judged.web.app import make_app
 from judged.web.guard import Rules
+from judged.web.request_limits import watched
 from judged.web.server import configured
 from judged.web.uploads import routes
 
@@ -70,6 +74,21 @@ def test_a_connection_on_which_half_a_request_came_is_closed(server, head):
     began = time.monotonic()
     assert asked(server, head).count(b"HTTP/1.1 ") == head.count(b"\r\n\r\n")
     assert time.monotonic() - began < 10 * PATIENCE
+
+
+def test_a_connection_that_is_gone_is_not_held_by_who_watches_it():
+    """Else each request leaves what it was made of for a minute, and looking for garbage in it holds up other pages."""
+
+    async def there_still() -> bool:
+        config = uvicorn.Config(lambda: None, log_config=None)
+        config.load()
+        protocol = watched(60)(config=config, server_state=uvicorn.server.ServerState(), app_state={})
+        connection = ref(protocol)
+        del protocol
+        gc.collect()
+        return connection() is not None
+
+    assert not asyncio.run(there_still())
 
 
 def test_a_head_that_drips_is_not_waited_for(server):

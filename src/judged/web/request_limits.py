@@ -6,6 +6,7 @@ import asyncio
 from contextlib import suppress
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -78,17 +79,21 @@ def watched(patience: float) -> Any:
 
     def made(**given: Any) -> Any:
         protocol: Any = AutoHTTPProtocol(**given)
-        asyncio.get_running_loop().call_later(patience, _watch, protocol, None, patience)
+        asyncio.get_running_loop().call_later(patience, _watch, ref(protocol), patience)
         return protocol
 
     return made
 
 
-def _watch(protocol: Any, before: Any, patience: float) -> None:
-    """Close a connection that is idle since it was looked at; ``before`` is the request that it had answered then."""
-    last = protocol.cycle
-    idle = last is None or last.response_complete
-    if idle and last is before:
+def _watch(connection: ref[Any], patience: float) -> None:
+    """Close a connection that is idle since it was looked at; one that is gone already is not held."""
+    protocol = connection()
+    if protocol is None or protocol.transport.is_closing():
+        return
+    last = protocol.cycle  # its last request, if there was one
+    if last is None or (last.response_complete and hasattr(last, "looked_at")):
         protocol.transport.close()
-    elif not protocol.transport.is_closing():
-        asyncio.get_running_loop().call_later(patience, _watch, protocol, last if idle else protocol, patience)
+        return
+    if last.response_complete:
+        last.looked_at = True
+    asyncio.get_running_loop().call_later(patience, _watch, connection, patience)

@@ -46,7 +46,7 @@ _TRIES = 50
 _MAY_WARM = 20_000_000  # rows of all runs: what fits into memory without a thought
 _BEFORE_THE_REST = 3  # seconds: who looks at a first page does not wait for what only a third one needs
 _HEAP = ((-8, 1), (-3, 1 << 22))  # M_ARENA_MAX, M_MMAP_THRESHOLD in malloc.h: one heap, large arrays beside it
-_TURN = 0.0005  # seconds: a quick page gives way to slow ones some hundred times, and waits so long each time
+_TURN = 0.0001  # seconds: a quick page gives way to slow ones some hundred times, and waits so long each time
 _TOKEN = re.compile(r"[A-Za-z0-9_~.-]{8,200}")
 
 

@@ -67,7 +67,12 @@ class Kept:
                 self._slots.popitem(last=False)
         with slot.lock:
             if not slot.made:
-                slot.value, slot.made = make(), True
+                try:
+                    slot.value, slot.made = make(), True
+                finally:
+                    if not slot.made:  # else what is mistyped would push out what was made
+                        with self._lock:
+                            self._slots.pop(key, None)
         return slot.value
 
 
