@@ -48,6 +48,12 @@ def test_failures_lead_to_documents_without_a_script(serve: Any, tab: Any, sampl
     expect(page.locator("main")).to_contain_text("no stage passed it on")
 
 
+def test_the_first_topic_is_shown_with_its_query_where_none_is_named(sample: Any) -> None:
+    shown = TestClient(make_app(sample), base_url="http://127.0.0.1").get("/traces/topic").text
+    topic = sample.traces.query_ids[0]
+    assert f'<p class="note">{sample.query(topic)} · <a href="/topic?topic={topic}">' in shown
+
+
 def test_wrong_measures_and_topics_say_what_to_do(serve: Any, tab: Any, sample: Any) -> None:
     for path in (
         "/traces?measure=bpref",

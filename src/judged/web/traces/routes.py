@@ -92,7 +92,8 @@ def _went(workspace: Workspace, asked: AskedWay, answer: Why | None) -> dict[str
         return _beside(table, "text", [texts.snippet(doc, _SNIPPET) if doc in texts else "" for doc in docs])
 
     asked = asked.model_copy(update={"topic": asked.topic or _traces(workspace).query_ids[0]})
-    return {"title": f"Topic {asked.topic}", "blocks": with_tables(answer.blocks() if answer else (), ranks=ranks)}
+    blocks = with_tables(answer.blocks() if answer else (), ranks=ranks)
+    return {"title": f"Topic {asked.topic}", "asked": asked, "blocks": blocks}
 
 
 @_page("/traces/topic", "One topic", "The way of documents", _went)
