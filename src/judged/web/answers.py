@@ -101,7 +101,6 @@ _TEMPLATES = Environment(
     loader=FileSystemLoader(str(files("judged.web").joinpath("templates"))),
     autoescape=select_autoescape(default=True),
     undefined=StrictUndefined,
-    auto_reload=False,
     trim_blocks=True,
     lstrip_blocks=True,
 )

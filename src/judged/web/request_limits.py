@@ -91,9 +91,8 @@ def _watch(connection: ref[Any], patience: float) -> None:
     if protocol is None or protocol.transport.is_closing():
         return
     last = protocol.cycle  # its last request, if there was one
-    if last is None or (last.response_complete and hasattr(last, "looked_at")):
+    if last is None or getattr(last, "was_idle", False):
         protocol.transport.close()
-        return
-    if last.response_complete:
-        last.looked_at = True
-    asyncio.get_running_loop().call_later(patience, _watch, connection, patience)
+    else:
+        last.was_idle = last.response_complete
+        asyncio.get_running_loop().call_later(patience, _watch, connection, patience)

@@ -44,7 +44,7 @@ HOST, PORT = "127.0.0.1", 8642
 
 _TRIES = 50
 _MAY_WARM = 20_000_000  # rows of all runs: what fits into memory without a thought
-_BEFORE_THE_REST = 3  # seconds: who looks at a first page does not wait for what only a third one needs
+_ALONE, _BEFORE_THE_REST = 1, 3  # seconds in which a first page is not held up by what is made ahead for later ones
 _HEAP = ((-8, 1), (-3, 1 << 22))  # M_ARENA_MAX, M_MMAP_THRESHOLD in malloc.h: one heap, large arrays beside it
 _TURN = 0.0001  # seconds: a quick page gives way to slow ones some hundred times, and waits so long each time
 _TOKEN = re.compile(r"[A-Za-z0-9_~.-]{8,200}")
@@ -164,6 +164,7 @@ def configured(app: FastAPI, rules: Rules) -> uvicorn.Config:
 
 def _warm(workspace: Workspace) -> None:
     """Make the first pages, then what others need, such as rows of topics; what cannot be read is said when asked."""
+    sleep(_ALONE)
     _quietly(lambda: what_is_open(workspace))
     _quietly(lambda: leaderboard(workspace, AskedLeaderboard.model_validate({})).drawn())
     sleep(_BEFORE_THE_REST)

@@ -69,10 +69,9 @@ class Kept:
             if not slot.made:
                 try:
                     slot.value, slot.made = make(), True
-                finally:
-                    if not slot.made:  # else what is mistyped would push out what was made
-                        with self._lock:
-                            self._slots.pop(key, None)
+                except BaseException:  # else what is mistyped would push out what was made
+                    self._slots.pop(key, None)
+                    raise
         return slot.value
 
 

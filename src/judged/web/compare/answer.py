@@ -127,9 +127,7 @@ class AskedComparison(Scored):
     second: str = Field("", max_length=LONGEST, description="The other run; the best of the others without it.")
     measure: Trimmed = Field(MEASURE, max_length=300, description="The measure whose topics are shown.")
     measures: str = Field(
-        MEASURES,
-        max_length=500,
-        description=f"Measures that are tested together, with commas between; {MOST} at most.",
+        MEASURES, max_length=500, description=f"Measures that are tested together, with commas between; {MOST} at most."
     )
     where: Trimmed = Field("", max_length=2000, description="Only topics that satisfy it, such as kind == 'law'.")
     outcome: Outcome = Field(

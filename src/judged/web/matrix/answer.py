@@ -122,12 +122,7 @@ class MatrixPage(Answer):
             if run
         }
         paging = {"count": self.paging.total, "page": self.paging.page, "pages": self.paging.last}
-        return {
-            **self.matrix.facts(),
-            "run": self.run,
-            "baseline": self.baseline,
-            "selection": selection | paging,
-        }
+        return {**self.matrix.facts(), "run": self.run, "baseline": self.baseline, "selection": selection | paging}
 
     def blocks(self) -> tuple[Block, ...]:
         """Give those of the matrix, the topics that are selected, and what selects the topics of each slice."""

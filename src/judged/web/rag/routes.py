@@ -97,8 +97,7 @@ def one_answer(workspace: Opened, asked: Annotated[AskedAnswer, Query()]) -> Ans
     given = _given(workspace)
     topic: str = asked.topic or given["answers"]["query_id"][0].as_py()
     known = workspace.qrels if topic in workspace.query_ids else None
-    system = asked.system or given.run_names[0]
-    return explain(given, topic=topic, run=system, qrels=known, queries=workspace.topics)
+    return explain(given, topic=topic, run=asked.system or given.run_names[0], qrels=known, queries=workspace.topics)
 
 
 def _given(workspace: Workspace) -> Responses:
