@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from dataclasses import replace
+from threading import Event, Thread
 
 import pytest
 from fastapi import Request
@@ -32,6 +33,38 @@ def test_what_cannot_be_made_does_not_push_out_what_was():
         with pytest.raises(ZeroDivisionError):
             kept.get(at, lambda: 1 / 0)
     assert kept.get("a", lambda: 2) == 1
+
+
+def test_what_fails_while_somebody_else_asks_for_it_is_made_by_them():
+    kept, begun, fails = Kept(), Event(), Event()
+
+    class Key:
+        hashed = 0
+
+        def __eq__(self, other: object) -> bool:
+            return other == "a"
+
+        def __hash__(self) -> int:
+            self.hashed += 1
+            if self.hashed == 2:  # it was found, and is now to be moved: the other thread gives it up meanwhile
+                fails.set()
+                first.join(0.2)
+            return hash("a")
+
+    def make() -> int:
+        begun.set()
+        fails.wait(10)
+        return 1 // 0
+
+    def ask() -> None:
+        with pytest.raises(ZeroDivisionError):
+            kept.get("a", make)
+
+    first = Thread(target=ask)
+    first.start()
+    assert begun.wait(10)
+    assert kept.get(Key(), lambda: 2) == 2
+    first.join()
 
 
 def test_a_request_sees_one_workspace_whose_files_stay_until_it_ends():

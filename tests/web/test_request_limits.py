@@ -78,7 +78,7 @@ def test_a_connection_on_which_half_a_request_came_is_closed(server, head):
 
 
 def test_a_connection_that_is_gone_is_not_held_by_who_watches_it():
-    """Else each request leaves what it was made of for a minute, and looking for garbage in it holds up other pages."""
+    """Else each request leaves what it was made of for a while, and looking for garbage in it holds up other pages."""
 
     async def there_still() -> bool:
         config = uvicorn.Config(lambda: None, log_config=None)

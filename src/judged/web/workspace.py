@@ -70,7 +70,8 @@ class Kept:
                 try:
                     slot.value, slot.made = make(), True
                 except BaseException:  # else what is mistyped would push out what was made
-                    self._slots.pop(key, None)
+                    with self._lock:
+                        self._slots.pop(key, None)
                     raise
         return slot.value
 
