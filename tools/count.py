@@ -1,8 +1,7 @@
 """Count the lines of a package: ``count.py [PATH]`` prints a table, ``count.py OLD NEW`` the difference.
 
 A code line holds a token of code, and a line of a docstring is none; characters a code line are those of the line
-without its indentation, newline and any comment at its end. Packages are the second-level folders; the total leaves
-``online`` out.
+without its indentation, newline and any comment at its end. Packages are the second-level folders.
 """
 
 from __future__ import annotations
@@ -44,8 +43,7 @@ def by_package(root: Path) -> defaultdict[str, Counter[str]]:
         parts = path.relative_to(root).parts
         package = parts[0] if len(parts) > 1 else "(top)"
         counts[package] += (count := of_source(path.read_text()))
-        if package != "online":
-            counts["total"] += count
+        counts["total"] += count
     return counts
 
 
