@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 
 N ?= 100000
 
-.PHONY: demo test quick fuzz check lowest wheel release fix bench docs site spark clean
+.PHONY: demo test quick fuzz check lowest wheel release fix bench mutants docs site spark clean
 
 demo: $(VENV)/.installed  ## Install judged into .venv and run it on the sample
 	@$(BIN)/judged demo
@@ -61,6 +61,9 @@ bench: $(VENV)/.benched  ## Compare with other tools (some minutes) and write do
 	$(BIN)/python bench/run.py
 	$(BIN)/python bench/compare.py
 	$(BIN)/python bench/mixing.py
+
+mutants: $(VENV)/.tested  ## Change the code at random places, and list what no test notices: ARGS="--packages stats --sample 100"
+	$(BIN)/python tools/mutants.py $(ARGS)
 
 clean:  ## Remove what the other targets made
 	rm -rf $(VENV) $(VENV)-lowest $(VENV)-wheel $(VENV)-spark build .pytest_cache .hypothesis .ruff_cache bench/data
