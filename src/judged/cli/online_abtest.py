@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 )
 @click.option("-m", "--metric", "metrics", multiple=True, metavar="NAME", help="Others to look at, corrected together.")
 @click.option(
+    "--better", multiple=True, metavar="NAME=more|less", help="Direction of a metric that has none by itself."
+)
+@click.option(
     "--variant", default="variant", show_default=True, metavar="COLUMN", help="The column that holds the arm."
 )
 @click.option(
@@ -51,8 +54,16 @@ if TYPE_CHECKING:
 @interval
 @log_options
 @answer_options()
-def command(paths: tuple[str, ...], give: Give, *, plan: bool, shares: tuple[str, ...], **options: Any) -> None:
-    """Say of an A/B test in LOG whether it is sound, what differs between its arms, and what follows.
+def command(
+    paths: tuple[str, ...],
+    give: Give,
+    *,
+    plan: bool,
+    shares: tuple[str, ...],
+    better: tuple[str, ...],
+    **options: Any,
+) -> None:
+    """Analyze an A/B test in LOG: whether it is sound, what differs between its arms, and what follows.
 
     Exit code 0: an arm may be shipped; 1: none may, or not yet; 2: wrong input.
     """
@@ -65,7 +76,8 @@ def command(paths: tuple[str, ...], give: Give, *, plan: bool, shares: tuple[str
             give(plan_abtest(log, given["metrics"] or None, **options))
             return
         parted = dict(map(_share, shares)) or None
-        found = abtest(log, shares=parted, **{**given, "metrics": given["metrics"] or None}, **options)
+        ways: dict[str, Any] = dict(map(_direction, better))
+        found = abtest(log, shares=parted, better=ways, **{**given, "metrics": given["metrics"] or None}, **options)
     give(found)
     if not found.ships:
         raise SystemExit(1)
@@ -82,3 +94,11 @@ def _share(given: str) -> tuple[str, float]:
         return arm, float(share)
     except ValueError:
         raise InputError(f"--share is {given!r}", fix="write ARM=SHARE, such as control=0.5") from None
+
+
+def _direction(given: str) -> tuple[str, str]:
+    """Parse ``NAME=more`` or ``NAME=less``."""
+    name, _, way = given.rpartition("=")
+    if way not in {"more", "less"} or not name:
+        raise InputError(f"--better is {given!r}", fix="write NAME=more or NAME=less, such as PageCTR=more")
+    return name, way

@@ -43,6 +43,9 @@ class OnlineEstimate:
         Clopper and Pearson over units), ``woodruff`` (quantiles), ``greenwood`` (survival, clustered), ``none``.
     rank
         The rank, for CTR by rank; else None.
+    effective_units
+        Effective number of units (Kish): as many units with equal denominators would have this weight; NaN where it is
+        not known.
     """
 
     metric: OnlineMetric
@@ -56,6 +59,7 @@ class OnlineEstimate:
     units: int
     method: Method
     rank: int | None = None
+    effective_units: float = math.nan
 
 
 ALL = "all"

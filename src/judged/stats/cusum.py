@@ -140,8 +140,10 @@ def threshold(days: int, alike: float, rate: float, k: float, seed: int = 0) -> 
 
 
 @cache
-def delay(shift: float, alike: float, k: float, level: float, share: float = 0.8, seed: int = 1) -> float:
-    """Give within how many days so many of the drops of a size are found; infinite where they are not in a year.
+def delay(
+    shift: float, alike: float, k: float, level: float, share: float = 0.8, seed: int = 1, missing: float = 0.0
+) -> float:
+    """Return within how many days a share of the drops of a size is detected; infinite if it takes over a year.
 
     Parameters
     ----------
@@ -152,15 +154,18 @@ def delay(shift: float, alike: float, k: float, level: float, share: float = 0.8
     level
         The threshold.
     share
-        So many of them.
+        Share of the drops that are to be detected.
     seed
         Of the simulation.
+    missing
+        Share of days without a value: they neither add to the sum nor end it.
     """
     rng = np.random.default_rng(seed)
     moved = _noise(rng, _YEAR, alike) - shift
+    seen = rng.random((_YEAR, _PATHS)) >= missing
     total, found = np.zeros(_PATHS), np.full(_PATHS, math.inf)
     for day in range(_YEAR):
-        total = np.maximum(total - moved[day] - k, 0.0)
+        total = np.where(seen[day], np.maximum(total - moved[day] - k, 0.0), total)
         found = np.where(np.isinf(found) & (total > level), day + 1.0, found)
     return float(np.sort(found)[math.ceil(share * _PATHS) - 1])
 

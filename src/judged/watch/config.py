@@ -104,6 +104,10 @@ class WatchConfig:
     def __post_init__(self) -> None:
         if self.baseline_to <= self.baseline_from:
             raise SettingError("baseline_to", "the baseline ends before it begins", "write its first and last day")
+        days = (self.baseline_to - self.baseline_from).days + 1
+        if days < FEWEST:
+            fix = f"write a first and a last day that make {FEWEST} days or more, better 28"
+            raise SettingError("baseline_to", f"the baseline has {days} days, at least {FEWEST} are required", fix)
         for name, most in (("alarms_a_month", 30.0), ("margin_relative", 1.0)):
             if not 0 < getattr(self, name) <= most:
                 raise SettingError(name, f"{name} is {getattr(self, name)}", f"give a number above 0, at most {most:g}")

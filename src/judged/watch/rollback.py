@@ -1,4 +1,4 @@
-"""Should a deployment be taken back: each series after it against the weeks before, on any day."""
+"""Whether a deployment should be rolled back: each series after it against the weeks before, on any day."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from judged.answer import listed
+from judged.stats.adjusted_difference import NO_RELATIVE, AdjustedDifference, RelativeDifference
 from judged.stats.always_valid import critical_value, prior_size
+from judged.stats.control import FEWEST
+from judged.stats.sufficiency import insufficiency
 from judged.watch.watched import MIX, QUALITY, Watched
 
 if TYPE_CHECKING:
@@ -21,7 +24,6 @@ if TYPE_CHECKING:
 Decision: TypeAlias = Literal["roll back", "keep", "keep watching", "nothing is known"]
 Fate: TypeAlias = Literal["harmed", "fine", "open"]
 _BEFORE = 28  # days before a deployment that it is held against, at most
-_FEWEST = 7
 _EXPECTED = 7  # points after which intervals are narrowest
 _ALPHA = 0.05
 
@@ -58,7 +60,10 @@ class Rollback:
         if harmed:
             return f"{said}. {listed(harmed)} got worse by more than {100 * self.margin:g} %."
         if self.decision == "nothing is known":
-            return f"{said}: it takes a week before, and a day after it."
+            return (
+                f"{said}: no series with a direction has a baseline of {FEWEST} points, {FEWEST} points in the"
+                f" {_BEFORE} days before the deployment, and a point after it."
+            )
         if not waiting:
             return f"{said}. Nothing got worse by {100 * self.margin:g} %."
         costs = [f"{one.a_day:,.0f} a day of {_name(one)}" for one in waiting if one.a_day >= 1]
@@ -86,12 +91,12 @@ def rollbacks(found: Sequence[Watched], config: WatchConfig) -> Iterator[Rollbac
 
 
 def _guard(one: Watched, event: Event, later: date | None, margin: float, alpha: float) -> Guard | None:
-    """Hold what came after a deployment, up to the next one, against the weeks before, in each point's own noise."""
+    """Compare what came after a deployment, up to the next one, with the weeks before, in each point's own noise."""
     known = [point for point in one.points if point.value == point.value and point.sigma > 0]
     day = event.date.toordinal()
     before = [point for point in known if day - _BEFORE <= point.start.toordinal() <= day - one.days]
     after = [point for point in known if point.start.toordinal() >= day and (later is None or point.start < later)]
-    if len(before) < _FEWEST or not after:
+    if insufficiency(len(before), "verdict", min_units=FEWEST) or not after:  # only points before estimate the variance
         return None
     excess = [np.array([point.value - point.expected for point in points]) for points in (before, after)]
     sigma = [np.array([point.sigma for point in points]) for points in (before, after)]
@@ -99,20 +104,33 @@ def _guard(one: Watched, event: Event, later: date | None, margin: float, alpha:
     means = [float((x * w).sum() / w.sum()) for x, w in zip(excess, weights, strict=True)]
     alike = math.sqrt((1.0 + one.alike) / (1.0 - one.alike))
     n, df = len(after), len(before) - 1
-    # as one coefficient of n days whose standard error has that of the days before in it
-    error = alike * math.sqrt(1.0 / float(weights[0].sum()) + 1.0 / float(weights[1].sum()))
+    # like one coefficient of n days whose standard error includes that of the days before
+    errors = [alike / math.sqrt(float(side.sum())) for side in weights]
     critical = critical_value(n + df, df, prior_size(_EXPECTED + df, alpha), alpha)
-    level = float((np.array([point.expected for point in before]) * weights[0]).sum() / weights[0].sum()) + means[0]
-    if not level > 0 or not math.isfinite(critical):
+    if not math.isfinite(critical):
         return None
-    value = (means[1] - means[0]) / level
-    ci = (value - critical * error / level, value + critical * error / level)
-    gain = ci if one.better > 0 else (-ci[1], -ci[0])
-    state: Literal["harmed", "fine", "open"] = (
-        "harmed" if gain[1] < -margin else "fine" if gain[0] > -margin else "open"
+    level = float((np.array([point.expected for point in before]) * weights[0]).sum() / weights[0].sum()) + means[0]
+    made = AdjustedDifference(
+        means[1] - means[0], math.hypot(*errors), 0.0, 0.0, level, errors[0], base_covariance=-(errors[0] ** 2)
     )
-    lost = -one.better * (means[1] - means[0]) * one.size / one.days
-    return Guard(one.series, one.part, value, ci, state, lost if state != "fine" and lost > 0 else math.nan)
+    relative = made.relative(critical)
+    state = _state(made, relative, critical, one.better, margin)
+    lost = -one.better * made.value * one.size / one.days
+    a_day = lost if state != "fine" and lost > 0 else math.nan
+    return Guard(one.series, one.part, relative.value, relative[1:], state, a_day)
+
+
+def _state(made: AdjustedDifference, relative: RelativeDifference, critical: float, better: int, margin: float) -> Fate:
+    """Return whether a series surely lost more than the margin, surely not, or may have.
+
+    Without a relative difference, the loss is compared with the margin of the largest level that the data allow.
+    """
+    if relative is NO_RELATIVE:
+        gain, half = better * made.value, critical * made.error
+        largest = abs(made.base) + critical * made.base_error
+        return "harmed" if gain + half < -margin * largest else "fine" if gain - half >= 0 else "open"
+    low, high = (relative.low, relative.high) if better > 0 else (-relative.high, -relative.low)
+    return "harmed" if high < -margin else "fine" if low > -margin else "open"
 
 
 def _name(one: Guard) -> str:

@@ -136,8 +136,17 @@ class Watch(Answer):
             ),
             *map(str, self.rollbacks),
             *(f"{_name(one)} is not watched: {one.why}." for one in self.watched if one.why and one.part != MIX),
-            *(() if self.alarms else (_calm(len(watched_)),)),
+            *(() if self.alarms else (self._no_alarm(len(watched_)),)),
         )
+
+    def _no_alarm(self, number: int) -> str:
+        """Describe that no series has an alarm; a deployment that lost may be detected before the series has one."""
+        if not number:
+            return "Nothing is watched yet."
+        series = counted(number, "series", "series")
+        if self.calm:
+            return f"Nothing is off in {series}."
+        return f"No alarm against the baseline in {series}: a deployment is compared with the weeks before it."
 
     def _made(self) -> tuple[str, ...]:
         config = self.config
@@ -159,9 +168,7 @@ class Watch(Answer):
                 *columns_of(rows, ("state", TEXT)),
                 Column("since", [one.since.isoformat() if one.since else "" for one in rows], TEXT),
                 *columns_of(rows, ("centre", NUMBER, "baseline"), ("level", NUMBER, "now")),
-                Column(
-                    "relative", [one.level / one.centre - 1 if one.centre else np.nan for one in rows], SHARE, "change"
-                ),
+                Column("relative", [_relative(one) for one in rows], SHARE, "change"),
                 Column("within", [one.within for one in rows], COUNT, "found within days"),
                 Column("days", [one.days for one in rows], COUNT, "days a point"),
                 Column("why", [one.why for one in rows], TEXT, only="data"),
@@ -310,17 +317,18 @@ def _parts(rows: Sequence[Watched | Guard]) -> Column:
     return Column("part", parts, TEXT, only="" if any(parts) else "data")
 
 
-def _calm(number: int) -> str:
-    return f"Nothing is off in {counted(number, 'series', 'series')}." if number else "Nothing is watched yet."
-
-
 def _name(one: Watched) -> str:
     return f"{one.series} of {one.part}" if one.part not in {QUALITY, MIX} else one.series
 
 
 def _change(one: Watched) -> str:
-    relative = f" ({100 * (one.level / one.centre - 1):+.1f} %)" if one.centre else ""
+    relative = f" ({100 * _relative(one):+.1f} %)" if one.centre else ""
     return f"{one.level:.4g}, where the baseline has {one.centre:.4g}{relative}"
+
+
+def _relative(one: Watched) -> float:
+    """Return the change as a share of the baseline's absolute value, with the sign of the change."""
+    return (one.level - one.centre) / abs(one.centre) if one.centre else np.nan
 
 
 def _ms(day: date) -> int:

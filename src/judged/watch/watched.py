@@ -68,7 +68,7 @@ class Watched:
     centre, level
         Of the baseline, and of the points since then; without an alarm, of the last week.
     within
-        In how many days a loss of the margin is found, in four of five cases.
+        Days within which four of five losses of the margin are detected, with as many days missing as so far.
     better, days
         Whether more is better (1), less (-1), or neither (0); how many days a point has.
     size
@@ -171,7 +171,7 @@ def watched(
         since=date.fromordinal(starts[int(since[-1])]) if alarm else None,
         centre=made.centre,
         level=_mean(days, rows),
-        within=delay(round(shift, 2), alike, k, level) * length,
+        within=delay(round(shift, 2), alike, k, level, missing=_missing(days.values)) * length,
         better=meaning.better,
         days=length,
         size=float(np.nanmean(days.sizes)),
@@ -202,6 +202,13 @@ def _constant(name: tuple[str, str], days: Days, base: Bools, meaning: Meaning, 
         since=starts[first + 1] if alarm else None, centre=centre, level=float(days.values[known[-1]]), within=1.0,
         better=meaning.better, size=float(np.nanmean(days.sizes)), alike=0.0,
     )  # fmt: skip
+
+
+def _missing(values: Floats) -> float:
+    """Return the share of points without a value between the first and the last one, rounded up to 5%."""
+    seen = np.flatnonzero(np.isfinite(values))
+    span = int(seen[-1] - seen[0]) + 1
+    return math.ceil(20.0 * (1.0 - len(seen) / span) - 1e-9) / 20.0
 
 
 def _mean(days: Days, rows: slice) -> float:

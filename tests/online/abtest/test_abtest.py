@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import t as student_t
 
 from judged.errors import InputError
 from judged.online.abtest.abtest import abtest
@@ -120,7 +122,11 @@ def test_a_difference_is_that_of_a_plain_program() -> None:
     assert one.difference.high == pytest.approx(expected + half, rel=1e-9)
     assert 0.05 < one.adjusted.reduction < 0.9
     fixed = abtest(log, any_day=False, **METRIC).differences[0]
-    assert fixed.difference.high == pytest.approx(expected + 1.959964 * math.sqrt(variance), rel=1e-6)
+    pages = {arm: np.array([sums[user][3] for user, (_, name) in exposed.items() if name == arm]) for arm in "ab"}
+    kish = [of.sum() ** 2 / (of**2).sum() for of in pages.values()]
+    assert one.effective_users == pytest.approx(min(kish))
+    half = student_t.ppf(0.975, sum(kish) - 2) * math.sqrt(variance)
+    assert fixed.difference.high == pytest.approx(expected + half, rel=1e-6)
     assert fixed.p < one.p
 
 
@@ -177,7 +183,7 @@ def test_quantiles_are_compared_with_intervals_over_users() -> None:
     assert found.verdicts[0].decision == "do not ship"  # slower
 
 
-def test_money_is_compared_as_it_is_and_winsorised() -> None:
+def test_money_is_compared_as_it_is_and_winsorized() -> None:
     rng = np.random.default_rng(6)
     users = 600
     pages = [{"serp": at, "session": at, "user": at, "time_ms": at * 60_000, "query": "q", "n_shown": 1,
@@ -191,7 +197,7 @@ def test_money_is_compared_as_it_is_and_winsorised() -> None:
         sums = [np.array([min(spent.get(at, 0.0), limit) for at in range(users) if at % 2 == side]) for side in (0, 1)]
         assert one.difference.value == pytest.approx(sums[1].mean() - sums[0].mean())
         assert one.adjusted.error == pytest.approx(math.sqrt(sum(side.var(ddof=1) / len(side) for side in sums)))
-    assert (str(cut.metric), cut.role) == ("RevenuePerUser (winsorised)", "other")
+    assert (str(cut.metric), cut.role) == ("RevenuePerUser (winsorized)", "other")
     assert cut.adjusted.error < plain.adjusted.error
 
 
@@ -228,7 +234,10 @@ def test_slices_differ_in_their_differences_only_where_they_do() -> None:
         ({"variant": "query_norm"}, "1 arm"),
         ({"baseline": "z"}, "take one of a, b"),
         ({"shares": {"a": 1.0}}, "do not fit"),
-        ({"primary": "PageCTR"}, "better by itself"),
+        ({"primary": "PageCTR"}, "without a direction"),
+        ({"guardrails": ["PageCTR"]}, "without a direction"),
+        ({"better": {"SatisfiedPageCTR": "less"}}, "the opposite is better"),
+        ({"better": {"PageCTR": "up"}}, "direction of PageCTR"),
         ({"primary": "AddToCart"}, "cannot be declared"),
         ({"expected": 0}, "expected is 0"),
         ({"before_days": math.nan}, "before_days is nan"),
@@ -277,7 +286,7 @@ def test_where_a_few_users_make_most_pages_nothing_is_said() -> None:
     more = [{**busy, "serp": len(rows) + at, "session": len(rows) + at} for at in range(2000)]
     (verdict,) = abtest(typed_log([*rows, *more], events), **METRIC).verdicts
     assert verdict.decision == "keep running"
-    assert "A few users" in verdict.reasons[0]
+    assert "effective users, at least 50 are required" in verdict.reasons[0]
 
 
 def test_splits_of_the_same_users_differ_as_often_as_declared_and_plans_are_kept() -> None:
@@ -290,3 +299,56 @@ def test_splits_of_the_same_users_differ_as_often_as_declared_and_plans_are_kept
     t = rng.normal(0.1 / (2 * spread / math.sqrt(number)), 1, 20_000)
     assert (t > 1.96).mean() == pytest.approx(0.8, abs=0.015)
     assert plan.users_any_day[0] > number
+
+
+def _clicks_only(seed: int = 3) -> Any:
+    """Make a log that supports clicks, and neither dwell times, ranks, nor empty pages: no usual metric decides."""
+    log = _log(300, 0.2, seed=seed)
+    return replace(log, has=log.has & {"clicks", "unclicked", "users"})
+
+
+def test_a_metric_without_a_direction_is_never_chosen_to_decide() -> None:
+    found = abtest(_clicks_only())
+    assert "PageCTR" in {str(one.metric) for one in found.differences}
+    assert {one.role for one in found.differences} == {"other"}
+    assert all(math.isnan(one.chance_better) for one in found.differences if not one.metric.better)
+    assert [one.decision for one in found.verdicts] == ["keep running"]
+    assert not found.ships
+
+
+@pytest.mark.parametrize(("way", "decision"), [("more", "ship"), ("less", "do not ship")])
+def test_a_declared_direction_decides_with_a_warning(way: Any, decision: str) -> None:
+    log = _log(1500, 0.2)
+    found = abtest(log, "PageCTR", metrics=(), better={"CTR": way})
+    assert found.verdicts[0].decision == decision
+    assert [(note.rule, note.subject) for note in found.notes] == [("declared-direction", "PageCTR")]
+    chance = found.differences[0].chance_better
+    assert chance > 0.99 if way == "more" else chance < 0.01
+    guarded = abtest(log, "SatisfiedPageCTR", guardrails=["PageCTR"], metrics=(), better={"PageCTR": way})
+    assert guarded.verdicts[0].decision == decision
+    assert abtest(log, "SatisfiedPageCTR", metrics=["PageCTR"], better={}).notes == ()
+
+
+def test_each_interval_is_labeled_with_its_kind() -> None:
+    log = _log(300)
+    for any_day, kind in ((True, "valid on any day"), (False, "fixed-sample")):
+        found = abtest(log, any_day=any_day, **METRIC)
+        (row,) = json.loads(found.json())["differences"]
+        assert (row["interval"], row["arm_interval"]) == (kind, "fixed-sample")
+        assert json.loads(found.json())["any_day"] is any_day
+
+
+def test_money_lost_before_is_gained_where_less_is_lost() -> None:
+    """Users give back more than they spend: -10 on average, and -5 in the other arm."""
+    rng = np.random.default_rng(9)
+    number = 800
+    pages = [{"serp": at, "session": at, "user": at, "time_ms": at * 60_000, "query": "q", "n_shown": 1,
+              "variant": "ab"[at % 2]} for at in range(number)]  # fmt: skip
+    events = [{"serp": at, "session": at, "user": at, "time_ms": at * 60_000 + 500, "rank": 1, "action": "purchase",
+               "object_id": "d", "value": round(float(rng.normal(-10 + 5 * (at % 2), 3)), 2)}
+              for at in range(number)]  # fmt: skip
+    log = typed_log(pages, events)
+    found = abtest(log, "RevenuePerUser", metrics=())
+    assert found.differences[0].relative.value == pytest.approx(0.5, abs=0.05)
+    assert found.verdicts[0].decision == "ship"
+    assert abtest(log, "RevenuePerUser", metrics=(), baseline="b").verdicts[0].decision == "do not ship"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from judged.answer import COUNT, P_VALUE, SHARE, TEXT, Chart, Column, Line, Sentences, Table, counted
 from judged.errors import InputError
+from judged.notes import Note
 from judged.online.abtest.assignment import Assignment, assignment
 from judged.online.abtest.differences import (
     ArmDifference,
@@ -19,6 +19,7 @@ from judged.online.abtest.differences import (
     corrected,
     interactions,
 )
+from judged.online.abtest.stratification import MIN_USERS, stratified
 from judged.online.abtest.verdict import Verdict, verdict
 from judged.online.arguments import need
 from judged.online.difference import comparable, difference_columns, headlines
@@ -36,7 +37,9 @@ if TYPE_CHECKING:
     from judged.online.estimation.online_metrics import Unit
     from judged.online.log import InteractionLog
 
-_DAYS = 60  # after exposure that are drawn at most
+_DAYS = 60  # maximum number of days after exposure in the chart
+Direction: TypeAlias = Literal["more", "less"]
+ANY_DAY, FIXED_SAMPLE = "valid on any day", "fixed-sample"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,6 +56,8 @@ class ABTest(LogAnswer):
         For each arm but the baseline.
     margin_relative
         How much a guardrail may lose, as a share of the baseline.
+    any_day
+        Whether intervals and p-values of differences are valid on any day.
     by, sliced, interactions
         The declared metrics by slice, and whether their differences differ between slices.
     days
@@ -63,12 +68,13 @@ class ABTest(LogAnswer):
 
     kind: ClassVar[str] = "abtest"
     answers: ClassVar[str] = "A/B test: {log}"
-    asked: ClassVar[tuple[str, ...]] = ("margin_relative", "by")
+    asked: ClassVar[tuple[str, ...]] = ("margin_relative", "any_day", "by")
 
     assignment: Assignment
     differences: tuple[ArmDifference, ...]
     verdicts: tuple[Verdict, ...]
     margin_relative: float
+    any_day: bool = True
     by: str | None = None
     sliced: tuple[ArmDifference, ...] = ()
     interactions: tuple[Interaction, ...] = ()
@@ -104,15 +110,14 @@ class ABTest(LogAnswer):
             (Column("arm", list(users), TEXT), Column("users", list(users.values()), COUNT)),
             "Who was in it",
             note=f"{left} with an open window do not count; exposed over {self.assignment.days:.1f} days; "
-            f"that users divide so by chance: p = {ratio.p_always:.2g} on any day, {ratio.p:.2g} today",
+            f"that users divide so by chance: p = {ratio.p_always:.2g} on any day, {ratio.p:.2g} for a fixed sample;"
+            f" that the allocation stayed the same: p = {self.assignment.allocation.p:.2g}",
         )
 
     def _differences(self, name: str, title: str, rows: tuple[ArmDifference, ...], note: str = "") -> Table:
         many = len(self.assignment.arms) - 1
         together = f", for {many} arms together" if many > 1 else ""
-        relative = [one.adjusted.relative for one in rows]
-        ends = [one.adjusted.relative_interval(one.critical) for one in rows]
-        ends = [pair if all(map(math.isfinite, pair)) else (math.nan, math.nan) for pair in ends]
+        relative = [row.relative for row in rows]
         return Table(
             name,
             (
@@ -123,17 +128,29 @@ class ABTest(LogAnswer):
                 values([one.baseline for one in rows], "baseline", self.assignment.arms[0]),
                 values([one.other for one in rows], "value", "value"),
                 *difference_columns([(one.other, one.difference) for one in rows]),
-                Column("relative", relative, in_unit("share", 1), ci=ends),
+                Column(
+                    "relative", [row.value for row in relative], in_unit("share", 1), ci=[row[1:] for row in relative]
+                ),
                 Column("p", [one.p for one in rows], P_VALUE),
-                Column("better", [one.better for one in rows], SHARE, "chance better"),
+                Column("better", [one.chance_better for one in rows], SHARE, "chance better"),
                 Column("reduction", [one.adjusted.reduction for one in rows], SHARE, "variance saved"),
+                Column("effective", [one.effective_users for one in rows], COUNT, f"effective {self.unit}s"),
                 Column("units", [one.other.units for one in rows], COUNT, only="data"),
+                Column("interval", [self.interval_kind] * len(rows), TEXT, only="data"),
+                Column("arm_interval", [FIXED_SAMPLE] * len(rows), TEXT, only="data"),
             ),
             title,
             labels=3 if name != "differences" else 2,
-            note=note
-            or f"{percent(self.level)} intervals over {self.unit}s{together}; chance better: by a flat prior, no test",
+            note=f"{note}{self.assignment.arms[0]} and value: {percent(self.level)} {FIXED_SAMPLE} intervals over"
+            f" {self.unit}s; difference, relative, and p: {self.interval_kind}{together}; relative: none where the"
+            " baseline's interval includes 0; chance better: by a flat prior at a fixed sample, not a test; effective:"
+            " equally active users with the same weight, in the smaller arm",
         )
+
+    @property
+    def interval_kind(self) -> str:
+        """When intervals and p-values of differences are valid."""
+        return ANY_DAY if self.any_day else FIXED_SAMPLE
 
     def _by_slice(self) -> tuple[Block, ...]:
         if not self.sliced:
@@ -151,7 +168,7 @@ class ABTest(LogAnswer):
             labels=2,
             note="Cochran's test, valid on one day; nothing else says that one slice gains more than another",
         )
-        note = f"{percent(self.level)} intervals, each for itself; slices were not declared, so they explore"
+        note = "slices were not declared, so they are exploratory, and not corrected for their number; "
         return tests, self._differences("slices", f"By {self.by}", self.sliced, note)
 
     def _by_day(self) -> tuple[Block, ...]:
@@ -167,7 +184,7 @@ class ABTest(LogAnswer):
             ),
             f"{rows[0].metric} by day after exposure",
             labels=2,
-            note=f"{percent(self.level)} intervals, each for itself and on one day",
+            note=f"{percent(self.level)} {FIXED_SAMPLE} intervals, not corrected for the number of days",
             folded=True,
         )
         sentence = f"How {rows[0].metric} differs on each day after a user was exposed: what wears off is novelty."
@@ -192,6 +209,7 @@ def abtest(
     before_days: float = 14.0,
     margin_relative: float = 0.02,
     any_day: bool = True,
+    better: Mapping[str, Direction] | None = None,
     expected: int = 5000,
     min_users: int = 200,
     unit: Unit = "user",
@@ -199,7 +217,7 @@ def abtest(
     correction: str = "holm",
     settings: FactSettings | None = None,
 ) -> ABTest:
-    """Say of a test on users whether it is sound, what differs between its arms, and what follows.
+    """Analyze a test on users: whether it is sound, what differs between its arms, and what follows.
 
     A user counts from the first page that names an arm. What users did before that makes differences sharper (CUPED):
     it cannot hang on the arm.
@@ -209,7 +227,8 @@ def abtest(
     log
         The log of the test, best with the weeks before it.
     primary
-        The one metric that decides; None: the first of `judged.online.difference.HEADLINES` that the log can tell.
+        The one metric that decides. None: the first of `judged.online.difference.HEADLINES` that this log supports and
+        that has a direction; if there is none, no arm can be shipped.
     guardrails
         Metrics that may not lose more than the margin.
     metrics
@@ -230,7 +249,10 @@ def abtest(
     margin_relative
         How much a guardrail may lose, as a share of the baseline; and the difference that "how long" is told for.
     any_day
-        Whether intervals hold on whichever day one looks; False: on one day that was set before the test.
+        Whether intervals are valid on any day; False: on one day that was set before the test (fixed-sample).
+    better
+        Direction of metrics of which neither more nor less is better by itself, by name: ``more`` or ``less``. They can
+        then be declared, with a warning.
     expected
         The number of users at which such intervals are narrowest.
     min_users
@@ -249,7 +271,7 @@ def abtest(
     need(window_days=window_days, before_days=before_days, margin_relative=margin_relative)
     one_of("correction", correction, CORRECTIONS)
     settings = settings or FactSettings()
-    roles, refused = _roles(log, primary, guardrails, metrics, unit)
+    roles, refused = _roles(log, primary, guardrails, metrics, unit, better or {})
     declared: dict[OnlineMetric, Role] = {one: role for one, role in roles.items() if role != "other"}
     goal: dict[OnlineMetric, Role] = {one: role for one, role in roles.items() if role == "primary"}
     sliced, days = list[ArmDifference](), list[ArmDifference]()
@@ -257,11 +279,16 @@ def abtest(
         users, exposure = assignment(log, variant, baseline, shares, window_days, before_days, unit)
         looks = Looks(level, any_day, expected, len(users.arms) - 1)
         pages = pages_of(log, list(roles), settings, slices=exposure.pages())
-        made = corrected(arm_differences(pages, roles, unit, users, looks), correction)
-        if by is not None:
+        made = arm_differences(pages, roles, unit, users, looks)
+        if users.ramped:
+            periods = [str(at + 1) for at in range(len(users.periods))]
+            by_period = pages.sliced(exposure.pages(exposure.periods()))
+            made = list(stratified(made, arm_differences(by_period, roles, unit, users, looks, periods), users, looks))
+        made = corrected(made, correction)
+        if by is not None and not users.ramped:
             cut = slice_pages(log, by)
             sliced = arm_differences(pages.sliced(exposure.pages(cut.table)), declared, unit, users, looks, cut.values)
-        if log.has_time and log.dated:
+        if log.has_time and log.dated and not users.ramped:
             last = min(_DAYS, int(users.longest) + 1)
             since = pages.sliced(exposure.pages(exposure.days_since()))
             once, parts = replace(looks, any_day=False), [str(day) for day in range(1, last + 1)]
@@ -272,42 +299,96 @@ def abtest(
     )
     window = "to the end of the log" if window_days is None else f"for {window_days:g} days"
     said = {
-        "intervals hold": f"on any day, narrowest at {expected:,} users" if any_day else "on one day, set before",
+        "intervals of differences": f"{ANY_DAY}, narrowest at {expected:,} users" if any_day else FIXED_SAMPLE,
         "a user counts": f"from the first page of an arm {window}",
         "adjusted by": f"what users did in the {before_days:g} days before",
     }
+    general = about(log, unit, level, said, settings)
+    notes = (*general.pop("notes"), *_direction_notes(declared, better or {}), *_ramp_note(users))
     return ABTest(
         assignment=users,
         differences=tuple(made),
         verdicts=tuple(verdicts),
         margin_relative=margin_relative,
+        any_day=any_day,
         by=by,
         sliced=tuple(sliced),
         interactions=tuple(interactions(sliced)),
         days=tuple(one for one in days if one.adjusted.error > 0),
         refused=tuple(refused.items()),
-        **about(log, unit, level, said, settings),
+        notes=notes,
+        **general,
     )
 
 
+def _direction_notes(declared: Iterable[OnlineMetric], better: Mapping[str, Direction]) -> Iterator[Note]:
+    """Warn of declared metrics whose direction is the user's."""
+    ways = {
+        str(metric): way
+        for metric, way in ((online_metric(name), way) for name, way in better.items())
+        if not metric.better
+    }
+    for metric in declared:
+        if way := ways.get(str(metric)):
+            text = f"that {way} is better was declared, and does not follow from the metric. {metric.misleads}"
+            yield Note("declared-direction", text, str(metric), of="metrics")
+
+
+def _ramp_note(users: Assignment) -> Iterator[Note]:
+    """Warn of a changed allocation, and say what was done about it."""
+    if users.ramped:
+        since = ", ".join(map(str, users.periods[1:]))
+        text = (
+            f"the allocation of new users to arms changed (p = {users.allocation.p:.1g}; since {since}): differences"
+            f" are means over {counted(len(users.periods), 'period')} of first exposure with {MIN_USERS} users in both"
+            " arms; slices and days since exposure are not compared"
+        )
+        yield Note("allocation-changed", text)
+
+
 def _roles(
-    log: InteractionLog, primary: Any, guardrails: Iterable[Any], metrics: Iterable[Any] | None, unit: Unit
+    log: InteractionLog,
+    primary: str | OnlineMetric | None,
+    guardrails: Iterable[str | OnlineMetric],
+    metrics: Iterable[str | OnlineMetric] | None,
+    unit: Unit,
+    better: Mapping[str, Direction],
 ) -> tuple[dict[OnlineMetric, Role], dict[OnlineMetric, str]]:
-    """Say what each metric counts for; those that cannot be told, or say nothing of better or worse, are refused."""
-    usual = headlines(log, unit)
-    if primary is None and not usual:
-        raise InputError("the log can tell none of the usual metrics", fix="name the primary one", path=log.name)
-    roles: dict[OnlineMetric, Role] = {online_metric(primary or usual[0]): "primary"}
+    """Return the role of each metric that this log supports, and why others are refused.
+
+    Declared metrics need a direction: their own, or that in `better`.
+    """
+    ways = {str(online_metric(name)): _way(name, way) for name, way in better.items()}
+
+    def directed(metric: OnlineMetric) -> OnlineMetric:
+        way = ways.get(str(metric), 0)
+        if way and metric.better and way != metric.better:
+            problem = f"better says {'more' if way > 0 else 'less'} of {metric}, of which the opposite is better"
+            raise InputError(problem, fix="leave it out")
+        return replace(metric, better=metric.better or way)
+
+    usual = [directed(metric) for metric in headlines(log, unit)]
+    first = next((metric for metric in usual if metric.better), None)
+    goal = first if primary is None else directed(online_metric(primary))
+    roles: dict[OnlineMetric, Role] = {} if goal is None else {goal: "primary"}
     for metric in online_metrics_named([guardrails] if isinstance(guardrails, (str, OnlineMetric)) else guardrails):
-        roles.setdefault(metric, "guardrail")
+        roles.setdefault(directed(metric), "guardrail")
     others = [metrics] if isinstance(metrics, (str, OnlineMetric)) else metrics
-    for metric in online_metrics_named(usual if others is None else others):
+    for metric in usual if others is None else map(directed, online_metrics_named(others)):
         roles.setdefault(metric, "other")
-    told, refused = comparable(list(roles), log, unit, kinds=("ratio", "quantile"))
+    supported, refused = comparable(list(roles), log, unit, kinds=("ratio", "quantile"))
     for metric, role in roles.items():
         if role == "other":
             continue
-        problem = f"neither more nor less {metric} is better by itself" if not metric.better else ""
-        if why := refused.get(metric, problem):
+        if why := refused.get(metric):
             raise InputError(f"{metric} cannot be declared: {why}", fix="declare another metric", path=log.name)
-    return {metric: roles[metric] for metric in told}, refused
+        if not metric.better:
+            problem = f"{metric} cannot be declared without a direction: neither more nor less is better by itself"
+            fix = f"give one, better={{'{metric}': 'more'}} (--better {metric}=more), or declare another metric"
+            raise InputError(problem, fix=fix, path=log.name)
+    return {metric: roles[metric] for metric in supported}, refused
+
+
+def _way(name: str, way: str) -> Literal[-1, 1]:
+    one_of(f"direction of {name}", way, ("more", "less"))
+    return 1 if way == "more" else -1

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, timedelta
 from statistics import NormalDist
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from judged.answer import counted, listed
 from judged.errors import InputError
 from judged.online.engine import Relation, identifier, literal
-from judged.stats.ratio import ratio_error
+from judged.stats.allocation import CONSTANT, Allocation, allocation_periods
 from judged.stats.sample_ratio import SampleRatio, sample_ratio
 
 if TYPE_CHECKING:
@@ -25,6 +28,7 @@ _TELEMETRY = ("query", "zero_results", "n_returned", "latency_ms", "device", "la
 _Z = NormalDist().inv_cdf(1.0 - BROKEN_P / len(_TELEMETRY) / 2.0)
 _BEFORE, _AFTER, _PART = "<", ">", "\x1f"  # a mark on both sides, as arms may be called anything
 _DAY = 86_400_000
+_EPOCH = date(1970, 1, 1)
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,10 @@ class Assignment:
         Whether the arms have the users that they should have, unfinished ones too.
     logged
         What is logged more often in one arm than in the first, by chance once in a thousand tests.
+    allocation
+        Whether the shares of arms among new users stayed the same over time; the periods in which they did.
+    periods
+        First day (UTC) of each of these periods; empty where the log has no times.
     """
 
     arms: tuple[str, ...]
@@ -55,6 +63,13 @@ class Assignment:
     longest: float
     ratio: SampleRatio
     logged: tuple[str, ...] = ()
+    allocation: Allocation = CONSTANT
+    periods: tuple[date, ...] = ()
+
+    @property
+    def ramped(self) -> bool:
+        """Whether the allocation changed over time, so that differences must be stratified by period."""
+        return len(self.allocation.starts) > 1
 
     @property
     def number(self) -> int:
@@ -92,6 +107,7 @@ class Exposure:
     unit: str
     window: str  # SQL
     before: int
+    cuts: tuple[int, ...] = ()  # when a new period of allocation begins, in milliseconds since 1970
 
     def pages(self, parts: Relation | None = None) -> Relation:
         """Give ``serp`` and ``slice`` of the pages in the window and of those before exposure, as `slice_of` names it.
@@ -118,6 +134,15 @@ class Exposure:
             f"""
             SELECT p.serp, CAST((p.time_ms - u.exposed_ms) // {_DAY} + 1 AS VARCHAR) AS slice
             FROM {self.log.serp} AS p JOIN {self.table} AS u ON {key} WHERE p.time_ms >= u.exposed_ms"""
+        )
+
+    def periods(self) -> Relation:
+        """Return ``serp`` and ``slice``: in which period of allocation, from 1, the user of a page was exposed."""
+        key = f"p.{identifier(self.unit)} = u.{identifier(self.unit)}"
+        number = " + ".join(["1", *(f"CASE WHEN u.exposed_ms >= {cut} THEN 1 ELSE 0 END" for cut in self.cuts)])
+        serp = self.log.serp
+        return self.log.engine.query(
+            f"SELECT p.serp, CAST({number} AS VARCHAR) AS slice FROM {serp} AS p JOIN {self.table} AS u ON {key}"
         )
 
 
@@ -175,7 +200,10 @@ def assignment(
     everyone = {row["arm"]: int(row["everyone"]) for row in rows}
     unfinished = {row["arm"]: int(row["unfinished"] or 0) for row in rows}
     begin, last = min(row["first_ms"] for row in rows), max(row["last_ms"] for row in rows)
-    exposure = Exposure(log, exposed, unit, window, round(before_days * _DAY))
+    first_day, allocation = _allocation(log, exposed, arms)
+    days = [first_day + start for start in allocation.starts] if log.has_time and log.dated else []
+    cuts = tuple(day * _DAY for day in days[1:])
+    exposure = Exposure(log, exposed, unit, window, round(before_days * _DAY), cuts)
     users = Assignment(
         arms,
         {name: everyone[name] - unfinished[name] for name in arms},
@@ -185,32 +213,69 @@ def assignment(
         (rows[0]["end_ms"] - begin) / _DAY,
         sample_ratio([everyone[name] for name in arms], None if shares is None else [shares[name] for name in arms]),
         tuple(_logged(exposure, arms)),
+        allocation,
+        tuple(_EPOCH + timedelta(day) for day in days),
     )
     return users, exposure
 
 
+def _allocation(log: InteractionLog, exposed: Relation, arms: Sequence[str]) -> tuple[int, Allocation]:
+    """Return the first day of exposure, in days since 1970, and the periods of constant allocation since then."""
+    if not (log.has_time and log.dated):
+        return 0, CONSTANT
+    rows = log.engine.rows(
+        f"""
+        SELECT exposed_ms // {_DAY} AS day, arm, count(*) AS users FROM {exposed} WHERE arms = 1
+        GROUP BY exposed_ms // {_DAY}, arm"""
+    )
+    first, last = (limit(int(row["day"]) for row in rows) for limit in (min, max))
+    counts = np.zeros((last - first + 1, len(arms)))
+    for row in rows:
+        counts[int(row["day"]) - first, arms.index(row["arm"])] = row["users"]
+    return first, allocation_periods(counts)
+
+
 def _logged(exposure: Exposure, arms: tuple[str, ...]) -> Iterator[str]:
-    """Name what pages after exposure say more or less often in an arm than in the first: telemetry that broke there."""
+    """Name the fields that are logged more or less often in an arm than in the first: telemetry that broke there.
+
+    Where the allocation changed, differences are means over its periods: what is logged may change with time.
+    """
     log, unit = exposure.log, identifier(exposure.unit)
     sums = ", ".join(f"count({name}) AS {name}" for name in _TELEMETRY)
     products = ", ".join(f"sum({name}) AS n_{name}, sum({name} * {name}) AS nn_{name}, sum({name} * pages) AS nd_{name}"
                          for name in _TELEMETRY)  # fmt: skip
+    parts = [str(at + 1) for at in range(len(exposure.cuts) + 1)] if exposure.cuts else [""]
+    pages = exposure.pages(exposure.periods() if exposure.cuts else None)
     found = log.engine.rows(
         f"""
         SELECT slice, count(*) AS users, sum(pages) AS d, sum(pages * pages) AS dd, {products} FROM (
-            SELECT s.slice, count(*) AS pages, {sums} FROM {exposure.pages()} AS s
+            SELECT s.slice, count(*) AS pages, {sums} FROM {pages} AS s
             JOIN {log.serp} AS p ON p.serp = s.serp GROUP BY s.slice, p.{unit}) GROUP BY slice"""
     )
     rows = {row["slice"]: row for row in found}
-    of = [rows[slice_of(arm)] for arm in arms if slice_of(arm) in rows]
     for name in _TELEMETRY:
-        sides = [
-            (float(row[f"n_{name}"]) / float(row["d"]), ratio_error(
-                *(float(row[part]) for part in ("users", f"n_{name}", "d", f"nn_{name}", "dd", f"nd_{name}"))))
-            for row in of
-        ]  # fmt: skip
-        for value, error in sides[1:]:
-            both = math.hypot(error, sides[0][1])
-            if both > 0 and abs(value - sides[0][0]) > _Z * both:
-                yield name
-                break
+        if any(abs(_logged_z(rows, name, arms[0], arm, parts)) > _Z for arm in arms[1:]):
+            yield name
+
+
+def _logged_z(rows: Mapping[str, Any], name: str, first: str, arm: str, parts: Sequence[str]) -> float:
+    """Return by how many standard errors an arm differs from the first in how often a field is logged.
+
+    Errors are those where both arms have the share of both together: a field that is always logged in one arm and never
+    in the other has no error of its own.
+    """
+    value = variance = 0.0
+    for part in parts:
+        sides = [rows[key] for key in (slice_of(first, part), slice_of(arm, part)) if key in rows]
+        if len(sides) < 2:
+            continue
+        n, d, nn, nd, dd = (
+            np.array([float(row[column]) for row in sides])
+            for column in (f"n_{name}", "d", f"nn_{name}", f"nd_{name}", "dd")
+        )
+        pooled = n.sum() / d.sum()
+        squares = (nn - 2.0 * pooled * nd + pooled**2 * dd) / d**2
+        weight = 1.0 / (1.0 / d).sum()
+        value += weight * float(n[1] / d[1] - n[0] / d[0])
+        variance += weight**2 * float(squares.sum())
+    return value / math.sqrt(variance) if variance > 0 else 0.0

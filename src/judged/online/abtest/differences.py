@@ -8,15 +8,25 @@ from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
+import numpy as np
+
 from judged.online.abtest.assignment import Assignment, slice_of
 from judged.online.estimation.moments import moments, ratio_sums, ratios, shared_products
 from judged.online.estimation.quantiles import quantiles
 from judged.online.estimation.sums import UnitSums, unit_sums
 from judged.online.metrics import OnlineMetric
-from judged.stats.adjusted_difference import AdjustedDifference, Arm, adjusted_difference
+from judged.stats.adjusted_difference import (
+    NO_RELATIVE,
+    AdjustedDifference,
+    Arm,
+    RelativeDifference,
+    adjusted_difference,
+)
 from judged.stats.always_valid import critical_value, e_value, prior_size
 from judged.stats.correction import adjust
+from judged.stats.ratio import student_quantiles
 from judged.stats.ratio_difference import RatioDifference, correlation
+from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
     from judged.online.estimation.online_metrics import Unit
@@ -25,7 +35,7 @@ if TYPE_CHECKING:
 
 Role: TypeAlias = Literal["primary", "guardrail", "other"]
 _NORMAL = NormalDist()
-_CUT, _SPENDERS = " (winsorised)", 0.99
+_WINSORIZED, _SPENDERS = " (winsorized)", 0.99
 
 
 @dataclass(frozen=True)
@@ -35,25 +45,25 @@ class ArmDifference:
     Parameters
     ----------
     metric, role, arm, part
-        Which, what it counts for, of which arm, and of which slice; empty for all pages.
+        Metric (with the direction that was declared), its role, the arm, and the slice; empty for all pages.
     baseline, other
-        Its estimates in both arms.
+        Its estimates in both arms, with fixed-sample intervals.
     difference
-        The arm less the baseline, adjusted for the time before, with its interval and p-value; where looks are allowed
-        on any day, they hold on all of them.
+        The arm minus the baseline, adjusted for the time before, with its interval and p-value: valid on any day, or
+        fixed-sample, as `Looks` says. NaN where there is not enough data.
     adjusted
-        The same with its standard error, and relative to the baseline.
+        The same with its standard error, and what it is relative to.
     critical
         Half the interval's width in standard errors.
-    better
-        The chance that the arm's metric is better, by a flat prior: a summary, no test.
+    chance_better
+        Probability that the arm's metric is better, by a flat prior at a fixed sample: a summary, no test. NaN for a
+        metric without a direction.
     p
         Adjusted for the metrics that were not declared; NaN where there is none.
     earlier
-        The p-value of a difference before exposure; NaN where nothing is known of it.
-    equal
-        As many users with an equal part in the denominator would tell as much, in the arm that has fewer: intervals and
-        p-values are too sure where they are few.
+        p-value of a difference before exposure; NaN where nothing is known of it.
+    effective_users
+        Effective number of users (Kish) in the smaller arm. Intervals and p-values are too narrow if it is small.
     """
 
     metric: OnlineMetric
@@ -65,32 +75,47 @@ class ArmDifference:
     difference: RatioDifference
     adjusted: AdjustedDifference
     critical: float
-    better: float
+    chance_better: float
     p: float
     earlier: float
-    equal: float = math.inf
+    effective_users: float = math.inf
+
+    @property
+    def relative(self) -> RelativeDifference:
+        """The difference as a share of the baseline's absolute value."""
+        return NO_RELATIVE if math.isnan(self.difference.low) else self.adjusted.relative(self.critical)
 
     @property
     def gain(self) -> tuple[float, float]:
-        """The interval of the relative difference, turned so that more is better."""
-        ends = self.adjusted.relative_interval(self.critical)
-        return ends if self.metric.better >= 0 else (-ends[1], -ends[0])
+        """Interval of the difference, turned so that more is better; NaN for a metric without a direction."""
+        return _turned(self.metric, self.difference.low, self.difference.high)
+
+    @property
+    def relative_gain(self) -> tuple[float, float]:
+        """Interval of the relative difference, turned so that more is better."""
+        return _turned(self.metric, *self.relative[1:])
+
+
+def _turned(metric: OnlineMetric, low: float, high: float) -> tuple[float, float]:
+    if not metric.better:
+        return math.nan, math.nan
+    return (low, high) if metric.better > 0 else (-high, -low)
 
 
 @dataclass(frozen=True)
 class Looks:
-    """When one may look: on any day, or on one that was set before; and what follows for intervals.
+    """When results are looked at: on any day, or on one that was set before.
 
     Parameters
     ----------
     level
-        Of the intervals.
+        Level of the intervals.
     any_day
         Whether they hold on all days together.
     expected
-        The number of users at which those that do are narrowest.
+        Number of users at which intervals for any day are narrowest.
     arms
-        So many are compared with the baseline: intervals hold for all of them together (Bonferroni), and so p-values.
+        Number of arms compared with the baseline: intervals and p-values hold for all of them together (Bonferroni).
     """
 
     level: float = 0.95
@@ -98,15 +123,24 @@ class Looks:
     expected: int = 5000
     arms: int = 1
 
-    def critical(self, users: float) -> float:
-        """Give half the width of an interval, in standard errors."""
+    def critical(self, users: float, df: float = math.inf) -> float:
+        """Return half the width of an interval in standard errors; `df`: of Student's t, for a fixed sample."""
         if self.any_day:
             return critical_value(users, max(users - 2.0, 1.0), self._g, self._alpha)
+        if math.isfinite(df):
+            return float(student_quantiles(1.0 - self._alpha / 2.0, np.array(df)))
         return _NORMAL.inv_cdf(1.0 - self._alpha / 2.0)
 
-    def p(self, t: float, users: float) -> float:
-        """Give the p-value of a difference of t standard errors."""
-        p = 1.0 / e_value(t, users, max(users - 2.0, 1.0), self._g) if self.any_day else 2.0 * _NORMAL.cdf(-abs(t))
+    def p(self, t: float, users: float, df: float = math.inf) -> float:
+        """Return the p-value of a difference of `t` standard errors."""
+        if self.any_day:
+            p = 1.0 / e_value(t, users, max(users - 2.0, 1.0), self._g)
+        elif math.isfinite(df):
+            from scipy.special import stdtr
+
+            p = 2.0 * float(stdtr(max(df, 1.0), -abs(t)))
+        else:
+            p = 2.0 * _NORMAL.cdf(-abs(t))
         return min(1.0, self.arms * p)
 
     @property
@@ -138,20 +172,24 @@ def arm_differences(
 ) -> list[ArmDifference]:
     """Compare every arm with the baseline, by part, arm, and metric; pages are sliced by `Assignment.pages`.
 
-    Sums of money are compared a second time with what a user spends at most as one of a hundred spenders does: the few
-    largest sums decide how wide an interval is, and less what it says. Quantiles are compared as they stand.
+    Sums of money are compared a second time with each user's spend winsorized: the few largest sums decide how wide an
+    interval is. Quantiles are compared without adjustment.
     """
     made: list[ArmDifference] = []
     for sums, of in unit_sums(pages, [one for one in roles if one.kind == "ratio"], unit, sliced=True):
         made += _differences(sums, of, unit, users, roles, looks, parts)
         for metric in (one for one in of if one.unit == "money"):
-            cut = replace(metric, name=metric.name + _CUT)
-            made += _differences(_winsorised(sums, metric), [cut], unit, users, {cut: "other"}, looks, parts)
+            cut = replace(metric, name=metric.name + _WINSORIZED)
+            made += _differences(_winsorized(sums, metric), [cut], unit, users, {cut: "other"}, looks, parts)
     made += _quantiles(pages, [one for one in roles if one.kind == "quantile"], unit, users, roles, looks, parts)
     order = {str(metric): at for at, metric in enumerate(roles)}
     return sorted(
         made,
-        key=lambda one: (parts.index(one.part), users.arms.index(one.arm), order[str(one.metric).replace(_CUT, "")]),
+        key=lambda one: (
+            parts.index(one.part),
+            users.arms.index(one.arm),
+            order[str(one.metric).replace(_WINSORIZED, "")],
+        ),
     )
 
 
@@ -186,37 +224,42 @@ def _differences(
             for metric in metrics:
                 if metric not in arms[first] or metric not in arms[name]:
                     continue
-                sides_ = arms[first][metric], arms[name][metric]
+                pair = arms[first][metric], arms[name][metric]
                 both = estimates[slice_of(first, part), metric], estimates[slice_of(name, part), metric]
-                made = adjusted_difference(*sides_)
-                told = _told(metric, roles[metric], name, part, both, made, users, looks, _earlier(*sides_))
-                yield replace(told, equal=min(one.after.d**2 / one.after.dd for one in sides_))
+                identity = metric, roles[metric], name, part
+                yield arm_difference(identity, both, adjusted_difference(*pair), users, looks, _earlier(*pair))
 
 
-def _told(
-    metric: OnlineMetric,
-    role: Role,
-    arm: str,
-    part: str,
+def arm_difference(
+    identity: tuple[OnlineMetric, Role, str, str],
     both: tuple[OnlineEstimate, OnlineEstimate],
     made: AdjustedDifference,
     users: Assignment,
     looks: Looks,
     earlier: float,
+    effective_users: float | None = None,
 ) -> ArmDifference:
-    """Give a difference its interval and p-value."""
+    """Return a difference with its interval and p-value, where there is enough data for them.
+
+    `identity`: metric, role, arm, part. `effective_users`: in the smaller arm; None: of the two estimates.
+    """
+    metric, _, arm, part = identity
+    effective = [one.effective_units for one in both] if effective_users is None else [effective_users] * 2
+    effective_users, df = min(effective), sum(effective) - 2.0
     number = sum(one.units for one in both) if part else users.users[users.arms[0]] + users.users[arm]
-    critical = looks.critical(number)
-    told = made.error > 0 and math.isfinite(critical)
-    t, half = (made.value / made.error, critical * made.error) if told else (0.0, math.nan)
-    p = looks.p(t, number) if told else math.nan
-    better = _NORMAL.cdf(-t if metric.better < 0 else t)
-    difference = RatioDifference(made.value, made.value - half, made.value + half, p)
-    return ArmDifference(metric, role, arm, part, *both, difference, made, critical, better, p, earlier)
+    critical = looks.critical(number, df)
+    enough = not insufficiency(min(one.units for one in both), variance=made.error) and math.isfinite(critical)
+    if not enough:
+        difference = RatioDifference(made.value, math.nan, math.nan, math.nan)
+        return ArmDifference(*identity, *both, difference, made, critical, math.nan, math.nan, earlier, effective_users)
+    t, half = made.value / made.error, critical * made.error
+    difference = RatioDifference(made.value, made.value - half, made.value + half, looks.p(t, number, df))
+    chance = _NORMAL.cdf(metric.better * t) if metric.better else math.nan
+    return ArmDifference(*identity, *both, difference, made, critical, chance, difference.p, earlier, effective_users)
 
 
-def _winsorised(sums: UnitSums, metric: OnlineMetric) -> UnitSums:
-    """Cut each unit's money at what one of a hundred spenders spends more than, before and after, in all arms."""
+def _winsorized(sums: UnitSums, metric: OnlineMetric) -> UnitSums:
+    """Winsorize each unit's spend at the 99th percentile of positive spend, pooled over arms and times."""
     name = metric.columns()[0]
     cut = f"quantile_disc({sums.column(name)}, {_SPENDERS}) AS most"
     most = sums.table.engine.rows(f"SELECT {cut} FROM {sums.table} WHERE {sums.column(name)} > 0")[0]["most"]
@@ -243,12 +286,8 @@ def _quantiles(
                     continue
                 base, other = both[0], both[1]
                 value, error = other.value - base.value, math.hypot(base.error, other.error)
-                relative = value / base.value if base.value > 0 else math.nan
-                told = math.hypot(other.error, other.value / base.value * base.error) / base.value
-                made = AdjustedDifference(
-                    value, error, 0.0, 0.0, relative, told, base.value, base.error, -(base.error**2)
-                )
-                yield _told(metric, roles[metric], name, part, (base, other), made, users, looks, math.nan)
+                made = AdjustedDifference(value, error, 0.0, 0.0, base.value, base.error, -(base.error**2))
+                yield arm_difference((metric, roles[metric], name, part), (base, other), made, users, looks, math.nan)
 
 
 def _earlier(first: Arm, second: Arm) -> float:

@@ -154,6 +154,7 @@ def _estimates(
             denominator=float(d[at]),
             units=int(units[at]),
             method=_method(metric, float(values[at]), float(low[at])),
+            effective_units=float(effective[at]),
         )
         for at in range(len(slices))
     ]

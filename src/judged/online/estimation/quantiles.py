@@ -96,6 +96,7 @@ def _estimate(
         denominator=float(d),
         units=int(units),
         method="none" if unknown else "woodruff",
+        effective_units=d**2 / dd,
     )
 
 

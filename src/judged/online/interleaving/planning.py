@@ -223,7 +223,7 @@ def _pair(mixed: Interleaving, test: ABTest, power: float) -> Pair:
         other=mixed.other,
         metric=str(goal.metric),
         preference=seen.value,
-        gain=sign * goal.adjusted.relative,
+        gain=sign * goal.relative.value,
         users_interleaving=_users(seen.error * math.sqrt(mixed.users), seen.value, power, mixed.level),
         users_abtest=_users(
             goal.adjusted.error * math.sqrt(test.assignment.number), goal.difference.value, power, test.level
