@@ -130,6 +130,10 @@ def test_average_precision_where_documents_are_missing() -> None:
     same((1 + 2 / 3) / 2, [1, 0, 1], "AP(norm=returned)", missing=[1, 1])  # by hand, as torchmetrics
 
 
+def test_bpm_where_the_gains_add_up_to_its_goal() -> None:
+    same(2 / 3, [2, 3, 1, 0, 0], "BPM(max=3,T=2)@10")  # by hand; cwl-eval reads ten documents: 0.2
+
+
 def test_accuracy() -> None:
     grades = [1, 0, None, 1, 0]
     same(0.6666666666666667, grades, "PairAccuracy", missing=[1])  # ir_measures Accuracy

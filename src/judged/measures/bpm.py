@@ -8,7 +8,7 @@ import numpy as np
 
 from judged.measures.base import param
 from judged.measures.cwl import ADAPTIVE, UserModel
-from judged.measures.cwl_reading import Reading
+from judged.measures.cwl_reading import Reading, is_below
 from judged.measures.parameters import Parameter, real, spell, whole
 from judged.measures.registry import measure
 
@@ -43,7 +43,9 @@ class BPM(UserModel):
 
     .. math:: C(i) = 1 \quad \text{while} \quad \sum_{j \le i} g_j < T \ \text{and}\ \sum_{j \le i} c_j < k
 
-    With ``costs=given``, k is a budget of costs, not of documents.
+    With ``costs=given``, k is a budget of costs, not of documents. A sum within 1e-9 of its limit has reached it
+    (relative to limits above 1): 2/3 + 1 + 1/3 fulfills T = 2, though the doubles add up to less. cwl_eval 1.0.12
+    compares the doubles, and so reads on.
 
     Examples
     --------
@@ -53,6 +55,8 @@ class BPM(UserModel):
     0.5
     >>> BPM(max=2, cutoff=10, T=5).of_list([0, 2, 2])  # never fulfilled: ten places are read
     0.2
+    >>> round(BPM(max=3, cutoff=10, T=2).of_list([2, 3, 1, 0, 0]), 4)  # 2 after three documents
+    0.6667
     """
 
     cutoff: int = param(BUDGET)
@@ -60,7 +64,7 @@ class BPM(UserModel):
 
     def continuation(self, reading: Reading) -> Floats:
         """Neither enough gained nor enough spent."""
-        going_on = ((reading.gained < self.T) & (reading.spent < self.cutoff)).astype(np.float64)
+        going_on = is_below(reading.gained, self.T) * is_below(reading.spent, self.cutoff)
         how = f"1 while gained < {spell(self.T)} and {reading.spent_word} < {self.cutoff}, then 0"
         return reading.note("C", going_on, how, gained=reading.gained, spent=reading.spent)
 
@@ -80,8 +84,9 @@ class BPMD(UserModel):
     .. math:: C(i) = 1 \quad \text{while} \quad \sum_{j \le i} g_j < T + h_b \sum_{j < i} (g_j - m)
         \ \text{and}\ \sum_{j \le i} c_j < k + h_c \sum_{j < i} (g_j - m)
 
-    A document that gains more than m makes the user want more, and bear more; one that gains less, less. cwl_eval
-    1.0.12 never moves the budget, whatever its hc: that is ``hc=0`` here.
+    A document that gains more than m makes the user want more, and bear more; one that gains less, less. Sums within
+    1e-9 of their limit have reached it, as in `BPM`. cwl_eval 1.0.12 compares the doubles, and never moves the budget,
+    whatever its hc: that is ``hc=0`` here.
 
     Examples
     --------
@@ -110,7 +115,7 @@ class BPMD(UserModel):
         borne = self._moved(reading.gain, self.cutoff, self.hc)
         reading.note("wanted", wanted, self._move_in_words(self.T, self.hb), gain=reading.gain)
         reading.note("borne", borne, self._move_in_words(self.cutoff, self.hc), gain=reading.gain)
-        going_on = ((reading.gained < wanted) & (reading.spent < borne)).astype(np.float64)
+        going_on = is_below(reading.gained, wanted) * is_below(reading.spent, borne)
         how = f"1 while gained < wanted and {reading.spent_word} < borne, then 0"
         parts = {"gained": reading.gained, "wanted": wanted, "spent": reading.spent, "borne": borne}
         return reading.note("C", going_on, how, **parts)

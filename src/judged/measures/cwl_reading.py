@@ -68,6 +68,27 @@ class Reading:
         return np.cumsum(self.cost, axis=1)
 
 
+LIMIT_TOLERANCE = 1e-9
+"""A sum this close to a limit has reached it. It is relative to limits above 1."""
+
+
+def is_below(total: Floats, limit: Floats | float) -> Floats:
+    """Return 1 at each rank where a running total is below its limit, 0 where it has reached it: (B, n).
+
+    Thirds and tenths have no exact double: 2/3 + 1 + 1/3 adds up to 1.9999999999999998. The error of a sum of 1,000
+    such terms stays far below `LIMIT_TOLERANCE`, and gains and costs that people choose differ by far more.
+
+    Examples
+    --------
+    >>> is_below(np.cumsum([[2 / 3, 1.0, 1 / 3]], axis=1), 2.0).tolist()
+    [[1.0, 1.0, 0.0]]
+    """
+    limit = np.asarray(limit, dtype=np.float64)
+    # A limit that moves carries the rounding errors of the largest value it has had.
+    largest = np.maximum.accumulate(np.abs(limit), axis=1) if limit.ndim else np.abs(limit)
+    return (total < limit - LIMIT_TOLERANCE * np.maximum(largest, 1.0)).astype(np.float64)
+
+
 _LEAST_SHOWN = 0.001  # ranks that fewer users reach are shown as one number
 _ADDED_UP = {"gained": "gain", "spent": "cost"}
 

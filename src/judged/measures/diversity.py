@@ -27,6 +27,7 @@ MOST = math.e / (math.e - 1)
 
 _MOST_COLUMNS = 8  # of subtopics, side by side
 _MOST_ROWS = 20
+_EQUAL = 1e-12  # gains that differ by less, relative to the best, are equal
 _POSSIBLE = "documents that all cover every subtopic"
 
 
@@ -207,7 +208,8 @@ def _greedily(topic: Ints, doc: Ints, subtopic: Ints, fading: float) -> Iterator
         begins = np.diff(topic[left], prepend=-1) != 0
         best = np.maximum.reduceat(gain, np.flatnonzero(begins))
         of_topic = np.cumsum(begins) - 1
-        equal = np.flatnonzero(gain == best[of_topic])
+        # Equal gains can be sums of the same powers in another order, which round differently.
+        equal = np.flatnonzero(gain >= best[of_topic] * (1.0 - _EQUAL))
         chosen = equal[np.diff(of_topic[equal], prepend=-1) != 0]
         yield left[chosen]
         stays = np.ones(len(left), dtype=np.bool_)

@@ -68,6 +68,9 @@ class IPrec(RelevanceMeasure):
     :math:`r_n` is the rank of the n-th relevant document; where it was not returned, the score is 0. With n = 0
     the whole ranking counts. An empty ranking scores 0; trec_eval prints nan there for n = 0.
 
+    cR is a product of doubles, as in trec_eval: 0.7 times 45 is 31.499999999999996, so n is 31, where exact arithmetic
+    rounds 31.5 to 32. Of the 11 usual recalls and R up to 200 this concerns four cases, and 14 with ``rounding=up``.
+
     Examples
     --------
     Relevant at ranks 1, 3 and 5 of four: from the second on, the precision is at most 2/3.

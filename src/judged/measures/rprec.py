@@ -65,7 +65,8 @@ class RprecMult(RelevanceMeasure):
 
     .. math:: \mathrm{RprecMult}@c = \mathrm{P}@k, \quad k = \lfloor cR + 0.9 \rfloor
 
-    The divisor is k even where fewer documents were returned. With c = 1 it is R-precision.
+    The divisor is k even where fewer documents were returned. With c = 1 it is R-precision. cR + 0.9 is computed in
+    doubles, as in trec_eval: 0.7 times 3 plus 0.9 is 2.9999999999999996, so k is 2, where exact arithmetic gives 3.
 
     Examples
     --------
