@@ -148,6 +148,7 @@ def test_a_query_without_relevant_documents_has_the_value_that_is_asked_for():
     [
         ([[np.nan]], [[1]], {}),
         ([[0.5]], [[np.inf]], {}),
+        ([[0.5]], [[np.nan]], {}),
         ([[0.5, 0.1]], [[1]], {}),
         ([[0.5]], [[1]], {"cutoff": 0}),
         ([[0.5]], [[1]], {"ties": "random"}),
@@ -239,10 +240,3 @@ def test_persistence_and_scale_are_checked(odd: dict[str, float]) -> None:
 def test_offsets_that_do_not_fit_the_documents_are_refused(offsets: list[int]) -> None:
     with pytest.raises(InputError, match="offsets"):
         arrays.padded(np.array([0.1, 0.2]), np.array([1, 2]), np.array(offsets, dtype=np.int64))
-
-
-def test_numbers_may_be_of_half_precision() -> None:
-    scores, grades = np.array([[0.3, 0.2, 0.1]]), np.array([[1, 0, 2]])
-    found = arrays.ndcg(scores.astype(np.float16), grades)
-    assert found.dtype == np.float16
-    np.testing.assert_allclose(found, arrays.ndcg(scores, grades), rtol=2e-3)

@@ -28,7 +28,7 @@ def precision(
         share = found / float(ranking.cutoff or max(ranking.width, 1))
     else:
         share = ranking.xp.stack([found[..., at] / float(k) for at, k in enumerate(ranking.cutoff)], axis=-1)
-    return ranking.xp.where(known > 0, share, undefined)
+    return ranking.result(ranking.xp.where(known > 0, share, undefined))
 
 
 def recall(
@@ -43,7 +43,7 @@ def recall(
 ) -> Any:
     """Share of the relevant documents that are among the first k, a number a query, as `judged.R`."""
     ranking, relevant, known = _relevant(scores, grades, where, cutoff, ties, rel)
-    return ranking.divided(ranking.added_up(ranking.expected(relevant)), known, undefined)
+    return ranking.result(ranking.divided(ranking.added_up(ranking.expected(relevant)), known, undefined))
 
 
 def success(
@@ -62,7 +62,7 @@ def success(
     """
     ranking, relevant, known = _relevant(scores, grades, where, cutoff, ties, rel)
     value = 1.0 - ranking.at_cutoffs(ranking.xp.cumulative_prod(1.0 - _chance(ranking, relevant), axis=-1), 1.0)
-    return ranking.xp.where(known > 0, value, undefined)
+    return ranking.result(ranking.xp.where(known > 0, value, undefined))
 
 
 def reciprocal_rank(
@@ -86,7 +86,8 @@ def reciprocal_rank(
     ranking, relevant, known = _relevant(scores, grades, where, cutoff, ties, rel)
     chance = _chance(ranking, relevant)
     unseen = ranking.xp.cumulative_prod(1.0 - chance, axis=-1, include_initial=True)[..., :-1]
-    return ranking.xp.where(known > 0, ranking.added_up(chance * unseen / ranking.ranks), undefined)
+    value = ranking.added_up(chance * unseen / ranking.ranks)
+    return ranking.result(ranking.xp.where(known > 0, value, undefined))
 
 
 def average_precision(
@@ -104,12 +105,13 @@ def average_precision(
     ordered = ranking.sorted(relevant)
     if ties == "position" or not ranking.width:
         so_far = ranking.xp.cumulative_sum(ordered, axis=-1)
-        return ranking.divided(ranking.added_up(ordered * (so_far / ranking.ranks)), known, undefined)
+        total = ranking.added_up(ordered * (so_far / ranking.ranks))
+        return ranking.result(ranking.divided(total, known, undefined))
     # A relevant document at this place has this many of its r tied ones above it: each of the others is as likely.
     tied, size = ranking.group_sum(ordered), ranking.size
     others = ranking.xp.where(size > 1.0, size - 1.0, 1.0)
     so_far = ranking.above(ordered) + 1.0 + ranking.place * (tied - 1.0) / others
-    return ranking.divided(ranking.added_up(tied / size * so_far / ranking.ranks), known, undefined)
+    return ranking.result(ranking.divided(ranking.added_up(tied / size * so_far / ranking.ranks), known, undefined))
 
 
 def _relevant(scores: Any, grades: Any, where: Any, cutoff: Cutoff, ties: Ties, rel: float) -> tuple[Ranking, Any, Any]:

@@ -41,13 +41,14 @@ def dcg(
     Returns
     -------
     array
-        A number a query, in the library, the floating type and on the device of `scores`: (queries,), or
-        (queries, cutoffs).
+        A number a query, in the library and on the device of `scores`: (queries,), or (queries, cutoffs). It is of
+        the floating type of the scores, but at least float32, and is computed in float64 where the device has it.
 
     Raises
     ------
     InputError
-        If the shapes do not fit; in NumPy, if a number is not finite.
+        If the shapes do not fit; in NumPy, if a score is NaN or a grade is not finite. In other libraries the number
+        of such a query is NaN.
 
     Examples
     --------
@@ -56,7 +57,7 @@ def dcg(
     [[7.0, 8.5]]
     """
     ranking = Ranking.of(scores, grades, where, cutoff, ties)
-    return ranking.added_up(ranking.expected(_gains(ranking, gain)) / _discounts(ranking))
+    return ranking.result(ranking.added_up(ranking.expected(_gains(ranking, gain)) / _discounts(ranking)))
 
 
 def ndcg(
@@ -85,7 +86,7 @@ def ndcg(
     worth, discount = _gains(ranking, gain), _discounts(ranking)
     found = ranking.added_up(ranking.expected(worth) / discount)
     ideal = ranking.added_up(-ranking.xp.sort(-worth, axis=-1, stable=False)[..., : ranking.depth] / discount)
-    return ranking.divided(found, ideal, undefined)
+    return ranking.result(ranking.divided(found, ideal, undefined))
 
 
 def err(scores: Any, grades: Any, *, where: Any = None, cutoff: Cutoff = None, max: float) -> Any:
@@ -104,7 +105,7 @@ def err(scores: Any, grades: Any, *, where: Any = None, cutoff: Cutoff = None, m
     _check_scale(ranking, max)
     satisfied = ranking.sorted(_gains(ranking, "exp2")) / 2.0**max
     seen = ranking.xp.cumulative_prod(1.0 - satisfied, axis=-1, include_initial=True)[..., :-1]
-    return ranking.added_up(satisfied * seen / ranking.ranks)
+    return ranking.result(ranking.added_up(satisfied * seen / ranking.ranks))
 
 
 def rbp(
@@ -136,9 +137,9 @@ def rbp(
     if max is not None:
         _check_scale(ranking, max)
     worth = ranking.relevant(rel) if max is None else _gains(ranking, "linear") / max
-    weight = ranking.by_rank(lambda ranks: powers(p, len(ranks)), lambda ranks: p ** (ranks - 1.0))
+    weight = ranking.by_rank(lambda ranks: powers(p, len(ranks)))
     found = (1.0 - p) * ranking.added_up(ranking.expected(worth) * weight)
-    return ranking.xp.where(ranking.total(worth) > 0, found, undefined)
+    return ranking.result(ranking.xp.where(ranking.total(worth) > 0, found, undefined))
 
 
 def _check_scale(ranking: Ranking, max: float) -> None:
@@ -157,4 +158,4 @@ def _gains(ranking: Ranking, gain: Gain) -> Any:
 
 
 def _discounts(ranking: Ranking) -> Any:
-    return ranking.by_rank(lambda ranks: discounts(ranks, "log2", 2.0), lambda ranks: ranking.xp.log2(ranks + 1.0))
+    return ranking.by_rank(lambda ranks: discounts(ranks, "log2", 2.0))

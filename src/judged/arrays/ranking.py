@@ -66,17 +66,25 @@ def padded(scores: Any, grades: Any, offsets: Any, *, longest: int | None = None
 
 @dataclass
 class Ranking:
-    """The documents of each query in the order of their scores; those masked out last, with grade 0."""
+    """The documents of each query in the order of their scores; those masked out last, with grade 0.
+
+    All arithmetic is in the widest floating type of the library and device: float64, or float32 where there is no
+    other, as in JAX without x64. Sums of thousands of half-precision numbers would be wrong in the second digit.
+    """
 
     xp: Any
     grades: Any
-    """As given, but 0 where masked out, in a floating type: queries x documents."""
+    """Grades in the working type, 0 where masked out: queries x documents."""
     ties: Ties
     cutoff: Cutoff
     depth: int
-    """How many ranks are looked at."""
-    _scores: Any
+    """Number of ranks that are looked at."""
+    _levels: Any  # the grades in their own type, 0 where masked out
+    _keys: Any  # what is sorted, smallest first
+    _absent: Any  # whether a document is masked out; None where the keys say so, or nothing is
     _order: Any
+    _invalid: Any  # whether a query holds NaN; None in NumPy, where such input is refused
+    _result: Any  # the floating type of the results
 
     @classmethod
     def of(cls, scores: Any, grades: Any, where: Any, cutoff: Cutoff, ties: Ties) -> Ranking:
@@ -92,19 +100,23 @@ class Ranking:
             )
         if where is not None and not xp.isdtype(where.dtype, "bool"):
             raise InputError(f"the mask is of {where.dtype}", fix="give True and False, such as where > 0")
+        scores, grades = (
+            xp.astype(part, xp.int8) if xp.isdtype(part.dtype, "bool") else part for part in (scores, grades)
+        )
         if is_numpy_array(scores):  # elsewhere to look at values would stop the device
             _check(scores if where is None else scores[where], grades if where is None else grades[where])
-        floating = scores.dtype if xp.isdtype(scores.dtype, "real floating") else xp.asarray(0.0).dtype
-        negative = -xp.astype(scores, floating, copy=False)
-        grades = xp.astype(grades, floating, copy=False)
-        if where is not None:
-            negative = xp.where(where, negative, float("inf"))
-            grades = xp.where(where, grades, 0.0)
-        order, depth = _falling(xp, negative, ties), scores.shape[-1]
+            invalid = None
+        else:
+            invalid, grades = _without_nan(xp, scores, grades, where)
+        working, result = _floating_types(xp, scores)
+        levels = grades if where is None else xp.where(where, grades, xp.zeros_like(grades))
+        keys, absent = _keys(xp, scores, where)
+        order, depth = _sort(xp, keys, absent, ties), scores.shape[-1]
         if cutoff is not None:  # what stands below the last cutoff is not looked at, but for ties of what stands above
             depth = min(depth, cutoff if isinstance(cutoff, int) else max(cutoff, default=1))
         order = order[..., :depth] if ties == "position" else order
-        return cls(xp, grades, ties, cutoff, depth, negative, order)
+        wide = xp.astype(levels, working, copy=False)
+        return cls(xp, wide, ties, cutoff, depth, levels, keys, absent, order, invalid, result)
 
     def sorted(self, values: Any) -> Any:
         """Bring the values of the documents into the order of the ranking."""
@@ -144,9 +156,13 @@ class Ranking:
     @cached_property
     def _groups(self) -> tuple[Any, Any]:
         """Where the ties of each document begin, and where they end, counted from 0."""
-        xp, scores = self.xp, self.sorted(self._scores)
-        index = xp.broadcast_to(xp.arange(self.width, device=device(scores)), scores.shape)
-        first = xp.concat((xp.ones_like(index[..., :1]) == 1, scores[..., 1:] != scores[..., :-1]), axis=-1)
+        xp, keys = self.xp, self.sorted(self._keys)
+        index = xp.broadcast_to(xp.arange(self.width, device=device(keys)), keys.shape)
+        other = keys[..., 1:] != keys[..., :-1]
+        if self._absent is not None:
+            absent = self.sorted(self._absent)
+            other = other | (absent[..., 1:] != absent[..., :-1])
+        first = xp.concat((xp.ones_like(index[..., :1]) == 1, other), axis=-1)
         number = xp.cumulative_sum(xp.astype(first, index.dtype), axis=-1)[..., : self.depth]
         begins = xp.sort(xp.where(first, index, self.width), axis=-1, stable=False)
         begins = xp.concat((begins, xp.full_like(begins[..., :1], self.width)), axis=-1)
@@ -159,15 +175,23 @@ class Ranking:
 
     @cached_property
     def ranks(self) -> Any:
-        """The ranks from 1 on, in the type of the scores: (documents,)."""
-        return self.by_rank(lambda ranks: ranks.astype(np.float64), lambda ranks: ranks)
+        """Ranks from 1, in the working type: (documents,)."""
+        return self.xp.arange(1, self.depth + 1, dtype=self.grades.dtype, device=device(self.grades))
 
-    def by_rank(self, host: Callable[[Any], Any], elsewhere: Callable[[Any], Any]) -> Any:
-        """Make a number a rank: in NumPy as the measures do, to the bit, elsewhere on the device: (documents,)."""
+    def by_rank(self, compute: Callable[[Any], Any]) -> Any:
+        """Compute a number for each rank as the measures do, in float64 on the host: (documents,).
+
+        Only constants go to the device. Computed there in float32, the powers of p = 0.999 would be off by 1e-5.
+        """
+        values = np.asarray(compute(np.arange(1, self.depth + 1)), dtype=np.float64)
         if is_numpy_array(self.grades):
-            return host(np.arange(1, self.depth + 1)).astype(self.grades.dtype, copy=False)
-        ranks = self.xp.arange(1, self.depth + 1, dtype=self.grades.dtype, device=device(self.grades))
-        return elsewhere(ranks)
+            return values
+        return self.xp.asarray(values, dtype=self.grades.dtype, device=device(self.grades))
+
+    def result(self, values: Any) -> Any:
+        """Return the values in the type of the results, NaN for queries that hold NaN."""
+        values = self.xp.astype(values, self._result, copy=False)
+        return values if self._invalid is None else self.xp.where(self.per_query(self._invalid), float("nan"), values)
 
     def added_up(self, values: Any) -> Any:
         """Add up sorted values down to each cutoff, one addition after the other, as the measures do."""
@@ -194,7 +218,9 @@ class Ranking:
         """Mark with 1 the documents from the grade `rel` on, which is above 0: what is masked out never counts."""
         if rel <= 0:
             raise InputError(f"rel={rel:g}: a document without a judgment has grade 0", fix="rel above 0, such as 1")
-        return self.xp.astype(self.grades >= rel, self.grades.dtype)
+        # In the type of the grades: 0.7 in float32 is less than 0.7 in float64, and was meant to be relevant.
+        floating = self.xp.isdtype(self._levels.dtype, "real floating")
+        return self.xp.astype((self._levels if floating else self.grades) >= rel, self.grades.dtype)
 
     def divided(self, above: Any, below: Any, undefined: float = 0.0) -> Any:
         """Divide, with `undefined` where there is nothing to divide by."""
@@ -202,13 +228,40 @@ class Ranking:
         return self.xp.where(some, above / self.xp.where(some, below, 1.0), undefined)
 
 
-def _falling(xp: Any, negative: Any, ties: Ties) -> Any:
+def _floating_types(xp: Any, scores: Any) -> tuple[Any, Any]:
+    """Return the type to compute in, and that of the results: the type of the scores, but at least float32."""
+    known = xp.__array_namespace_info__().dtypes(kind="real floating", device=device(scores))
+    working = known.get("float64", xp.float32)
+    if not xp.isdtype(scores.dtype, "real floating"):
+        return working, xp.asarray(0.0).dtype
+    return working, xp.float32 if xp.finfo(scores.dtype).bits < 32 else scores.dtype
+
+
+def _keys(xp: Any, scores: Any, where: Any) -> tuple[Any, Any]:
+    """Return what to sort, smallest first, and for integers also which documents are masked out."""
+    if xp.isdtype(scores.dtype, "real floating"):
+        # NaN stands behind every score, also behind that of a document with -inf, and equals no other score.
+        return (-scores if where is None else xp.where(where, -scores, float("nan"))), None
+    # Inverted bits turn the order around and lose no digit, as negative or floating numbers would.
+    return xp.bitwise_invert(scores), None if where is None else ~where
+
+
+def _sort(xp: Any, keys: Any, absent: Any, ties: Ties) -> Any:
+    """Sort each query, documents that are masked out last."""
+    order = _sort_keys(xp, keys, ties)
+    if absent is None:
+        return order
+    behind = xp.take_along_axis(xp.astype(absent, xp.int8), order, axis=-1)
+    return xp.take_along_axis(order, xp.argsort(behind, axis=-1, stable=True), axis=-1)
+
+
+def _sort_keys(xp: Any, keys: Any, ties: Ties) -> Any:
     """Sort each query; where position breaks ties, a document that stands before another stays there."""
-    if ties == "averaged" or not is_numpy_array(negative) or negative.shape[-1] <= _SHORT:
-        return xp.argsort(negative, axis=-1, stable=ties == "position")
+    if ties == "averaged" or not is_numpy_array(keys) or keys.shape[-1] <= _SHORT:
+        return xp.argsort(keys, axis=-1, stable=ties == "position")
     # Two sorts that need not be stable are faster than one that is: by score, then by tie group and position.
-    order = np.argsort(negative, axis=-1)
-    ordered = np.take_along_axis(negative, order, axis=-1)
+    order = np.argsort(keys, axis=-1)
+    ordered = np.take_along_axis(keys, order, axis=-1)
     group = np.zeros(order.shape, dtype=np.int64)
     np.cumsum(ordered[..., 1:] != ordered[..., :-1], axis=-1, out=group[..., 1:])
     bits = order.shape[-1].bit_length()
@@ -229,6 +282,19 @@ def _whole(cutoff: Cutoff) -> Cutoff:
 
 
 def _check(scores: Any, grades: Any) -> None:
-    for name, values in (("scores", scores), ("grades", grades)):
-        if not np.isfinite(values).all():
-            raise InputError(f"{name} hold something that is not a finite number", fix="mask it with where=")
+    if np.isnan(scores).any():
+        raise InputError("scores hold NaN, which has no place in an order", fix="mask it with where=")
+    if not np.isfinite(grades).all():
+        raise InputError("grades hold something that is not a finite number", fix="mask it with where=")
+
+
+def _without_nan(xp: Any, scores: Any, grades: Any, where: Any) -> tuple[Any, Any]:
+    """Mark the queries with a score that is NaN or a grade that is not finite, and set such grades to 0."""
+    wrong = xp.isnan(scores) if xp.isdtype(scores.dtype, "real floating") else None
+    if xp.isdtype(grades.dtype, "real floating"):
+        finite = xp.isfinite(grades)
+        grades = xp.where(finite, grades, 0.0)
+        wrong = ~finite if wrong is None else wrong | ~finite
+    if wrong is None:
+        return None, grades
+    return xp.any(wrong if where is None else wrong & where, axis=-1), grades

@@ -37,6 +37,8 @@ class Dialect:
     read: Reader = field(default=names.ours, repr=False)  # reads a name as the tool means it
     regrades: str = ""  # what the tool does to grades, for a warning where that changes some
     omits: str = ""  # what of a run the tool leaves out
+    # names of measures that the tool averages over the topics that the run has too; the others count all topics
+    present_only: frozenset[str] = frozenset()
     # prepare_qrels, prepare_run: what the tool does to its input before it ranks
     prepare_qrels: Callable[[Qrels], Qrels] = field(default=dialect_inputs.as_given, repr=False)
     prepare_run: Callable[[Run], Run] = field(default=dialect_inputs.as_given, repr=False)
@@ -70,6 +72,14 @@ class Dialect:
             precision=self.precision if precision is None else precision,
             dialect=self.name,
         )
+
+    def topics_of(self, measure: Measure) -> TopicPolicy:
+        """Return which topics count for a measure where the call chooses none.
+
+        >>> [DIALECTS["beir"].topics_of(measure) for measure in parse_many("nDCG@10") + parse_many("RR@10")]
+        ['both', 'qrels']
+        """
+        return "both" if measure.entry.name in self.present_only else self.topics
 
     def shown(self, value: float) -> str:
         """Write a number as the tool prints it.
@@ -131,9 +141,10 @@ _ALL = (
     ),
     Dialect(
         "beir",
-        "BEIR's evaluation, as far as it runs pytrec_eval: documents with the id of the topic are left out, scores are"
-        " compared as 32-bit numbers, and topics that the run lacks do not count.",
-        topics="both",
+        "BEIR 2.2.0: documents with the id of the topic are left out, scores are compared as 32-bit numbers, and a"
+        " topic that the run lacks does not count for NDCG, MAP, Recall, and P, and counts as 0 for MRR, R_cap, Hole,"
+        " and Accuracy.",
+        present_only=frozenset({"nDCG", "AP", "R", "P"}),
         precision="single",
         digits=5,
         defaults=tuple(f"{name}@{_CUTS}" for name in ("NDCG", "MAP", "Recall", "P")),

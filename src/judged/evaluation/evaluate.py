@@ -157,6 +157,7 @@ def evaluate(
             refuse_foreign(judged)
             lists.append(judged)
     plain = tuple(dict.fromkeys(measure.everywhere for measure in wanted))
+    present_only = rules.present_only if topics is None else frozenset[str]()
     noted = (*lacking, *dialect_notes(rules, given, judgments))
 
     def notes() -> tuple[Note, ...]:
@@ -164,9 +165,11 @@ def evaluate(
         known = {measure.everywhere for measure in written}
         return (*noted, *qrels_notes(judgments, plain, known), *level_notes(plain, rel))
 
-    scores = where_asked(_scored(lists, plain, chosen, facts, movement, notes), wanted, attributes)
+    scored = _scored(lists, plain, chosen, facts, movement, notes, present_only)
+    scores = where_asked(scored, wanted, attributes)
     if any(run.missing_topics or not run.returned_judged for run in scores.runs):
-        for text in lines(note for note in notes_of_runs(lists, chosen.topics) if note.rule in _WARNED):
+        of_present = [measure for measure in plain if measure.entry.name in present_only]
+        for text in lines(note for note in notes_of_runs(lists, chosen.topics, of_present) if note.rule in _WARNED):
             warnings.warn(text, JudgedWarning, stacklevel=3)
     return scores
 
@@ -224,8 +227,12 @@ def _scored(
     qrels: QrelsFacts,
     movement: Movement,
     notes: Callable[[], tuple[Note, ...]],
+    present_only: frozenset[str] = frozenset(),
 ) -> Scores:
-    """Score every list by every measure over the topics of all lists, and put down what the numbers rest on."""
+    """Score every list by every measure over the topics of all lists, and record what the numbers rest on.
+
+    A topic that a run lacks is left out of the measures named by `present_only`, whatever the policy.
+    """
     counting = [judged.over(policies.topics) for judged in lists]
     query_ids = counting[0].query_ids
     if any(judged.query_ids != query_ids for judged in counting):
@@ -233,6 +240,8 @@ def _scored(
     place = {topic: column for column, topic in enumerate(query_ids)}
     values = np.full((len(lists), len(measures), len(query_ids)), np.nan)
     counted = np.zeros((len(lists), len(query_ids)), dtype=np.bool_)
+    left_out = np.zeros(values.shape, dtype=np.bool_)
+    of_present = [measure for measure in measures if measure.entry.name in present_only]
     sampled: dict[str, list[tuple[Measure, Sampled]]] = {}
     for run, judged in enumerate(counting):
         all_topics = judged.query_ids == query_ids
@@ -240,8 +249,12 @@ def _scored(
         counted[run, columns] = True
         for row, measure in enumerate(measures):
             values[run, row, columns], sample = movement.score(judged, measure)
+            if measure in of_present:
+                left_out[run, row, columns] = ~judged.present
             if sample.n:
                 sampled.setdefault(judged.run.name, []).append((measure, sample))
+    values[left_out] = np.nan
+    ranges = all_ranges(movement, counting, measures, query_ids)
     # Notes take longer than a small evaluation, and few are read: they are made when someone looks. Until then the hits
     # are kept, and not the run, which may be large, and is the caller's to change.
     reads_run = any("everything" in vars(judged) for judged in counting)
@@ -249,7 +262,12 @@ def _scored(
 
     def all_notes() -> tuple[Note, ...]:
         about_lists = list_notes(kept, policies, measures)
-        return notes() + about_lists + sample_notes(sampled, movement.seed) + notes_of_runs(kept, policies.topics)
+        return (
+            notes()
+            + about_lists
+            + sample_notes(sampled, movement.seed)
+            + notes_of_runs(kept, policies.topics, of_present)
+        )
 
     return Scores(
         runs=tuple(map(run_facts, lists)),
@@ -261,7 +279,7 @@ def _scored(
         qrels=qrels,
         notes=all_notes() if reads_run else all_notes,  # type: ignore[arg-type]
         versions=versions(),
-        ranges=all_ranges(movement, counting, measures, query_ids),
+        ranges=tuple(part.without(left_out) for part in ranges),
     )
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
+import numpy as np
+
 from judged._types import ReadOnly
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
-
-    from judged._types import Floats
+    from judged._types import Bools, Floats
     from judged.data.origin import Origin
     from judged.judging import Precision, TiePolicy, TopicPolicy
     from judged.uncertainty.range import Exactness
@@ -98,6 +98,12 @@ class TopicRanges(ReadOnly):
     # (R, M): the mean share of judged documents among those that the measure looks at, down to its cutoff; NaN where
     # the reason is another one, and for a run without a ranking
     judged: Floats
+
+    def without(self, left_out: Bools) -> Self:
+        """Remove the ranges of scores that do not count: (R, M, T)."""
+        if not left_out.any():
+            return self
+        return replace(self, low=np.where(left_out, np.nan, self.low), high=np.where(left_out, np.nan, self.high))
 
     def of_measures(self, rows: Sequence[int]) -> Self:
         """Take the measures of these places, in this order."""

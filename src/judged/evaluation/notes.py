@@ -151,12 +151,12 @@ def _barren_notes(qrels: Qrels, measures: Sequence[Measure]) -> list[Note]:
     return notes
 
 
-def notes_of_runs(lists: Iterable[Judged], topics: TopicPolicy) -> tuple[Note, ...]:
-    """Say of each run what changes how its numbers are to be read."""
-    return tuple(note for judged in lists for note in _run_notes(judged, topics))
+def notes_of_runs(lists: Iterable[Judged], topics: TopicPolicy, left_out: Sequence[Measure] = ()) -> tuple[Note, ...]:
+    """Say of each run what changes how its numbers are to be read; `left_out` do not count a topic that it lacks."""
+    return tuple(note for judged in lists for note in _run_notes(judged, topics, left_out))
 
 
-def _run_notes(judged: Judged, topics: TopicPolicy) -> list[Note]:
+def _run_notes(judged: Judged, topics: TopicPolicy, left_out: Sequence[Measure]) -> list[Note]:
     notes: list[Note] = []
     missing = [judged.query_ids[topic] for topic in np.flatnonzero(judged.returned == 0).tolist()]
 
@@ -165,6 +165,7 @@ def _run_notes(judged: Judged, topics: TopicPolicy) -> list[Note]:
 
     if missing:
         scored = "they score 0" if topics == "qrels" else "those that the run lacks do not count"
+        scored += f", and do not count for {named(left_out)}" if left_out else ""
         text = f"nothing returned for {len(missing)} of {len(judged)} topics; {scored}: {first_few(missing)}"
         say("missing-topics", text, len(missing))
     if extra := [topic for topic in judged.extra if topic not in judged.qrels.left_out]:

@@ -216,8 +216,8 @@ class _Asking:
             last = score
         if factor != 1.0:
             yield Rule(f"the grades are not scaled: times {factor:g}", last * factor, matters=last != 0)
-        chosen = self.dialect.policies(topics=self.tool.topics)
-        if chosen.topics != "qrels" and not state.counts(self.topic):
+        topics = self.tool.topics or self.dialect.topics_of(theirs)
+        if topics != "qrels" and not state.counts(self.topic):
             yield Rule("a topic that the run lacks does not count", np.nan, matters=True)
 
     def _reading_rules(self) -> Iterator[tuple[str, Callable[[_State], _State]]]:

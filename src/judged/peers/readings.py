@@ -163,7 +163,7 @@ TOOLS: dict[str, Tool] = {
         ),
         Tool(
             "beir",
-            "BEIR, which runs pytrec_eval",
+            "BEIR 2.2.0, which runs pytrec_eval",
             "beir",
             {
                 "nDCG@k": Reading("NDCG@{k}"),
