@@ -2,12 +2,14 @@
 
 Unless something else is said, the numbers are what these programs gave for the list of the test: pytrec_eval-terrier
 0.5.11 (trec_eval 9.0.8), ir_measures 0.4.3, ranx 0.3.21 with make_comparable, trectools 0.0.50, cwl-eval 1.0.12,
-scikit-learn 1.9.1, gdeval through ir_measures.
+scikit-learn 1.9.1, gdeval through ir_measures, torchmetrics 1.9.0 with PyTorch 2.13.0.
 """
 
 from __future__ import annotations
 
+import json
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,7 +28,7 @@ def asked(measure: str, grades: Grades, tools: str, missing: Grades | None = Non
     """Compare tools on a list of grades in rank order; None is a document without a judgment."""
     qrels = {f"d{at}": grade for at, grade in enumerate(grades, 1) if grade is not None}
     qrels |= {f"m{at}": grade for at, grade in enumerate(missing or [], 1)}
-    run = {f"d{at}": -float(at) for at in range(1, len(grades) + 1)}
+    run = {f"d{at}": float(len(grades) + 1 - at) for at in range(1, len(grades) + 1)}
     return compare_tools({"q": qrels}, {"q": run}, "q", measure, tools, **options)
 
 
@@ -160,11 +162,62 @@ def test_missing_topics() -> None:
     found = compare_tools(qrels, run, "2", "AP", "trec_eval-9,pytrec_eval,trectools,ir_measures,trec_eval-10")
     assert [one.printed for one in found.opinions] == ["does not count"] * 3 + ["0.0", "0.0000"]
     assert why(found, "trec_eval-9") == ["a topic that the run lacks does not count"]
+    printed = [compare_tools(qrels, run, "2", name, "beir").opinions[0].printed for name in ("RR@10", "nDCG@10")]
+    assert printed == ["0.00000", "does not count"]
 
 
 def test_average_precision_where_documents_are_missing() -> None:
     found = scores("AP", [1, 0, 1], "pytrec_eval,torchmetrics,cwl_eval", missing=[1, 1])
     assert found == pytest.approx([5 / 12, 5 / 12, 5 / 6, 5 / 6])
+
+
+TORCHMETRICS = json.loads((Path(__file__).parent / "torchmetrics-1.9.0.json").read_text(encoding="utf-8"))["cases"]
+"""What torchmetrics 1.9.0 returned for lists of grades whose scores are n, n - 1, ..., 1, plus a shift."""
+
+
+@pytest.mark.parametrize("shift", [0.0, -2.5])
+def test_torchmetrics_itself(shift: float) -> None:
+    """With the shift, the last two scores are below 0. AP, RR, P, and recall count such documents as not relevant."""
+    wrong: list[Any] = []
+    for case in TORCHMETRICS:
+        if case["shift"] != shift:
+            continue
+        count = len(case["grades"])
+        qrels = {"q": {f"d{at}": grade for at, grade in enumerate(case["grades"])}}
+        run = {"q": {f"d{at}": count - at + shift for at in range(count)}}
+        for measure, value in case["values"].items():
+            found = compare_tools(qrels, run, "q", measure, "torchmetrics").opinions[0]
+            wrong += [(case, measure, found.score)] if abs(found.score - value) > 2e-6 else []
+    assert wrong == []
+
+
+def test_torchmetrics_with_a_cutoff() -> None:
+    """AP of 1, 0, 0, 1 at 2 is 1/1 over the one relevant document above the cutoff."""
+    found = asked("AP@2", [1, 0, 0, 1], "torchmetrics")
+    assert (found.score, found.opinions[0].score) == (0.5, 1.0)
+    assert (found.opinions[0].called, found.opinions[0].measure) == (
+        "retrieval_average_precision(top_k=2)",
+        "AP(norm=returned)@2",
+    )
+    assert asked("RR@5", [0, 0, 0, 0, 0, 1], "torchmetrics").opinions[0].score == 0.0
+    assert asked("R@1", [1, 1], "torchmetrics", missing=[1, 1]).opinions[0].score == 0.5  # it sees two of the four
+    assert asked("AP(rel=2)", [1, 2, 3], "torchmetrics").opinions[0].score == pytest.approx((1 / 2 + 2 / 3) / 2)
+
+
+@pytest.mark.parametrize(
+    ("run", "score"),
+    [
+        (["b", "a"], 0.5),
+        ({"b": -1.0, "a": -2.0}, 0.5),
+        ({"b": 0.0, "a": -1.0}, 0.5),
+        ({"b": -1.0, "a": -2.5}, 0.0),
+        ({"b": 0.0, "a": -2.0}, 0.0),
+    ],
+)
+def test_scores_that_stand_for_ranks_lose_no_document(run: Any, score: float) -> None:
+    other: Any = ["a"] if isinstance(run, list) else {"a": 2.0}
+    found = compare_tools({"q": {"a": 1}, "p": {"a": 1}}, {"q": run, "p": other}, "q", "RR", "torchmetrics")
+    assert (found.score, found.opinions[0].score) == (0.5, score)
 
 
 def test_accuracy() -> None:

@@ -6,9 +6,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import pyarrow as pa
 
 from judged.answer import TEXT, Answer, Column, Section, Sentences, Table, columns_of
+from judged.data.compute import pc
 from judged.data.qrels import Qrels
+from judged.data.rows import TableRows
 from judged.data.run import Run
 from judged.errors import MeasureError
 from judged.evaluation.dialects import DIALECTS
@@ -22,6 +25,7 @@ from judged.peers.readings import TOOLS, tool_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from judged._types import Floats
     from judged.answer import Block
     from judged.evaluation.dialects import Dialect
     from judged.judging import Precision, TiePolicy
@@ -228,6 +232,8 @@ class _Asking:
             yield self.dialect.omits, lambda state: replace(state, run=self.dialect.prepare_run(state.run))
         if self.tool.returned_only:
             yield "judgments of documents that were not returned are not seen", lambda state: state.cut(self.topic)
+        if self.tool.finds_positive_only(self.ours):
+            yield "a document whose score is 0 or below counts as not found", lambda state: state.above_zero(self.topic)
 
     def _order_rules(self) -> Iterator[tuple[str, Callable[[_State], _State]]]:
         chosen = self.dialect.policies(precision=self.tool.precision)
@@ -253,11 +259,27 @@ class _State:
     def counts(self, topic: str) -> bool:
         return bool(judge(self.qrels, self.run).only(topic).present[0])
 
+    def above_zero(self, topic: str) -> _State:
+        """Leave out the topic's documents whose score is 0 or below; they are the last of its ranking."""
+        if not self.run.has_scores:
+            return self
+        rows = self.run.table.filter(pc.equal(self.run.table["query_id"], topic))
+        scores = rows["score"].to_numpy()
+        if _stand_for_ranks(scores):
+            return self
+        return replace(self, run=Run(TableRows(rows.filter(pa.array(scores > 0)), self.run.where), self.run.name))
+
     def cut(self, topic: str) -> _State:
         """Leave the judgments of the documents that were returned."""
         one = judge(self.qrels, self.run).only(topic)
         grades = dict(zip(one.doc, one.grade.tolist(), strict=True))
         return replace(self, qrels=Qrels.of({topic: grades or {"none": 0}}))
+
+
+def _stand_for_ranks(scores: Floats) -> bool:
+    """Whether scores were made of ranks, of a list of ids or a run without scores: -1, -2, and so on."""
+    falling = -np.sort(scores)[::-1]
+    return any(np.array_equal(falling, np.arange(first, first + len(falling))) for first in (0, 1))
 
 
 def _on_the_way(ours: Measure, theirs: Measure) -> Iterator[tuple[str, Measure]]:

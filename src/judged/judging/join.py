@@ -220,7 +220,7 @@ def judge_list(
     named += [(f"m{at}", grade) for at, grade in enumerate(missing, 1)]
     if not named:
         raise InputError("no grade is given", fix="give at least one grade, in the list or as missing")
-    run = {"list": {f"d{at}": -float(at) for at in range(1, len(grades) + 1)}}
+    run = {"list": {f"d{at}": float(len(grades) + 1 - at) for at in range(1, len(grades) + 1)}}
     if not facts:
         return judge(_qrels(named), run)
     if any(len(values) != len(grades) for values in facts.values()):

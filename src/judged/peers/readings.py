@@ -45,6 +45,8 @@ class Tool:
     # by our name without parameters, with `@k` where there is a cutoff
     readings: Mapping[str, Reading] = field(repr=False)
     returned_only: bool = False  # whether it sees no judgment of a document that was not returned
+    # the measures for which a document whose score is 0 or below counts as not found
+    positive_only: tuple[str, ...] = ()
     # topics, precision: policies that go before those of the dialect
     topics: TopicPolicy | None = None
     precision: Precision | None = None
@@ -63,6 +65,10 @@ class Tool:
         name = measure.entry.name
         cut = getattr(measure, measure.entry.at, None) is not None and f"{name}@k" in self.readings
         return f"{name}@k" if cut else name
+
+    def finds_positive_only(self, measure: Measure) -> bool:
+        """Whether it finds no document whose score is 0 or below."""
+        return self.kind(measure) in self.positive_only
 
     def orders_ties_otherwise(self, measure: Measure) -> bool:
         """Whether its order of equal scores is not the one that is followed here."""
@@ -259,23 +265,40 @@ TOOLS: dict[str, Tool] = {
         ),
         Tool(
             "torchmetrics",
-            "torchmetrics, given the returned documents",
+            "torchmetrics 1.9.0, given the returned documents, as 0 or 1 for all but nDCG",
             "judged",
             {
                 "nDCG@k": Reading(
                     "retrieval_normalized_dcg(top_k={k})",
                     "nDCG@{k}",
-                    "the ideal is made of the returned documents only",
+                    "the ideal is made of the returned documents only; it lets negative grades take gain away, which is"
+                    " not followed here",
                 ),
-                "nDCG": Reading("retrieval_normalized_dcg", "nDCG", "the ideal is made of the returned documents only"),
+                "nDCG": Reading(
+                    "retrieval_normalized_dcg",
+                    "nDCG",
+                    "the ideal is made of the returned documents only; it lets negative grades take gain away, which is"
+                    " not followed here",
+                ),
                 "AP": Reading(
                     "retrieval_average_precision", "AP(norm=returned)", "divided by the relevant documents returned"
                 ),
+                "AP@k": Reading(
+                    "retrieval_average_precision(top_k={k})",
+                    "AP(norm=returned)@{k}",
+                    "divided by the relevant documents among the first k",
+                ),
                 "P@k": Reading("retrieval_precision(top_k={k})", "P@{k}"),
+                "R@k": Reading("retrieval_recall(top_k={k})", "R@{k}", "the share of the relevant documents returned"),
                 "Success@k": Reading("retrieval_hit_rate(top_k={k})", "Success@{k}"),
                 "RR": Reading("retrieval_reciprocal_rank", "RR"),
+                "RR@k": Reading("retrieval_reciprocal_rank(top_k={k})", "RR@{k}"),
+                "Rprec": Reading("retrieval_r_precision", "Rprec", "R counts the relevant documents returned"),
             },
             returned_only=True,
+            positive_only=("AP", "AP@k", "P@k", "R@k", "RR", "RR@k"),
+            precision="single",
+            takes_rel=True,
             own_ties=("*",),
         ),
         Tool(
