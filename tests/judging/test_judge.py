@@ -520,7 +520,7 @@ def test_an_id_that_begins_another_comes_after_it() -> None:
         ({"a": math.inf, "z": math.inf, "b": 1.0}, ["z", "a", "b"]),
         ({"a": 5e-324, "z": 0.0}, ["a", "z"]),
         ({"a": 1e-300, "z": 0.0, "y": -1e-300}, ["a", "z", "y"]),
-        ({"a": 2**53 + 1, "z": 2**53}, ["z", "a"]),  # one double: a tie
+        ({"a": 2.0**53 + 1, "z": 2.0**53}, ["z", "a"]),  # one double: a tie
     ],
 )
 def test_scores_are_compared_as_doubles(scores: dict[str, float], order: list[str]) -> None:

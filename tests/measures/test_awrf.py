@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -81,7 +82,18 @@ def test_topics_are_apart() -> None:
     assert AWRF()(found).tolist() == pytest.approx([1.0, second, 0.0, 0.0], rel=1e-14)
     skipped = AWRF(undefined="skip")(found)  # type: ignore[arg-type]
     assert np.isnan(skipped).tolist() == [False, False, True, False]
-    assert AWRF(target={"1": 0.5, "2": 0.5}, undefined="skip")(found)[:2].tolist() == [1.0, 1.0]  # type: ignore[arg-type]
+    # with a target of its own every topic is defined, also the third, which shows one of two groups
+    third = 1 - (math.log(1 / (3 / 4)) + math.log((1 / 2) / (3 / 4)) / 2 + math.log(2) / 2) / 2
+    due = {"1": 0.5, "2": 0.5}
+    assert AWRF(target=due)(found).tolist() == pytest.approx([1.0, 1.0, third, 0.0], rel=1e-14)
+
+
+@pytest.mark.parametrize("target", ["collection", {"1": 0.5, "2": 0.5}])
+@pytest.mark.parametrize("undefined", ["skip", 1.0])
+def test_a_score_of_undefined_topics_is_refused_where_every_topic_is_defined(target: Any, undefined: Any) -> None:
+    with pytest.raises(MeasureError):
+        AWRF(target=target, undefined=undefined)
+    assert AWRF(target=target, undefined=0.0) == AWRF(target=target)
 
 
 def test_groups_that_get_nothing_and_groups_that_are_due_nothing() -> None:

@@ -44,6 +44,14 @@ def parquet_shape(path: Path, where: str) -> tuple[int, list[str]]:
         return file.metadata.num_rows, file.schema_arrow.names
 
 
+def arrow_schema(path: Path, where: str, format: str) -> Any:
+    """Read the schema of a Parquet or Arrow file: its names and types."""
+    if format == "arrow":
+        return arrow_table(path, where).schema
+    with _damage_named("Parquet", where):
+        return _parquet(path).schema_arrow
+
+
 def parquet_batches(path: Path, where: str, choose: Choice, rows: int = SLICE) -> Iterator[Batch]:
     """Read some columns of a Parquet file, some of its rows at a time."""
     with _damage_named("Parquet", where):

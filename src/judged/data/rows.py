@@ -138,10 +138,13 @@ def score_array(scores: Any, what: str = "score") -> np.ndarray[Any, np.dtype[np
     try:
         array = np.asarray(scores)
         if array.dtype.kind in "fiub":
-            return array.astype(np.float64)
+            if array.dtype.kind == "f" and not isinstance(scores, np.ndarray):
+                refuse_equal_wholes(scores, what)
+            return as_doubles(array, what)
     except (TypeError, ValueError):  # sequences among them
         pass
     numbers = list(scores)
+    refuse_equal_wholes(numbers, what)
     for at, score in enumerate(numbers):
         if not isinstance(score, (int, float, np.number)):
             raise InputError(
@@ -152,6 +155,45 @@ def score_array(scores: Any, what: str = "score") -> np.ndarray[Any, np.dtype[np
         except (OverflowError, TypeError):
             raise InputError(f"the {what} {shown(score)} does not fit in a double", fix="give another") from None
     return np.array(numbers, dtype=np.float64)
+
+
+_LARGEST_DOUBLE = 2**1023
+
+
+def as_doubles(values: np.ndarray[Any, Any], name: str, where: str = "") -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Convert numbers to float64, and refuse whole numbers that differ and would be equal as doubles.
+
+    >>> as_doubles(np.array([2**60, 2**60 + 4096]), "score").tolist() == [2.0**60, 2.0**60 + 4096]
+    True
+    """
+    doubles = values.astype(np.float64)
+    if values.dtype.kind not in "iu" or not len(values) or np.abs(doubles).max() < WHOLE_TO:
+        return doubles
+    rising = np.argsort(values, kind="stable")
+    equal = (np.diff(doubles[rising]) == 0) & (values[rising][1:] != values[rising][:-1])
+    if equal.any():
+        first = int(np.flatnonzero(equal)[0])
+        raise _equal_as_doubles(*values[rising][first : first + 2].tolist(), name, where)
+    return doubles
+
+
+def refuse_equal_wholes(values: Iterable[Any], name: str, where: str = "") -> None:
+    """Refuse integers that differ and would be equal as doubles."""
+    seen: dict[float, int] = {}
+    for value in values:
+        if isinstance(value, (int, np.integer)) and WHOLE_TO <= abs(int(value)) < _LARGEST_DOUBLE:
+            known = seen.setdefault(float(value), int(value))
+            if known != value:
+                raise _equal_as_doubles(known, int(value), name, where)
+
+
+def _equal_as_doubles(one: int, other: int, name: str, where: str) -> InputError:
+    return InputError(
+        f"the {name}s {one} and {other} are equal as 64-bit floating point numbers, in which {name}s are compared",
+        fix=f"subtract a constant from all {name}s, or give ranks in a column named rank",
+        path=where or None,
+        rule="bad-score",
+    )
 
 
 def table_of(data: Any, used: Callable[[list[str]], Iterable[Any]] | None = None) -> Table:
@@ -214,6 +256,8 @@ def _number_column(column: Any, name: str, where: str) -> Any:
     if column.null_count:
         row = pc.index(pc.is_null(column), value=True).as_py()
         raise InputError(f"row {row} has no {name}", fix="fill it in, or remove the row", path=where)
+    if pa.types.is_integer(kind) and kind.bit_width == 64:
+        return pa.array(as_doubles(column.to_numpy(), name, where))
     return column.cast(pa.float64(), safe=False) if kind != pa.float64() else column
 
 

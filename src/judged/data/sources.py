@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from judged.data import files, json_rows
-from judged.data.arrow_files import arrow_table, parquet_batches, parquet_shape, parquet_table
+from judged.data.arrow_files import arrow_schema, arrow_table, parquet_batches, parquet_shape, parquet_table
 from judged.data.bulk import in_order
 from judged.data.columns import canonical
 from judged.data.duckdb_files import TableInFile, table_in_file
@@ -125,7 +125,7 @@ def _rows_in(file: Path, where: str, found: Layout | Format, kind: Kind, longest
     table = _parquet(file, kind, where, _SAMPLE) if long else _READERS[found](file, kind, where)
     if not table.num_rows:
         raise InputError("there are no rows", fix="give a file with at least one", path=where, rule="empty-file")
-    if kind == "run" and not told:
+    if kind == "run" and not told and not _names_scores(file, where, found):
         _refuse_grades(table, where)
     return ParquetRows(file, where, canonical(names, kind), count) if long else FileTable(table, where, file)
 
@@ -233,9 +233,21 @@ def _arrow(path: Path, kind: Kind, where: str) -> Table:
     return named_table(arrow_table(path, where), kind, where)
 
 
+def _names_scores(path: Path, where: str, format: Format) -> bool:
+    """Whether the schema says that a column holds scores: in floating point, and not by the names of BEIR's qrels."""
+    if format not in ("parquet", "arrow"):
+        return False
+    schema = arrow_schema(path, where, format)
+    floating = any(
+        ours == "score" and pa.types.is_floating(schema.field(at).type)
+        for at, ours in enumerate(canonical(schema.names, "run"))
+    )
+    return floating and not any(name.strip().lower().replace("_", "-") == "corpus-id" for name in schema.names)
+
+
 def _refuse_grades(table: Table, where: str) -> None:
-    """Refuse scores that are small whole numbers with many ties: they are grades."""
-    if "score" not in table.column_names or "rank" in table.column_names:
+    """Refuse scores that are small whole numbers with many ties, beside neither rank nor run: they are grades."""
+    if "score" not in table.column_names or {"rank", "run_id"} & set(table.column_names):
         return
     columns = (table[name].slice(0, _SAMPLE).to_pylist() for name in ("query_id", "doc_id", "score"))
     rows = [[query, doc, f"{score:g}"] for query, doc, score in zip(*columns, strict=True)]

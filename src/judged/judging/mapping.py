@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from judged.data.ids import id_text, shown
+from judged.data.layout import WHOLE_TO
+from judged.data.rows import refuse_equal_wholes
 from judged.errors import InputError
 from judged.judging.ranking import DuplicateDocumentError, as_compared
 from judged.judging.run_hits import RunHits, nothing
@@ -121,6 +123,9 @@ def _flat_scores(topics: _Topics, lengths: list[int]) -> Floats:
         raise _bad_score(topics) from None
     if np.isnan(flat.min(initial=np.inf)):  # a minimum is NaN if anything is, and needs no array of its own
         raise _bad_score(topics)
+    if max(flat.max(initial=0.0), -flat.min(initial=0.0)) >= WHOLE_TO:
+        for docs in topics.values():
+            refuse_equal_wholes(docs.values(), "score", "<dict>")
     return flat
 
 

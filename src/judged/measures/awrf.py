@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from judged.data.compute import pc
+from judged.errors import MeasureError
 from judged.judging.segments import segment_sum
 from judged.measures.arithmetic import divide
 from judged.measures.base import Measure, Properties, param
@@ -56,6 +57,14 @@ TARGET = Parameter(
     values="relevant, collection, or a table such as {a:0.5,b:0.5}",
 )
 
+UNDEFINED_TARGET = Parameter(
+    "With target=relevant, the score of a topic without relevant documents, even one outside the range; skip leaves it"
+    " out of the mean. With another target every topic has one, and this cannot be given.",
+    UNDEFINED.default,
+    UNDEFINED.accept,
+    values=UNDEFINED.values,
+)
+
 
 @measure(
     category="facts about documents",
@@ -97,7 +106,19 @@ class AWRF(Measure):
     p: float | None = param(PATIENCE)
     target: Takes[Literal["relevant", "collection"] | Mapping[str, float], Target] = param(TARGET)
     rel: float = param(REL)
-    undefined: Undefined = param(UNDEFINED)
+    undefined: Undefined = param(UNDEFINED_TARGET)
+
+    def verify(self) -> None:
+        """Refuse a score of topics without a target where every topic has one.
+
+        Raises
+        ------
+        MeasureError
+            If `undefined` is given with a target that does not depend on the topic.
+        """
+        if self.target != "relevant" and self.undefined != UNDEFINED.default:
+            problem = f"AWRF: with target={spell(self.target)} every topic is defined, and undefined has no effect"
+            raise MeasureError(f"{problem}. Fix: leave out undefined={spell(self.undefined)}")
 
     def score(self, judged: Judged) -> Floats:
         """One minus the divergence of the attention from the target."""
