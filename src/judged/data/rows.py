@@ -173,7 +173,8 @@ def as_doubles(values: np.ndarray[Any, Any], name: str, where: str = "") -> np.n
     equal = (np.diff(doubles[rising]) == 0) & (values[rising][1:] != values[rising][:-1])
     if equal.any():
         first = int(np.flatnonzero(equal)[0])
-        raise _equal_as_doubles(*values[rising][first : first + 2].tolist(), name, where)
+        low, high = values[rising][first : first + 2].tolist()
+        raise _equal_as_doubles(low, high, name, where)
     return doubles
 
 
@@ -191,7 +192,7 @@ def _equal_as_doubles(one: int, other: int, name: str, where: str) -> InputError
     return InputError(
         f"the {name}s {one} and {other} are equal as 64-bit floating point numbers, in which {name}s are compared",
         fix=f"subtract a constant from all {name}s, or give ranks in a column named rank",
-        path=where or None,
+        path=where,
         rule="bad-score",
     )
 
