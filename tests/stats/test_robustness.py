@@ -16,8 +16,9 @@ from scipy import stats as scipy_stats
 from judged import InputError
 from judged.stats import rank_stability
 from judged.stats.discrimination import discriminative_power
+from judged.stats.paired import paired_test
 from judged.stats.rank_stability import stability
-from judged.stats.robustness import leave_one_topic_out
+from judged.stats.robustness import LeaveOneTopicOut, leave_one_topic_out
 from judged.stats.topic_reliability import reliability
 
 NAN = math.nan
@@ -32,60 +33,88 @@ def table(seed: int, systems: int, topics: int, parts: tuple[float, float, float
     )
 
 
-def test_a_difference_that_rests_on_one_topic() -> None:
+def left_out(first: Any, second: Any, test: str = "t", **options: Any) -> LeaveOneTopicOut:
+    """Leave topics out of a test of two systems."""
+    a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    return leave_one_topic_out(a, b, lambda kept: paired_test(a[kept], b[kept], test).p, **options)
+
+
+def test_a_difference_that_depends_on_one_topic() -> None:
     """Differences 0.1, -0.1, -0.1, missing, 0.8: mean 0.175; without the last -0.1 / 3."""
-    found = leave_one_topic_out([0.2, 0.4, 0.5, NAN, 0.1], [0.3, 0.3, 0.4, 0.1, 0.9])
-    assert (found.topics, found.left_out) == ((0, 1, 2, 4), 1)
-    assert found.difference == pytest.approx(0.175)
-    assert found.differences == pytest.approx((0.2, 0.8 / 3, 0.8 / 3, -0.1 / 3))
-    assert (found.sign_rests_on, found.to_reverse, found.significance_rests_on) == ((4,), 1, ())
-    assert found.sentence == (
-        "Without topic 4 the sign of the difference flips; it stays not significant (alpha 0.05) whichever "
-        "topic is left out. Removing the 1 most favourable of the 4 topics would undo it."
-    )
+    result = left_out([0.2, 0.4, 0.5, NAN, 0.1], [0.3, 0.3, 0.4, 0.1, 0.9])
+    assert (result.topics, result.left_out) == ((0, 1, 2, 4), 1)
+    assert result.difference == pytest.approx(0.175)
+    assert result.differences == pytest.approx((0.2, 0.8 / 3, 0.8 / 3, -0.1 / 3))
+    assert (result.sign_topics, result.min_removals, result.significance_topics) == ((4,), 1, ())
+    assert "topic 4 " in result.sentence()
+    assert "Removing" not in result.sentence(), "nothing is significant that removing topics could undo"
 
 
-def test_significance_that_rests_on_one_topic() -> None:
+def test_significance_that_depends_on_one_topic() -> None:
     """Every p-value is that of scipy's t-test."""
-    differences = np.array([0.10, 0.11, 0.10, 0.12, -0.04, 0.09])
-    first = np.full(6, 0.3)
-    found = leave_one_topic_out(first, first + differences)
-    expected = [scipy_stats.ttest_1samp(np.delete(differences, at), 0).pvalue for at in range(6)]
-    assert found.p_values == pytest.approx(expected, rel=1e-9)
+    differences = np.array([0.10, 0.11, 0.10, 0.12, -0.04, 0.09, 0.10])
+    first = np.full(7, 0.3)
     whole = scipy_stats.ttest_1samp(differences, 0).pvalue
-    assert found.p == pytest.approx(whole, rel=1e-9)
-    assert found.significance_rests_on == tuple(at for at, p in enumerate(expected) if (p <= 0.05) != (whole <= 0.05))
-    assert found.significance_rests_on == (0, 1, 2, 3, 5)
-    assert "; without a (or any one of 4 others) it would be " in found.sentence_with("abcdef")
-    assert found.sign_rests_on == ()
-    strict = leave_one_topic_out(first, first + differences, alpha=0.001)
-    assert strict.significance_rests_on == (4,)  # the only topic against it keeps it from being significant
+    expected = [scipy_stats.ttest_1samp(np.delete(differences, i), 0).pvalue for i in range(7)]
+    alpha = 0.0065
+    flips = tuple(i for i, p in enumerate(expected) if (p <= alpha) != (whole <= alpha))
+    assert flips == (0, 1, 2, 3, 5, 6), "significant with all, and without the topic against it"
+    result = left_out(first, first + differences, alpha=alpha)
+    assert result.p == pytest.approx(whole, rel=1e-9)
+    assert result.significance_topics == flips
+    assert [p for p in result.p_values if not math.isnan(p)] == pytest.approx(expected, rel=1e-9)
+    assert (result.significant, result.sign_topics) == (True, ())
+    strict = left_out(first, first + differences, alpha=0.001)
+    assert strict.significance_topics == (4,)  # the only topic against it keeps it from being significant
+
+
+def test_testing_stops_after_three_topics_that_change_nothing() -> None:
+    rng = np.random.default_rng(3)
+    differences = rng.normal(0.2, 0.1, 50)
+    result = left_out(np.zeros(50), differences)
+    assert len(result.tested) == 3
+    assert result.significance_topics == ()
+    most = left_out(np.zeros(7), np.array([0.10, 0.11, 0.10, 0.12, -0.04, 0.09, 0.10]), alpha=0.0065, max_tests=4)
+    assert len(most.tested) == len(most.significance_topics) == 4
 
 
 @given(arrays(np.float64, 6, elements=st.integers(-5, 5).map(lambda tenths: tenths / 10)))
 def test_what_is_left_out_by_enumeration(differences: Any) -> None:
-    found = leave_one_topic_out(np.zeros(6), differences, test="t")
+    result = left_out(np.zeros(6), differences)
     whole = np.rint(differences * 10).astype(int)
     sign = np.sign(whole.sum())
     others = np.sign(whole.sum() - whole)
-    assert found.sign_rests_on == (tuple(np.flatnonzero(others != sign).tolist()) if sign else ())
+    assert result.differences == pytest.approx((differences.sum() - differences) / 5, abs=1e-12)
+    assert result.sign_topics == (tuple(np.flatnonzero(others != sign).tolist()) if sign else ())
     fewest = [
         size
         for size in range(6)
         if sign and any(sign * (whole.sum() - sum(gone)) <= 0 for gone in combinations(whole.tolist(), size))
     ]
-    assert found.to_reverse == (fewest[0] if fewest else None)
-    assert found.standard_error == pytest.approx(differences.std(ddof=1) / math.sqrt(6), abs=1e-12)
+    assert result.min_removals == (fewest[0] if fewest else None)
+    assert result.standard_error == pytest.approx(differences.std(ddof=1) / math.sqrt(6), abs=1e-12)
+
+
+@given(arrays(np.float64, 8, elements=st.integers(-5, 9).map(lambda tenths: tenths / 10)))
+def test_topics_that_change_the_verdict_are_those_of_the_full_search(differences: Any) -> None:
+    """Of at most three that do, none is missed: each is tested before three that change nothing."""
+    result = left_out(np.zeros(8), differences, max_tests=8)
+    every = [paired_test(np.zeros(7), np.delete(differences, i), "t").p for i in range(8)]
+    changing = tuple(i for i, p in enumerate(every) if not math.isnan(result.p) and (p <= 0.05) != (result.p <= 0.05))
+    assert set(result.significance_topics) <= set(changing)
+    assert bool(result.significance_topics) == bool(changing)
 
 
 def test_nothing_to_leave_out() -> None:
-    one = leave_one_topic_out([0.1], [0.3])
-    assert (one.differences, one.sign_rests_on, one.to_reverse) == ((pytest.approx(NAN, nan_ok=True),), (), None)
-    assert one.sentence == "1 topic: none can be left out."
-    assert leave_one_topic_out([NAN], [0.3]).sentence == "0 topics: none can be left out."
-    same = leave_one_topic_out([0.1, 0.2, 0.3], [0.1, 0.2, 0.3])
-    assert (same.sign_rests_on, same.significance_rests_on, same.to_reverse) == ((), (), None)
-    assert same.sentence == "The two systems do not differ, whichever topic is left out."
+    single = left_out([0.1], [0.3])
+    assert (single.differences, single.sign_topics, single.min_removals) == (
+        (pytest.approx(NAN, nan_ok=True),),
+        (),
+        None,
+    )
+    assert left_out([NAN], [0.3]).topics == ()
+    same = left_out([0.1, 0.2, 0.3], [0.1, 0.2, 0.3])
+    assert (same.sign_topics, same.significance_topics, same.min_removals) == ((), (), None)
 
 
 def test_swaps_by_enumeration() -> None:
@@ -300,8 +329,8 @@ def test_reliability_of_nothing() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: leave_one_topic_out([1], [1, 2]), "cannot be paired"),
-        (lambda: leave_one_topic_out([1, 2], [2, 1], alpha=1.0), "alpha 1.0 is not between"),
+        (lambda: leave_one_topic_out([1], [1, 2], lambda _: NAN), "cannot be paired"),
+        (lambda: leave_one_topic_out([1, 2], [2, 1], lambda _: NAN, alpha=1.0), "alpha 1.0 is not between"),
         (lambda: stability([[1, 2, 3], [3, 2, 1]], size=2), "two separate sets of 2 topics cannot be drawn from 3"),
         (lambda: stability([[1, 2, 3], [3, 2, 1]], resamples=0), "0 samples"),
         (lambda: stability([[1, 2, 3]]), "1 systems are too few"),

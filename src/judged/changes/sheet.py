@@ -138,6 +138,7 @@ def review(
     attributes: Any = None,
     by: str | Iterable[str] | None = None,
     config: Any = None,
+    comparison: Comparison | None = None,
     traces: tuple[Traces, Traces] | None = None,
     meant: str | None = None,
     costs_of: tuple[str | Path, Iterable[str]] | None = None,
@@ -161,6 +162,9 @@ def review(
         Of topics, for slices, as for `report`.
     config
         Of the gate, as for `judged.gates.gate`.
+    comparison
+        A comparison in which both runs were tested, by the same first measure, such as one of several candidates: its
+        p-values are corrected for all of them. None: the two runs are tested alone.
     traces
         Of both, as `judged.traces.failures` takes them.
     meant
@@ -203,7 +207,8 @@ def review(
     known: dict[str, Any] = {"queries": queries, "attributes": attributes, "by": by}
     whole = report(qrels, runs, measures, baseline=runs[0].name, seed=seed, **known, **policies)
     scores, names = whole.scores, whole.scores.run_names
-    found: list[Question] = [*is_better(whole.results["comparison"])]
+    comparison = comparison or whole.results["comparison"]
+    found: list[Question] = [*is_better(comparison)]
     if traces is not None:
         before, after = (failures(qrels, one, scores.measure_names[0], seed=seed) for one in traces)
         found.append(mended(before, after, meant))
@@ -219,7 +224,7 @@ def review(
         found.append(costs(Path(costs_of[0]), names, tuple(costs_of[1])))
     if config is not None:
         found.append(gated(gate(qrels, runs[0], runs[1], config, attributes=attributes)))
-    found += _of_users(whole.results["comparison"], names, test, arm, mixed, logged, watch)
+    found += _of_users(comparison, names, test, arm, mixed, logged, watch)
     asked = {one.question for one in found}
     found += [Question(question, "blank", fill) for question, fill in _BLANKS.items() if question not in asked]
     return Change(names[0], names[1], tuple(found), scores.provenance, whole.notes)

@@ -9,7 +9,7 @@ import click
 
 from judged.cli import inputs
 from judged.cli.formats import answer_options
-from judged.cli.options import CHOICE, FORMATS, POLICIES, shared
+from judged.cli.options import CHOICE, DEFAULT_TEST, FORMATS, POLICIES, shared
 from judged.cli.slice_options import narrowed
 from judged.errors import InputError
 
@@ -60,11 +60,10 @@ _OF_TWO = _TESTS.index("tukey")
 @click.option(
     "--test",
     type=click.Choice(_TESTS),
-    default="randomisation",
-    show_default=True,
+    default=None,
     metavar="TEST",
     help=f"Test of each pair: {', '.join(_TESTS[:_OF_TWO])}; or of all systems at once, which"
-    f" needs no correction: {', '.join(_TESTS[_OF_TWO:])}.",
+    f" needs no correction: {', '.join(_TESTS[_OF_TWO:])}.  [default: {DEFAULT_TEST}]",
 )
 @shared("correction")
 @click.option(
@@ -74,7 +73,7 @@ _OF_TWO = _TESTS.index("tukey")
     show_default=True,
     help="What is corrected together: the pairs of each measure, or those of all measures.",
 )
-@shared("alpha", "resamples")
+@shared("alpha", "test_resamples")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed for the resamples.")
 @click.option(
     "--min-difference",

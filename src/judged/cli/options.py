@@ -21,6 +21,7 @@ CORRECTIONS = ("holm", "bonferroni", "hochberg", "bh", "by", "none")
 POLICIES = ("dialect", "topics", "depth", "ties", "documents", "rel")
 FORMATS = ("qrels_format", "run_format")
 CHOICE = ("queries", "attributes", "where")
+DEFAULT_TEST = "randomisation; for more than 2000 topics t"
 
 _TIES = (
     "Order of documents with equal scores: by descending or ascending document id"
@@ -116,6 +117,12 @@ _SHARED = {
     ),
     "resamples": click.option(
         "--resamples", type=int, default=100_000, show_default=True, help="Number of resamples for the test."
+    ),
+    "test_resamples": click.option(
+        "--resamples",
+        type=int,
+        default=None,
+        help="Number of resamples for the test.  [default: 100000; for more than 300 topics 10000]",
     ),
     "margin": click.option(
         "--margin",

@@ -9,7 +9,7 @@ import click
 
 from judged.cli import inputs
 from judged.cli.formats import answer_options
-from judged.cli.options import FORMATS, POLICIES, shared
+from judged.cli.options import DEFAULT_TEST, FORMATS, POLICIES, shared
 from judged.cli.slice_options import SliceOptions, slice_options
 from judged.errors import InputError
 
@@ -38,10 +38,9 @@ _TESTS = ("randomisation", "t", "wilcoxon", "sign", "bootstrap", "bca", "student
 @click.option(
     "--test",
     type=click.Choice(_TESTS),
-    default="randomisation",
-    show_default=True,
+    default=None,
     metavar="TEST",
-    help=f"Test of each pair: {', '.join(_TESTS)}.",
+    help=f"Test of each pair: {', '.join(_TESTS)}.  [default: {DEFAULT_TEST}]",
 )
 @click.option(
     "--family",
@@ -50,7 +49,7 @@ _TESTS = ("randomisation", "t", "wilcoxon", "sign", "bootstrap", "bca", "student
     show_default=True,
     help="What is corrected together: all slices, pairs and measures, or those of each measure separately.",
 )
-@shared("correction", "alpha", "resamples", "margin", "ci", "level", "seed", *POLICIES)
+@shared("correction", "alpha", "test_resamples", "margin", "ci", "level", "seed", *POLICIES)
 @answer_options()
 @shared(*FORMATS)
 def command(

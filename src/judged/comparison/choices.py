@@ -23,7 +23,30 @@ MANY = {
 
 AGAINST_BASELINE = ("dunnett", "randomised-dunnett")
 _FAMILY_WISE = ("bonferroni", "holm", "hochberg")
+_FEW_TOPICS = 300  # 100,000 resamples of more topics take seconds where many runs are compared
 _NO_RESAMPLES = ("t", "wilcoxon", "sign", "bayes", "tukey", "nemenyi", "dunnett")
+
+
+MANY_TOPICS = 2000
+"""With more topics Student's t-test is the default: it gives the p-value of the randomisation test, at once."""
+
+
+def default_test(topics: int) -> str:
+    """Return the test that is used for so many topics if none is named.
+
+    >>> default_test(50), default_test(6980)
+    ('randomisation', 't')
+    """
+    return "t" if topics > MANY_TOPICS else "randomisation"
+
+
+def default_resamples(topics: int) -> int:
+    """Return the number of resamples that is used for so many topics if none is given.
+
+    >>> default_resamples(50), default_resamples(1000)
+    (100000, 10000)
+    """
+    return 10_000 if topics > _FEW_TOPICS else 100_000
 
 
 def known_tests() -> dict[str, str]:

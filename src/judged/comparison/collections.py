@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged.answer import NUMBER, TEXT, Answer, Column, Table
 from judged.comparison.answer import SHOWN, board, data_tables, letters
-from judged.comparison.choices import Choices
+from judged.comparison.choices import Choices, default_resamples, default_test
 from judged.comparison.compare import compared
 from judged.comparison.pair import corrected, marked, numbers, tested
 from judged.errors import InputError
@@ -188,7 +188,10 @@ def collections_of_scores(
     """Compare systems on several collections from the scores of each, as `compare_collections` does."""
     if len(tables) < 2:
         raise InputError(f"{len(tables)} collection is too few", fix="give two or more, or use compare")
-    choices = Choices(baseline=baseline, **chosen)
+    topics = max(len(table.query_ids) for table in tables.values())
+    defaults: dict[str, Any] = {"test": default_test(topics), "resamples": default_resamples(topics)}
+    given = {name: value for name, value in chosen.items() if value is not None}
+    choices = Choices(baseline=baseline, **(defaults | given))
     if measures is not None:
         tables = {name: chosen_measures(table, measures) for name, table in tables.items()}
     first, *others = tables.values()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from judged.comparison.answer import Comparison, MeasureComparison
-from judged.comparison.choices import AGAINST_BASELINE, Choices, Family
+from judged.comparison.choices import AGAINST_BASELINE, Choices, Family, default_resamples, default_test
 from judged.comparison.notes import notes
 from judged.comparison.pair import Pair, TopicDifference
 from judged.data.run import run_named
@@ -42,11 +42,11 @@ def comparison_of_scores(
     *,
     measures: Any = None,
     baseline: str | None = None,
-    test: str = "randomisation",
+    test: str | None = None,
     correction: str = "holm",
     family: Family = "measure",
     alpha: float = 0.05,
-    resamples: int = 100_000,
+    resamples: int | None = None,
     seed: int = 0,
     min_difference: float = 0.0,
     margin: float | None = None,
@@ -66,7 +66,8 @@ def comparison_of_scores(
         ``randomisation`` (flips the signs of differences), ``t``, ``wilcoxon``, ``sign``, ``bootstrap``, ``bca``,
         ``studentised``, ``ratio``, ``bayes``; or a test of all systems at once, which allows for its own
         comparisons: ``tukey``, ``randomised-tukey``, ``nemenyi``, ``dunnett``. Geometric means are always compared
-        by ``ratio``; counts and sums are shown, but not tested.
+        by ``ratio``; counts and sums are shown, but not tested. None: ``randomisation``, with more than 2,000 topics
+        ``t``.
     correction
         For the number of comparisons: ``holm``, ``bonferroni``, ``hochberg``, ``bh``, ``by`` or ``none``.
     family
@@ -75,7 +76,8 @@ def comparison_of_scores(
         A p-value up to here is significant. Intervals of differences have the level 1 - alpha, corrected as p is:
         they leave out 0 just where a difference is significant.
     resamples, seed
-        Of tests by resampling; the intervals of the means have 2000 resamples of the same seed.
+        Of tests by resampling; None: 100,000 resamples, with more than 300 topics 10,000. The intervals of the means
+        have 2000 resamples of the same seed.
     min_difference
         The least difference on a topic that counts as a win or a loss.
     margin
@@ -103,6 +105,8 @@ def comparison_of_scores(
     >>> scores.compare(measures="RR", baseline="bad").pair("bad", "good").better
     'good'
     """
+    topics = len(scores.query_ids)
+    test, resamples = test or default_test(topics), resamples or default_resamples(topics)
     choices = Choices(test, correction, family, alpha, resamples, seed, min_difference, margin, baseline)
     return compared(scores if measures is None else chosen_measures(scores, measures), choices, ci)
 
@@ -150,6 +154,29 @@ def compared(scores: Scores, choices: Choices, ci: IntervalName = "adjusted") ->
         )
         measures[at] = replace(shown, pairs=done, family=sizes[at], overall=tests[at].overall)
     return replace(plain, measures=tuple(measures), notes=(*scores.notes, *notes(scores, measures, choices)))
+
+
+def comparison_of_runs(comparison: Comparison, scores: Scores) -> Comparison:
+    """Return a comparison that shows some of its runs only; tests and corrections stay those of all runs.
+
+    Parameters
+    ----------
+    comparison
+        Of all runs.
+    scores
+        Of the runs that are kept, by the same measures and over the same topics.
+    """
+    runs = scores.run_names
+    measures = tuple(
+        replace(
+            by_measure,
+            estimates=tuple(estimate for run in runs for estimate in by_measure.estimates if estimate.run == run),
+            pairs=tuple(pair for pair in by_measure.pairs if pair.first in runs and pair.second in runs),
+        )
+        for by_measure in comparison.measures
+    )
+    every_note = (*scores.notes, *notes(scores, measures, comparison.choices))
+    return replace(comparison, scores=scores, measures=measures, notes=every_note)
 
 
 def numbers_alone(scores: Scores, choices: Choices, ci: IntervalName = "adjusted") -> Comparison:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from judged.answer import Section, Sentences
 from judged.comparison.answer import MeasureComparison
-from judged.comparison.choices import Choices
+from judged.comparison.choices import Choices, default_resamples, default_test
 from judged.comparison.compare import compared
 from judged.data.attributes import Attributes
 from judged.data.expression import Expression
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from judged.comparison import Comparison
     from judged.evaluation import Scores
 
-_MOST_TOPICS = 2000
 MANY = 15
 """Runs: every pair of more is tested by the first measure alone; with a baseline, all measures are."""
 DEFAULT_MEASURES = ("nDCG@10", "AP", "R@100")
@@ -89,7 +88,7 @@ def report(
     title
         Of the report.
     seed
-        Of everything that draws at random. Tests draw 100,000 times, and 10,000 times for more than 2,000 topics.
+        Of everything that draws at random. Tests are those that `compare` uses by default.
     command
         How to make the report again: it is shown at its end.
     log
@@ -133,12 +132,12 @@ def report(
         known = known_topics(judgments, needed=asked, run=first, **files) if asked else None
         judgments, lacking = narrowed(judgments, where, known)
         scores = scored(judgments, list(given.values()), wanted, seed=seed, attributes=known, **policies)
-        resamples = 100_000 if len(scores.query_ids) <= _MOST_TOPICS else 10_000
+        test, resamples = default_test(len(scores.query_ids)), default_resamples(len(scores.query_ids))
         material = Material(
             qrels=judgments,
             runs=given,
             scores=replace(scores, notes=(*lacking, *scores.notes)),
-            comparison=_compared(scores, Choices(seed=seed, baseline=baseline, resamples=resamples)),
+            comparison=_compared(scores, Choices(test, seed=seed, baseline=baseline, resamples=resamples)),
             topics=None if queries is None else Topics.of(queries),
             attributes=None if attributes is None else Attributes.of(attributes),
             texts=texts,

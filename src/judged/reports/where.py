@@ -113,9 +113,7 @@ def slices(material: Material) -> ReportPart | None:
     sentences, warned = list(shown.sentences), list(shown.warnings)
     headline = next((text for row, text in shown.differing() if row and row.better is False), "")
     if material.baseline is not None and material.tested is not None:
-        tested = scores.compare_slices(
-            material.slicing, material.baseline, seed=material.seed, resamples=material.resamples
-        )
+        tested = scores.compare_slices(material.slicing, material.baseline, seed=material.seed)
         results["slice comparison"] = tested
         sentences = [*tested.sentences, *sentences, material.caution]
         warned = [*tested.warnings, *warned]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged.comparison import Choices
-from judged.comparison.choices import MANY
+from judged.comparison.choices import MANY, default_resamples, default_test
 from judged.comparison.compare import compared, pair_of
 from judged.comparison.notes import least_p_text, short_of_topics
 from judged.data.run import run_named
@@ -41,11 +41,11 @@ def compare_slices(
     slicing: Slicing,
     baseline: str | None = None,
     *,
-    test: str = "randomisation",
+    test: str | None = None,
     correction: str = "holm",
     family: Family = "all",
     alpha: float = 0.05,
-    resamples: int = 100_000,
+    resamples: int | None = None,
     seed: int = 0,
     measures: Any = None,
     margin: float | None = None,
@@ -63,7 +63,7 @@ def compare_slices(
         The run that all others are compared with. Of two runs it is the first, if none is named.
     test
         Of two systems, as for `compare`: ``randomisation``, ``t``, ``wilcoxon``, ``sign``, ``bootstrap``, ``bca``,
-        ``studentised``, ``ratio``, ``bayes``.
+        ``studentised``, ``ratio``, ``bayes``. None: ``randomisation``, with more than 2,000 topics ``t``.
     correction
         For the number of comparisons: ``holm``, ``bonferroni``, ``hochberg``, ``bh``, ``by`` or ``none``.
     family
@@ -71,8 +71,8 @@ def compare_slices(
     alpha
         A p-value up to here is significant. Intervals have the level 1 - alpha, corrected as p is.
     resamples, seed
-        Of tests by resampling. Whether differences vary between slices is tested by as many permutations, at most
-        10,000.
+        Of tests by resampling; None: 100,000 resamples, with more than 300 topics 10,000. Whether differences vary
+        between slices is tested by as many permutations, at most 10,000.
     measures
         Some of the measures of the scores; all, if left out.
     margin
@@ -113,6 +113,8 @@ def compare_slices(
     >>> [(row.slice, row.difference, row.better) for row in scores.compare_slices(kinds).rows]
     [('kind=law', 0.5, 'new'), ('kind=news', 0.0, None)]
     """
+    topics = len(scores.query_ids)
+    test, resamples = test or default_test(topics), resamples or default_resamples(topics)
     if spelled(test, MANY) in MANY:
         raise InputError(f"{test} compares all systems at once, not two on a slice", fix="take randomisation, say")
     table = scores if measures is None else chosen_measures(scores, measures)

@@ -1,4 +1,4 @@
-"""Whether a result rests on a few topics: each left out in turn."""
+"""Whether a difference, or its significance, depends on single topics: each topic is left out in turn."""
 
 from __future__ import annotations
 
@@ -11,158 +11,199 @@ import numpy as np
 from judged.stats.inputs import ROUNDING, check_share, paired_differences, topics_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import ArrayLike
 
-    from judged._types import Bools, Floats, Ints
-    from judged.stats.results import Difference
+    from judged._types import Bools, Floats
 
 
 @dataclass(frozen=True)
 class LeaveOneTopicOut:
-    """A difference and its significance, with each topic left out in turn."""
+    """A difference of means and its p-value without single topics.
 
-    test: str  # the test that was done with all topics, as in `judged.stats.paired.TESTS`
+    Parameters
+    ----------
+    alpha
+        Significance level of the test.
+    difference, p
+        Over all topics: mean of second minus first, and the p-value that decides.
+    topics
+        (n,) columns of the topics that have a score for both systems.
+    differences
+        (n,) mean difference without each of these topics; NaN if no other topic is left.
+    p_values
+        (n,) p-value without each of these topics, from the same test and correction; NaN for topics that were not
+        tested, see `leave_one_topic_out`.
+    sign_topics
+        Columns of the topics without which the difference is 0 or has the other sign.
+    significance_topics
+        Columns of the tested topics without which the verdict ``p <= alpha`` changes.
+    min_removals
+        Smallest number of topics whose removal leaves a difference of 0 or of the other sign. None if the difference
+        is 0, or if all topics have the same sign.
+    standard_error
+        Jackknife standard error of the difference; NaN for fewer than two topics.
+    left_out
+        Number of topics without a score for both systems.
+    """
+
     alpha: float
-    # difference, p: of all topics: the mean of second minus first
     difference: float
     p: float
-    topics: tuple[int, ...]  # the columns of the topics that have a score for both
-    # differences, p_values: without each of these topics; NaN where nothing is left to test
+    topics: tuple[int, ...]
     differences: tuple[float, ...]
     p_values: tuple[float, ...]
-    # the topics (columns) without which the sign of the difference is another, or the difference is gone
-    sign_rests_on: tuple[int, ...]
-    # the topics without which the answer to `p <= alpha` is another, whichever way
-    significance_rests_on: tuple[int, ...]
-    # the least number of topics whose removal leaves no difference, or one of the other sign. None where there is none
-    # to begin with, or all topics agree.
-    to_reverse: int | None
-    standard_error: float  # the jackknife's, of the difference. NaN for fewer than two topics.
-    left_out: int  # topics without a score for both
+    sign_topics: tuple[int, ...]
+    significance_topics: tuple[int, ...]
+    min_removals: int | None
+    standard_error: float
+    left_out: int
 
     @property
-    def sentence(self) -> str:
-        """What leaving topics out shows, in plain words; topics are named by their columns."""
-        return self.sentence_with([f"topic {at}" for at in range(max(self.topics, default=-1) + 1)])
+    def significant(self) -> bool:
+        """Whether the difference over all topics is significant."""
+        return self.p <= self.alpha
 
-    def sentence_with(self, names: Sequence[str]) -> str:
-        """Say what leaving topics out shows; ``names`` are those of all columns."""
+    @property
+    def tested(self) -> tuple[int, ...]:
+        """Columns of the topics that were left out of the test."""
+        return tuple(topic for topic, p in zip(self.topics, self.p_values, strict=True) if not math.isnan(p))
+
+    def sentence(self, names: Sequence[str] = ()) -> str:
+        """Describe what depends on single topics; `names` are those of all columns."""
         if len(self.topics) < 2:
             return f"{topics_text(len(self.topics))}: none can be left out."
-        without = dict(zip(self.topics, self.differences, strict=True))
-        if self.to_reverse is None and not self.sign_rests_on and not any(self.differences):
+        if not any(self.differences):
             return "The two systems do not differ, whichever topic is left out."
-        if not self.sign_rests_on:
-            sign = "The sign of the difference rests on no single topic"
-        elif all(without[at] for at in self.sign_rests_on):
-            sign = f"Without {_any_of(self.sign_rests_on, names)} the sign of the difference flips"
-        else:
-            sign = f"Without {_any_of(self.sign_rests_on, names)} the difference vanishes or its sign flips"
-        states = ("not significant", "significant")
-        significant = self.p <= self.alpha
+        names = names or [f"topic {column}" for column in range(max(self.topics) + 1)]
+        return " ".join(filter(None, (self._about_sign(names), self._about_significance(names))))
+
+    def _about_sign(self, names: Sequence[str]) -> str:
+        if not self.sign_topics:
+            return "The sign of the difference does not depend on any single topic."
+        without = dict(zip(self.topics, self.differences, strict=True))
+        change = "changes its sign" if all(without[topic] for topic in self.sign_topics) else "is 0 or changes its sign"
+        return f"Without {_any_of(self.sign_topics, names)} the difference {change}."
+
+    def _about_significance(self, names: Sequence[str]) -> str:
         if math.isnan(self.p):
-            significance = "there is no p-value that could rest on anything"
-        elif self.significance_rests_on:
-            those = _any_of(self.significance_rests_on, names)
-            significance = f"without {those} it would be {states[not significant]} (alpha {self.alpha:g})"
+            return ""
+        verdicts = ("not significant", "significant")
+        if not self.significance_topics:
+            text = f"It is {verdicts[self.significant]} (alpha {self.alpha:g}) whichever topic is left out."
         else:
-            significance = f"it stays {states[significant]} (alpha {self.alpha:g}) whichever topic is left out"
-        reverse = (
-            ""
-            if self.to_reverse is None
-            else f" Removing the {self.to_reverse} most favourable of the {len(self.topics)} topics would undo it."
-        )
-        return f"{sign}; {significance}.{reverse}"
+            topics = _any_of(self.significance_topics, names)
+            text = f"Without {topics} it would be {verdicts[not self.significant]} (alpha {self.alpha:g})."
+        if self.significant and self.min_removals is not None:
+            count = topics_text(self.min_removals)
+            text += f" Removing the {count} with the largest differences in its favor would reverse its sign."
+        return text
 
 
 def _any_of(columns: tuple[int, ...], names: Sequence[str]) -> str:
-    """Name the first of some topics, and say how many more there are."""
+    """Format the first of some topics, and how many others there are.
+
+    >>> _any_of((1,), "abc"), _any_of((0, 2), "abc"), _any_of((0, 1, 2), "abc")
+    ('b', 'a (or 1 other topic)', 'a (or any of 2 other topics)')
+    """
     others = len(columns) - 1
-    return names[columns[0]] + (f" (or any one of {others} others)" if others > 1 else " (or one other)" * others)
+    more = {0: "", 1: " (or 1 other topic)"}.get(others, f" (or any of {others} other topics)")
+    return names[columns[0]] + more
 
 
 def leave_one_topic_out(
     first: ArrayLike,
     second: ArrayLike,
+    p_value: Callable[[Bools], float],
     *,
     alpha: float = 0.05,
-    test: str = "t",
-    resamples: int = 100_000,
-    seed: int = 0,
+    max_tests: int = 10,
 ) -> LeaveOneTopicOut:
-    """Compare two systems again with each topic left out, to see whether the result rests on one.
+    """Compare two systems again without single topics, by the test that gave the verdict.
 
     Parameters
     ----------
     first, second
-        (T,): scores by topic; NaN where the topic has none.
+        (T,) scores by topic; NaN where the topic has none.
+    p_value
+        The test: takes a mask (T,) of the topics that stay, and returns the p-value that decides over them, corrected
+        as that of all topics is. NaN if there is none.
     alpha
-        The level of the test.
-    test, resamples, seed
-        The test, as in `judged.stats.paired.paired_test`; it is done once a topic.
+        Significance level.
+    max_tests
+        The test is repeated without this many topics at most: those without which Student's t statistic moves farthest
+        toward the other verdict. It stops after three topics in a row that do not change the verdict.
 
     Returns
     -------
     LeaveOneTopicOut
-        With no difference at all nothing rests on any topic.
 
     Raises
     ------
     InputError
-        If the shapes do not fit, or an option makes no sense.
+        If the shapes differ, or alpha is not between 0 and 1.
 
     Examples
     --------
-    >>> found = leave_one_topic_out([0.2, 0.4, 0.5, 0.1], [0.3, 0.3, 0.4, 0.9])
-    >>> found.sign_rests_on, found.to_reverse, round(found.differences[3], 4)
+    >>> from judged.stats import paired_test
+    >>> first, second = np.array([0.2, 0.4, 0.5, 0.1]), np.array([0.3, 0.3, 0.4, 0.9])
+    >>> result = leave_one_topic_out(first, second, lambda kept: paired_test(first[kept], second[kept], "t").p)
+    >>> result.sign_topics, result.min_removals, round(result.differences[3], 4)
     ((3,), 1, -0.0333)
     """
-    from judged.stats.paired import paired_test
-
     check_share("alpha", alpha)
     differences, left_out = paired_differences(first, second)
-    a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
-    topics = np.flatnonzero(~(np.isnan(a) | np.isnan(b)))
-    a, b, n = a[topics], b[topics], len(topics)
-
-    def tested(kept: Ints | Bools) -> Difference:
-        return paired_test(a[kept], b[kept], test, level=1 - alpha, resamples=resamples, seed=seed)
-
-    others = ~np.eye(n, dtype=np.bool_)
+    known = ~(np.isnan(np.asarray(first, dtype=np.float64)) | np.isnan(np.asarray(second, dtype=np.float64)))
+    topics, n = np.flatnonzero(known), len(differences)
     mean = float(differences.mean()) if n else math.nan
-    without = [float(differences[kept].mean()) if n > 1 else math.nan for kept in others]
-    whole = tested(np.arange(n))
-    p = whole.p
-    p_without = [tested(kept).p if n > 1 else math.nan for kept in others]
+    without = (differences.sum() - differences) / (n - 1) if n > 1 else np.full(n, np.nan)
     sign = _sign(mean, differences)
-    rests = [at for at, other in enumerate(without) if n > 1 and sign and _sign(other, differences) != sign]
-    changes = [at for at, other in enumerate(p_without) if n > 1 and (other <= alpha) != (p <= alpha)]
-    error = math.sqrt((n - 1) / n * float(((np.array(without) - mean) ** 2).sum())) if n > 1 else math.nan
+    sign_topics = [i for i in range(n) if n > 1 and sign and _sign(float(without[i]), differences) != sign]
+    p = p_value(known)
+    p_values, changed = np.full(n, np.nan), list[int]()
+    unchanged = 0
+    for i in _by_influence(differences, p <= alpha)[:max_tests] if n > 1 and not math.isnan(p) else ():
+        kept = known.copy()
+        kept[topics[i]] = False
+        p_values[i] = p_value(kept)
+        if (p_values[i] <= alpha) != (p <= alpha):
+            changed.append(i)
+            unchanged = 0
+        elif (unchanged := unchanged + 1) == 3:
+            break
+    error = math.sqrt((n - 1) / n * float(((without - mean) ** 2).sum())) if n > 1 else math.nan
     return LeaveOneTopicOut(
-        test=whole.test,
         alpha=alpha,
         difference=mean,
         p=p,
         topics=tuple(topics.tolist()),
-        differences=tuple(without),
-        p_values=tuple(p_without),
-        sign_rests_on=tuple(topics[rests].tolist()),
-        significance_rests_on=tuple(topics[changes].tolist()),
-        to_reverse=_to_reverse(differences * sign) if sign else None,
+        differences=tuple(without.tolist()),
+        p_values=tuple(p_values.tolist()),
+        sign_topics=tuple(topics[sign_topics].tolist()),
+        significance_topics=tuple(topics[changed].tolist()),
+        min_removals=_min_removals(differences * sign) if sign else None,
         standard_error=error,
         left_out=left_out,
     )
 
 
+def _by_influence(differences: Floats, significant: bool) -> list[int]:
+    """Order topics by how far Student's t moves toward the other verdict if they are left out."""
+    n = len(differences)
+    total, squares = differences.sum() - differences, (differences**2).sum() - differences**2
+    # |t| grows with (sum)^2 / (sum of squares), whatever n is
+    ratio = np.divide(total**2, squares, out=np.full(n, np.inf), where=squares > 0)
+    return np.argsort(ratio if significant else -ratio, kind="stable").tolist()
+
+
 def _sign(mean: float, differences: Floats) -> int:
-    """Give the sign of a mean of these differences, 0 where it is 0 but for rounding."""
+    """Return the sign of a mean of these differences; 0 if it is 0 but for rounding."""
     scale = float(np.abs(differences).max(initial=0.0))
     return 0 if math.isnan(mean) or abs(mean) <= ROUNDING * scale else int(math.copysign(1, mean))
 
 
-def _to_reverse(differences: Floats) -> int | None:
+def _min_removals(differences: Floats) -> int | None:
     """Count how many of the largest must go until the sum is not above 0; None if that takes all."""
     rest = np.cumsum(np.sort(differences))[::-1]  # the sum without the 0, 1, 2, ... largest
     gone = np.flatnonzero(rest <= ROUNDING * np.abs(differences).max())

@@ -17,6 +17,7 @@ from pydantic import BaseModel
 from judged.answer.table import order_of
 from judged.cache import cached_property
 from judged.comparison import Comparison
+from judged.comparison.compare import comparison_of_runs
 from judged.data.attributes import Attributes
 from judged.data.qrels import Qrels
 from judged.data.run import Run, TopicRows
@@ -200,9 +201,14 @@ class Workspace:
     ) -> Comparison:
         """Test the runs against one of them, by `compare`; keywords are its own."""
         scores = self.scores(measures, runs, where, baseline)
-        options: dict[str, Any] = {"resamples": RESAMPLES, **how}
-        key = ("comparison", scores.run_names, scores.measures, baseline, where.strip(), *sorted(options.items()))
-        return self.remember(key, lambda: _quietly(lambda: scores.compare(baseline=baseline, **options)))
+        key = ("comparison", scores.run_names, scores.measures, baseline, where.strip(), *sorted(how.items()))
+        return self.remember(key, lambda: _quietly(lambda: scores.compare(baseline=baseline, **how)))
+
+    def pair_comparison(self, measures: Any, first: str, second: str, where: str = "") -> Comparison:
+        """Return the tests of two runs, with p corrected for all open runs as on the leaderboard of `first`."""
+        comparison = self.comparison(measures, first, None, where)
+        scores = self.scores(measures, (first, second), where, first)
+        return self.remember(("pair", comparison, scores), lambda: comparison_of_runs(comparison, scores))
 
     def notes_over(self, topics: int, notes: tuple[Note, ...]) -> tuple[Note, ...]:
         """Say before notes of whole runs that they are of all topics, where some are left out."""

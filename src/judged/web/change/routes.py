@@ -32,6 +32,7 @@ class AskedChange(Parameters):
 def change(workspace: Opened, asked: Annotated[AskedChange, Query()]) -> Change:
     """Put what is open of a baseline and a candidate on one sheet: scores, slices, A/B test, watch."""
     from judged.changes import review
+    from judged.reports.report import DEFAULT_MEASURES
 
     if len(workspace.run_names) < 2:
         about = "A change needs two runs over the same topics: a baseline and a candidate."
@@ -43,5 +44,6 @@ def change(workspace: Opened, asked: Annotated[AskedChange, Query()]) -> Change:
         test = ab_test(workspace)
         arms = test.assignment.arms
         more |= {"test": test} if second in arms[1:] and first not in arms[1:] else {}
-    known = {"queries": workspace.topics, "attributes": workspace.attributes}
+    known: dict[str, Any] = {"queries": workspace.topics, "attributes": workspace.attributes}
+    known["comparison"] = workspace.pair_comparison(DEFAULT_MEASURES, first, second)
     return review(workspace.qrels, *runs, **known, **more)

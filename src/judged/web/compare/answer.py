@@ -14,8 +14,10 @@ from judged.answer import number as digits
 from judged.cache import cached_property
 from judged.charts import PALETTE
 from judged.comparison.answer import data_tables
+from judged.comparison.compare import compared
 from judged.comparison.pair import intervals, verdict_columns
 from judged.decimals import decimal, p_text
+from judged.evaluation.evaluate import chosen_measures
 from judged.slicing.comparison import direction
 from judged.stats.inputs import paired_differences
 from judged.stats.robustness import leave_one_topic_out
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from judged._types import Bools, Floats, Ints
     from judged.answer import Block
     from judged.comparison import Comparison, MeasureComparison, Pair
+    from judged.evaluation import Scores
     from judged.measures.base import Measure
     from judged.notes import Note
     from judged.slicing import SliceComparison
@@ -141,8 +144,6 @@ class AskedComparison(Scored):
     )
 
 
-MOST_LEFT_OUT = 300
-"""Topics: the test is done again without each of them, which takes too long for more."""
 _DECIDING, _MOVING = 10, 5  # topics that are listed: those that change the answer, else those that move the mean most
 _CUTOFF = 10  # of the share of judged documents, where the measure has none
 _P = Show(probability, "float64")
@@ -157,7 +158,8 @@ class ComparePage(Answer):
     workspace: Workspace
     asked: AskedComparison  # with the runs that were chosen
     measure: Measure  # the one whose topics are looked at
-    comparison: Comparison  # by this measure and those of the table
+    comparison: Comparison  # of the two, by this measure and those of the table; p is corrected for all open runs
+    scores: Scores  # of all open runs: those that the correction allows for
     by_slice: SliceComparison | None = None
     notes: tuple[Note, ...] = ()
 
@@ -231,7 +233,7 @@ class ComparePage(Answer):
             "without_a_score": int(np.isnan(self.gains).sum()),
             "sort": self.sort,
             "paging": {"page": paging.page, "total": paging.total, "size": paging.size},
-            "to_reverse": left_out and left_out.to_reverse,
+            "min_removals": left_out and left_out.min_removals,
             "slices": self.by_slice and self.by_slice.to_dict(),
         }
 
@@ -246,7 +248,7 @@ class ComparePage(Answer):
         ratios = [row for row in rows if row[1] and row[1].is_ratio]
         parts = [part for part in ([row for row in rows if row not in ratios], ratios) if part]
         family = intervals(self.comparison.pairs, self.comparison.choices, self.by_measure.family)
-        note = f"p is corrected for all of them; a measure's name leads to its topics{f'; {family}' if family else ''}"
+        note = f"a measure's name links to its topics{f'; {family}' if family else ''}"
         tables = [self._by_measure(part) for part in parts]
         return Section("measures", "By measure", (*tables[:-1], replace(tables[-1], note=note)))
 
@@ -276,13 +278,20 @@ class ComparePage(Answer):
 
     @cached_property
     def left_out(self) -> LeaveOneTopicOut | None:
-        """What leaving out single topics changes; None where it makes no sense, or there are too many."""
-        if self.pair is None or self.pair.is_ratio or self.pair.result.n > MOST_LEFT_OUT:
+        """Effect of leaving out single topics, by the test and correction of the verdict; None for ratios."""
+        pair = self.pair
+        if pair is None or pair.is_ratio or pair.result.posterior is not None:
             return None
-        # by t, as the same numbers give the same answer, whoever is left out
-        how: dict[str, Any] = {"test": "t", "alpha": self.pair.alpha}
+        scores, choices = chosen_measures(self.scores, (self.measure,)), self.comparison.choices
+
+        def p_value(kept: Bools) -> float:
+            if not kept.any():
+                return math.nan
+            return compared(scores.over_topics(kept), choices, "none").pair(pair.first, pair.second).adjusted
+
         key = ("left out", self.comparison, self.measure)
-        return self.workspace.remember(key, lambda: leave_one_topic_out(*self.values, **how))
+        first, second = self.values
+        return self.workspace.remember(key, lambda: leave_one_topic_out(first, second, p_value, alpha=pair.alpha))
 
     def deciding(self) -> Section:
         """Give the topics without which the answer changes; else those that move the mean most."""
@@ -293,7 +302,7 @@ class ComparePage(Answer):
     def _deciding(self, found: LeaveOneTopicOut) -> Table:
         chosen = _chosen(found)
         topics = [found.topics[at] for at in chosen]
-        rests = (("sign", found.sign_rests_on), ("significance", found.significance_rests_on))
+        rests = (("sign", found.sign_topics), ("significance", found.significance_topics))
         columns = (
             *self.topics.take(topics).columns[:2],
             Column("difference", self.differences[topics].tolist(), CHANGE, "Difference"),
@@ -306,18 +315,14 @@ class ComparePage(Answer):
                 "Changes",
             ),
         )
-        note = f"By a paired t-test of {self.measure} alone: p {p_text(found.p, found.alpha)} over all topics"
+        note = f"By the test and correction of the verdict: p {p_text(found.p, found.alpha)} over all topics"
         return Table("deciding", columns, "Without single topics", note, only="" if topics else "data")
 
     def _rests_on(self) -> str:
         """Say what rests on single topics, or why that is not known."""
         if self.left_out:
-            return self.left_out.sentence_with(self.comparison.scores.query_ids)
-        if self.pair is None or self.pair.is_ratio:
-            return f"{self.measure} is not an arithmetic mean: how much of it a topic carries is not asked here."
-        many = f"{self.pair.result.n:,} topics are too many to leave each of them out"
-        fix = f"that is done for up to {MOST_LEFT_OUT}. Choose fewer with an expression."
-        return f"{many}: {fix} {self.pair.topics_sentence}"
+            return self.left_out.sentence(self.comparison.scores.query_ids)
+        return f"{self.measure} is not an arithmetic mean, so the influence of single topics is not shown."
 
     @property
     def topics(self) -> Table:
@@ -387,5 +392,6 @@ def _chosen(found: LeaveOneTopicOut) -> list[int]:
     """Choose topics, by their place among those that were left out; those that move the mean most come first."""
     moved = np.abs(np.array(found.differences) - found.difference)
     moving = [at for at in np.argsort(-moved, kind="stable").tolist() if moved[at] > 0]
-    rests = {*found.sign_rests_on, *found.significance_rests_on}
-    return [at for at in moving if found.topics[at] in rests][:_DECIDING] or moving[:_MOVING]
+    rests, tested = {*found.sign_topics, *found.significance_topics}, set(found.tested)
+    deciding = [at for at in moving if found.topics[at] in rests][:_DECIDING]
+    return deciding or [at for at in moving if found.topics[at] in tested or not tested][:_MOVING]

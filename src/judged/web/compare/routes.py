@@ -14,7 +14,7 @@ from judged.web.answer_pages import NotOpenError, answer_page
 from judged.web.compare.answer import MEASURE, MEASURES, MOST, AskedComparison, ComparePage, figures
 from judged.web.desk import Opened
 from judged.web.filters import blocks
-from judged.web.workspace import RESAMPLES, concerning, remembered
+from judged.web.workspace import concerning, remembered
 
 if TYPE_CHECKING:
     from judged.evaluation import Scores
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from judged.web.workspace import Workspace
 
 router = APIRouter(tags=["runs"])
-HOW: dict[str, Any] = {"family": "all", "ci": "none", "resamples": RESAMPLES}
-"""How `compare` is called: the p-values of all measures of the table are corrected together."""
 
 
 def compared(workspace: Workspace, asked: AskedComparison) -> ComparePage:
@@ -46,11 +44,12 @@ def compared(workspace: Workspace, asked: AskedComparison) -> ComparePage:
     with concerning("measure"):
         workspace.scores((measure,), (first, second))
     with concerning("measures"):
-        comparison = workspace.comparison(family, first, (first, second), asked.where, **HOW)
+        comparison = workspace.pair_comparison(family, first, second, asked.where)
     by_slice = _by_slice(workspace, comparison.scores, measure, asked.by) if asked.by else None
     asked = asked.model_copy(update={"first": first, "second": second})
     notes = workspace.notes_over(len(comparison.scores.query_ids), comparison.notes)
-    return ComparePage(workspace, asked, measure, comparison, by_slice, notes)
+    scores = workspace.scores(family, None, asked.where, first)
+    return ComparePage(workspace, asked, measure, comparison, scores, by_slice, notes)
 
 
 @concerning("by")
@@ -59,7 +58,7 @@ def _by_slice(workspace: Workspace, scores: Scores, measure: Measure, by: str) -
     """Compare the two on each slice of an attribute."""
     first, _ = scores.run_names
     slicing = slice_topics(workspace.known((by,), first), by, query_ids=scores.query_ids)
-    return scores.compare_slices(slicing, first, measures=(measure,), correction="holm", resamples=RESAMPLES)
+    return scores.compare_slices(slicing, first, measures=(measure,), correction="holm")
 
 
 def _shown(workspace: Workspace, _asked: AskedComparison, answer: ComparePage | None) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from judged.comparison.choices import Choices
+from judged.comparison.choices import MANY_TOPICS, Choices, default_test
 from judged.comparison.compare import numbers_alone
 from judged.curves import at_cutoffs
 from judged.errors import InputError, JudgedError, MeasureError
@@ -17,7 +17,6 @@ from judged.notes import Note
 from judged.slicing.topic_slices import MINIMUM
 from judged.stats.inputs import topics_text
 from judged.web.leaderboard.answer import CORRECTION, LeaderboardPage
-from judged.web.workspace import RESAMPLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,10 +34,6 @@ ANY = "NumRet"
 """What every run has a number for."""
 MOST = 24
 """Measures of a table."""
-MANY = 2000
-"""Topics: over more, Student's t says what resampling says, and is there at once."""
-FEWER = 2000
-"""Resamples over that many topics, where a test by resampling is asked for."""
 CUTOFFS = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100)
 """Of a curve: it looks the same as with all of them."""
 
@@ -67,11 +62,10 @@ def leaderboard(workspace: Workspace, asked: AskedLeaderboard) -> LeaderboardPag
     if workspace.lists:
         baseline = tried("baseline", lambda: workspace.judged(baseline).run.name, usual)
     topics = tried("where", lambda: int(workspace.mask(asked.where, baseline or None).sum()), 0)
-    test = "t" if topics > MANY else Choices.test
+    test = default_test(topics)
     how: dict[str, Any] = {
         "test": tried("test", lambda: Choices(test=asked.test or test, baseline=baseline).test, test),
         "correction": tried("correction", lambda: Choices(correction=asked.correction).correction, CORRECTION),
-        "resamples": FEWER if topics > MANY else RESAMPLES,
     }
     result: Comparison | None = None
     if workspace.lists and topics:
@@ -141,7 +135,7 @@ def _notes(workspace: Workspace, topics: int, result: Comparison) -> tuple[Note,
     if topics < MINIMUM < len(workspace.query_ids):
         few = f"{topics_text(topics)} are few: a mean of fewer than {MINIMUM} is not a finding"
         notes.append(Note("few-topics", few))
-    if topics > MANY:
-        test = f"over more than {MANY:,} topics the test is Student's t unless another is chosen"
-        notes.append(Note("many-topics", f"{test}; one by resampling draws {FEWER:,} times"))
+    if topics > MANY_TOPICS:
+        text = f"with more than {MANY_TOPICS:,} topics the default test is Student's t-test"
+        notes.append(Note("many-topics", text))
     return (*notes, *workspace.notes_over(topics, result.notes))

@@ -17,7 +17,7 @@ from judged.slicing.topic_slices import MINIMUM
 from judged.web.filters import probability, signed
 from judged.web.pagination import LONGEST, Scored, blank
 from judged.web.problems import Parameters
-from judged.web.slices.attributes import attributes, cut, draws, notes_of, usual, with_conditions
+from judged.web.slices.attributes import attributes, cut, notes_of, usual, with_conditions
 from judged.web.workspace import LEVEL, MEASURE
 
 if TYPE_CHECKING:
@@ -228,7 +228,7 @@ def _compared(
     if not others:
         raise InputError(f"{asked.baseline!r} is compared with itself", fix="choose two different runs")
     scores = workspace.scores(measures, (asked.baseline, *others), asked.where)
-    how: dict[str, Any] = {"alpha": 1 - LEVEL, "resamples": draws(len(slicing.query_ids)), "seed": SEED}
+    how: dict[str, Any] = {"alpha": 1 - LEVEL, "seed": SEED}
     key = ("slices compared", scores, slicing)
     return workspace.remember(key, lambda: scores.compare_slices(slicing, asked.baseline, **how))
 
