@@ -61,7 +61,8 @@ def test_significance_that_depends_on_one_topic() -> None:
     assert flips == (0, 1, 2, 3, 5, 6), "significant with all, and without the topic against it"
     result = left_out(first, first + differences, alpha=alpha)
     assert result.p == pytest.approx(whole, rel=1e-9)
-    assert result.significance_topics == flips
+    assert tuple(sorted(result.significance_topics)) == flips
+    assert result.significance_topics[0] in {1, 3}, "without the largest differences p is largest, but for the spread"
     assert [p for p in result.p_values if not math.isnan(p)] == pytest.approx(expected, rel=1e-9)
     assert (result.significant, result.sign_topics) == (True, ())
     strict = left_out(first, first + differences, alpha=0.001)

@@ -38,7 +38,7 @@ class LeaveOneTopicOut:
     sign_topics
         Columns of the topics without which the difference is 0 or has the other sign.
     significance_topics
-        Columns of the tested topics without which the verdict ``p <= alpha`` changes.
+        Columns of the tested topics without which the verdict ``p <= alpha`` changes, the most influential first.
     min_removals
         Smallest number of topics whose removal leaves a difference of 0 or of the other sign. None if the difference
         is 0, or if all topics have the same sign.
