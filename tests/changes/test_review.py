@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import date
 from types import SimpleNamespace
 
@@ -13,7 +14,8 @@ from command_line import process
 from judged import sample
 from judged.changes import review
 from judged.changes.evidence import Evidence, agreement
-from judged.changes.questions import costs, false_positives, mended
+from judged.changes.mended import mended
+from judged.changes.questions import costs, false_positives
 from judged.errors import InputError
 from judged.online import abtest, interleaving, read_log
 from judged.stats.paired import paired_test
@@ -63,7 +65,7 @@ def test_of_a_kind_of_failure_it_is_said_whether_it_was_mended():
     traces = sample_traces()
     before = failures(sample.qrels(), traces)
     gained = np.array(before.recoverable["scoring"]) * 0.2
-    after = SimpleNamespace(funnel=before.funnel, tests=(), recoverable={**before.recoverable, "scoring": gained})
+    after = replace(before, recoverable={**before.recoverable, "scoring": gained})
     found = mended(before, after, "scoring")
     assert found.state == "good"
     expected = paired_test(np.array(before.recoverable["scoring"]), gained)

@@ -82,7 +82,7 @@ def test_a_judge_whose_bias_is_the_margin_is_seldom_believed() -> None:
 
 
 def test_with_few_topics_nothing_is_shown() -> None:
-    assert believed(LEAST - 1, (0.0, 0.0), 0.05) == believed(LEAST, None, 0.05) == "undecided"
+    assert believed(LEAST - 1, (0.0, 0.0), 0.05) == believed(LEAST, None, 0.05) == "not tested"
 
 
 def tables(topics: int = 80, labelled: int = 40, twice: int = 20, seed: int = 0) -> Responses:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from judged.answer import COUNT, TEXT, Column, Table, columns_of, listed
 from judged.changes.questions import Question
+from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
     from judged.clicks.off_policy_estimates import OffPolicyEstimates
@@ -53,9 +54,11 @@ def told(
     if logged is not None:
         row = next(one for one in logged.rows if one.estimator == _ROBUST)
         about = "clicks on lists that nobody saw, under the assumptions of its estimators"
-        yield Evidence("off-policy", _side(row.difference_ci), logged.users, "users", float("nan"), about)
+        logs = "undecided" if insufficiency(logged.users, "verdict") else _side(row.difference_ci)
+        yield Evidence("off-policy", logs, logged.users, "users", float("nan"), about)
     pair = compared.measures[0].pairs[0]
     side: Says = "undecided" if not pair.significant else "better" if pair.better == pair.second else "worse"
+    side = "undecided" if insufficiency(pair.result.n, "verdict") else side
     about = f"{compared.measures[0].measure} by judgments; no user, and no document that is not judged"
     yield Evidence("offline", side, pair.result.n, "topics", float("nan"), about)
 

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from judged.answer import CHANGE, COUNT, NUMBER, P_VALUE, SHARE, TEXT, Column, Table, counted, listed
+from judged.answer import CHANGE, COUNT, NUMBER, SHARE, TEXT, Column, Table, counted, listed
 from judged.decimals import decimal
 from judged.errors import InputError
 from judged.gates.guardrails import lost_topics, numbers_by_run
 from judged.reports.material import quoted, shortened
 from judged.stats.counts import share_limits
-from judged.stats.paired import paired_test
-from judged.traces.failures import FAILURES
+from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from judged.answer import Block
     from judged.comparison import Comparison
+    from judged.comparison.pair import Pair
     from judged.data.topics import Topics
     from judged.diagnosis.disagreement.answer import Disagreement
     from judged.evaluation import Scores
@@ -30,10 +30,9 @@ if TYPE_CHECKING:
     from judged.online.abtest.verdict import Verdict
     from judged.online.interleaving.analysis import Interleaving
     from judged.slicing.comparison import SliceComparison
-    from judged.traces import Failures
     from judged.watch.watch import Watch
 
-State: TypeAlias = Literal["good", "bad", "undecided", "look", "blank"]
+State: TypeAlias = Literal["good", "bad", "undecided", "look", "not tested", "blank"]
 _WORST = 5
 
 
@@ -41,8 +40,9 @@ _WORST = 5
 class Question:
     """One row of the sheet.
 
-    ``state``: the answer, or that there is something to look at, or that nothing was given. ``said``: what was found,
-    or, of a blank, the option that fills it.
+    ``state``: ``good`` and ``bad`` are answers; ``undecided``: a test shows neither; ``look``: there is something to
+    look at; ``not tested``: the data do not support a test, so that nothing is known; ``blank``: nothing was given.
+    ``said``: what was found, or why nothing was tested, or, of a blank, the option that fills it.
     """
 
     question: str
@@ -56,8 +56,15 @@ def is_better(compared: Comparison) -> Iterator[Question]:
     pairs = [pair for measure in compared.measures for pair in measure.pairs]
     first = pairs[0]
     state: State = "undecided" if not first.significant else "good" if first.better == first.second else "bad"
+    said = first.sentence
+    if lacking := insufficiency(first.result.n, "verdict"):
+        state, said = "not tested", f"{lacking.sentence('topic')} {_difference(first)}"
     table = quoted(compared.pair_table(), "measures", title="All measures")
-    yield Question("Is it better?", state, first.sentence, (table,))
+    yield Question("Is it better?", state, said, (table,))
+
+
+def _difference(pair: Pair) -> str:
+    return f"{pair.second} - {pair.first}: {decimal(pair.result.difference, 4, '+')}."
 
 
 def worst(scores: Scores, topics: Topics | None) -> Question:
@@ -89,13 +96,17 @@ def worst(scores: Scores, topics: Topics | None) -> Question:
 
 def slices(found: SliceComparison) -> Question:
     """Say which slices improved and which paid, after correction."""
-    rows = [row for row in found.of() if row.better]
+    tested = [row for row in found.of() if row.pair and not insufficiency(row.pair.result.n, "verdict")]
+    rows = [row for row in tested if row.better]
     better = [row.slice for row in rows if row.better == row.second]
     worse = [row.slice for row in rows if row.better == row.first]
     said = [f"{what}: {listed(names)}." for what, names in (("Improved", better), ("Paid", worse)) if names]
     state: State = "bad" if worse else "good" if better else "undecided"
+    shown = " ".join(said) or f"No slice is shown to ({counted(len(tested), 'slice')} tested)."
+    if not tested:
+        state, shown = "not tested", "No slice has enough topics to be tested."
     table = quoted(found.overview(), "slices", title="By slice")
-    return Question("Which slice improved, which paid?", state, " ".join(said) or "No slice is shown to.", (table,))
+    return Question("Which slice improved, which paid?", state, shown, (table,))
 
 
 def disagreement(found: Disagreement) -> Question:
@@ -103,42 +114,6 @@ def disagreement(found: Disagreement) -> Question:
     first, second = found.means
     apart = first.side * second.side < 0
     return Question("Do measures agree?", "look" if apart else "good", " ".join(found.sentences[:1]))
-
-
-def mended(before: Failures, after: Failures, meant: str | None) -> Question:
-    """Say of each kind of failure whether less is lost by it, and of the one that was meant whether it was mended."""
-    both = [one for one in before.funnel.query_ids if one in set(after.funnel.query_ids)]
-    at = [[found.funnel.query_ids.index(one) for one in both] for found in (before, after)]
-    rows: list[tuple[str, Any]] = []
-    for kind in before.recoverable:
-        lost = [np.asarray(found.recoverable[kind])[rows_] for found, rows_ in zip((before, after), at, strict=True)]
-        rows.append((kind, (lost[0].mean(), lost[1].mean(), paired_test(lost[0], lost[1]))))
-    table = Table(
-        "kinds",
-        (
-            Column("kind", [kind for kind, _ in rows], TEXT),
-            Column("before", [made[0] for _, made in rows], NUMBER),
-            Column("after", [made[1] for _, made in rows], NUMBER),
-            Column("difference", [made[2].difference for _, made in rows], CHANGE,
-                   ci=[made[2].interval for _, made in rows]),
-            Column("p", [made[2].p for _, made in rows], P_VALUE),
-        ),
-        f"What is lost of {before.funnel.measure}, by kind of failure",
-        note="means over topics; p of a paired test, each for itself",
-    )  # fmt: skip
-    question = "Did it mend what it was meant to?"
-    if meant is None:
-        return Question(question, "look", "No kind of failure was named.", (table,))
-    if FAILURES[meant].over_topics:
-        states = [any(test.found for test in one.tests if test.failure == meant) for one in (before, after)]
-        state: State = "undecided" if not states[0] else "bad" if states[1] else "good"
-        words = ["is shown" if one else "is not shown" for one in states]
-        return Question(question, state, f"Before, {meant} {words[0]}; after, it {words[1]}.", (table,))
-    was, now, made = dict(rows)[meant]
-    state = "undecided" if not made.p <= 0.05 else "good" if made.difference < 0 else "bad"
-    n = counted(len(both), "topic")
-    said = f"{meant} loses {decimal(now)} where it lost {decimal(was)} (p = {made.p:.2g}, {n})."
-    return Question(question, state, said, (table,))
 
 
 def costs(path: Path, names: Sequence[str], columns: Sequence[str]) -> Question:
@@ -182,18 +157,29 @@ def false_positives(path: Path, names: Sequence[str]) -> Question:
     low, high = share_limits(bad, sizes, 0.95)
     shares = [one / of if of else np.nan for one, of in counts]
     state: State = "bad" if low[1] > high[0] else "good" if high[1] < low[0] else "undecided"
+    lacking = insufficiency(min(of for _, of in counts), "verdict")
+    state = "not tested" if lacking else state
     table = Table(
         "false_positives",
         (
             Column("run", list(names), TEXT),
             Column("wrong", bad.tolist(), COUNT),
             Column("reviewed", sizes.tolist(), COUNT),
-            Column("share", shares, SHARE, ci=list(zip(low.tolist(), high.tolist(), strict=True))),
+            Column(
+                "share",
+                shares,
+                SHARE,
+                ci=[
+                    None if insufficiency(of) else (least, most)
+                    for (_, of), least, most in zip(counts, low.tolist(), high.tolist(), strict=True)
+                ],
+            ),
         ),
         "False positives in review",
         note="95% intervals of each share; state by whether they overlap, which is cautious",
     )
     said = f"{bad[1]} of {sizes[1]}, was {bad[0]} of {sizes[0]}."
+    said += f" {lacking.sentence('reviewed result')}" if lacking else ""
     return Question("Are fewer results wrong in review?", state, said, (table,))
 
 

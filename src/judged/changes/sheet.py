@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from judged.answer import TEXT, Answer, Sentences, Table, columns_of
 from judged.changes.evidence import agreement, told
+from judged.changes.mended import mended
 from judged.changes.questions import (
     Question,
     costs,
@@ -16,7 +17,6 @@ from judged.changes.questions import (
     false_positives,
     gated,
     is_better,
-    mended,
     nothing_found,
     preferred,
     rolled_back,
@@ -24,11 +24,14 @@ from judged.changes.questions import (
     tested,
     worst,
 )
+from judged.data.qrels import Qrels
 from judged.data.topics import Topics
 from judged.errors import InputError
 from judged.evaluation import runs_of
 from judged.gates import gate
 from judged.reports import report
+from judged.slicing.derived import known_topics
+from judged.slicing.topic_slices import slice_topics
 from judged.spelling import one_of
 from judged.traces.failures import FAILURES, failures
 
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
     from judged.online.abtest.abtest import ABTest
     from judged.online.abtest.verdict import Verdict
     from judged.online.interleaving.analysis import Interleaving
+    from judged.slicing.topic_slices import Slicing
     from judged.traces import Traces
     from judged.watch.watch import Watch
 
@@ -114,13 +118,17 @@ class Change(Answer):
 
     def facts(self) -> Mapping[str, Any]:
         """Give what was compared, and what follows."""
-        blank = [one.question for one in self.questions if one.state == "blank"]
-        return {"baseline": self.baseline, "candidate": self.candidate, "decision": self.decision, "blank": blank}
+        blank, untested = (
+            [one.question for one in self.questions if one.state == state] for state in ("blank", "not tested")
+        )
+        names = {"baseline": self.baseline, "candidate": self.candidate}
+        return {**names, "decision": self.decision, "blank": blank, "not_tested": untested}
 
     def _said(self) -> str:
         why = [one.question for one in self.questions if one.question in _DECISIVE and one.state == "bad"]
-        blank = sum(one.state == "blank" for one in self.questions)
+        blank, untested = (sum(one.state == state for one in self.questions) for state in ("blank", "not tested"))
         unasked = f" {blank} of {len(self.questions)} questions are blank." if blank else ""
+        unasked += f" {untested} could not be tested." if untested else ""
         if self.decision == "do not ship":
             return f"Do not ship {self.candidate}. What decides is bad: {' '.join(why)}{unasked}"
         if self.decision == "ship":
@@ -141,6 +149,10 @@ def review(
     comparison: Comparison | None = None,
     traces: tuple[Traces, Traces] | None = None,
     meant: str | None = None,
+    documents: Any = None,
+    date: str = "date",
+    today: Any = None,
+    clicks: Any = None,
     costs_of: tuple[str | Path, Iterable[str]] | None = None,
     reviewed: str | Path | None = None,
     test: ABTest | None = None,
@@ -168,7 +180,12 @@ def review(
     traces
         Of both, as `judged.traces.failures` takes them.
     meant
-        The kind of failure that the change was meant to mend: of `judged.traces.FAILURES`.
+        The kind of failure that the change was meant to mend: of `judged.traces.FAILURES`. Those that show over topics
+        only need data: ``freshness`` `documents`, ``feedback`` `clicks`, ``intent`` `by`. Without them the answer is
+        that it was not tested.
+    documents, date, today, clicks
+        As for `judged.traces.failures`. A pair of clicks is that of the baseline's lists and of the candidate's; one
+        table is held against both.
     costs_of
         A table with a column ``run``, which names the runs or calls them ``baseline`` and ``candidate``, and the
         columns of costs: latency, memory, labels.
@@ -210,7 +227,13 @@ def review(
     comparison = comparison or whole.results["comparison"]
     found: list[Question] = [*is_better(comparison)]
     if traces is not None:
-        before, after = (failures(qrels, one, scores.measure_names[0], seed=seed) for one in traces)
+        slicing = None if by is None else _classes(Qrels.of(qrels), runs[0], by, queries, attributes)
+        given: dict[str, Any] = {"documents": documents, "date": date, "today": today, "slicing": slicing, "seed": seed}
+        both = clicks if isinstance(clicks, tuple) else (clicks, clicks)
+        before, after = (
+            failures(qrels, one, scores.measure_names[0], clicks=clicked, **given)
+            for one, clicked in zip(traces, both, strict=True)
+        )
         found.append(mended(before, after, meant))
     found.append(worst(scores, Topics.of(queries) if queries is not None else None))
     if "slice comparison" in whole.results:
@@ -236,6 +259,13 @@ def _one(given: Any, role: str) -> Run:
     if len(runs) != 1:
         raise InputError(f"the {role} is {len(runs)} runs", fix="give one")
     return runs[0]
+
+
+def _classes(qrels: Qrels, run: Run, by: str | Iterable[str], queries: Any, attributes: Any) -> Slicing:
+    """Cut topics into classes by their attributes."""
+    names = [by] if isinstance(by, str) else list(by)
+    known = known_topics(qrels, needed=names, run=run, queries=queries, attributes=attributes)
+    return slice_topics(known, names, query_ids=qrels.topics)
 
 
 def _verdict(test: ABTest, arm: str | None, names: Sequence[str]) -> Verdict:

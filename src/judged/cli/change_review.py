@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 @click.option("--by", multiple=True, metavar="NAME", help="Attributes to slice by.  [default: those with few values]")
 @click.option("--traces", nargs=2, metavar="BASELINE CANDIDATE", help="Traces of both, for kinds of failure.")
 @click.option("--meant", metavar="KIND", help="The kind of failure that the change was meant to mend.")
+@click.option("--documents", metavar="FILE", help="Documents with their dates: for freshness.")
+@click.option("--date", metavar="COLUMN", default="date", show_default=True, help="The column of dates of --documents.")
+@click.option("--today", metavar="DAY", help="Leave out documents dated later.  [default: the newest date]")
+@click.option("--clicks", multiple=True, metavar="FILE", help="For feedback: of both, or of BASELINE, then CANDIDATE.")
 @click.option("--reviewed", type=click.Path(path_type=Path), metavar="FILE", help="Columns run, wrong and reviewed.")
 @click.option("--costs", type=click.Path(path_type=Path), metavar="FILE", help="A column run, and one for each --cost.")
 @click.option("--cost", "columns", multiple=True, metavar="COLUMN", help="A column of --costs. Repeat for more.")
@@ -48,6 +52,7 @@ def command(
     measure: tuple[str, ...],
     by: tuple[str, ...],
     traces: tuple[str, str] | None,
+    clicks: tuple[str, ...],
     costs: Path | None,
     columns: tuple[str, ...],
     log: tuple[str, ...],
@@ -65,12 +70,15 @@ def command(
     from judged.changes import review
     from judged.evaluation import runs_of
 
-    give.keep(qrels, baseline, candidate, *log, *(traces or ()))
+    give.keep(qrels, baseline, candidate, *log, *(traces or ()), *clicks, options["documents"])
     more: dict[str, Any] = {}
     for option, given, of, there in (
         ("--costs", costs, "--cost COLUMN", columns),
         ("--cost", columns, "--costs FILE", costs),
         ("--meant", options["meant"], "--traces BASELINE CANDIDATE", traces),
+        ("--documents", options["documents"], "--traces BASELINE CANDIDATE", traces),
+        ("--clicks", clicks, "--traces BASELINE CANDIDATE", traces),
+        ("--today", options["today"], "--documents FILE", options["documents"]),
         ("--arm", options["arm"], "--log FILE", log or interleaved),
         ("--guardrail", guardrails, "--log FILE", log),
         ("--topics", topics, "--propensities FILE", propensities),
@@ -81,9 +89,7 @@ def command(
     if costs is not None:
         more["costs_of"] = (costs, columns)
     if traces:
-        from judged.traces import read_traces
-
-        more["traces"] = tuple(read_traces(one) for one in traces)
+        more |= _traced(traces, clicks)
     if log:
         from judged.online import abtest, read_log
 
@@ -113,6 +119,16 @@ def command(
     give(made)
     if made.decision == "do not ship":
         raise SystemExit(1)
+
+
+def _traced(traces: tuple[str, str], clicks: tuple[str, ...]) -> dict[str, Any]:
+    """Read the traces of both, and name the clicks of both."""
+    from judged.traces import read_traces
+
+    if len(clicks) > 2:
+        raise InputError(f"--clicks is given {len(clicks)} times", fix="give it once, or for BASELINE and CANDIDATE")
+    of_both = clicks if len(clicks) == 2 else next(iter(clicks), None)
+    return {"traces": tuple(read_traces(one) for one in traces), "clicks": of_both}
 
 
 def _against(arms: Sequence[str], names: Sequence[str], arm: str | None) -> str:

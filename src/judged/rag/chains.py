@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -64,7 +65,6 @@ def chains(
     *,
     relevant: Mapping[str, Sequence[str]] | None = None,
     traces: Traces | None = None,
-    recorded: bool = True,
     corpus: frozenset[str] | None = None,
     cutoffs: tuple[int, int] = (100, 10),
     strict: bool = True,
@@ -77,8 +77,8 @@ def chains(
         What was answered, and the system.
     relevant
         The relevant documents of each topic.
-    traces, recorded
-        The stages before the context; whether of a topic that they lack nothing is known, in place of no document.
+    traces
+        The stages before the context. What they do not record is unjudged.
     corpus, cutoffs, strict
         As for `waterfall`.
     """
@@ -88,9 +88,8 @@ def chains(
         before["corpus"] = lambda pair: PASSED * (pair[1] in corpus)
     if traces is not None:
         first = [stage.name for stage in traces.stages if stage.step == 1]
-        known = set(traces.query_ids) if recorded else None
-        before["retrieved"] = _listed(traces, first, cutoffs[0], known)
-        before["ranked"] = _listed(traces, [traces.final.name], cutoffs[1], known)
+        before["retrieved"] = _listed(traces, first, cutoffs[0])
+        before["ranked"] = _listed(traces, [traces.final.name], cutoffs[1])
     steps = {**before, **own.of_documents()}
     return tuple(
         Chain(run, unit, items, names, seen, held)
@@ -232,13 +231,14 @@ def _followed(
     return names, (*first, *linked, *last), np.concatenate([before, seen, behind]), held
 
 
-def _listed(traces: Traces, stages: Sequence[str], cutoff: int, known: set[str] | None) -> _Code:
-    """Look whether a document stands in the first ones of any of some stages."""
-    found = {
-        (span.query_id, one.doc_id)
-        for span in traces.spans
-        if span.stage in stages
-        for one in span.documents or ()
-        if one.rank <= cutoff
-    }
-    return lambda pair: PASSED if pair in found else LOST if known is None or pair[0] in known else UNJUDGED
+def _listed(traces: Traces, stages: Sequence[str], cutoff: int) -> _Code:
+    """Look whether a document stands in the first ones of any of some stages; unjudged where one is not recorded."""
+
+    def code(pair: tuple[Any, ...]) -> int:
+        topic, doc = pair
+        lists = [traces.documents(topic, stage) for stage in stages]
+        if any(one.doc_id == doc and one.rank <= cutoff for documents in lists for one in documents or ()):
+            return PASSED
+        return UNJUDGED if any(documents is None for documents in lists) else LOST
+
+    return cache(code)

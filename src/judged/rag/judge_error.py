@@ -39,13 +39,14 @@ from judged.rag.responses import CONTRADICTS, FAILED, KEYS, NOT, PARTIAL, SUPPOR
 from judged.rag.verdicts import middle_verdicts
 from judged.stats.inputs import check_resampling, check_share
 from judged.stats.prediction_powered import LEAST
+from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
     from judged._types import Floats
     from judged.answer import Block
     from judged.evaluation import Scores
 
-Believed: TypeAlias = Literal["yes", "no", "undecided"]
+Believed: TypeAlias = Literal["yes", "no", "undecided", "not tested"]
 
 _PEOPLE = "people"
 _GRADES = (CONTRADICTS, NOT, PARTIAL, SUPPORT)  # the grade of a verdict is its place: kappa and shift need an order
@@ -76,9 +77,10 @@ class OwnVariance:
         whole = float(scores.var(ddof=1)) if len(scores) > 1 else 0.0
         if not len(halves) or not whole > 0:
             return cls(len(halves), float(halves.mean()) if len(halves) else math.nan, math.nan, None)
-        low, high = topic_interval(halves, level) or (float(halves[0]),) * 2
-        share, least, most = np.clip(np.array([halves.mean(), low, high]) / whole, 0, 1).tolist()
-        return cls(len(halves), float(halves.mean()), share, (least, most))
+        ends = sufficient_interval(halves, level)
+        share = min(float(halves.mean()) / whole, 1.0)
+        limits = None if ends is None else (max(ends[0] / whole, 0.0), min(ends[1] / whole, 1.0))
+        return cls(len(halves), float(halves.mean()), share, limits)
 
 
 @dataclass(frozen=True)
@@ -151,6 +153,10 @@ class VerdictCalibration(Answer):
                 ("yes", f"Within {self.margin:g} of people's, by {judge}"),
                 ("no", f"Not to be reported as if people had said it, by {judge}"),
                 ("undecided", f"Not shown either way by the topics that people judged, for {judge}"),
+                (
+                    "not tested",
+                    f"Not tested, as people judged fewer than {LEAST} topics or no error varies, for {judge}",
+                ),
             ):
                 if names := [f"{one.measure} of {one.run}" for one in own if one.believed == key]:
                     said.append(f"{text}: {listed(names)}.")
@@ -258,7 +264,11 @@ def calibrate(
         fix = "have a model judge some of what people judged"
         raise InputError("no model and people judged the same", fix=fix, path=given.where)
     fewest = min([LEAST, *(one.labelled for one in means)])
-    text = f"{fewest} topics judged by people are fewer than {LEAST}: intervals do not hold their level"
+    lacking = insufficiency(fewest, "verdict", min_units=LEAST)
+    result = (
+        "intervals do not hold their level, and" if insufficiency(fewest) is None else "there are no intervals, and"
+    )
+    text = f"{lacking.sentence('topic') if lacking else ''} Judged by so few, {result} no judge is believed or not"
     notes = (Note("few-topics", text),) if fewest < LEAST else ()
     return VerdictCalibration(margin, level, tuple(agreement), tuple(means), grades, (*given.notes, *notes))
 
@@ -360,11 +370,11 @@ def _means(
         corrected = seen.corrected(level, resamples, seed)
         for at, run in enumerate(seen.runs):
             errors = seen.model[at] - seen.people[at]
-            ci = topic_interval(errors, level)
-            ends = (float(errors[0]), float(errors[0])) if ci is None and len(errors) else ci
+            ends = sufficient_interval(errors, level)
             whole = model.values[at, 0][~np.isnan(model.values[at, 0])]
             variance = OwnVariance.of(*_twice(model, twice), whole, level)
             found = corrected[at] if corrected else None
+            limits = found.interval if found and found.interval[0] < found.interval[1] else None
             made.append(
                 JudgedMean(
                     judge=judge, measure=str(measure), run=run, labelled=len(errors),
@@ -372,7 +382,7 @@ def _means(
                     model=float(whole.mean()) if len(whole) else math.nan,
                     bias=float(errors.mean()) if len(errors) else math.nan, bias_ci=ends,
                     believed=believed(len(errors), ends, margin),
-                    value=found.value if found else math.nan, ci=found.interval if found else None,
+                    value=found.value if found else math.nan, ci=limits,
                     weight=found.weight if found else math.nan, repeated=variance.topics,
                     own_sd=math.sqrt(variance.variance), own_share=variance.share, own_share_ci=variance.share_ci,
                 )
@@ -391,14 +401,22 @@ def _twice(model: Scores, twice: Scores | None) -> tuple[Floats, Floats]:
     return first[:, both], again[:, both]
 
 
+def sufficient_interval(values: Floats, level: float) -> tuple[float, float] | None:
+    """Return a t interval of the mean over topics; None where there is not enough data for one."""
+    variance = float(values.var()) if len(values) else 0.0
+    return None if insufficiency(len(values), variance=variance) else topic_interval(values, level)
+
+
 def believed(n: int, ci: Sequence[float] | None, margin: float) -> Believed:
-    """Say whether a bias is shown to lie within a margin; with too few topics nothing is shown.
+    """Return whether a bias is shown to lie within a margin, or beyond it; with too few topics that is not tested.
 
     >>> believed(40, (-0.01, 0.03), 0.05), believed(40, (0.06, 0.2), 0.05), believed(40, (0.01, 0.2), 0.05)
     ('yes', 'no', 'undecided')
+    >>> believed(24, (-0.01, 0.03), 0.05)
+    'not tested'
     """
-    if ci is None or n < LEAST:
-        return "undecided"
+    if ci is None or insufficiency(n, "verdict", min_units=LEAST):
+        return "not tested"
     low, high = ci
     if -margin <= low and high <= margin:
         return "yes"

@@ -72,7 +72,7 @@ class SupportOverTime(Answer):
                   for name, shares in made.items()),
             ),
             self.title,
-            f"periods of {self.days} days; {100 * self.level:g}% intervals over answers; a period of one has none",
+            f"periods of {self.days} days; {100 * self.level:g}% intervals over answers, from 3 of them",
             labels=2,
         )  # fmt: skip
         said = (

@@ -93,16 +93,16 @@ def responses_of_traces(traces: Traces, *, run: str = "", texts: Any = None) -> 
     answered = {span.query_id: str(span.facts["answer"]) for span in traces.spans if span.facts.get("answer")}
     if not answered:
         raise InputError("no trace has an answer", fix="record it as the fact `answer` of a stage", path=traces.name)
-    last = {
-        span.query_id: span.documents for span in traces.spans if span.documents is not None and span.kind != "cited"
-    }
+    last = {span.query_id: span.documents for span in traces.spans if span.kind not in ("cited", "rewrite")}
+    unknown = sum(last.get(query, ()) is None for query in answered)
     rows = Rows().at(traces.name, None)
     for query, text in answered.items():
         key = {"query_id": query, "run_id": run or traces.name}
         rows.answer(key, text)
-        for one in last.get(query, ()):
+        for one in last.get(query) or ():
             passage = None if known is None or one.doc_id not in known else known.text(one.doc_id)
             rows.add("context", {**key, "doc_id": one.doc_id, "text": passage})
+    rows.odd["answers whose context is not recorded"] = unknown
     rows.odd["traces without an answer left out"] = len(set(traces.query_ids) - set(answered))
     made = rows.made(traces.name, traces.name)
     return replace(made, notes=(*traces.notes, *made.notes))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -20,12 +20,15 @@ from judged.cache import cached_property
 from judged.rag.chains import LOST, PASSED, UNITS, UNJUDGED
 from judged.slicing.slice_tests import ALL
 from judged.stats.correction import adjust
-from judged.stats.interval import IntervalMethod, mean_intervals
+from judged.stats.interval import IntervalMethod
 from judged.stats.ratio_difference import RatioDifference, RatioSums, correlation, ratio_difference
+from judged.stats.sufficiency import insufficiency
+from judged.traces.sufficient import sufficient_intervals
 
 if TYPE_CHECKING:
     from judged._types import Bools, Floats, Ints
     from judged.rag.chains import Chain
+    from judged.stats.sufficiency import Insufficiency, Purpose
 
 _WHOLE = (0.0, 1.0)
 
@@ -49,17 +52,27 @@ class Share(ReadOnly):
         """The share; NaN of nothing."""
         return self.sums.value
 
+    def lacking(self, purpose: Purpose) -> Insufficiency | None:
+        """Return why the units do not support an interval or a verdict; None if they do."""
+        # The interval of a share rests on binomial bounds, which need no estimated variance.
+        return insufficiency(self.sums.units, purpose, weights=self.given if self.sums.units else None)
+
     @property
     def ci(self) -> tuple[float, float] | None:
         """Its interval; None where there is none."""
+        if self.lacking("interval"):
+            return None
         low, high = self.sums.interval(self.level, share=True, counted=False)
         return None if math.isnan(low) else (low, high)
 
     def less(self, other: Share) -> RatioDifference:
-        """Give this share less another one of the same units."""
+        """Return this share less another one of the same units, without an interval or p-value for too few units."""
         products = (float(its @ own) for its in (other.passed, other.given) for own in (self.passed, self.given))
         rho = correlation(other.sums, self.sums, *products)
-        return ratio_difference(other.sums, self.sums, self.level, rho=rho, share=True)
+        made = ratio_difference(other.sums, self.sums, self.level, rho=rho, share=True)
+        if self.lacking("interval") or other.lacking("interval"):
+            made = replace(made, low=math.nan, high=math.nan)
+        return replace(made, p=math.nan) if self.lacking("verdict") or other.lacking("verdict") else made
 
 
 @dataclass(frozen=True)
@@ -92,7 +105,8 @@ class Weakest:
     step: Step
     final: float  # what comes through all steps
     second: str  # the step that it is told apart from least
-    p: float  # the largest p-value against another step; NaN where there is no other
+    p: float  # the largest p-value against another step; NaN where there is no other, or too little data
+    lacking: Insufficiency | None = None  # why it was not tested
 
 
 @dataclass(frozen=True)
@@ -130,7 +144,7 @@ class Counts:
         judged = alive[:-1] - unjudged
         n, d = (_by_unit(rows, units[mask], int(units.max()) + 1) for rows in (alive, judged))
         shares = np.where(judged > 0, alive[1:] / np.maximum(judged, 1), np.nan)
-        limits = mean_intervals(shares, IntervalMethod(level=level), _WHOLE).tolist()
+        limits = sufficient_intervals(shares, IntervalMethod(level=level), _WHOLE).tolist()
         possible, around = self.possible[:, mask].sum(axis=1), self.around[:, mask].sum(axis=1)
         total, made = max(int(alive[0].sum()), 1), list[Step]()
         for at, (before, after) in enumerate(pairwise(alive.sum(axis=1).tolist())):
@@ -187,7 +201,10 @@ def weakest(steps: Sequence[Step]) -> Weakest | None:
     worst = min(known, key=lambda step: step.share.value, default=None)
     if worst is None or worst.share.value == 1:
         return None
-    tests = [(worst.share.less(step.share).p, step.step) for step in known if step is not worst]
+    others = [step for step in known if step is not worst]
+    if lacking := next((why for step in known if (why := step.share.lacking("verdict"))), None):
+        return Weakest(worst, steps[-1].overall.value, "", math.nan, lacking if others else None)
+    tests = [(worst.share.less(step.share).p, step.step) for step in others]
     p, second = max(((1.0 if math.isnan(p) else p, name) for p, name in tests), default=(math.nan, ""))
     return Weakest(worst, steps[-1].overall.value, second, p)
 

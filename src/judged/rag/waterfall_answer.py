@@ -102,6 +102,9 @@ class Waterfall(Answer):
         else:
             gain = f"{percent(step.perfect.value)} of {of} would come through in place of {percent(worst.final)}"
             would = f"if it lost nothing and later steps kept their shares, {gain}"
+        if worst.lacking is not None:
+            reason = worst.lacking.sentence("need" if self.over == "needs" else "topic")
+            return f"{who}{name} has the lowest share, {passing}. Whether it loses most was not tested. {reason}"
         if math.isnan(worst.p):
             return f"{who}{name} is the only step that is known: {passing}."
         p = p_text(worst.p, 1 - self.level)
@@ -117,9 +120,12 @@ class Waterfall(Answer):
             for one in self.differences
             if one.p <= 1 - self.level
         ]
-        if tests := sum(not math.isnan(one.p) for one in self.differences):
-            against = f"Steps that differ from those of {self.responses.run_names[0]}"
+        tests = sum(not math.isnan(one.p) for one in self.differences)
+        against = f"Steps that differ from those of {self.responses.run_names[0]}"
+        if tests:
             yield f"{against}: {'; '.join(shown) or 'none shown'} ({counted(tests, 'test')}, Holm)."
+        elif self.differences:
+            yield f"{against}: not tested, for too little data."
 
     def facts(self) -> Mapping[str, Any]:
         """Give what was followed, and what nobody recorded."""

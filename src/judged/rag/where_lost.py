@@ -94,7 +94,7 @@ def waterfall(
     given = Responses.of(responses)
     relevant = None if qrels is None else _relevant(Qrels.of(qrels), rel)
     before, there = _before(given.run_names, runs, traces), None if corpus is None else frozenset(corpus)
-    how: dict[str, Any] = {"recorded": runs is None, "corpus": there, "cutoffs": cutoffs or _CUTOFFS, "strict": strict}
+    how: dict[str, Any] = {"corpus": there, "cutoffs": cutoffs or _CUTOFFS, "strict": strict}
     made = [
         chain
         for run in given.run_names

@@ -4,7 +4,8 @@ from judged.traces.check import TraceCheck, check_traces
 from judged.traces.diff import TraceDiff, diff
 from judged.traces.entities import Entities
 from judged.traces.failures import FAILURES, Failures, failures
-from judged.traces.funnel import TraceFunnel, funnel
+from judged.traces.funnel import funnel
+from judged.traces.funnel_answer import TraceFunnel
 from judged.traces.gaps import Gaps, gaps
 from judged.traces.own import write_traces
 from judged.traces.reading import read_traces

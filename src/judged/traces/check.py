@@ -52,19 +52,25 @@ class TraceCheck(Answer):
         middle = {name: median(given) if given else None for name, given in took.items()}
         columns = (
             Column("stage", names, TEXT),
-            Column("kind", [of[name][0].kind for name in names], TEXT),
+            Column("kind", [of[name][0].kind if of[name] else steps[name].kind for name in names], TEXT),
             Column("step", [steps[name].step if name in steps else None for name in names], COUNT),
             Column(
                 "parents", [", ".join(steps[name].parents) if name in steps else "" for name in names], TEXT, "given by"
             ),
             Column("n", [len(of[name]) for name in names], COUNT, "queries"),
             Column("documents", [sum(documents[name]) for name in names], COUNT),
-            Column("unrecorded", [len(of[name]) - len(documents[name]) for name in names], COUNT, "without documents"),
+            Column("unrecorded", [self._unrecorded(name) for name in names], COUNT, "not recorded"),
             Column("unscored", [self._unscored(name) for name in names], COUNT, "without score"),
             Column("untimed", [len(of[name]) - len(took[name]) for name in names], COUNT, "without latency"),
             Column("latency_ms", [middle[name] for name in names], number(1), "median ms"),
         )
         return (Table("stages", columns, self.title, labels=2),)
+
+    def _unrecorded(self, stage: str) -> int:
+        """Return for how many queries the documents are unknown, also where the span itself is missing."""
+        if stage not in {one.name for one in self.traces.stages}:
+            return 0
+        return sum(self.traces.state(query, stage) == "unrecorded" for query in self.traces.query_ids)
 
     def _unscored(self, stage: str) -> int:
         every = (one for span in self.traces.spans if span.stage == stage for one in span.documents or ())

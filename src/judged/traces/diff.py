@@ -9,26 +9,27 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from judged.answer import CHANGE, COUNT, NUMBER, TEXT, Answer, Column, Sentences, Show, Table, number
+from judged.answer import CHANGE, COUNT, NUMBER, TEXT, Answer, Column, Sentences, Show, Table, counted, number
 from judged.cache import cached_property
 from judged.comparison import Choices
+from judged.decimals import decimal
 from judged.diagnosis.changes import changes_table, compared, mean_of, told_by_slice
 from judged.slicing.comparison import direction
 from judged.slicing.slice_tests import Quantity, everywhere
 from judged.stats.skewness import SECOND
-from judged.traces.funnel import funnel, where_lost
+from judged.stats.sufficiency import insufficiency
+from judged.traces.funnel import build_funnel
+from judged.traces.funnel_answer import SCORE, total_known, where_lost
 
 if TYPE_CHECKING:
-    from judged._types import Floats
+    from judged._types import Bools, Floats
     from judged.answer import Block
     from judged.diagnosis.changes import Change
     from judged.evaluation.provenance import Provenance
     from judged.measures.base import Measure
     from judged.notes import Note
-    from judged.traces.funnel import TraceFunnel
+    from judged.traces.funnel_answer import TraceFunnel
     from judged.traces.traces import Traces
-
-_SCORE = "score"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,34 +63,68 @@ class TraceDiff(Answer):
     def gains(self) -> dict[str, Floats]:
         """By part, how much less is lost there than by the baseline, on each topic; together the change of the score.
 
-        A step that one of the two does not have lost nothing there.
+        A step that one of the two does not have lost nothing there. Where a stage is not recorded, what is gained is
+        unknown, NaN.
         """
-        none = np.zeros(len(self.other.score))
-        names = dict.fromkeys((*self.baseline.parts, *self.other.parts))
-        gains = {name: self.baseline.parts.get(name, none) - self.other.parts.get(name, none) for name in names}
-        return {_SCORE: self.other.score - self.baseline.score, **gains}
+        gains = {name: self._lost(self.baseline, name) - self._lost(self.other, name) for name in self._names}
+        return {SCORE: self.other.score - self.baseline.score, **gains}
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        """The parts of both."""
+        return tuple(dict.fromkeys((*self.baseline.parts, *self.other.parts)))
+
+    def _lost(self, side: TraceFunnel, name: str) -> Floats:
+        return side.parts.get(name, np.zeros(len(self.other.score)))
+
+    @cached_property
+    def complete(self) -> Bools:
+        """Whether all stages of both are recorded: (T,). Changes of parts are tested over these topics."""
+        return self.baseline.complete & self.other.complete
+
+    def bounds(self, name: str, mask: Bools | None = None) -> tuple[float, float]:
+        """Return the lowest and highest mean gain over topics, whatever was not recorded."""
+        chosen = np.ones(len(self.other.score), dtype=np.bool_) if mask is None else mask
+        none = np.zeros((2, len(self.other.score)))
+        before, now = (side.limits.get(name, none)[:, chosen] for side in (self.baseline, self.other))
+        ends = now - before[::-1] if name == SCORE else before - now[::-1]
+        return mean_of(ends[0]), mean_of(ends[1])
 
     @cached_property
     def changes(self) -> tuple[Change, ...]:
         """The tested change of the score and of each part, over all topics and by slice; higher is better."""
-        none, reach = np.zeros(len(self.other.score)), self.other.measure.properties.reach
+        reach = self.other.measure.properties.reach
         quantities = {
-            (self.other.traces.name, _SCORE): Quantity(
-                self.baseline.score, self.other.score, family=_SCORE, reach=reach
-            )
+            (self.other.traces.name, SCORE): Quantity(self.baseline.score, self.other.score, family=SCORE, reach=reach)
         }
-        for name in list(self.gains)[1:]:
-            before, now = (-one.parts.get(name, none) for one in (self.baseline, self.other))
+        for name in self._names:
+            before, now = (
+                -np.where(self.complete, self._lost(side, name), np.nan) for side in (self.baseline, self.other)
+            )
             quantities[self.other.traces.name, name] = Quantity(before, now, family="parts", reach=2 * reach)
-        return compared(quantities, everywhere(len(none), self.other.slicing), self.choices)
+        changes = compared(quantities, everywhere(len(self.complete), self.other.slicing), self.choices)
+        return tuple(map(_sufficient, changes))
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """How much the score changed, and which steps did it."""
         score, *parts = (change for change in self.changes if change.every)
-        said = [f"{self.other.measure} changed by {score.told()}."]
+        n, topics = score.result.n, len(self.other.score)
+        tested = not np.isnan(score.result.p)
+        amount = (score.told() if tested else score.size) if n else "an unknown amount"
+        changed = f"changed by {amount}"
+        said = [f"{self.other.measure} {changed}."]
+        if n < topics:
+            low, high = self.bounds(SCORE)
+            ends = f"between {decimal(low, sign='+')} and {decimal(high, sign='+')}, whatever was not recorded"
+            known = f"The final lists of both are recorded for {n} of {counted(topics, 'topic')}"
+            said.append(f"{known}; over all, the change is {ends}.")
+        if lacking := insufficiency(n, "verdict"):
+            return (*said, lacking.sentence("topic"))
         sure = [f"{where_lost(change.part)} {change.told()}" for change in parts if change.significant]
-        said.append(f"Gained by step: {'; '.join(sure)}." if sure else "No single step is shown to have changed it.")
+        tested = any(not np.isnan(change.result.p) for change in parts)
+        none = f"No single step is {'shown to have changed it' if tested else 'tested: too little is recorded'}."
+        said.append(f"Gained by step: {'; '.join(sure)}." if sure else none)
         return (*said, *told_by_slice(self.changes, len(self.changes)))
 
     def facts(self) -> Mapping[str, Any]:
@@ -100,14 +135,14 @@ class TraceDiff(Answer):
     def blocks(self) -> tuple[Block, ...]:
         """Give what changed, and every topic."""
         choices = self.choices
-        part = Show(lambda name: str(self.other.measure) if name == _SCORE else where_lost(name), "string")
+        part = Show(lambda name: str(self.other.measure) if name == SCORE else where_lost(name), "string")
         note = (
             f"parts add up to the change of {self.other.measure}; paired randomisation test, {choices.resamples}"
             f" resamples, seed {choices.seed}{SECOND if self.other.slicing else ''}; p by Holm; * p up to"
             f" {choices.alpha:g}"
         )
         title = direction(self.other.traces.name, self.baseline.traces.name)
-        order = np.argsort(np.nan_to_num(self.gains[_SCORE]), kind="stable").tolist()
+        order = np.argsort(np.nan_to_num(self.gains[SCORE]), kind="stable").tolist()
         topics = Table(
             "topics",
             (
@@ -115,7 +150,7 @@ class TraceDiff(Answer):
                 Column("baseline", self.baseline.score.tolist(), NUMBER, self.baseline.traces.name),
                 Column("other", self.other.score.tolist(), NUMBER, self.other.traces.name),
                 *(
-                    Column(f"change_{name}", gains.tolist(), CHANGE, part.write(name) if name != _SCORE else "change")
+                    Column(f"change_{name}", gains.tolist(), CHANGE, part.write(name) if name != SCORE else "change")
                     for name, gains in self.gains.items()
                 ),
             ),
@@ -123,6 +158,13 @@ class TraceDiff(Answer):
             folded=True,
         ).take(order)
         changes = changes_table(self.changes, title, note, part, runs=False)
+        if not self.complete.all():
+            masks = {where.name: where.mask for where in everywhere(len(self.complete), self.other.slicing)}
+            ends = [self.bounds(change.part, masks[change.slice]) for change in self.changes]
+            more = (Column("low", [low for low, _ in ends], CHANGE, "at least"),
+                    Column("high", [high for _, high in ends], CHANGE, "at most"))  # fmt: skip
+            note = f"{note}; at least, at most: over all topics, whatever was not recorded"
+            changes = replace(changes, columns=(*changes.columns, *more), note=note)
         return (Sentences(self.sentences), changes, self._stages(), topics, self._documents())
 
     def _stages(self) -> Table:
@@ -131,7 +173,8 @@ class TraceDiff(Answer):
         names = list(dict.fromkeys(name for side in sides for name in side))
         columns = [Column("stage", names, TEXT)]
         for key, title, show, value in (
-            ("held", "relevant held", COUNT, lambda loss: int(loss.held.sum())),
+            ("unrecorded", "topics not recorded", COUNT, lambda loss: int((~loss.recorded).sum()) or None),
+            ("held", "relevant held", COUNT, lambda loss: total_known(loss.held)),
             ("score", str(self.other.measure), NUMBER, lambda loss: mean_of(loss.score)),
             ("latency_ms", "median ms", number(1), lambda loss: loss.latency_ms),
         ):  # fmt: skip
@@ -157,6 +200,16 @@ class TraceDiff(Answer):
         return Table(
             "documents", columns, "Relevant documents that are lost elsewhere than before", labels=2, folded=True
         )
+
+
+def _sufficient(change: Change) -> Change:
+    """Leave out the interval and p-value of a change over too few topics, or none of which differs from another."""
+    result, values = change.result, {}
+    if insufficiency(change.result.n) or not result.differing:
+        values["interval"] = None
+    if insufficiency(result.n, "verdict"):
+        values |= {"p": np.nan, "adjusted": None}
+    return replace(change, result=replace(result, **values)) if values else change
 
 
 def diff(
@@ -205,7 +258,7 @@ def diff(
     {'score': [0.5, 0.0], 'bm25': [0.0, 0.0], 'order': [0.5, 0.0]}
     """
     asked: dict[str, Any] = {"slicing": slicing, "attributes": attributes, "where": where}
-    first, second = (funnel(qrels, traces, measure, **asked) for traces in (baseline, other))
+    first, second = (build_funnel(qrels, traces, measure, **asked, join=False) for traces in (baseline, other))
     if other.name == baseline.name:
         second = replace(second, traces=replace(other, name=f"{other.name} (other)"))
     choices = Choices(alpha=alpha, resamples=resamples, seed=seed)

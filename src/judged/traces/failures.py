@@ -11,22 +11,28 @@ import numpy as np
 
 from judged.answer import Answer, Column, Sentences, Table, counted
 from judged.answer.table import CHANGE, COUNT, NUMBER, SHARE, TEXT, columns_of, number, p_value
+from judged.cache import cached_property
 from judged.data.attributes import Attributes
 from judged.data.qrels import Qrels
-from judged.decimals import decimal
+from judged.decimals import decimal, listed
 from judged.diagnosis.changes import mean_of
 from judged.slicing.slice_tests import everywhere
-from judged.traces.failure_tests import score_curves, tested
-from judged.traces.funnel import CORPUS, funnel
+from judged.traces.failure_tests import CLASS, alternatives, score_curves, tested
+from judged.traces.funnel import funnel
+from judged.traces.funnel_answer import SCORE
+from judged.traces.steps import CORPUS
 
 if TYPE_CHECKING:
-    from judged._types import Floats
+    from judged._types import Bools, Floats
     from judged.answer import Block
     from judged.measures.base import Measure
     from judged.notes import Note
-    from judged.traces.failure_tests import FailureTest, ScoreBand
-    from judged.traces.funnel import TraceFunnel
+    from judged.traces.failure_tests import FailureTest, ScoreBand, Untested
+    from judged.traces.funnel_answer import TraceFunnel
     from judged.traces.traces import Traces
+
+
+_ROUNDING = 1e-12
 
 
 class Failure(NamedTuple):
@@ -109,7 +115,6 @@ FAILURES = {
 }
 """The kinds, by name. A document that people did not see is of one of the first four; the others are tests over
 topics, and may hold as well."""
-_DEFINED = tuple(name for name, known in FAILURES.items() if not known.over_topics)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -123,11 +128,18 @@ class Failures(Answer):
     found
         Topic, document, kind, the step at which it was lost, and grade.
     recoverable
-        By kind (T,): how much of the measure is lost by it. Of ``debugging`` it is all that is lost on a topic.
+        By kind (T,): how much of the measure is lost by it; ``missing content`` only if a corpus was given. On a topic
+        with a stage that is not recorded, all that is lost, but for missing content, is of ``debugging``, and what
+        ``candidate`` and ``scoring`` lose is NaN; if the list itself is not recorded, so is ``debugging``.
+    limits
+        By kind (2, T): the lowest and highest loss by it that is possible, whatever was not recorded. Of ``debugging``
+        they bound the loss that the traces leave without a kind.
     cutoff
         Ranks that people see.
     tests
         Of the kinds that show over topics only, those for which there was something to test.
+    untested
+        What was not tested, and why: nothing is known of it, which is not to say that there is none.
     curves
         Of sources that are merged: how often what has a score is relevant.
     fdr
@@ -143,8 +155,10 @@ class Failures(Answer):
     funnel: TraceFunnel
     found: tuple[tuple[str, str, str, str, float], ...]
     recoverable: Mapping[str, Any] = field(repr=False)
+    limits: Mapping[str, Any] = field(repr=False)
     cutoff: float = math.inf
     tests: tuple[FailureTest, ...] = ()
+    untested: tuple[Untested, ...] = ()
     curves: tuple[ScoreBand, ...] = ()
     fdr: float = 0.05
     traffic: Floats | None = field(default=None, repr=False)
@@ -155,17 +169,37 @@ class Failures(Answer):
         """What is sorted."""
         return f"{self.funnel.traces.name}: kinds of failure, {self.funnel.measure}"
 
+    def bounds(self, kind: str, mask: Bools | None = None) -> tuple[float, float]:
+        """Return the lowest and highest mean loss by a kind over topics, whatever was not recorded."""
+        limits = self.limits[kind] if mask is None else self.limits[kind][:, mask]
+        return mean_of(limits[0]), mean_of(limits[1])
+
+    @cached_property
+    def first(self) -> str | None:
+        """The kind that loses most, whatever was not recorded; None if nothing is lost, or that is not known."""
+        bounds = {kind: self.bounds(kind) for kind in self.recoverable}
+        first = max(bounds, key=lambda kind: bounds[kind][0])
+        others = [high for kind, (_, high) in bounds.items() if kind not in (first, "debugging")]
+        low = bounds[first][0]
+        return first if low > 0 and all(low >= high for high in others) else None
+
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What to do first, and what the tests found."""
-        gains = {kind: mean_of(part) for kind, part in self.recoverable.items()}
-        first = max(gains, key=lambda kind: gains[kind])
-        known = FAILURES[first]
-        gain = f"{decimal(gains[first])} of {self.funnel.measure}"
-        told = f"To do first: {first}, which loses {gain}. What usually helps: {known.remedy}. Cost: {known.cost}."
-        if gains[first] <= 0:
+        """What to do first, what the tests found, and what was not tested."""
+        measure, unknown = self.funnel.measure, self.bounds("debugging")[1]
+        if self.first is not None:
+            known, (low, high) = FAILURES[self.first], self.bounds(self.first)
+            loss = decimal(low) if high - low < _ROUNDING else f"{decimal(low)} to {decimal(high)}"
+            told = f"To do first: {self.first}, which loses {loss} of {measure}."
+            told += f" What usually helps: {known.remedy}. Cost: {known.cost}."
+        elif unknown > 0:
+            told = (
+                f"To do first: debugging, {FAILURES['debugging'].remedy}. Up to {decimal(unknown)} of {measure} is lost"
+                " where a stage is not recorded, so that it is not known which other kind loses most."
+            )
+        else:
             told = "Nothing is lost that could be recovered."
-        return (told, *self._discoveries())
+        return (told, *self._discoveries(), *self._not_tested())
 
     def _discoveries(self) -> Iterator[str]:
         if not self.tests:
@@ -174,9 +208,29 @@ class Failures(Answer):
         for test in self.tests:
             if test.found:
                 found.setdefault(test.failure, []).append(f"{test.where} {decimal(test.difference, 3, '+')}")
-        named = "; ".join(f"{kind}: {', '.join(where)}" for kind, where in found.items())
+        named = "; ".join(f"{self._named(kind)}: {', '.join(where)}" for kind, where in found.items())
         tests = f"Tests over topics ({len(self.tests)}, false-discovery rate {self.fdr:g})"
         yield f"{tests} show {named or 'nothing'}."
+
+    def _not_tested(self) -> Iterator[str]:
+        if self.untested:
+            kinds: dict[str, list[str]] = {}
+            for one in self.untested:
+                kinds.setdefault(one.failure, []).append(one.what)
+            named = listed([f"{kind} ({', '.join(what)})" for kind, what in kinds.items()])
+            yield f"Not tested, for the reasons in the table: {named}."
+
+    @property
+    def alternatives(self) -> tuple[str, ...]:
+        """Other kinds that could be the reason why a class of queries loses more: not tested, or found as well."""
+        also = (test.failure for test in self.tests if test.found and test.failure not in ("intent", CLASS))
+        return tuple(dict.fromkeys((*alternatives(self.untested, self.tests), *also)))
+
+    def _named(self, kind: str) -> str:
+        """Name a kind that was found, with the others that could be the reason."""
+        if kind not in ("intent", CLASS) or not self.alternatives:
+            return kind
+        return f"{kind} (which could also be {listed(self.alternatives, 'or')})"
 
     def facts(self) -> Mapping[str, Any]:
         """Give what was traced, and the definitions."""
@@ -188,22 +242,30 @@ class Failures(Answer):
         """Give the kinds by recoverable loss, by slice too, the tests, and the documents."""
         shown = [Sentences(self.sentences), self._kinds_table()]
         tests = [self._tests_table()] if self.tests else []
-        return (*shown, *tests, *([self._curves_table()] if self.curves else []), self._documents_table())
+        untested = [self._untested_table()] if self.untested else []
+        curves = [self._curves_table()] if self.curves else []
+        return (*shown, *tests, *untested, *curves, self._documents_table())
 
     def _kinds_table(self) -> Table:
-        kinds = sorted(_DEFINED, key=lambda kind: -mean_of(self.recoverable[kind]))
+        means = {kind: mean_of(loss) for kind, loss in self.recoverable.items()}
+        kinds = sorted(means, key=lambda kind: -np.nan_to_num(means[kind]))
         topics = self.funnel.query_ids
         occurring = [kind for kind in kinds if any(what == kind for _, _, what, _, _ in self.found)]
         asked = dict(zip(topics, np.ones(len(topics)) if self.traffic is None else self.traffic, strict=True))
         rows: list[tuple[str, str, int, int, float, float]] = []
+        ends: list[tuple[float, float]] = []
         for some in everywhere(len(topics), self.funnel.slicing):
             inside = {topic for topic, member in zip(topics, some.mask.tolist(), strict=True) if member}
             for kind in kinds if some.every else occurring:
                 own = [topic for topic, _, what, _, _ in self.found if what == kind and topic in inside]
                 traffic = float(sum(asked[topic] for topic in set(own)))
-                recoverable = mean_of(self.recoverable[kind][some.mask])
+                losses = self.recoverable[kind][some.mask]
+                unknown = kind == "debugging" and bool(np.isnan(losses).any())  # 0 on the others says nothing
+                recoverable = math.nan if unknown else mean_of(losses)
                 rows.append((some.name, kind, len(own), len(set(own)), traffic, recoverable))
+                ends.append(self.bounds(kind, some.mask))
         sliced = self.funnel.slicing is not None
+        bounded = "" if any(np.isnan(loss).any() for loss in self.recoverable.values()) else "data"
         known = [FAILURES[row[1]] for row in rows]
         helps = [f"{one.remedy} (cost: {one.cost})" if at < len(kinds) else None for at, one in enumerate(known)]
         return Table(
@@ -215,30 +277,45 @@ class Failures(Answer):
                 Column("n", [row[3] for row in rows], COUNT, "topics"),
                 Column("traffic", [row[4] for row in rows], number(0), only="data" if self.traffic is None else ""),
                 Column("recoverable", [row[5] for row in rows], NUMBER, f"recoverable {self.funnel.measure}"),
+                Column("low", [end[0] for end in ends], NUMBER, "at least", only=bounded),
+                Column("high", [end[1] for end in ends], NUMBER, "at most", only=bounded),
                 *columns_of(known, "remedy", "cost"),
                 Column("helps", helps, TEXT, "what usually helps", only="people", below=True),
             ),
             "Kinds of failure",
             labels=2 if sliced else 1,
+            note=""
+            if bounded
+            else "recoverable: means over the topics of which it is known; at least, at most: means"
+            " over all topics, whatever was not recorded",
         )
+
+    def _untested_table(self) -> Table:
+        columns = columns_of(self.untested, ("failure", TEXT), ("what", TEXT), "code", ("reason", TEXT))
+        return Table("untested", columns, "Not tested", labels=2)
 
     def _tests_table(self) -> Table:
         order = sorted(self.tests, key=lambda test: (not test.found, test.adjusted))
+        classes = [test.failure == CLASS or (test.failure == "intent" and test.members is not None) for test in order]
+        others, known = ", ".join(self.alternatives), [FAILURES.get(test.failure) for test in order]
         gains = [test.recoverable for test in order]
         p = p_value(self.fdr)
         return Table(
             "tests",
             (
-                *columns_of(order, ("failure", TEXT), ("where", TEXT), ("n", COUNT, "topics")),
+                Column("failure", [test.failure for test in order], TEXT),
+                *columns_of(order, ("where", TEXT), ("n", COUNT, "topics")),
                 Column("difference", [test.difference for test in order], CHANGE, ci=[test.interval for test in order]),
                 Column("p", [test.p for test in order], p, only="data"),
                 Column("adjusted", [test.adjusted for test in order], p, "adjusted p",
                        mark=["*" if test.found else "" for test in order]),
                 *columns_of(order, "found"),
                 Column("recoverable", gains, CHANGE, f"recoverable {self.funnel.measure}"),
+                Column("alternatives", [others if one else "" for one in classes], TEXT, "could also be",
+                       only="" if others and any(classes) else "data"),
                 Column("of", [test.what for test in order], TEXT, "difference of", below=True),
-                Column("remedy", [FAILURES[test.failure].remedy for test in order], TEXT, only="data"),
-                Column("cost", [FAILURES[test.failure].cost for test in order], TEXT, only="data"),
+                Column("remedy", [one.remedy if one else None for one in known], TEXT, only="data"),
+                Column("cost", [one.cost if one else None for one in known], TEXT, only="data"),
             ),
             "Tests over topics",
             labels=2,
@@ -345,11 +422,11 @@ def failures(
     counts = known.numbers("traffic") if known is not None and "traffic" in known.names else traces.times
     traffic = np.array([counts.get(topic, 0.0) for topic in made.query_ids]) if counts else None
     by = {"documents": documents, "date": date, "today": today, "clicks": clicks, "labels": labels}
-    tests = tested(made, judgments, **by, fdr=fdr, level=level, seed=seed)
+    tests, untested = tested(made, judgments, **by, fdr=fdr, level=level, seed=seed)
     steps = [name for name in made.parts if name != CORPUS]
     cutoff = getattr(made.measure, "cutoff", None) or math.inf
-    path = [loss.stage.name for loss in made.losses]
-    unrecorded = {topic for topic in made.query_ids if not _recorded(traces, topic, path)}
+    recorded = np.logical_and.reduce([loss.recorded for loss in made.losses])
+    unrecorded = {topic for topic, known in zip(made.query_ids, recorded.tolist(), strict=True) if not known}
     kind_of = {CORPUS: "missing content", steps[0]: "candidate"}
 
     def kind(topic: str, step: str) -> str:
@@ -357,19 +434,34 @@ def failures(
 
     lost = (*made.lost, *made.below(cutoff))
     found = [(topic, doc, kind(topic, step), step, grade) for topic, doc, step, grade in lost]
-    lacking = np.array([topic in unrecorded for topic in made.query_ids])
-    groups = {"missing content": [CORPUS], "candidate": steps[:1], "scoring": steps[1:]}
-    none = np.zeros(len(made.score))
-    recoverable = {name: sum((made.parts.get(part, none) for part in parts), none) for name, parts in groups.items()}
-    recoverable |= {name: np.where(lacking, 0.0, recoverable[name]) for name in ("candidate", "scoring")}
-    rest = made.best - made.score - made.parts.get(CORPUS, none)
-    recoverable["debugging"] = np.where(lacking, rest, 0.0)
+    recoverable, limits = _by_kind(made, steps, recorded)
     found.sort(key=lambda row: (made.query_ids.index(row[0]), row[1]))
     curves = score_curves(made, judgments)
-    return Failures(made, tuple(found), recoverable, cutoff, tests, curves, fdr, traffic, made.notes)
+    return Failures(made, tuple(found), recoverable, limits, cutoff, tests, untested, curves, fdr, traffic, made.notes)
 
 
-def _recorded(traces: Traces, query_id: str, path: Iterable[str]) -> bool:
-    """Tell whether the documents of every stage that leads to the list are recorded."""
-    spans = traces.spans_of(query_id)
-    return all(name in spans and spans[name].documents is not None for name in path)
+def _by_kind(made: TraceFunnel, steps: list[str], recorded: Bools) -> tuple[dict[str, Floats], dict[str, Floats]]:
+    """Return by kind what is lost, and the lowest and highest loss that is possible where a stage is not recorded."""
+    none = np.zeros(len(made.score))
+    missing = made.parts.get(CORPUS, none)  # without a corpus, what is missing is of the kind candidate
+    candidate, scoring = made.parts[steps[0]], sum((made.parts[step] for step in steps[1:]), none)
+    rest = made.best - made.score - missing
+    recoverable = {
+        "missing content": missing,
+        "candidate": np.where(recorded, candidate, np.nan),
+        "scoring": np.where(recorded, scoring, np.nan),
+        "debugging": np.where(recorded, 0.0, rest),
+    }
+    low, high = made.limits[SCORE]
+    least, most = made.best - high - missing, made.best - low - missing  # without a kind
+    first, best = made.limits[steps[0]], made.best - missing
+    later = np.stack([best - first[1] - high, best - first[0] - low])
+    limits = {
+        "missing content": np.stack([missing, missing]),
+        "candidate": np.where(recorded, recoverable["candidate"], first),
+        "scoring": np.where(recorded, recoverable["scoring"], later),
+        "debugging": np.where(recorded, 0.0, np.stack([least, most])),
+    }
+    if CORPUS not in made.parts:
+        del recoverable["missing content"], limits["missing content"]
+    return recoverable, limits

@@ -17,21 +17,21 @@ from judged.data.attributes import Attributes
 from judged.data.qrels import Qrels
 from judged.data.records import records_of
 from judged.data.topics import Topics
+from judged.diagnosis.changes import mean_of
 from judged.diagnosis.stages.split import POSITIVE, one_measure
 from judged.errors import InputError
 from judged.judging import judge
 from judged.notes import Note, first_few
 from judged.stats.correction import adjust
-from judged.stats.interval import IntervalMethod, mean_intervals
-from judged.stats.slice_differences import against_rest
+from judged.stats.interval import IntervalMethod
 from judged.traces.entities import Entities
+from judged.traces.sufficient import compare_with_rest, sufficient_intervals
 
 if TYPE_CHECKING:
-    from judged._types import Bools, Floats
     from judged.answer import Block
     from judged.measures.base import Measure
     from judged.stats.slice_differences import AgainstRest
-    from judged.traces.traces import Span, Traces
+    from judged.traces.traces import Traces
 
 NOTHING, UNKNOWN = "nothing is found", "no relevant document is known"
 OUTSIDE = "relevant documents are not in the corpus"
@@ -60,6 +60,10 @@ class EntityGap:
         Relevant documents that are listed, and that are known: pairs of topic and document.
     empty
         Queries that were traced and find nothing.
+    unrecorded
+        Queries whose list is not recorded: they have no score, and whether they find anything is unknown.
+    lowest, highest
+        The mean over all judged queries, whatever the lists that are not recorded were.
     documents
         Documents about it or a part of it; None where that is not known.
     """
@@ -78,6 +82,9 @@ class EntityGap:
     relevant: int
     empty: int
     documents: int | None
+    unrecorded: int = 0
+    lowest: float = math.nan
+    highest: float = math.nan
 
     @property
     def ci(self) -> tuple[float, float] | None:
@@ -144,8 +151,9 @@ class Gaps(Answer):
         of = f"({counted(tested, 'entity', 'entities')} tested, false-discovery rate {self.fdr:g})"
         why = Counter(reason for *_, reason in self.wanted)
         lacking = ", ".join(f"{reason} ({n})" for reason, n in why.items())
+        said = f"Served worse than all others: {named or 'none shown'} {of}."
         return (
-            f"Served worse than all others: {named or 'none shown'} {of}.",
+            said if tested else f"No entity was tested: none has {_FEW} judged topics with as many others.",
             *(
                 [f"Content to write or to fetch for {counted(len(self.wanted), 'query', 'queries')}: {lacking}."]
                 if lacking
@@ -160,6 +168,7 @@ class Gaps(Answer):
     def blocks(self) -> tuple[Block, ...]:
         """Give the entities, and the queries whose content is missing."""
         rows, supply = self.rows, self.documents is not None
+        bounded = "" if any(row.unrecorded for row in rows) else "data"
         share = [row.traffic / self.traffic if self.traffic else math.nan for row in rows]
         held = [None if row.documents is None else row.documents / max(self.documents or 0, 1) for row in rows]
         entities = Table(
@@ -170,6 +179,9 @@ class Gaps(Answer):
                 Column("documents", [row.documents for row in rows], COUNT, only="" if supply else "data"),
                 Column("supply", held, SHARE, only="" if supply else "data"),
                 *columns_of(rows, "judged", ("relevant", COUNT), ("recall", SHARE), ("empty", COUNT, "find nothing")),
+                Column("unrecorded", [row.unrecorded for row in rows], COUNT, "not recorded", only=bounded),
+                Column("lowest", [row.lowest for row in rows], NUMBER, "at least", only=bounded),
+                Column("highest", [row.highest for row in rows], NUMBER, "at most", only=bounded),
                 Column("score", [row.score for row in rows], NUMBER, str(self.measure), ci=[row.ci for row in rows]),
                 Column("difference", [row.difference for row in rows], CHANGE, "against others"),
                 Column("p", [row.adjusted for row in rows], p_value(self.fdr), "adjusted p"),
@@ -253,23 +265,27 @@ def gaps(
     chosen, judgments = one_measure(measure), Qrels.of(qrels)
     known = None if attributes is None else Attributes.of(attributes)
     last = traces.stage(final) if final else traces.final
-    judged = judge(judgments, traces.run(last.name))
+    judged = judge(judgments, traces.run_or_empty(last.name))
     texts = None if queries is None else Topics.of(queries)
     text_of = {topic: _text(traces, texts, topic) for topic in dict.fromkeys((*traces.query_ids, *judgments.topics))}
     table = Entities.of(entities) if entities is not None else None
     about, notes = _about(text_of, table, by, known)
-    empty = {topic for topic in text_of if _finds_nothing(traces.spans_of(topic), last.name)}
+    empty = {topic for topic in text_of if traces.spans_of(topic) and traces.state(topic, last.name) == "empty"}
+    unrecorded = {topic for topic in text_of if traces.state(topic, last.name) == "unrecorded"}
     asked = known.numbers("traffic") if known is not None and "traffic" in known.names else traces.times
     traffic = {topic: float(asked.get(topic, 0.0 if asked else 1.0)) for topic in text_of}
     supply = None if documents is None else _supply(documents, by or "entity", table)
     there = set(corpus) if corpus is not None else None if supply is None else set(supply)
     rel = float(getattr(chosen, "rel", POSITIVE))
     place = {topic: row for row, topic in enumerate(judged.query_ids)}
-    values, relevant = chosen(judged), judged.num_relevant(rel)
-    found = judged.sum(judged.relevant(rel))
+    known = np.array([topic not in unrecorded for topic in judged.query_ids], dtype=np.bool_)
+    low = chosen(judged)
+    high, values = np.where(known, low, chosen(judged.ideal)), np.where(known, low, np.nan)
+    relevant, found = judged.num_relevant(rel), judged.sum(judged.relevant(rel))
     names = list(dict.fromkeys(name for topic in text_of for name in about[topic]))
     members = np.array([[name in about[topic] for topic in judged.query_ids] for name in names], dtype=np.bool_)
-    rests = _tested(values, members.reshape(len(names), len(place)), level, seed)
+    members = members.reshape(len(names), len(place))
+    rests = compare_with_rest(values, members, level=level, seed=seed, min_units=_FEW) if names else []
     adjusted = adjust([rest.p if rest else math.nan for rest in rests], "bh") if names else []
     method, bounds = IntervalMethod(level=level), [chosen.properties.bounds]
     holders = Counter(name for some in (supply or {}).values() for name in some)
@@ -277,7 +293,7 @@ def gaps(
     for name, inside, rest, p in zip(names, members, rests, adjusted, strict=True):
         own = [topic for topic in text_of if name in about[topic]]
         kept = values[inside][~np.isnan(values[inside])]
-        ends = mean_intervals(kept[np.newaxis], method, bounds)[0] if len(kept) else [math.nan, math.nan]
+        ends = sufficient_intervals(kept[np.newaxis], method, bounds)[0] if len(kept) else [math.nan, math.nan]
         rows.append(
             EntityGap(
                 entity=name,
@@ -290,10 +306,13 @@ def gaps(
                 high=float(ends[1]),
                 rest=rest,
                 adjusted=float(p),
-                found=int(found[inside].sum()),
-                relevant=int(relevant[inside].sum()),
+                found=int(found[inside & known].sum()),
+                relevant=int(relevant[inside & known].sum()),
                 empty=len(empty.intersection(own)),
                 documents=None if supply is None else holders[name],
+                unrecorded=len(unrecorded.intersection(own)),
+                lowest=mean_of(low[inside]),
+                highest=mean_of(high[inside]),
             )
         )
     rows.sort(key=lambda row: (-row.traffic, row.entity))
@@ -311,11 +330,6 @@ def _outside(qrels: Qrels, corpus: set[str], rel: float) -> set[str]:
     """Give the topics of which the corpus lacks a relevant document."""
     rows = qrels.table.select(["query_id", "doc_id", "relevance"]).to_pylist()
     return {row["query_id"] for row in rows if row["relevance"] >= rel and row["doc_id"] not in corpus}
-
-
-def _finds_nothing(spans: Mapping[str, Span], last: str) -> bool:
-    """Tell whether a query that was traced has an empty list; of one that was not, nothing is known."""
-    return bool(spans) and (last not in spans or spans[last].documents == ())
 
 
 def _text(traces: Traces, texts: Topics | None, topic: str) -> str:
@@ -366,12 +380,3 @@ def _supply(documents: Any, column: str, table: Entities | None) -> dict[str, tu
         names = tuple(name for name in _names(row[column]) if name)
         supply[doc] = table.rolled_up(names) if table else names
     return supply
-
-
-def _tested(values: Floats, members: Bools, level: float, seed: int) -> list[AgainstRest | None]:
-    """Test each entity with enough judged topics on both sides against all other topics."""
-    known = ~np.isnan(values)
-    sizes = (members & known).sum(axis=1)
-    enough = (sizes >= _FEW) & (known.sum() - sizes >= _FEW)
-    tests = iter(against_rest(values, members[enough], level=level, seed=seed) if enough.any() else ())
-    return [next(tests) if some else None for some in enough.tolist()]

@@ -215,7 +215,7 @@ class _Reader:
         total = len(set[str]().union(*having.values()))
         for stage, queries in having.items():
             if len(queries) < total:
-                text = f"not in the traces of {total - len(queries):,} of {total:,} queries, where it passes nothing on"
+                text = f"not in the traces of {total - len(queries):,} of {total:,} queries"
                 yield Note("absent-stages", text, stage, total - len(queries), of="stages")
 
 

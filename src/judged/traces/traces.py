@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 Kind: TypeAlias = Literal["rewrite", "candidates", "score", "fuse", "rerank", "shown", "cited"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 """What a stage does; all but ``rewrite`` pass documents on."""
+StageState: TypeAlias = Literal["unrecorded", "empty", "documents"]
+"""What a trace says of the documents of a stage: nothing, that there were none, or which."""
 
 
 class Document(NamedTuple):
@@ -57,7 +59,7 @@ class Span:
     parents
         Names of the stages whose documents it was given; empty: it was given the query.
     documents
-        What it passed on, in order; None: it has none to pass on, or they were not recorded.
+        What it passed on, in order; None: they were not recorded (of a rewrite: it has none to pass on).
     query
         The text that it was given, or, of ``rewrite``, the one that it made; None where that is not recorded.
     latency_ms
@@ -116,6 +118,8 @@ class Traces:
         What could not be read, and was left out.
     times
         How often each query was traced; empty if none was traced again.
+    is_complete
+        Whether everything is recorded, as in runs: a query that a stage lacks is one for which it returned nothing.
 
     Examples
     --------
@@ -130,6 +134,7 @@ class Traces:
     name: str = "traces"
     notes: tuple[Note, ...] = ()
     times: Mapping[str, int] = field(default_factory=dict[str, int])
+    is_complete: bool = False
 
     def __repr__(self) -> str:
         names = ", ".join(stage.name for stage in self.stages)
@@ -142,9 +147,9 @@ class Traces:
 
     @cached_property
     def stages(self) -> tuple[Stage, ...]:
-        """The stages whose documents are recorded, those nearer to the query first, else in the order of recording.
+        """The stages that pass documents on, those nearer to the query first, else in the order of recording.
 
-        What follows a stage whose documents are not recorded in any trace follows what that one follows.
+        A stage whose documents no trace records is one of them: its documents are unknown, not those of its parents.
 
         Raises
         ------
@@ -157,16 +162,15 @@ class Traces:
                 problem = f"stage {span.stage!r} is {kinds[span.stage]} in one trace and {span.kind} in another"
                 raise InputError(problem, fix="give different stages different names", path=self.name)
             parents.setdefault(span.stage, {}).update(dict.fromkeys(span.parents))
-        recorded = {span.stage for span in self.spans if span.documents is not None and span.kind != "rewrite"}
-
-        def given_by(name: str, passed: tuple[str, ...]) -> Iterator[str]:
-            for parent in parents.get(name, {}):
-                if parent in recorded:
-                    yield parent
-                elif parent not in passed and kinds.get(parent, "rewrite") != "rewrite":
-                    yield from given_by(parent, (*passed, parent))  # what it passed on was not recorded
-
-        named = {name: tuple(dict.fromkeys(given_by(name, ()))) for name in parents if name in recorded}
+        for parent in [parent for given in parents.values() for parent in given]:
+            kinds.setdefault(parent, "candidates")  # no span of it is recorded, only that it passed documents on
+            parents.setdefault(parent, {})
+        passing = {name for name, kind in kinds.items() if kind != "rewrite"}
+        named = {
+            name: tuple(parent for parent in given if parent in passing)
+            for name, given in parents.items()
+            if name in passing
+        }
         steps: dict[str, int] = {}
         while len(steps) < len(named):
             ready = [name for name, given in named.items() if name not in steps and all(one in steps for one in given)]
@@ -200,6 +204,50 @@ class Traces:
             raise InputError("no stage passes documents on", fix="record the documents of each stage", path=self.name)
         return (shown or listed)[-1]
 
+    def documents(self, query_id: str, stage: str) -> tuple[Document, ...] | None:
+        """Return what a stage passed on for a query, by rank; None if that is unknown.
+
+        All that is computed of traces reads documents here, so that what is unknown is never taken for nothing. A stage
+        without a span passed nothing on if the trace went on without it: a later stage has a span, and no span of the
+        query names the stage as a parent. It passed nothing on, too, if all its parents did not. Else it is unknown.
+
+        Examples
+        --------
+        >>> spans = [Span("t", "q", "bm25", "candidates", (), (Document("a", 1),)),
+        ...          Span("t", "q", "rerank", "rerank", ("bm25",))]
+        >>> traces = Traces(tuple(spans))
+        >>> traces.documents("q", "bm25"), traces.documents("q", "rerank")
+        ((Document(doc_id='a', rank=1, score=None, source='', features={}),), None)
+        """
+        return self._documents[stage].get(query_id, () if self.is_complete else None)
+
+    def state(self, query_id: str, stage: str) -> StageState:
+        """Return whether the documents of a stage are recorded for a query, and whether there are any."""
+        documents = self.documents(query_id, stage)
+        return "unrecorded" if documents is None else "documents" if documents else "empty"
+
+    @cached_property
+    def _documents(self) -> dict[str, dict[str, tuple[Document, ...]]]:
+        """The recorded documents by stage and query; a query that is missing is unknown."""
+        below = dict[str, set[str]]()
+        for stage in reversed(self.stages):
+            children = [one.name for one in self.stages if stage.name in one.parents]
+            below[stage.name] = {*children, *(name for child in children for name in below[child])}
+        recorded: dict[str, dict[str, tuple[Document, ...]]] = {stage.name: {} for stage in self.stages}
+        for query, spans in self._by_query.items():
+            named = {parent for span in spans.values() for parent in span.parents}
+            for stage in self.stages:
+                span = spans.get(stage.name)
+                if span is not None:
+                    if span.documents is not None:
+                        recorded[stage.name][query] = tuple(sorted(span.documents, key=lambda one: one.rank))
+                    continue
+                skipped = stage.name not in named and not below[stage.name].isdisjoint(spans)
+                nothing = stage.parents and all(recorded[parent].get(query) == () for parent in stage.parents)
+                if skipped or nothing:
+                    recorded[stage.name][query] = ()
+        return recorded
+
     def spans_of(self, query_id: str) -> dict[str, Span]:
         """Give the stages of one query by name; empty where there are none."""
         return self._by_query.get(query_id, {})
@@ -212,8 +260,28 @@ class Traces:
         return found
 
     def run(self, stage: str) -> Run:
-        """Give what a stage passed on as a run, in the recorded order: `has_scores` says what its scores are."""
-        return _run(self._passed_on(stage), stage, by_score=self.has_scores(stage))
+        """Return what a stage passed on as a run, in the recorded order: `has_scores` says what its scores are.
+
+        A run has no place for "unknown": queries for which the stage is unrecorded are missing, as those are for which
+        it returned nothing.
+
+        Raises
+        ------
+        InputError
+            If there is no such stage, or no document of it is recorded.
+        """
+        self.stage(stage)
+        listed = self._documents[stage]
+        if not any(listed.values()):
+            problem = f"stage {stage} passed on no document for any query"
+            if any(query not in listed for query in self.query_ids):
+                problem = f"the documents of stage {stage} are not recorded"
+            raise InputError(problem, fix="leave it out, or record what it passed on", path=self.name)
+        return self.run_or_empty(stage)
+
+    def run_or_empty(self, stage: str) -> Run:
+        """Return what a stage passed on as a run, without documents if none is recorded."""
+        return _run(self._documents[stage], stage, by_score=self.has_scores(stage))
 
     def has_scores(self, stage: str) -> bool:
         """Whether the scores that a stage recorded are those of its run; if not, they are ranks, negative.
@@ -227,24 +295,19 @@ class Traces:
         >>> Traces(tuple(spans)).has_scores("bm25"), Traces(tuple(spans)).has_scores("rerank")
         (True, False)
         """
-        return all(map(_ordered_by_score, self._passed_on(stage).values()))
-
-    def _passed_on(self, stage: str) -> dict[str, list[Document]]:
-        """Give the documents of a stage by query, and by rank."""
         self.stage(stage)
-        spans = (span for span in self.spans if span.stage == stage)
-        return {span.query_id: sorted(span.documents or (), key=lambda one: one.rank) for span in spans}
+        return all(map(_ordered_by_score, self._documents[stage].values()))
 
     def runs(self) -> tuple[Run, ...]:
-        """Give every stage as a run, in order."""
-        return tuple(self.run(stage.name) for stage in self.stages)
+        """Return every stage with a recorded document as a run, in order."""
+        return tuple(self.run(stage.name) for stage in self.stages if any(self._documents[stage.name].values()))
 
     def union(self, stages: Sequence[str]) -> Run:
-        """Give what any of these stages passed on as one run, without an order that means something."""
+        """Return what any of these stages is known to have passed on as one run; its order means nothing."""
         found: dict[str, dict[str, Document]] = {}
-        for span in self.spans:
-            if span.stage in stages and span.documents:
-                found.setdefault(span.query_id, {}).update((one.doc_id, one) for one in span.documents)
+        for stage in stages:
+            for query, documents in self._documents[stage].items():
+                found.setdefault(query, {}).update((one.doc_id, one) for one in documents)
         listed = {query: [Document(one, at) for at, one in enumerate(sorted(found[query]), 1)] for query in found}
         return _run(listed, " + ".join(stages), by_score=False)
 
@@ -334,10 +397,6 @@ def _run(documents: Mapping[str, Iterable[Document]], name: str, *, by_score: bo
             queries.append(query)
             ids.append(one.doc_id)
             scores.append(one.score if by_score and one.score is not None else -float(one.rank))
-    if not ids:
-        raise InputError(
-            f"stage {name} passed on no document for any query", fix="leave it out, or record what it passed on"
-        )
     columns = {"query_id": pa.array(queries, pa.string()), "doc_id": pa.array(ids, pa.string())}
     return Run.of(pa.table({**columns, "score": pa.array(scores, pa.float64())}), name=name)
 
@@ -362,7 +421,7 @@ def one_trace_a_query(spans: Iterable[Span], name: str) -> Traces:
 
 
 def traces_of_runs(stages: Mapping[str, Any], *, parents: Mapping[str, Sequence[str]] | None = None) -> Traces:
-    """Make traces of runs, each the output of a stage.
+    """Make traces of runs, each the output of a stage; a query that a run lacks is one for which it returned nothing.
 
     Parameters
     ----------
@@ -395,7 +454,7 @@ def traces_of_runs(stages: Mapping[str, Any], *, parents: Mapping[str, Sequence[
             raise InputError(f"{len(runs)} runs are given for stage {name!r}", fix="give one run a stage")
         spans += [Span(query, query, name, kind, follows, documents) for query, documents in _listed(runs[0])]
         before = (name,)
-    return Traces(tuple(spans), list(stages)[-1])
+    return Traces(tuple(spans), list(stages)[-1], is_complete=True)
 
 
 def _listed(run: Run) -> Iterator[tuple[str, tuple[Document, ...]]]:

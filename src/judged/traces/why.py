@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import pstdev
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, cast
 
 import numpy as np
 
@@ -17,11 +17,12 @@ from judged.data.qrels import Qrels
 from judged.errors import InputError
 from judged.notes import first_few
 from judged.traces.clicks import clicks_of
+from judged.traces.steps import stages_to
 
 if TYPE_CHECKING:
     from judged.answer import Block
     from judged.notes import Note
-    from judged.traces.traces import Document, Span, Stage, Traces
+    from judged.traces.traces import Document, Stage, StageState, Traces
 
 _FIRST = 10  # documents of a topic that are walked back
 _FEW = 2  # documents of which every station is shown
@@ -39,11 +40,13 @@ class Station:
     stage
         The stage.
     given
-        Whether it was among what the stage was given; None: the stage was given the query alone.
+        Whether it was among what the stage was given; None: the stage was given the query alone, or that is unknown.
     document
-        The document as the stage passed it on; None: it did not.
+        The document as the stage passed it on; None: it did not, or that is unknown.
     of
         How many documents the stage passed on; None where they were not recorded.
+    state
+        Whether the documents of the stage are recorded.
     needed
         The least score that the stage passed on, where it cut the document off, as far as it is recorded.
     """
@@ -53,6 +56,7 @@ class Station:
     document: Document | None
     of: int | None
     needed: float | None = None
+    state: StageState = "documents"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -134,6 +138,7 @@ class Why(Answer):
                 Column("kind", [station.stage.kind for _, station in rows], TEXT, only="data"),
                 Column("grade", [self.grades.get(doc) for doc, _ in rows], number(0), only="data"),
                 Column("given", [station.given for _, station in rows], ANY),
+                Column("state", [station.state for _, station in rows], TEXT, only=_if_unrecorded(rows)),
                 Column("rank", [one.rank if one else None for one in passed], COUNT, beside=_of(rows)),
                 Column("score", [one.score if one else None for one in passed], number()),
                 Column("needed", [station.needed for _, station in rows], number()),
@@ -152,6 +157,7 @@ class Why(Answer):
         """Lay out the stages of this trace, from the list that people saw back to the query."""
         spans = list(self.traces.spans_of(self.query_id).values())[::-1]
         lists = [None if span.documents is None else [one.doc_id for one in span.documents] for span in spans]
+        unrecorded = [span.documents is None and span.kind != "rewrite" for span in spans]
         relevant = [None if ids is None else sum((self.grades.get(doc) or 0) > 0 for doc in ids) for ids in lists]
         queries = [span.query for span in spans]
         asked = [one if one != before else None for one, before in zip(queries, [*queries[1:], None], strict=True)]
@@ -162,7 +168,12 @@ class Why(Answer):
                 Column("stage", [span.stage for span in spans], TEXT),
                 Column("kind", [span.kind for span in spans], TEXT),
                 Column("parents", [", ".join(span.parents) for span in spans], TEXT, "given by"),
-                Column("documents", [None if ids is None else len(ids) for ids in lists], COUNT),
+                Column(
+                    "documents",
+                    [None if ids is None else len(ids) for ids in lists],
+                    COUNT,
+                    mark=["not recorded" if one else "" for one in unrecorded],
+                ),
                 Column("relevant", relevant, COUNT, only="" if self.grades else "data"),
                 _known("latency_ms", [span.latency_ms for span in spans], number(1), "ms"),
                 _known("model", [span.model for span in spans], TEXT),
@@ -239,44 +250,80 @@ class Why(Answer):
 
     def _fate(self, way: Sequence[Station]) -> str:
         """Say in a word what became of a document."""
-        _, last, cut = _stations_of(way, self.traces.final)
-        if last is None:
-            return "passed on by no stage"
-        if last.stage is self.traces.final:
+        path = _path_of(way, self.traces)
+        if path.shown:
             return "shown"
-        return f"lost after {last.stage.name}" if cut is None else f"cut by {cut.stage.name}"
+        if path.unrecorded is not None:
+            return f"unknown: {path.unrecorded.stage.name} is not recorded"
+        if path.last is None:
+            return "passed on by no stage"
+        return f"lost after {path.last.stage.name}" if path.cut is None else f"cut by {path.cut.stage.name}"
 
     def _told(self, way: Sequence[Station]) -> str:
         """Say what became of a document."""
-        had, last, cut = _stations_of(way, self.traces.final)
+        path = _path_of(way, self.traces)
+        last, cut = path.last, path.cut
+        unknown = f"{path.unrecorded.stage.name} is not recorded" if path.unrecorded else ""
         if last is None or last.document is None:
-            return "no stage passed it on"
+            return f"no stage is known to have passed it on, and {unknown}" if unknown else "no stage passed it on"
         place, score = last.document.rank, last.document.score
-        if last.stage is self.traces.final:
+        if path.shown:
             return f"in the final list, at rank {place} of {last.of}"
+        if unknown:
+            then = (
+                "whether it was shown is unknown"
+                if _is_list_unrecorded(way, self.traces)
+                else "where it was lost is unknown"
+            )
+            return f"last recorded at {last.stage.name}, at rank {place} of {last.of}; {unknown}, so {then}"
         if cut is None:
             return f"last passed on by {last.stage.name}, at rank {place} of {last.of}; no later stage was given it"
         short = f", where {cut.needed:g} was the lowest score" if cut.needed is not None else ""
         scored = f" with score {score:g}" if score is not None else ""
-        best = min(had, key=lambda station: station.document.rank if station.document else 0)
+        best = min(path.had, key=lambda station: station.document.rank if station.document else 0)
         higher = best.document.rank if best.document else 0
         fell = f", and {best.stage.name} at rank {higher} of {best.of}" if higher < place else ""
         return f"cut by {cut.stage.name}{short}; {last.stage.name} had it at rank {place} of {last.of}{scored}{fell}"
 
 
-def _stations_of(way: Sequence[Station], final: Stage) -> tuple[list[Station], Station | None, Station | None]:
-    """Give the stations with a document, up to the list that people saw, the last of them, and what cut it then."""
-    before = [station for station in way if station.stage.step <= final.step and station.stage.kind != "cited"]
+class _Path(NamedTuple):
+    """The stations of a document up to the list that people saw."""
+
+    had: list[Station]  # where it was
+    last: Station | None  # the last of them
+    cut: Station | None  # the stage that was given it then, and did not pass it on
+    unrecorded: Station | None  # a stage that hides what became of it
+    shown: bool
+
+
+def _path_of(way: Sequence[Station], traces: Traces) -> _Path:
+    """Follow a document along the stages that lead to the final list, as the funnel does."""
+    final = traces.final
+    names = {stage.name for stage in stages_to(traces, final)}
+    before = [station for station in way if station.stage.name in names]
     had = [station for station in before if station.document]
     shown = [station for station in had if station.stage is final]
     last = (shown or had or [None])[-1]
-    behind = before[before.index(last) + 1 :] if last else []
-    return had, last, next((station for station in behind if station.given), None)
+    if shown:
+        return _Path(had, last, None, None, shown=True)
+    behind = [station for station in before if last is None or station.stage.step > last.stage.step]
+    unrecorded = next((station for station in behind if station.state == "unrecorded"), None)
+    cut = next((station for station in behind if station.given), None)
+    return _Path(had, last, cut, unrecorded, shown=False)
+
+
+def _is_list_unrecorded(way: Sequence[Station], traces: Traces) -> bool:
+    """Whether the final list is not recorded."""
+    return any(station.stage is traces.final and station.state == "unrecorded" for station in way)
 
 
 def _known(name: str, values: Sequence[Any], show: Show = ANY, title: str | None = None) -> Column:
     """Lay out a column that people see only if any of it is known."""
     return Column(name, values, show, title, only="" if any(value is not None for value in values) else "data")
+
+
+def _if_unrecorded(rows: Sequence[tuple[str, Station]]) -> Literal["", "data"]:
+    return "" if any(station.state == "unrecorded" for _, station in rows) else "data"
 
 
 def _of(rows: Sequence[tuple[str, Station]]) -> list[str]:
@@ -319,12 +366,11 @@ def why(traces: Traces, query_id: str, doc_id: str | Sequence[str] | None = None
         raise InputError(f"no trace of topic {query_id!r}", fix=fix, path=traces.name)
     grades = _grades(qrels, query_id)
     if doc_id is None:
-        last = spans.get(traces.final.name)
-        asked = [one.doc_id for one in (last.documents or ())[:_FIRST]] if last else []
+        asked = [one.doc_id for one in (traces.documents(query_id, traces.final.name) or ())[:_FIRST]]
         asked += [doc for doc, grade in sorted(grades.items(), key=lambda pair: -pair[1]) if grade > 0]
     else:
         asked = [doc_id] if isinstance(doc_id, str) else list(doc_id)
-    ways = {doc: tuple(_way(traces, spans, doc)) for doc in dict.fromkeys(asked)}
+    ways = {doc: tuple(_way(traces, query_id, doc)) for doc in dict.fromkeys(asked)}
     return Why(traces, query_id, ways, grades, traces.notes)
 
 
@@ -335,16 +381,17 @@ def _grades(qrels: Any, query_id: str) -> dict[str, float]:
     return dict(zip(table["doc_id"].to_pylist(), table["relevance"].to_pylist(), strict=True))
 
 
-def _way(traces: Traces, spans: Mapping[str, Span], doc_id: str) -> list[Station]:
+def _way(traces: Traces, query_id: str, doc_id: str) -> list[Station]:
     made: list[Station] = []
-    passed: dict[str, bool] = {}
+    passed: dict[str, bool | None] = {}
     for stage in traces.stages:
-        span = spans.get(stage.name)
-        documents = span.documents if span else None
+        documents = traces.documents(query_id, stage.name)
         found = next((one for one in documents or () if one.doc_id == doc_id), None)
-        passed[stage.name] = found is not None
-        given = any(passed.get(parent, False) for parent in stage.parents) if stage.parents else None
+        passed[stage.name] = None if documents is None else found is not None
+        before = [passed[parent] for parent in stage.parents]
+        given = True if any(before) else None if not before or None in before else False
         scores = [one.score for one in documents or () if one.score is not None]
         needed = min(scores) if scores and found is None and given is not False else None
-        made.append(Station(stage, given, found, None if documents is None else len(documents), needed))
+        of, state = None if documents is None else len(documents), traces.state(query_id, stage.name)
+        made.append(Station(stage, given, found, of, needed, state))
     return made

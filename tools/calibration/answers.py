@@ -1,0 +1,113 @@
+"""How often intervals of answers hold the truth, and how often their tests and verdicts err.
+
+*share* is that of sentences that are supported in a period, or of evidence that passes a step: 95 % is right.
+*weakest step* is the p-value of one of two steps that lose alike, and *systems* that of one step of two systems that
+are alike: 5 % at most. *bias* is the interval of a judge's error over labeled topics. *believed* is how often a judge
+whose bias is exactly the margin is believed (2.5 % at most) where fewer than all topics carry it. *own share* is the
+interval of the variance that a judge causes itself, over topics that were asked twice. Answers have 1 to 8 sentences
+each, and chances of their own.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from calibration import Measured
+from judged.rag.judge_error import OwnVariance, believed, sufficient_interval
+from judged.rag.steps import Share
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+SIZES = (3, 6, 10, 25, 50, 100)
+LABELED = (25, 50, 100)
+MARGIN = 0.05
+Drawn = tuple[np.ndarray, np.ndarray]
+
+
+def _answers(rng: np.random.Generator, n: int, share: float, spread: float, sizes: np.ndarray) -> Drawn:
+    chance = rng.beta(share * spread, (1 - share) * spread, n)
+    return rng.binomial(sizes, chance).astype(np.float64), sizes.astype(np.float64)
+
+
+SHARES: dict[str, tuple[float, Callable[[np.random.Generator, int], Drawn]]] = {
+    "sentences alike": (0.7, lambda rng, n: _answers(rng, n, 0.7, 10.0, rng.integers(1, 9, n))),
+    "heavy-tailed lengths": (
+        0.7, lambda rng, n: _answers(rng, n, 0.7, 10.0, np.ceil(rng.lognormal(1, 1, n)).astype(np.int64))
+    ),
+    "answers wholly right or wrong": (0.7, lambda rng, n: _answers(rng, n, 0.7, 0.2, rng.integers(1, 9, n))),
+    "nearly all supported": (0.97, lambda rng, n: _answers(rng, n, 0.97, 10.0, rng.integers(1, 9, n))),
+}  # fmt: skip
+ERRORS: dict[str, Callable[[np.random.Generator, tuple[int, int]], np.ndarray]] = {
+    "normal": lambda rng, size: 0.15 * rng.normal(size=size),
+    "heavy tails: t with 3 degrees": lambda rng, size: 0.1 * rng.standard_t(3, size),
+    "wrong on a third of the topics": lambda rng, size: 0.3 * ((rng.random(size) < 1 / 3) - 1 / 3),
+    "steps of a quarter": lambda rng, size: rng.choice([-0.25, 0.0, 0.25], size),
+}
+NOISE: dict[str, Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]] = {
+    "normal": lambda rng, size: rng.normal(size=size),
+    "heavy tails: Laplace": lambda rng, size: rng.laplace(size=size) / math.sqrt(2),
+    "verdicts: mean of 8": lambda rng, size: (rng.binomial(8, 0.5, size) - 4) / math.sqrt(2),
+}
+
+
+def measure(trials: int) -> Iterator[Measured]:
+    """Yield coverage and error rates."""
+    for name, (share, draw) in SHARES.items():
+        for n in SIZES:
+            rates = of_shares(share, draw, n, trials)
+            yield Measured("share", name, n, rates[0], trials)
+            if n >= 6:
+                yield Measured("weakest step", name, n, rates[1], trials)
+                yield Measured("systems", name, n, rates[2], trials)
+    for name, draw_errors in ERRORS.items():
+        for n in LABELED:
+            coverage, yes, no = of_errors(draw_errors, n, trials)
+            yield Measured("bias", name, n, coverage, trials)
+            yield Measured("believed", name, n, yes, trials)
+            yield Measured("not believed", name, n, no, trials)
+    for name, noise in NOISE.items():
+        for n in (6, 12, 25, 50):
+            yield Measured("own share", name, n, of_repeats(noise, n, trials), trials)
+
+
+def of_shares(
+    share: float, draw: Callable[[np.random.Generator, int], Drawn], n: int, trials: int
+) -> tuple[float, ...]:
+    """Return the coverage of a share, and how often two steps, and two systems, that are alike are told apart."""
+    rng, held, steps, systems = np.random.default_rng([24, n]), [], 0, 0
+    for _ in range(trials):
+        one, two = Share(*draw(rng, n), 0.95), Share(*draw(rng, n), 0.95)
+        if one.ci is not None:
+            held.append(one.ci[0] <= share <= one.ci[1])
+        steps += two.less(one).p <= 0.05
+        same = rng.random(n) < 0.5  # half of the answers of another system are the same
+        other = Share(np.where(same, one.passed, two.passed), np.where(same, one.given, two.given), 0.95)
+        systems += other.less(one).p <= 0.05
+    return float(np.mean(held)) if held else math.nan, steps / trials, systems / trials
+
+
+def of_errors(
+    draw: Callable[[np.random.Generator, tuple[int, int]], np.ndarray], n: int, trials: int
+) -> tuple[float, ...]:
+    """Return the coverage of the bias, and how often a judge is (not) believed whose bias is exactly the margin."""
+    errors = MARGIN + draw(np.random.default_rng([25, n]), (trials, n))
+    limits = [sufficient_interval(row, 0.95) for row in errors]
+    held = [ci[0] <= MARGIN <= ci[1] for ci in limits if ci is not None]
+    said = [believed(n, ci, MARGIN) for ci in limits]
+    return float(np.mean(held)), said.count("yes") / trials, said.count("no") / trials
+
+
+def of_repeats(noise: Callable[[np.random.Generator, tuple[int, ...]], np.ndarray], n: int, trials: int) -> float:
+    """Return how often the interval of the judge's own share holds it: a variance of 1 of a total of 4, one system."""
+    rng, held = np.random.default_rng([26, n]), []
+    for _ in range(trials):
+        first, again = noise(rng, (1, n)), noise(rng, (1, n))
+        scores = rng.normal(size=200) * 2
+        made = OwnVariance.of(first, again, scores)
+        if made.share_ci is not None:
+            held.append(made.share_ci[0] <= 1 / scores.var(ddof=1) <= made.share_ci[1])
+    return float(np.mean(held)) if held else math.nan

@@ -1,0 +1,92 @@
+"""How often tests of kinds of failure err at 5 % where there is no failure, and how often their intervals hold.
+
+*Over topics* is the one-sided test of freshness, feedback, and subtopics (sign flips and Hall's test), whose true
+mean is 0; *class* holds a class of n queries against 4n others with the same mean loss; *change* is the two-sided
+paired test of `judged change review --meant`. 5 % is right for errors, 95 % for *interval*. *fewer than 10* counts
+tests that are made of 9 topics: there are none. In the last situation 6 % of the topics lose 0.5 and all others gain
+0.03, so that most samples of a few dozen topics hold none of those that matter: no test of a mean can know. The table
+of tests says so.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from calibration import Measured
+from judged.stats.paired import paired_tests
+from judged.stats.skewness import allowing_for_skew
+from judged.stats.slice_differences import against_rest
+from judged.traces.failure_tests import LEAST, FailureTest, of_topics
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+SIZES = (10, 12, 25, 50, 100)
+_RESAMPLES = 999
+SHAPES: dict[str, Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]] = {
+    "pairs of documents: mean of 1 to 6 signs": lambda rng, size: np.array(
+        [np.sign(rng.random(int(count)) - 0.5).mean() for count in rng.integers(1, 7, int(np.prod(size)))]
+    ).reshape(size),
+    "heavy tails: t with 3 degrees": lambda rng, size: rng.standard_t(3, size),
+    "skewed: exponential": lambda rng, size: rng.exponential(size=size) - 1,
+    "two thirds tie": lambda rng, size: rng.normal(size=size) * (rng.random(size) < 1 / 3),
+    "6 % lose 0.5": lambda rng, size: 0.03 - 0.5 * (rng.random(size) < 0.06) + 0.01 * rng.normal(size=size),
+}
+
+
+def measure(trials: int) -> Iterator[Measured]:
+    """Yield error rates and coverage by test, shape, and number of topics."""
+    for name in SHAPES:
+        for n in SIZES:
+            error, coverage = over_topics(name, n, trials)
+            yield Measured("over topics", name, n, error, trials)
+            yield Measured("over topics: interval", name, n, coverage, trials)
+            yield Measured("change", name, n, change(name, n, trials), trials)
+        for n in (10, 25, 50):
+            some = min(trials, 400)
+            error, coverage = of_class(name, n, some)
+            yield Measured("class", name, n, error, some)
+            yield Measured("class: interval", name, n, coverage, some)
+    rng = np.random.default_rng(5)
+    few = [
+        isinstance(test, FailureTest)
+        for _ in range(20)
+        for test in of_topics(
+            "freshness", "", "", {str(at): float(value) for at, value in enumerate(rng.normal(size=9))}
+        )
+    ]
+    yield Measured("over topics", f"fewer than {LEAST}", LEAST, float(np.mean(few)), len(few))
+
+
+def over_topics(shape: str, n: int, trials: int) -> tuple[float, float]:
+    """Return how often a mean of 0 is found to be above 0, and how often the interval holds 0."""
+    gaps = SHAPES[shape](np.random.default_rng([21, n]), (trials, n))
+    tests = allowing_for_skew(gaps, _tests(gaps))
+    p = np.array([test.p / 2 if test.difference > 0 else 1 - test.p / 2 for test in tests])
+    held = [test.interval is not None and test.interval[0] <= 0 <= test.interval[1] for test in tests]
+    return float((p <= 0.05).mean()), float(np.mean(held))
+
+
+def change(shape: str, n: int, trials: int) -> float:
+    """Return how often the change of a mean is found where both have the same distribution."""
+    rng = np.random.default_rng([22, n])
+    before, after = (SHAPES[shape](rng, (trials, n)) for _ in range(2))
+    return float(np.mean([test.p <= 0.05 for test in _tests(after - before)]))
+
+
+def of_class(shape: str, n: int, trials: int) -> tuple[float, float]:
+    """Return how often a class of n of 5n topics is found to lose more, and how often the interval holds 0."""
+    rng = np.random.default_rng([23, n])
+    mask, found, held = np.arange(5 * n) < n, 0, 0
+    for _ in range(trials):
+        (rest,) = against_rest(SHAPES[shape](rng, (5 * n,)), [mask], resamples=_RESAMPLES)
+        found += (rest.p / 2 if rest.difference > 0 else 1 - rest.p / 2) <= 0.05
+        held += rest.interval is not None and rest.interval[0] <= 0 <= rest.interval[1]
+    return found / trials, held / trials
+
+
+def _tests(gaps: np.ndarray) -> tuple:
+    values = np.vstack([np.zeros(gaps.shape[1]), gaps])
+    return paired_tests(values, [(0, at + 1) for at in range(len(gaps))], level=0.95, resamples=_RESAMPLES)
