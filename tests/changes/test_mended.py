@@ -130,11 +130,10 @@ def test_feedback_is_mended_by_hand() -> None:
     assert found.state == "good"
     (row,) = found.blocks[1].records()  # type: ignore[attr-defined]
     assert (row["difference"], row["adjusted"]) == (-2.0, 2 / 4096)
-    runs: Any = [{"run": dict.fromkeys(TOPICS, "wb")} for _ in range(2)]
-    runs = [{name: {topic: list(docs) for topic, docs in run.items()} for name, run in one.items()} for one in runs]
+    old, new = ({name: {topic: ["w", "b"] for topic in TOPICS}} for name in ("old", "new"))
     both = (traces(lambda _: "wb"), traces(lambda _: "wb"))
     states = {
-        name: next(one.state for one in review(qrels, *runs, "nDCG@2", traces=both, meant="feedback", clicks=clicks)
+        name: next(one.state for one in review(qrels, old, new, "nDCG@2", traces=both, meant="feedback", clicks=clicks)
                    .questions if one.question.startswith("Did it mend"))
         for name, clicks in (("none", None), ("pair", (biased, sound)), ("one", biased))
     }  # fmt: skip

@@ -121,9 +121,7 @@ def test_kinds_of_failure_agree_with_the_funnel(traces: Traces) -> None:
 
 @pytest.mark.parametrize("traces", HALF)
 def test_why_and_the_difference_agree_with_the_funnel(traces: Traces) -> None:
-    fates = {
-        query: {row["doc_id"]: row["fate"] for row in ranks(traces, query)} for query in QUERIES
-    }  # fmt: skip
+    fates = {query: why(traces, query, qrels=QRELS).fates for query in QUERIES}
     assert fates["1"] == {"a": "shown", "b": "shown"}
     assert fates["2"] == {"a": "shown", "x": "shown", "b": "cut by rerank"}
     assert fates["3"] == fates["4"] == dict.fromkeys("ab", "unknown: rerank is not recorded")
@@ -142,12 +140,6 @@ def test_why_and_the_difference_agree_with_the_funnel(traces: Traces) -> None:
     assert all(np.isnan(change.result.p) for change in found.changes)
     moved = {(row["query_id"], row["doc_id"]): row["lost"] for row in found.table("documents").records()}
     assert moved == {(query, doc): "not recorded" for query in "34" for doc in "ab"}
-
-
-def ranks(traces: Traces, query: str) -> list[dict[str, Any]]:
-    table = why(traces, query, qrels=QRELS)._ranks()
-    names = [column.name for column in table.columns]
-    return [dict(zip(names, row, strict=True)) for row in zip(*(one.values for one in table.columns), strict=True)]
 
 
 def test_a_last_stage_that_is_never_recorded_is_not_replaced_by_the_one_before_it() -> None:

@@ -125,7 +125,7 @@ def tested(
 
 def alternatives(untested: Iterable[Untested], tests: Iterable[FailureTest]) -> tuple[str, ...]:
     """Return the kinds that were not tested and could be the reason why a class of queries loses more."""
-    known = {test.failure for test in tests}
+    known = {test.failure for test in tests if test.values}  # a test of single topics' labels says nothing of a class
     return tuple(dict.fromkeys(one.failure for one in untested if one.failure in _COMMON and one.failure not in known))
 
 
@@ -254,7 +254,10 @@ def _gain_of_ranks(made: TraceFunnel, stage: Stage, qrels: Qrels) -> float:
 
     The mean is over the topics of which all sources and the merged list are recorded.
     """
-    sources = [made.traces.run(name) for name in stage.parents]
+    every = (made.traces.run_or_empty(name) for name in stage.parents)
+    sources = [run for run in every if len(run.table)]
+    if not sources:
+        return math.nan
     depth = max((len(docs) for docs in _lists(made.traces, stage.name, made.query_ids).values()), default=0)
     fused = made.measure(judge(qrels, fuse(sources, cutoff=depth or None)))
     here = next(loss.score for loss in made.losses if loss.stage is stage)

@@ -96,14 +96,19 @@ class Why(Answer):
         if len(self.ways) <= _FEW:
             told = (f"{doc}{_graded(self.grades.get(doc))}: {self._told(way)}." for doc, way in self.ways.items())
             return (*told, *self._apart())
-        relevant = [way for doc, way in self.ways.items() if (self.grades.get(doc) or 0) > 0]
-        fates = Counter(self._fate(way) for way in relevant)
+        relevant = [doc for doc in self.ways if (self.grades.get(doc) or 0) > 0]
+        fates = Counter(self.fates[doc] for doc in relevant)
         told = ", ".join(f"{times} {fate}" for fate, times in fates.most_common())
         return (f"{counted(len(relevant), 'relevant document')}: {told}.",) if relevant else ()
 
     def facts(self) -> Mapping[str, Any]:
-        """Give the topic."""
-        return {"traces": self.traces.name, "query_id": self.query_id}
+        """Return the topic, and what became of each document."""
+        return {"traces": self.traces.name, "query_id": self.query_id, "fates": self.fates}
+
+    @cached_property
+    def fates(self) -> dict[str, str]:
+        """What became of each document, in a few words."""
+        return {doc: self._fate(way) for doc, way in self.ways.items()}
 
     def blocks(self) -> tuple[Block, ...]:
         """Give what became of each document, its stations, the stages back to the query, and what users did."""
@@ -195,7 +200,7 @@ class Why(Answer):
         ]
         documents = Column("doc_id", list(self.ways), TEXT, "document")
         grades = Column("grade", [self.grades.get(doc) for doc in self.ways], number(0))
-        fates = Column("fate", [self._fate(way) for way in self.ways.values()], TEXT, "what became of it")
+        fates = Column("fate", list(self.fates.values()), TEXT, "what became of it")
         note = "ranks by stage; first the top of the list that people saw, then relevant documents that are not in it"
         return Table("ranks", (documents, grades, *ranks, fates), "Documents", note=note, only="people")
 
