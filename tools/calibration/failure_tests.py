@@ -23,6 +23,8 @@ from judged.traces.failure_tests import LEAST, FailureTest, of_topics
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from judged.stats.results import Difference
+
 SIZES = (10, 12, 25, 50, 100)
 _RESAMPLES = 999
 SHAPES: dict[str, Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]] = {
@@ -87,6 +89,6 @@ def of_class(shape: str, n: int, trials: int) -> tuple[float, float]:
     return found / trials, held / trials
 
 
-def _tests(gaps: np.ndarray) -> tuple:
+def _tests(gaps: np.ndarray) -> tuple[Difference, ...]:
     values = np.vstack([np.zeros(gaps.shape[1]), gaps])
     return paired_tests(values, [(0, at + 1) for at in range(len(gaps))], level=0.95, resamples=_RESAMPLES)
