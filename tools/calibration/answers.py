@@ -70,7 +70,7 @@ def measure(trials: int) -> Iterator[Measured]:
             yield Measured("believed", name, n, yes, trials)
             yield Measured("not believed", name, n, no, trials)
     for name, noise in NOISE.items():
-        for n in (6, 12, 25, 50):
+        for n in (12, 25, 50, 100):
             yield Measured("own share", name, n, of_repeats(noise, n, trials), trials)
 
 

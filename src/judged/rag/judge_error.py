@@ -48,6 +48,9 @@ if TYPE_CHECKING:
 
 Believed: TypeAlias = Literal["yes", "no", "undecided", "not tested"]
 
+LEAST_REPEATED = 12
+"""Minimum number of topics that were judged twice for an interval of the judge's own variance."""
+_ADDED = 5  # topics
 _PEOPLE = "people"
 _GRADES = (CONTRADICTS, NOT, PARTIAL, SUPPORT)  # the grade of a verdict is its place: kappa and shift need an order
 
@@ -67,7 +70,8 @@ class OwnVariance:
 
         Half the mean squared difference of two independent scores is the judge's variance, without bias; it is taken to
         be the same for all systems. The variance of scores over topics holds it already, so an interval over topics
-        needs nothing added. The interval is t's over topics; it and the share are kept from 0 to 1.
+        needs nothing added. The interval is that of a variance (chi-square), with fewer degrees of freedom the more the
+        squared differences vary; from 12 topics. It and the share are kept from 0 to 1.
 
         >>> found = OwnVariance.of(np.array([[0.5, 0.5]]), np.array([[0.7, 0.5]]), np.array([0.5, 0.5, 0.1, 0.9]))
         >>> round(found.variance, 3), round(found.share, 3)
@@ -77,7 +81,7 @@ class OwnVariance:
         whole = float(scores.var(ddof=1)) if len(scores) > 1 else 0.0
         if not len(halves) or not whole > 0:
             return cls(len(halves), float(halves.mean()) if len(halves) else math.nan, math.nan, None)
-        ends = sufficient_interval(halves, level)
+        ends = _variance_interval(halves, len(first), level)
         share = min(float(halves.mean()) / whole, 1.0)
         limits = None if ends is None else (max(ends[0] / whole, 0.0), min(ends[1] / whole, 1.0))
         return cls(len(halves), float(halves.mean()), share, limits)
@@ -399,6 +403,25 @@ def _twice(model: Scores, twice: Scores | None) -> tuple[Floats, Floats]:
     again = twice.values[:, 0]
     both = ~(np.isnan(first) | np.isnan(again)).any(axis=0)
     return first[:, both], again[:, both]
+
+
+def _variance_interval(halves: Floats, systems: int, level: float) -> tuple[float, float] | None:
+    """Return an interval of the mean of halves of squared differences; None where there is not enough data for one.
+
+    Of normal noise, n of them are a multiple of chi-square with n degrees of freedom, and their variance is 2 squared
+    means. Heavier tails leave fewer degrees (Satterthwaite). Their variance is estimated roughly, so five topics of
+    Laplace noise, of which it is 5 squared means, are added to the estimate: see docs/calibration.md.
+    """
+    from scipy.special import gammaincinv
+
+    n = len(halves)
+    if insufficiency(n, variance=float(halves.var()) if n else 0.0, min_units=LEAST_REPEATED):
+        return None
+    mean = float(halves.mean())
+    spread = (n * float(halves.var(ddof=1)) / mean**2 + _ADDED * 5.0 / systems) / (n + _ADDED)
+    freedom = min(2.0 * n / spread, float(n * systems))
+    low, high = (2.0 * float(gammaincinv(freedom / 2.0, q)) for q in ((1 + level) / 2, (1 - level) / 2))
+    return freedom * mean / low, freedom * mean / high
 
 
 def sufficient_interval(values: Floats, level: float) -> tuple[float, float] | None:
