@@ -3,6 +3,7 @@
 ``mutants.py --packages clicks stats/cusum.py --sample 100`` draws places uniformly from all places of these packages,
 mutates each in a copy of the sources, and runs the tests beside it that execute its lines. A mutant without effect
 (equivalent to the original) counts as a survivor. Which tests execute a line is traced once and kept in build/mutants.
+After Ctrl-C the outcomes so far are reported.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 ROOT = Path(__file__).resolve().parents[1]
+_SURVIVED = {"survived", "not executed"}
 _NOT_BESIDE = {"web", "cli", "docs", "fuzz", "words"}  # folders whose tests run the whole product
 
 
@@ -122,9 +124,14 @@ class Runner:
                 (mutant, *self._tests(mutant, [traces[file] for file in beside[mutant.source]])) for mutant in mutants
             ]
             outcomes: list[Outcome] = []
-            for outcome in pool.imap(_run, work):
-                outcomes.append(outcome)
-                print(f"\rran {len(outcomes)}/{len(mutants)} mutants  ", end="", file=sys.stderr, flush=True)
+            try:
+                for outcome in pool.imap_unordered(_run, work):
+                    outcomes.append(outcome)
+                    if outcome.outcome in _SURVIVED:
+                        print(f"\r{describe(outcome)}", file=sys.stderr)
+                    print(f"\rran {len(outcomes)}/{len(mutants)} mutants  ", end="", file=sys.stderr, flush=True)
+            except KeyboardInterrupt:
+                pool.terminate()
             print(file=sys.stderr)
         return outcomes
 
@@ -260,11 +267,14 @@ def report(outcomes: Sequence[Outcome], packages: Sequence[str]) -> str:
             low, high = wilson(killed, n)
             numbers = f"{n:7} {killed:6} {counts['timeout']:7} {counts['not executed']:12} {killed / n:6.1%}"
             lines.append(f"{package:32} {numbers}  [{low:.1%}, {high:.1%}]")
-    survivors = [outcome for outcome in outcomes if outcome.outcome in {"survived", "not executed"}]
-    for outcome in sorted(survivors, key=lambda outcome: _sort_key(outcome.where)):
-        note = " (not executed)" if outcome.outcome == "not executed" else f" ({outcome.tests} tests)"
-        lines.append(f"{outcome.where}{note}\n  - {outcome.old}\n  + {outcome.new}")
-    return "\n".join(lines)
+    survivors = [outcome for outcome in outcomes if outcome.outcome in _SURVIVED]
+    return "\n".join([*lines, *map(describe, sorted(survivors, key=lambda outcome: _sort_key(outcome.where)))])
+
+
+def describe(outcome: Outcome) -> str:
+    """Return the place of a mutant, how many tests ran, and its line before and after."""
+    note = "not executed" if outcome.outcome == "not executed" else f"{outcome.tests} tests"
+    return f"{outcome.where} ({note})\n  - {outcome.old}\n  + {outcome.new}"
 
 
 def _sort_key(where: str) -> tuple[str, int]:
