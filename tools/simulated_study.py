@@ -73,16 +73,16 @@ class Participant:
     def __init__(
         self, study: Study, name: str, grades: dict[str, dict[str, float]], clock: list[int], seed: int
     ) -> None:
-        self.client = TestClient(make_study_app(study, Rules(LOOPBACK)), base_url="http://127.0.0.1")
+        app = make_study_app(study, Rules(LOOPBACK))
+        # the page that follows an answer is asked for below, once
+        self.client = TestClient(app, base_url="http://127.0.0.1", follow_redirects=False)
         self.study, self.home, self.grades, self.clock = study, f"/s/{study.store.token(name)}", grades, clock
         self.rng = np.random.default_rng(seed)
         self.level, self.pleased = float(self.rng.normal(0, 0.6)), 0.0
 
     def take_part(self) -> None:
         """Go through all pages."""
-        while (
-            step := self.client.get(self.home, follow_redirects=False).headers["location"].rpartition("/")[2]
-        ) != "thanks":
+        while (step := self.client.get(self.home).headers["location"].rpartition("/")[2]) != "thanks":
             self.clock[0] += 15_000
             if step.startswith("search"):
                 self.search(step)
