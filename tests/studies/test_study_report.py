@@ -67,7 +67,7 @@ def test_preference_counts_each_person_once():
     assert (one.first, one.second, one.people, one.comparisons, one.wins, one.losses) == ("a", "b", 2, 4, 2, 1)
     assert one.value == pytest.approx(0.5 + (2 / 3 - 1) / 2 / 2)
     side = sides(made)
-    assert (side.comparisons, side.left) == (3, pytest.approx(2 / 3))
+    assert (side.comparisons, side.people, side.left) == (3, 2, pytest.approx((1 / 2 + 1) / 2))  # of p, and of q
 
 
 def test_strengths_solve_the_equations_of_bradley_and_terry():

@@ -18,24 +18,34 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from judged.stats.inputs import check_share
+from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from judged._types import Floats, Ints
+    from judged.stats.sufficiency import Insufficiency
 
 _SAME = 1e-9
 Design: TypeAlias = Literal["within", "between"]
+Nuisance: TypeAlias = Literal["topics", "positions"]
 
 
 @dataclass(frozen=True)
 class Spread:
-    """The standard error of a difference, its degrees of freedom, interval, and p-value; NaN where it is unknown."""
+    """Standard error of an effect with its degrees of freedom, interval, and p-value; NaN where there is none.
+
+    ``insufficient`` says why there is no interval and no p-value, ``no_verdict`` why there is no verdict; ``unit`` is
+    what there is too little of, ``person`` or ``topic``.
+    """
 
     error: float
     df: float
     ci: tuple[float, float]
     p: float
+    insufficient: Insufficiency | None = None
+    no_verdict: Insufficiency | None = None
+    unit: str = "person"
 
 
 @dataclass(frozen=True)
@@ -50,6 +60,8 @@ class CrossedEffect:
         ``within``: people are compared with themselves; ``between``: each used one system only.
     people, topics
         How many have a part in it.
+    fewest_people
+        `people`; in a ``between`` design those of the system that fewer people used.
     over_people
         What it would be for other people with these topics.
     over_both
@@ -63,6 +75,7 @@ class CrossedEffect:
     design: Design
     people: int
     topics: int
+    fewest_people: int
     over_people: Spread
     over_both: Spread
     weights: Floats
@@ -102,6 +115,36 @@ class Trials:
                 found[pair] = effect
         return found
 
+    def confounders(self, first: int, second: int) -> tuple[Nuisance, ...]:
+        """Return the fewest nuisance factors without which the trials could tell two systems apart.
+
+        Empty if they can tell them apart as it is, or a system has no trial.
+
+        Examples
+        --------
+        Each topic was tried with one system only:
+
+        >>> system, person = np.array([0, 1, 0, 1]), np.array([0, 0, 1, 1])
+        >>> Trials(np.arange(4.0), system, person, topic=system, position=np.zeros(4, int)).confounders(0, 1)
+        ('topics',)
+        """
+        if not {first, second} <= set(self.system.tolist()):
+            return ()
+        systems = dummies(self.system)
+        contrast = np.zeros(systems.shape[1])
+        contrast[[first, second]] = -1.0, 1.0
+        columns: dict[Nuisance, Floats] = {
+            "topics": dummies(self.topic),
+            "positions": dummies(np.unique(self.position, return_inverse=True)[1]),
+        }
+        constant = np.ones((len(systems), 1))
+        for count in range(len(columns) + 1):
+            for left_out in combinations(columns, count):
+                kept = [own for name, own in columns.items() if name not in left_out]
+                if _weights(_basis(np.hstack([constant, *kept])), systems, contrast) is not None:
+                    return left_out
+        return ()
+
     def learning(self, level: float = 0.95) -> CrossedEffect | None:
         """Estimate the change from one task of a person to the next; None where topics do not change their places."""
         wanted = self.position[:, None].astype(np.float64)
@@ -135,14 +178,22 @@ class Trials:
         sums = both, _freedom(both, (of_people, of_topics, of_trials))
         over_both = (math.nan, 0.0) if math.isnan(both) else max(sums, of_people, of_topics)
         estimate = float(weights @ self.values)
-        parts = np.abs(weights) > _SAME * np.abs(weights).max()
+        rounding = (_SAME * float(np.abs(weights) @ np.abs(self.values))) ** 2  # a variance that is 0 but for rounding
+        parts = np.where(np.abs(weights) > _SAME * np.abs(weights).max(), np.abs(weights), 0.0)
+        people, topics = parts @ fit.people, parts @ fit.topics
+        arms = [people]
+        if fit.design == "between":
+            arms = [one for one in ((parts * own) @ fit.people for own in wanted[:, contrast != 0].T) if one.any()]
+        lacking_people = [_Lack("person", *_too_few(arm, of_people[0] * (of_people[0] > rounding))) for arm in arms]
+        lacking_topics = _Lack("topic", *_too_few(topics, of_topics[0] * (of_topics[0] > rounding)))
         return CrossedEffect(
             estimate,
             fit.design,
-            int((parts @ fit.people > 0).sum()),
-            int((parts @ fit.topics > 0).sum()),
-            _spread(estimate, *of_people, level),
-            _spread(estimate, *over_both, level),
+            int((people > 0).sum()),
+            int((topics > 0).sum()),
+            min(int((arm > 0).sum()) for arm in arms),
+            _spread(estimate, *of_people, level, lacking_people),
+            _spread(estimate, *over_both, level, [*lacking_people, lacking_topics]),
             weights,
             _beyond(fit.nuisance, self.values),
         )
@@ -158,6 +209,21 @@ class _Fit(NamedTuple):
     basis: Floats
     trial: float
     left: int
+
+
+class _Lack(NamedTuple):
+    """What is missing for an interval, and for a verdict, of a kind of unit."""
+
+    unit: str
+    interval: Insufficiency | None
+    verdict: Insufficiency | None
+
+
+def _too_few(weights: Floats, variance: float) -> tuple[Insufficiency | None, Insufficiency | None]:
+    """Return what units, with their total absolute weights, lack for an interval and for a verdict."""
+    units = int((weights > 0).sum())
+    interval = insufficiency(units, variance=variance, weights=weights)
+    return interval, insufficiency(units, "verdict", variance=variance, weights=weights)
 
 
 def dummies(codes: Ints) -> Floats:
@@ -216,11 +282,16 @@ def _freedom(variance: float, parts: Iterable[tuple[float, float]]) -> float:
     return variance**2 / below if variance > 0 and below > 0 else 0.0
 
 
-def _spread(estimate: float, variance: float, df: float, level: float) -> Spread:
+def _spread(estimate: float, variance: float, df: float, level: float, lacking: Iterable[_Lack]) -> Spread:
     from scipy.special import stdtr, stdtrit
 
-    if not (variance > 0 and df > 0):
-        return Spread(math.nan, df, (math.nan, math.nan), math.nan)
+    unit, insufficient, no_verdict = next((one for one in lacking if one.interval), None) or next(
+        (one for one in lacking if one.verdict), _Lack("person", None, None)
+    )
+    if insufficient is not None or not (variance > 0 and df > 0):
+        insufficient = insufficient or insufficiency(math.inf, variance=0.0)
+        return Spread(math.nan, df, (math.nan, math.nan), math.nan, insufficient, no_verdict or insufficient, unit)
     error = math.sqrt(variance)
     far = float(stdtrit(df, 0.5 + level / 2)) * error
-    return Spread(error, df, (estimate - far, estimate + far), float(2 * stdtr(df, -abs(estimate) / error)))
+    p = float(2 * stdtr(df, -abs(estimate) / error))
+    return Spread(error, df, (estimate - far, estimate + far), p, None, no_verdict, unit)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from judged.stats.mixed_model import MOST, mixed_model
 from judged.stats.paired import paired_test
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from judged._types import Bools, Ints
     from judged.stats.crossed import CrossedEffect, Spread
     from judged.stats.mixed_model import MixedFit
@@ -27,10 +30,28 @@ _REST = 1e-5  # of the variance: where a mixed model leaves less, the variances 
 class Effect(NamedTuple):
     """The difference of two systems (or interface variants) in one outcome, the second less the first.
 
-    ``means``: of the values as they are. ``people_ci``: for other people with these topics; ``ci`` and ``p``: for other
-    people and other topics; ``adjusted``: p corrected for all pairs of the outcome (Holm). ``people_p``, ``topics_p``:
-    of permutations, the signs of what people, or topics, add. ``mixed``, ``mixed_error``: by a mixed model. NaN where
-    something cannot be told.
+    Parameters
+    ----------
+    means, counts
+        Mean of the values as they are, and number of trials, of each system.
+    difference
+        Least-squares estimate with people, topics, and positions in the model; NaN where the trials cannot tell the
+        two systems apart.
+    people_ci
+        For other people with these topics.
+    ci, p
+        For other people and other topics; where the outcome has one topic at most (a questionnaire about a system as
+        a whole), for other people.
+    adjusted
+        `p` corrected for all pairs of the outcome (Holm).
+    people_p, topics_p
+        Permutation tests that flip the signs of what people, or topics, add. `people_p` is for other people with these
+        topics, `topics_p` for other topics with these people. Neither is a p-value for other people and other topics:
+        where topics favor systems, `people_p` rejects in a third to two thirds of studies without a difference.
+    mixed, mixed_error
+        Estimate and standard error by a mixed model.
+    reason
+        Why there is no estimate, no interval, or no verdict; empty where there are all. NaN for each missing value.
     """
 
     outcome: str
@@ -38,6 +59,7 @@ class Effect(NamedTuple):
     first: str
     second: str
     means: tuple[float, float]
+    counts: tuple[int, int]
     difference: float
     design: str
     people: int
@@ -50,6 +72,12 @@ class Effect(NamedTuple):
     topics_p: float
     mixed: float
     mixed_error: float
+    reason: str = ""
+
+    @property
+    def has_verdict(self) -> bool:
+        """Whether there is enough data to call one of the two better, or to call the difference undecided."""
+        return not math.isnan(self.adjusted) and not self.reason
 
 
 class Practice(NamedTuple):
@@ -79,39 +107,89 @@ class Parts(NamedTuple):
 
 
 def effects(
-    outcome: Outcome, *, by: Literal["system", "variant"] = "system", level: float = 0.95, seed: int = 0
+    outcome: Outcome,
+    *,
+    by: Literal["system", "variant"] = "system",
+    names: Sequence[str] = (),
+    level: float = 0.95,
+    seed: int = 0,
 ) -> tuple[Effect, ...]:
-    """Compare all pairs of systems (or variants); pairs that the trials cannot compare are left out.
+    """Compare all pairs of systems (or variants).
 
-    Of an outcome that is the same in all trials nothing is said.
+    Every pair has a row with its means and counts; where an estimate, interval, or verdict is missing, `Effect.reason`
+    says why.
+
+    Parameters
+    ----------
+    names
+        All systems (or variants) of the study, also those without a value; None of them: those with values.
     """
-    trials, names = outcome.trials(by)
-    if not np.ptp(trials.values):
-        return ()
-    found = trials.differences(level)
+    trials, own = outcome.trials(by)
+    codes = {name: code for code, name in enumerate(own)}
+    every = sorted({*own, *names})
+    pairs = list(combinations(every, 2)) if len(every) > 1 else [(every[0], "")]
+    estimates = {(own[one], own[other]): found for (one, other), found in trials.differences(level).items()}
+    adjusted = dict(zip(pairs, adjust([_p(estimates.get(pair)) for pair in pairs], "holm").tolist(), strict=True))
     fit = _mixed(trials)
-    corrected = adjust([_decisive(one).p for one in found.values()], "holm") if found else ()
-    return tuple(
-        Effect(
-            outcome.name,
-            outcome.better,
-            names[first],
-            names[second],
-            tuple(float(trials.values[trials.system == code].mean()) for code in (first, second)),  # type: ignore[arg-type]
-            one.estimate,
-            one.design,
-            one.people,
-            one.topics,
-            one.over_people.ci,
-            one.over_both.ci,
-            _decisive(one).p,
-            float(adjusted),
-            _permuted(one, trials, (first, second), seed),
-            _flipped(one, trials.topic, seed),
-            *_contrast(fit, first, second),
+    rows = list[Effect]()
+    for pair in pairs:
+        values = [trials.values[trials.system == codes.get(name, -1)] for name in pair]
+        means, counts = [float(one.mean()) if len(one) else math.nan for one in values], [len(one) for one in values]
+        shown = (outcome.name, outcome.better, *pair, (means[0], means[1]), (counts[0], counts[1]))
+        if (one := estimates.get(pair)) is None:
+            rows.append(Effect(*shown, *_without_estimate(trials, [codes.get(name) for name in pair], pair, counts)))
+            continue
+        first, second = codes[pair[0]], codes[pair[1]]
+        spread, tested = _decisive(one), one.over_people.insufficient is None
+        rows.append(
+            Effect(
+                *shown,
+                one.estimate,
+                one.design,
+                one.people,
+                one.topics,
+                one.over_people.ci,
+                spread.ci,
+                spread.p,
+                adjusted[pair],
+                _permuted(one, trials, (first, second), seed) if tested else math.nan,
+                _flipped(one, trials.topic, seed) if one.over_both.insufficient is None else math.nan,
+                *(_contrast(fit, first, second) if tested else (math.nan, math.nan)),
+                reason=_reason(spread),
+            )
         )
-        for ((first, second), one), adjusted in zip(found.items(), corrected, strict=True)
-    )
+    return tuple(rows)
+
+
+def _p(effect: CrossedEffect | None) -> float:
+    return math.nan if effect is None else _decisive(effect).p
+
+
+def _reason(spread: Spread) -> str:
+    """Return why there is no interval, or no verdict; empty where there are both."""
+    lacking = spread.insufficient or spread.no_verdict
+    unit = {"person": "participant"}.get(spread.unit, spread.unit)
+    return lacking.sentence(unit) if lacking else ""
+
+
+def _without_estimate(
+    trials: Trials, codes: Sequence[int | None], pair: tuple[str, str], counts: Sequence[int]
+) -> tuple[Any, ...]:
+    """Return what a row shows, after means and counts, of a pair that the trials cannot compare."""
+    empty = [name for name, count in zip(pair, counts, strict=True) if not count]
+    confounders = trials.confounders(codes[0], codes[1]) if codes[0] is not None and codes[1] is not None else ()
+    if not pair[1]:
+        reason = "Only one system has trials: there is nothing to compare it with."
+    elif empty:
+        reason = f"No trial of {' and '.join(empty)} has a value."
+    elif confounders:
+        reason = f"Each system was used with other {' and '.join(confounders)}: the two effects cannot be separated."
+    else:
+        reason = "The trials cannot separate the systems from people, topics, and positions."
+    chosen = np.isin(trials.system, [code for code in codes if code is not None])
+    people, topics = (len(np.unique(own[chosen])) for own in (trials.person, trials.topic))
+    no_interval, nan = (math.nan, math.nan), math.nan
+    return nan, "", people, topics, no_interval, no_interval, nan, nan, nan, nan, nan, nan, reason
 
 
 def practice(outcome: Outcome, *, level: float = 0.95) -> tuple[Practice, ...]:
@@ -154,8 +232,8 @@ def _some(trials: Trials, kept: Bools) -> Trials:
 
 
 def _decisive(one: CrossedEffect) -> Spread:
-    """Give what counts: other people and other topics; where there are no topics to speak of, other people."""
-    return one.over_people if math.isnan(one.over_both.p) else one.over_both
+    """Return the inference for other people and other topics; with one topic at most, that for other people."""
+    return one.over_people if one.topics < 2 else one.over_both
 
 
 def _flipped(one: CrossedEffect, codes: Ints, seed: int) -> float:

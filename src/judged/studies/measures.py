@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from judged.errors import InputError
+from judged.stats.student import student_quantile
+from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from judged._types import Floats, Ints
     from judged.evaluation.scores import Scores
+    from judged.stats.sufficiency import Insufficiency
     from judged.studies.outcomes import Outcome
 
-_RESAMPLES = 2000
 _NONE = 1e-12
 FEWEST = 3
 """Trials, of all people or of one, from which a correlation is told."""
@@ -26,7 +28,8 @@ class Agreement(NamedTuple):
     """Pearson's correlation of a measure with an outcome.
 
     ``pooled``: over all trials; ``within``: of what differs from each person's means, which is free of how people use
-    scales; ``rank``: Kendall's tau-b within persons, over all their pairs of trials. Intervals draw people again.
+    scales; ``rank``: Kendall's tau-b within persons, over all their pairs of trials. Intervals are over people (see
+    `_jackknife_interval`); None where there are too few people, and ``reason`` then says so.
     """
 
     measure: str
@@ -34,15 +37,16 @@ class Agreement(NamedTuple):
     trials: int
     people: int
     pooled: float
-    ci: tuple[float, float]
+    ci: tuple[float, float] | None
     within: float
-    within_ci: tuple[float, float]
+    within_ci: tuple[float, float] | None
     rank: float
     persons: tuple[float, ...]
+    reason: str = ""
 
 
 def measure_agreement(
-    outcome: Outcome, measured: Mapping[tuple[str, int], float], measure: str, *, level: float = 0.95, seed: int = 0
+    outcome: Outcome, measured: Mapping[tuple[str, int], float], measure: str, *, level: float = 0.95
 ) -> Agreement:
     """Correlate an outcome with a measure of the list of each trial.
 
@@ -66,17 +70,15 @@ def measure_agreement(
         raise InputError(f"{len(rows)} trials have {measure} and {outcome.name}", fix="give scores of the lists shown")
     x, y = np.array([score for _, score in rows]), np.array([one.value for one, _ in rows])
     names, person = np.unique([one.participant for one, _ in rows], return_inverse=True)
-    rng = np.random.default_rng(seed)
     sums, centred = _sums(x, y, person, centred=False), _sums(x, y, person, centred=True)
-    drawn = rng.multinomial(len(names), np.full(len(names), 1 / len(names)), size=_RESAMPLES)
-    ends = [(1 - level) / 2, (1 + level) / 2]
-    ci, within_ci = (tuple(np.nanquantile(_r(drawn @ table), ends).tolist()) for table in (sums, centred))
+    (ci, lacking), (within_ci, _) = (_jackknife_interval(table, level) for table in (sums, centred))
     own = [float(_r(_sums(x[of], y[of], np.zeros(of.sum(), int), centred=False).sum(axis=0)))
            for of in (person == code for code in range(len(names))) if of.sum() >= FEWEST]  # fmt: skip
     return Agreement(
         measure, outcome.name, len(rows), len(names),
         float(_r(sums.sum(axis=0))), ci, float(_r(centred.sum(axis=0))), within_ci,
         _tau(x, y, person), tuple(sorted(one for one in own if not math.isnan(one))),
+        lacking.sentence("participant") if lacking else "",
     )  # fmt: skip
 
 
@@ -103,6 +105,27 @@ def _r(sums: Floats) -> Floats:
     n, x, y, xx, yy, xy = np.moveaxis(sums, -1, 0)
     spread = np.maximum(n * xx - x * x, 0) * np.maximum(n * yy - y * y, 0)
     return np.where(spread > _NONE, (n * xy - x * y) / np.sqrt(np.maximum(spread, _NONE)), np.nan)
+
+
+def _jackknife_interval(sums: Floats, level: float) -> tuple[tuple[float, float] | None, Insufficiency | None]:
+    """Return an interval for the correlation of sums by person, (P, 6), or why there is none.
+
+    Student's t interval of Fisher's z, whose standard error is that of the jackknife over people. Percentiles of a
+    bootstrap over people cover 80 to 85% with few people.
+    """
+    people, total = len(sums), sums.sum(axis=0)
+    weights = sums[:, 0]
+    if lacking := insufficiency(people, weights=weights):
+        return None, lacking
+    r, without = float(_r(total)), _r(total - sums)
+    if math.isnan(r) or np.isnan(without).any() or max(abs(r), float(np.abs(without).max())) >= 1 - _NONE:
+        return None, insufficiency(people, variance=0.0)
+    z, z_without = math.atanh(r), np.arctanh(without)
+    error = math.sqrt((people - 1) * float(z_without.var()))
+    if lacking := insufficiency(people, variance=error if error > _NONE else 0.0):
+        return None, lacking
+    far = student_quantile((1 + level) / 2, people - 1) * error
+    return (math.tanh(z - far), math.tanh(z + far)), None
 
 
 def _tau(x: Floats, y: Floats, person: Ints) -> float:

@@ -14,6 +14,7 @@ from judged.decimals import decimal, percent
 from judged.errors import InputError
 from judged.stats.inputs import check_share
 from judged.stats.sample_size import power, topics_needed_t
+from judged.stats.sufficiency import MIN_UNITS, insufficiency
 from judged.studies.assignment import blocks
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ class Contrast:
         Returns
         -------
         float
-            From 0 to 1; NaN where there are too few people or topics.
+            From 0 to 1; 0 where there are too few people or topics for a verdict, whatever the difference is.
 
         Examples
         --------
@@ -110,8 +111,9 @@ class Contrast:
 
         n, (of_people, of_topics, of_trials) = self.conditions, self.variances(spreads, people, topics)
         df_people, df_topics = people - (n if self.between else 1), topics - 1
-        if min(df_people, df_topics) < 1 or (topics < n and not self.between):
-            return math.nan
+        fewest = people / n if self.between else people
+        if insufficiency(min(fewest, topics), "verdict") or (topics < n and not self.between):
+            return 0.0
         if not (true := of_people + of_topics + of_trials):
             return 1.0
         middles = (np.arange(_STEPS) + 0.5) / _STEPS
@@ -144,7 +146,9 @@ class Contrast:
 
     @staticmethod
     def most(difference: float, spreads: Spreads, topics: int, alpha: float = 0.05) -> float:
-        """Give the power with as many people as one likes: what is left is that topics are few."""
+        """Return the power with as many people as one likes: what is left is that topics are few."""
+        if insufficiency(topics, "verdict"):
+            return 0.0
         return power(difference, math.sqrt(2) * spreads.topics_by_system, topics, alpha)
 
 
@@ -201,10 +205,12 @@ class StudyPlan(Answer):
 
     @property
     def topics_needed(self) -> int:
-        """With fewer topics no number of people is enough."""
+        """Number of topics below which no number of people is enough."""
+        fewest = MIN_UNITS["verdict"]
         if not self.spreads.topics_by_system:
-            return 2
-        return topics_needed_t(self.difference, math.sqrt(2) * self.spreads.topics_by_system, self.alpha, self.power)
+            return fewest
+        sd = math.sqrt(2) * self.spreads.topics_by_system
+        return max(fewest, topics_needed_t(self.difference, sd, self.alpha, self.power))
 
     @property
     def sentences(self) -> tuple[str, ...]:

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from judged.stats.bradley_terry import strengths
-from judged.stats.counts import share_limits
+from judged.stats.bradley_terry import strength_errors, strengths
 from judged.stats.paired import paired_test
+from judged.stats.student import student_quantile
+from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
+    from judged._types import Floats
     from judged.studies.records import StudyRecords
 
-_RESAMPLES = 1000
+_NONE = 1e-9
 
 
 class Preferred(NamedTuple):
     """How often the second of two systems was preferred to the first.
 
-    ``value``: wins and half of the ties, by comparisons, each person counting once; ``p``: of signs of people.
+    ``value``: wins and half of the ties, by comparisons, each person counting once; ``p``: of signs of people, NaN
+    where there are too few people, and ``reason`` then says so.
     """
 
     first: str
@@ -32,22 +36,31 @@ class Preferred(NamedTuple):
     losses: int
     value: float
     p: float
+    reason: str = ""
 
 
 class Strength(NamedTuple):
-    """A system's strength by Bradley and Terry: the logarithm, 0 on average; its interval is over people."""
+    """A system's strength by Bradley and Terry: the logarithm, 0 on average.
+
+    Its interval is over people; None where there are too few, or the strength is not finite.
+    """
 
     system: str
     strength: float
-    ci: tuple[float, float]
+    ci: tuple[float, float] | None
 
 
 class Side(NamedTuple):
-    """How often what stood left was preferred, of those with a preference."""
+    """How often what stood left was preferred, of those with a preference, each person counting once.
+
+    ``p``: of signs of people; NaN where there are too few. ``preferred``: whether one side was, at 5%.
+    """
 
     comparisons: int
+    people: int
     left: float
-    ci: tuple[float, float]
+    p: float
+    preferred: bool
 
 
 def preferred(records: StudyRecords, *, seed: int = 0) -> tuple[Preferred, ...]:
@@ -66,15 +79,22 @@ def preferred(records: StudyRecords, *, seed: int = 0) -> tuple[Preferred, ...]:
             signs[row["participant"]] += (row["preferred"] == pair[1]) - (row["preferred"] == pair[0])
         each = np.array([signs[one] / counts[one] for one in people])
         wins, losses = (sum(row["preferred"] == name for row in given) for name in reversed(pair))
-        p = paired_test(np.zeros(len(each)), each, seed=seed).p if len(each) > 1 else math.nan
-        found.append(Preferred(*pair, len(people), len(given), wins, losses, 0.5 + float(each.mean()) / 2, p))
+        value, lacking = 0.5 + float(each.mean()) / 2, insufficiency(len(each))
+        reason = lacking.sentence("participant") if lacking else ""
+        found.append(Preferred(*pair, len(people), len(given), wins, losses, value, _p(each, seed), reason))
     return tuple(found)
 
 
-def strengths_of(records: StudyRecords, *, level: float = 0.95, seed: int = 0) -> tuple[Strength, ...]:
-    """Give the strengths of three systems or more; intervals by drawing people again.
+def _p(each: Floats, seed: int) -> float:
+    """Test by the signs of people whether their mean is 0: exact for any distribution that is symmetric around it."""
+    return math.nan if insufficiency(len(each)) else paired_test(np.zeros(len(each)), each, seed=seed).p
 
-    A resample in which a system never won, or never lost, has no strengths: its ends are infinite.
+
+def strengths_of(records: StudyRecords, *, level: float = 0.95) -> tuple[Strength, ...]:
+    """Return the strengths of three systems or more; intervals are over people.
+
+    Student's t with the standard error clustered by person. Where a system never won, or never lost, there are no
+    strengths, and no intervals.
     """
     rows = records["preferences"].to_pylist()
     names = sorted({name for row in rows for name in (row["left"], row["right"])})
@@ -87,20 +107,24 @@ def strengths_of(records: StudyRecords, *, level: float = 0.95, seed: int = 0) -
         share = {row["left"]: 1.0, row["right"]: 0.0}.get(row["preferred"], 0.5)
         wins[people.index(row["participant"]), left, right] += share
         wins[people.index(row["participant"]), right, left] += 1.0 - share
-    rng = np.random.default_rng(seed)
-    weights = rng.multinomial(len(people), np.full(len(people), 1 / len(people)), size=_RESAMPLES)
-    drawn = np.array([strengths((weight[:, None, None] * wins).sum(axis=0)) for weight in weights])
-    value, outside = strengths(wins.sum(axis=0)), (1 - level) / 2
-    low = np.quantile(np.where(np.isnan(drawn), -np.inf, drawn), outside, axis=0, method="lower")
-    high = np.quantile(np.where(np.isnan(drawn), np.inf, drawn), 1 - outside, axis=0, method="higher")
-    return tuple(Strength(name, float(value[at]), (float(low[at]), float(high[at]))) for at, name in enumerate(names))
+    values = strengths(wins.sum(axis=0))
+    intervals: list[tuple[float, float] | None] = [None] * len(names)
+    if not np.isnan(values).any() and insufficiency(len(people), weights=wins.sum(axis=(1, 2))) is None:
+        far = student_quantile((1 + level) / 2, len(people) - 1) * strength_errors(wins, values)
+        intervals = [(float(value - half), float(value + half)) if half > _NONE else None
+                     for value, half in zip(values, far, strict=True)]  # fmt: skip
+    return tuple(Strength(name, float(values[at]), intervals[at]) for at, name in enumerate(names))
 
 
-def sides(records: StudyRecords, *, level: float = 0.95) -> Side | None:
-    """Say how often the left one was preferred; None where nobody preferred one."""
-    rows = [row for row in records["preferences"].to_pylist() if row["preferred"]]
-    if not rows:
+def sides(records: StudyRecords, *, level: float = 0.95, seed: int = 0) -> Side | None:
+    """Return how often the left one was preferred, over people; None where nobody preferred one."""
+    by_person = defaultdict[str, list[bool]](list)
+    for row in records["preferences"].to_pylist():
+        if row["preferred"]:
+            by_person[row["participant"]].append(row["preferred"] == row["left"])
+    if not by_person:
         return None
-    left = sum(row["preferred"] == row["left"] for row in rows)
-    low, high = share_limits(np.array([left]), np.array([len(rows)]), level)
-    return Side(len(rows), left / len(rows), (float(low[0]), float(high[0])))
+    left = np.array([float(np.mean(own)) for own in by_person.values()])
+    p = _p(2 * left - 1, seed)
+    preferred_side = insufficiency(len(left), "verdict") is None and p <= round(1 - level, 12)
+    return Side(sum(map(len, by_person.values())), len(left), float(left.mean()), p, preferred_side)

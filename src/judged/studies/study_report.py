@@ -25,6 +25,7 @@ from judged.decimals import decimal, percent
 from judged.errors import InputError
 from judged.evaluation import evaluate
 from judged.notes import Note
+from judged.stats.sufficiency import MIN_UNITS
 from judged.studies.effects import Effect, Parts, Practice, effects, parts, practice
 from judged.studies.measures import FEWEST, Agreement, measure_agreement, measured_trials
 from judged.studies.outcomes import outcome_of, outcomes
@@ -40,7 +41,8 @@ if TYPE_CHECKING:
     from judged.studies.outcomes import Outcome
     from judged.studies.records import StudyRecords
 
-_FEW = 6  # people or topics, below which others are hardly known
+_FEW = MIN_UNITS["verdict"]
+_VERDICTS = ("better", "worse", "different")
 _MEASURE = "nDCG@10"
 
 
@@ -104,15 +106,24 @@ class StudyReport(Answer):
     def sentences(self) -> tuple[str, ...]:
         """Say what the study shows of the outcome that decides, and of what was preferred."""
         return (*map(self._said, self.decisive), *(
-            f"Side by side, {_of(one)}; {counted(one.people, 'person', 'people')} compared them, p {decimal(one.p)}."
+            f"Side by side, {_of(one)}; {counted(one.people, 'person', 'people')} compared them,"
+            f" {f'p {decimal(one.p)}.' if not one.reason else f'not tested. {one.reason}'}"
             for one in self.preferred
         ))  # fmt: skip
 
     def _said(self, one: Effect) -> str:
-        who = "other people and topics" if not math.isnan(one.ci[0]) else "other people with these topics"
-        low, high = one.ci if not math.isnan(one.ci[0]) else one.people_ci
-        change, low, high = (decimal(value, 2, "+") for value in (one.difference, low, high))
-        verdict = f"{one.second} is {says(one, self.level)}" if says(one, self.level) != "undecided" else "undecided"
+        if math.isnan(one.ci[0]):
+            sides = zip((one.first, one.second), one.means, one.counts, strict=True)
+            means = [f"{name} {decimal(mean, 2)} ({counted(count, 'trial')})" for name, mean, count in sides if name]
+            change = "" if math.isnan(one.difference) else f"; difference {decimal(one.difference, 2, '+')}"
+            return f"{one.outcome}: {', '.join(means)}{change}. Not tested. {one.reason}"
+        who = "other people and topics" if one.n > 1 else "other people"
+        change, low, high = (decimal(value, 2, "+") for value in (one.difference, *one.ci))
+        verdict = says(one, self.level)
+        if verdict in _VERDICTS:
+            verdict = f"{one.second} is {verdict}"
+        elif not one.has_verdict:
+            verdict = f"no verdict. {one.reason.removesuffix('.')}"
         return f"{one.outcome}, for {who}: {one.second} less {one.first}: {change} [{low}, {high}]; {verdict}."
 
     def facts(self) -> Mapping[str, Any]:
@@ -171,18 +182,22 @@ class StudyReport(Answer):
                        ci=[one.people_ci for one in rows]),
                 Column("says", [says(one, self.level) for one in rows], TEXT),
                 Column("p", [one.p for one in rows], P_VALUE, only="data"),
+                Column("reason", [one.reason for one in rows], TEXT, "why not",
+                       only="" if any(one.reason for one in rows) else "data"),
+                Column("first_trials", [one.counts[0] for one in rows], COUNT, only="data"),
+                Column("second_trials", [one.counts[1] for one in rows], COUNT, only="data"),
                 Column("design", [one.design for one in rows], TEXT, only="data"),
                 Column("people", [one.people for one in rows], COUNT, only="data"),
                 Column("n", [one.n for one in rows], COUNT, only="data"),
-                Column("people_p", [one.people_p for one in rows], P_VALUE, "p, people"),
-                Column("topics_p", [one.topics_p for one in rows], P_VALUE, "p, topics"),
+                Column("people_p", [one.people_p for one in rows], P_VALUE, only="data"),
+                Column("topics_p", [one.topics_p for one in rows], P_VALUE, only="data"),
                 Column("mixed", [one.mixed for one in rows], _MORE, only="data"),
                 Column("mixed_error", [one.mixed_error for one in rows], _TWO, only="data"),
             ),
             "Systems against each other",
             labels=3,
             note=f"second less first, {percent(self.level)} intervals: for other people and topics (p by Holm), and for"
-            " other people with these topics; p, people and p, topics: permutations; only the first outcome decides",
+            " other people with these topics; only the first outcome decides",
         )  # fmt: skip
 
     def _offline(self) -> Table:
@@ -233,6 +248,13 @@ class StudyReport(Answer):
                     ci=[one.within_ci for one in rows],
                 ),
                 Column("rank", [one.rank for one in rows], _CORRELATION, "tau within people"),
+                Column(
+                    "reason",
+                    [one.reason for one in rows],
+                    TEXT,
+                    "no interval",
+                    only="" if any(one.reason for one in rows) else "data",
+                ),
                 Column("positive", [_share(one.persons) for one in rows], SHARE, "people above 0"),
             ),
             "Measures and people",
@@ -276,10 +298,8 @@ class StudyReport(Answer):
             found.append(
                 "undecided does not mean equal: these trials do not tell the differences in the interval apart."
             )
-        if not self.decisive:
-            found.append(
-                f"nothing of systems by {self.outcome}: it is the same in all trials, or they cannot be compared."
-            )
+        if any(not one.has_verdict for one in self.decisive):
+            found.append("a difference without a verdict was not tested, which is not the same as no difference.")
         if self.n < _FEW:
             found.append(f"with {counted(self.n, 'topic')}, do not trust the intervals for other topics.")
         if self.people < _FEW:
@@ -310,8 +330,10 @@ _PARTS = (("outcome", TEXT), ("by_person", NUMBER, "people"), ("by_topic", NUMBE
 
 
 def says(one: Effect, level: float) -> str:
-    """Say whether the second system is better, worse, different where neither is better, or undecided."""
-    if math.isnan(one.adjusted) or one.adjusted > round(1 - level, 12):
+    """Return whether the second system is better, worse, different where neither is better, undecided, or untested."""
+    if not one.has_verdict:
+        return "not tested"
+    if one.adjusted > round(1 - level, 12):
         return "undecided"
     if not one.better:
         return "different"
@@ -371,25 +393,29 @@ def report(
         scores = evaluate(known, runs, [measure])
         measured = measured_trials(decides, scores, measure)
         offline = scores.compare(seed=seed).measures[0].pairs if len(runs) > 1 else ()
-    side = sides(records, level=level)
+    side = sides(records, level=level, seed=seed)
     factors: tuple[Literal["system", "variant"], ...] = ("system", "variant")
-    compared: list[Literal["system", "variant"]] = [by for by in factors if len({row[by] for row in trials}) > 1] or [
-        "system"
-    ]
+    names = {by: sorted({row[by] for row in trials}) for by in factors}
+    compared: list[Literal["system", "variant"]] = [by for by in factors if len(names[by]) > 1] or ["system"]
     return StudyReport(
         design.title if design is not None else "Study",
         decides.name,
         people,
         len({row["query_id"] for row in trials}),
         len(trials),
-        tuple(effect for one in found for by in compared for effect in effects(one, by=by, level=level, seed=seed)),
+        tuple(
+            effect
+            for one in found
+            for by in compared
+            for effect in effects(one, by=by, names=names[by], level=level, seed=seed)
+        ),
         tuple(row for one in found for row in practice(one, level=level)),
         tuple(row for one in found if (row := parts(one, by=compared[0])) is not None),
         searching(records),
         preferred(records, seed=seed),
-        strengths_of(records, level=level, seed=seed),
+        strengths_of(records, level=level),
         side,
-        _agreements(found, measured, measure, level, seed),
+        _agreements(found, measured, measure, level),
         offline,
         level,
         (*records.notes, *_notes(trials, side)),
@@ -397,7 +423,7 @@ def report(
 
 
 def _agreements(
-    found: Sequence[Outcome], measured: Mapping[tuple[str, int], float] | None, measure: str, level: float, seed: int
+    found: Sequence[Outcome], measured: Mapping[tuple[str, int], float] | None, measure: str, level: float
 ) -> tuple[Agreement, ...]:
     lists = measured or {}
     several = [
@@ -405,7 +431,7 @@ def _agreements(
         for one in found
         if sum(v[:2] in lists for v in one.values) >= FEWEST and len({v.value for v in one.values}) > 1
     ]
-    return tuple(measure_agreement(one, lists, measure, level=level, seed=seed) for one in several)
+    return tuple(measure_agreement(one, lists, measure, level=level) for one in several)
 
 
 def _notes(trials: Sequence[Mapping[str, Any]], side: Side | None) -> tuple[Note, ...]:
@@ -418,7 +444,7 @@ def _notes(trials: Sequence[Mapping[str, Any]], side: Side | None) -> tuple[Note
                 f"{counted(open_, 'trial')} of {len(trials)} not finished; what was answered of them counts",
             )
         )
-    if side is not None and not side.ci[0] <= 0.5 <= side.ci[1]:
+    if side is not None and side.preferred:
         notes.append(
             Note("side-preferred", f"what stood left was preferred in {percent(side.left)}: sides count beside systems")
         )
