@@ -193,6 +193,26 @@ def test_other_sites_cannot_label(tried: TestClient) -> None:
     assert tried.post(API, json=body, headers={"sec-fetch-site": "cross-site"}).status_code == 403
 
 
+@pytest.mark.parametrize(
+    ("grades", "shared", "state"),
+    [
+        ({"ann": range(5), "bob": range(5, 10)}, 0, "no-shared-pair"),  # ten labels, no pair in common
+        ({"ann": range(5), "bob": range(5)}, 5, "too-few-pairs"),
+        ({"ann": range(6), "bob": range(6)}, 6, "no-disagreement"),
+        ({"ann": range(6), "adjudicator": range(6)}, 0, "no-shared-pair"),
+    ],
+)
+def test_judges_agree_only_on_pairs_that_two_of_them_graded(
+    store: LabelStore, tried: TestClient, grades: dict[str, range], shared: int, state: str
+) -> None:
+    for judge, documents in grades.items():
+        for at in documents:
+            store.add(judge, "q1", f"d{at}", 1.0)
+    found = tried.get(f"{API}/disagreements").json()
+    assert (found["shared"], found["state"], found["open"]) == (shared, state, 0)
+    assert tried.get("/judging/disagreements").status_code == 200
+
+
 def test_disagreements_come_most_telling_first_and_are_settled(store: LabelStore, tried: TestClient) -> None:
     empty = tried.get(f"{API}/disagreements").json()
     assert (empty["n"], empty["open"]) == (0, 0)

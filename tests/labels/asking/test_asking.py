@@ -16,6 +16,7 @@ from sqlalchemy.exc import IntegrityError
 from judged.errors import InputError
 from judged.labels import LabelStore, NewTask
 from judged.labels.asking import Endpoint, ask, prepare
+from judged.labels.asking.budget import Budget
 from judged.labels.asking.client import Reply
 from judged.labels.asking.injections import ADDRESSED
 from judged.labels.asking.replies import keep_reply, kept_requests
@@ -449,3 +450,15 @@ def test_broken_off_by_hand_keeps_what_is_under_way() -> None:
         assert len(kept_requests(store)) == fake.calls  # each answer that was paid for
         rest = ask(prepare(store, fake.endpoint()))
     assert (rest.left, fake.calls, len(store.labels())) == (0, 30, 30)
+
+
+def test_what_is_taken_back_leaves_no_money_behind() -> None:
+    """Amounts whose sum, taken back in another order, is -6.5e-19 in floating-point arithmetic."""
+    budget = Budget(Endpoint("http://localhost", "fake", price_in=0.15, price_out=0.6))
+    taken = [budget.take(tokens, 16) for tokens in (1001, 333, 77, 1234)]
+    assert budget.money == pytest.approx(((1001 + 333 + 77 + 1234) * 0.15 + 64 * 0.6) / 1e6)
+    for reserved in (taken[2], taken[0], taken[3], taken[1]):
+        budget.settle(reserved, 0, 0)
+    assert budget.money == 0.0
+    budget.settle(budget.take(100, 16), 90, 7)
+    assert (budget.money, budget.tokens_in, budget.tokens_out, budget.calls) == ((90 * 0.15 + 7 * 0.6) / 1e6, 90, 7, 5)

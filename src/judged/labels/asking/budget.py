@@ -30,9 +30,11 @@ class Budget:
     most_calls: int | None = None
     most_money: float | None = None
     calls: int = 0
-    money: float = 0.0  # in the unit of the prices; stays 0 where they are not known
     tokens_in: int = 0
     tokens_out: int = 0
+    # of calls under way: whole numbers, since a sum of amounts of money keeps a rounding error when they are taken back
+    _reserved_in: int = 0
+    _reserved_out: int = 0
     _lock: Lock = field(default_factory=Lock, repr=False)
 
     def __post_init__(self) -> None:
@@ -46,13 +48,18 @@ class Budget:
         """Give what goes to another process with an answer: there it is over."""
         return {**vars(self), "_lock": None}
 
+    @property
+    def money(self) -> float:
+        """Money spent and reserved, in the unit of the prices; 0 where they are not known."""
+        return self.cost(self.tokens_in + self._reserved_in, self.tokens_out + self._reserved_out)
+
     def cost(self, tokens_in: float, tokens_out: float) -> float:
         """Give what so many tokens cost; 0 where prices are not known."""
         endpoint = self.endpoint
         return (tokens_in * (endpoint.price_in or 0) + tokens_out * (endpoint.price_out or 0)) / _MILLION
 
-    def take(self, tokens_in: int, tokens_out: int | None) -> float:
-        """Take a call and the most that it can cost, before it is sent.
+    def take(self, tokens_in: int, tokens_out: int | None) -> tuple[int, int]:
+        """Reserve a call and the most tokens that it can use, before it is sent; return these tokens.
 
         Raises
         ------
@@ -63,19 +70,21 @@ class Budget:
         """
         if tokens_out is None and self.most_money is not None:
             raise InputError("a budget in money needs a limit of tokens", fix="set max_tokens in the endpoint's file")
-        most = self.cost(tokens_in, tokens_out or 0)
+        reserved = tokens_in, tokens_out or 0
         with self._lock:
             if self.most_calls is not None and self.calls >= self.most_calls:
                 raise SpentError("no call is left")
-            if self.most_money is not None and self.money + most > self.most_money:
+            if self.most_money is not None and self.money + self.cost(*reserved) > self.most_money:
                 raise SpentError("the next call might cost more than is left")
             self.calls += 1
-            self.money += most
-        return most
+            self._reserved_in += reserved[0]
+            self._reserved_out += reserved[1]
+        return reserved
 
-    def settle(self, most: float, tokens_in: int, tokens_out: int) -> None:
-        """Put what was used in the place of what was taken."""
+    def settle(self, reserved: tuple[int, int], tokens_in: int, tokens_out: int) -> None:
+        """Replace what `take` reserved with what was used."""
         with self._lock:
-            self.money += self.cost(tokens_in, tokens_out) - most
+            self._reserved_in -= reserved[0]
+            self._reserved_out -= reserved[1]
             self.tokens_in += tokens_in
             self.tokens_out += tokens_out

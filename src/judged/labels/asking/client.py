@@ -261,12 +261,12 @@ class Client:
 
         # a token is at least a byte, and the marks between messages are fewer tokens than the signs of JSON
         tokens = len(json.dumps(body.get("messages", []), ensure_ascii=False).encode()), most_tokens(body)
-        most, start = self._budget.take(*tokens), time.monotonic()
+        reserved, start = self._budget.take(*tokens), time.monotonic()
         try:
             response = self._http.post(self._url, json=body)
         except httpx.HTTPError as error:
             if isinstance(error, httpx.ConnectError):  # nothing was sent
-                self._budget.settle(most, 0, 0)
+                self._budget.settle(reserved, 0, 0)
             return None, type(error).__name__, None
         status = response.status_code
         if status == 200:
@@ -274,10 +274,10 @@ class Client:
                 reply, used = _understood(response, time.monotonic() - start)
             except (ValueError, TypeError, KeyError, IndexError, AttributeError):
                 return None, "an answer that is not the protocol's", None
-            self._budget.settle(most, *(used or (tokens[0], tokens[1] or 0)))
+            self._budget.settle(reserved, *(used or (tokens[0], tokens[1] or 0)))
             return reply, "", None
         if status < 500:
-            self._budget.settle(most, 0, 0)
+            self._budget.settle(reserved, 0, 0)
         if status >= 500 or status in {408, 429}:
             pause = _retry_after(response)
             if pause is not None and status == 429 and pause <= _LONGEST_PAUSE:

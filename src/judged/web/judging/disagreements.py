@@ -4,19 +4,28 @@ from __future__ import annotations
 
 from contextlib import suppress
 from statistics import pvariance
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from judged.answer import ANY, TEXT, Table, columns_of, significant
 from judged.errors import InputError
 from judged.labels.labels import ADJUDICATOR
+from judged.stats.sufficiency import insufficiency
 from judged.web.answers import PageAnswer
 
 if TYPE_CHECKING:
     from judged.labels.store import LabelStore
 
 
+State: TypeAlias = Literal["no-shared-pair", "too-few-pairs", "no-disagreement", "disagreement"]
+
+
 class Disagreements(PageAnswer):
-    """Pairs that judges grade differently, the largest difference first, those that are settled last."""
+    """Pairs that judges grade differently, the largest difference first, those that are settled last.
+
+    ``shared`` counts the pairs with grades of several judges, ``state`` says what follows: ``no-shared-pair`` (nothing
+    can be compared), ``too-few-pairs`` (the same grades, on too few pairs to say that judges agree),
+    ``no-disagreement``, or ``disagreement``.
+    """
 
     kind: ClassVar[str] = "disagreements"
 
@@ -24,10 +33,12 @@ class Disagreements(PageAnswer):
 def disagreements(store: LabelStore | None) -> Disagreements:
     """Find the pairs that several judges grade differently."""
     rows: list[dict[str, Any]] = []
+    shared = 0
     for (query_id, doc_id), given in _by_pair(store).items():
         final = next((label["grade"] for label in given if label["judge"] == ADJUDICATOR), None)
         others = sorted((label for label in given if label["judge"] != ADJUDICATOR), key=lambda label: -label["grade"])
         grades = [label["grade"] for label in others]
+        shared += len(grades) > 1
         if len(set(grades)) > 1:
             labels = [{name: label[name] for name in ("judge", "kind", "grade", "note", "seconds")} for label in others]
             row = {"query_id": query_id, "doc_id": doc_id, "spread": grades[0] - grades[-1]}
@@ -38,8 +49,21 @@ def disagreements(store: LabelStore | None) -> Disagreements:
     pair = (("query_id", TEXT, "Topic"), ("doc_id", TEXT, "Document"))
     grade = significant()
     columns = columns_of(rows, *pair, ("spread", grade, "Spread"), ("final", grade, "Final"), ("labels", ANY, "Labels"))
-    about = {"n": len({row["query_id"] for row in rows}), "open": sum(row["final"] is None for row in rows)}
+    about = {
+        "n": len({row["query_id"] for row in rows}),
+        "open": sum(row["final"] is None for row in rows),
+        "shared": shared,
+        "state": _state(shared, len(rows)),
+    }
     return Disagreements(about, (Table("pairs", columns, only="data"),))
+
+
+def _state(shared: int, different: int) -> State:
+    if different:
+        return "disagreement"
+    if not shared:
+        return "no-shared-pair"
+    return "too-few-pairs" if insufficiency(shared, "verdict") else "no-disagreement"
 
 
 def _by_pair(store: LabelStore | None) -> dict[tuple[str, str], list[dict[str, Any]]]:
