@@ -10,6 +10,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+from judged.stats.sufficiency import MIN_UNITS
 from judged.studies import StudyRecords, StudyReport, measure_agreement, report
 from judged.studies.outcomes import Outcome, outcomes
 
@@ -44,9 +45,9 @@ many there are. Of other topics four topics tell hardly anything.
 |---|---|---|---|---|---|---:|---:|
 {layouts}
 
-{verdict} once the {pairs} comparisons are corrected for (Holm). The smallest p before that is {p:.3f}, of
-{first} and {second}; by permutation of people, for these topics, the same pair has {people_p:.3f}. Undecided is
-not the same: each difference within an interval is still possible.
+No pair has a verdict, better or undecided, for other topics: with {n} topics there are intervals, but too little
+data to test ({least} topics are required). The smallest p of the {pairs} pairs, before Holm's correction, is {p:.3f}, of
+{first} and {second}. Each difference within an interval is still possible.
 
 ## What is left open
 
@@ -82,17 +83,17 @@ def page(data: Path) -> str:
         rank=agreed.rank,
         agreed="\n".join(rows),
         layouts=_layouts(found),
-        verdict="Some pairs differ" if any(one.adjusted <= ALPHA for one in found.decisive) else "No pair differs",
+        n=found.n,
+        least=MIN_UNITS["verdict"],
         pairs=len(found.decisive),
         p=least.p,
         first=least.first,
         second=least.second,
-        people_p=least.people_p,
     )
 
 
-def _r(value: float, ci: tuple[float, float]) -> str:
-    return f"{value:.3f} [{ci[0]:.2f}, {ci[1]:.2f}]"
+def _r(value: float, ci: tuple[float, float] | None) -> str:
+    return f"{value:.3f}" if ci is None else f"{value:.3f} [{ci[0]:.2f}, {ci[1]:.2f}]"
 
 
 def _layouts(found: StudyReport) -> str:

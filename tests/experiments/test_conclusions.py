@@ -238,11 +238,26 @@ def test_costs_inside_the_noise_are_marked() -> None:
     assert "(baseline)" in found.text()
     assert "(baseline)" not in found.csv() + found.json()
     assert {run: bool(mark) for run, mark in marks.items()} == {"a": False, "b": True, "c": False}
-    assert found.tradeoff.front == ("a", "b")
     assert found.tradeoff.costs == ("p50_ms",)
-    noisy = next(block for block in found.blocks() if getattr(block, "name", "") == "costs").blocks[-1].texts
-    assert len(noisy) == 1
+    # b is better beyond chance than both, and no slower than a beyond the noise of their rounds
+    assert found.tradeoff.front == ("b",)
+    assert found.tradeoff.row("a").rivals == found.tradeoff.row("c").rivals == ("b",)
+    apart = costs | {"a": {"p50_ms": 2.0, "p50_ms_noise": (1.8, 2.05)}}
+    assert conclude(measured(values, levels, costs=apart), **FAST).tradeoff.front == ("a", "b")
+    unknown = costs | {"c": {"p50_ms": 1.0, "p50_ms_noise": None}}  # too few rounds to tell how much they vary
+    assert conclude(measured(values, levels, costs=unknown), **FAST).tradeoff.front == ("b",)
     assert conclude(measured(values, levels, costs=costs), cost="index_mb", **FAST).tradeoff.costs == ("index_mb",)
+
+
+def test_names_for_the_same_code_are_equivalent_and_none_is_dominated() -> None:
+    levels = {name: {"k1": at} for at, name in enumerate("abcde")}
+    costs = {name: {"p50_ms": 2 + 0.01 * at, "p50_ms_noise": (1.9, 2.2)} for at, name in enumerate(levels)}
+    values = np.tile(drawn(8, levels={"a": {"k1": 0}, "b": {"k1": 1}})[:1], (5, 1))
+    found = conclude(measured(values, levels, costs=costs), **FAST).tradeoff
+    assert found.front == ("a", "b", "c", "d", "e")
+    for row in found.rows:
+        assert set(row.equivalent) == set(levels) - {row.run}
+        assert (row.front, row.sure, row.rivals) == (True, True, ())
 
 
 def test_of_a_measure_that_is_better_low_the_lowest_is_best() -> None:

@@ -148,12 +148,17 @@ def test_every_engine_is_run_as_it_is(tmp_path: Path) -> None:
 
 def test_nothing_is_done_twice_and_what_is_new_is_done(tmp_path: Path) -> None:
     given, told = made.write(tmp_path), list[tuple[str, int]]()
-    run(given | {"factors": STEMMERS}, tmp_path / "out", progress=lambda *said: told.append(said))
+
+    def tell(label: str, steps: int) -> None:
+        if ": " not in label:  # else a step of a configuration that takes long
+            told.append((label, steps))
+
+    run(given | {"factors": STEMMERS}, tmp_path / "out", progress=tell)
     assert told == [("control", 0), ("stemmer=english", 1), ("stemmer=english", 1)]
     told.clear()
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "out" / "configurations").rglob("*")}
     more = given | {"factors": STEMMERS | {"title_weight": [1, 2]}}
-    results = run(more, tmp_path / "out", progress=lambda *said: told.append(said))
+    results = run(more, tmp_path / "out", progress=tell)
     assert [name for name, _ in told[:-1]] == ["title_weight=2", "stemmer=english title_weight=2"]
     assert all(path.stat().st_mtime_ns == changed for path, changed in before.items() if path.is_file())
     assert len(results.levels) == 4
@@ -185,6 +190,57 @@ def test_one_failure_ends_nothing_and_is_tried_again(tmp_path: Path) -> None:
     path = tmp_path / "plan.toml"
     path.write_text(path.read_text().replace(str(names), "['calm', 'wrong']"))
     assert run(path, tmp_path / "out").failures == {}
+
+
+HANGING = """
+import re, threading
+
+def calm(query, k):
+    return ["d1", "d2"][:k]
+
+def later(query, k, seen=[]):
+    seen.append(query)
+    if len(seen) > 4:  # the first round of four queries is answered
+        threading.Event().wait()
+    return ["d1"]
+
+def busy(query, k):
+    re.match(r"(a+)+$", "a" * 64 + "b")  # never ends, and holds the interpreter's lock
+"""
+
+
+def test_an_engine_that_hangs_is_stopped_and_the_others_are_run(tmp_path: Path) -> None:
+    names = ["calm", "busy", "later"]
+    (tmp_path / "hanging_engines.py").write_text(HANGING)
+    lists = "\n".join(f"[pipelines.{name}]\nengine = 'function'\nsearch = 'hanging_engines:{name}'" for name in names)
+    plan = made.plan_file(tmp_path, f"query_seconds = 1\n[factors]\nengine = {names}\n{lists}")
+    said: list[str] = []
+    results = run(plan, tmp_path / "out", progress=lambda label, _: said.append(label))
+    assert list(results.levels) == ["control"]
+    stopped = {name: why.partition(" after")[0] for name, why in results.failures.items()}
+    assert stopped["busy"] == "query q1: no result"
+    assert stopped["later"].endswith(": no result")  # in a later round, whose order is random
+    assert all("1 seconds" in why and "query_seconds" in why for why in results.failures.values())
+    assert [path.name for path in (tmp_path / "out" / "configurations").glob(".*")] == []
+    assert [one for one in said if ":" not in one] == ["control", "busy", "later", "later"]
+
+
+def test_a_build_that_hangs_is_stopped(tmp_path: Path) -> None:
+    (tmp_path / "hanging_build.py").write_text("import time\ntime.sleep(3600)\ndef search(query, k): return []")
+    lists = "[pipelines.slow]\nengine = 'function'\nsearch = 'hanging_build:search'\n"
+    plan = made.plan_file(tmp_path, f"build_seconds = 1\n[factors]\nengine = ['sqlite', 'slow']\n{lists}")
+    results = run(plan, tmp_path / "out")
+    assert results.failures["slow"].startswith("build: no result after 1 seconds")
+
+
+def test_limits_are_no_part_of_what_results_depend_on(tmp_path: Path) -> None:
+    given = made.write(tmp_path)
+    keys = {Plan.of(given | limits).configurations[0].key for limits in ({}, {"build_seconds": 7, "query_seconds": 8})}
+    assert len(keys) == 1
+    usual = Plan.of(given)
+    assert (usual.build_seconds, usual.query_seconds) == (3600, 300)
+    with pytest.raises(InputError, match="query_seconds"):
+        Plan.of(given | {"query_seconds": 0})
 
 
 def test_a_control_that_fails_is_an_error_and_so_is_nothing_to_index(tmp_path: Path) -> None:

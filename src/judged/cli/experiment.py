@@ -85,7 +85,7 @@ def run(context: click.Context, plan: str, folder: Path | None, give: Give, **op
     read, target = Plan.read(plan), folder or Path(Path(plan).stem)
     try:
         with inputs.bar("running", len(waiting(read, target))) as tell:
-            results = run(read, target, progress=tell)
+            results = run(read, target, progress=tell or _print_configurations(len(waiting(read, target))))
     except KeyboardInterrupt:
         left = len(waiting(read, target))
         done = len(read.configurations) - left
@@ -96,6 +96,19 @@ def run(context: click.Context, plan: str, folder: Path | None, give: Give, **op
     give(_concluded(results, **options))
     if results.failures:
         context.exit(1)
+
+
+def _print_configurations(count: int) -> Callable[[str, int], None]:
+    """Return what prints a line for each configuration, where no progress bar is drawn."""
+    seen = dict[str, None]()
+
+    def tell(label: str, _: int) -> None:
+        name = label.partition(": ")[0]
+        if name not in seen:
+            seen[name] = None
+            click.echo(f"running {len(seen)} of {count}: {name}", err=True)
+
+    return tell
 
 
 @command.command("show", short_help="Conclude from the results in FOLDER.")

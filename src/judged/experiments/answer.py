@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 Costs: TypeAlias = Mapping[str, Mapping[str, Any]]
 """Of each configuration, by name: a number, None where it is not known; under ``<name>_ci`` its interval, and under
-``<name>_noise`` from the least to the most that it was when it was measured again."""
+``<name>_noise`` how far it varied when it was measured again, None where that was too rarely."""
 
 _SHOWN_TOPICS = 3
 _NOISE = "\N{ALMOST EQUAL TO}"
@@ -199,7 +199,7 @@ class Conclusions(Answer):
         return (
             Sentences(self.sentences),
             self._leaderboard(),
-            Section("costs", "Gain against cost", (*self._fronts(), Sentences(tuple(self._in_noise())))),
+            Section("costs", "Gain against cost", tuple(self._fronts())),
             Section(
                 "against-baseline",
                 f"Against {self.baseline}",
@@ -238,30 +238,6 @@ class Conclusions(Answer):
         if any(_noise(self.costs, run, name) for run in runs for name in QUANTILES):
             note += f"; {_LATENCY}"
         return Table("leaderboard", tuple(columns), note=note, one_piece=True)
-
-    def _in_noise(self) -> Iterator[str]:
-        """Name the configurations whose place on the front rests on costs that the noise leaves open."""
-        rows = {row.run: row for row in self.tradeoff.rows}
-        costs = [name for name in self.tradeoff.costs if any(_noise(self.costs, run, name) for run in rows)]
-        for run in self.tradeoff.front:
-            rivals = [
-                other
-                for other in rows
-                if other != run
-                and self._sign * (rows[other].value - rows[run].value) >= 0
-                and costs
-                and all(
-                    _overlap(_noise(self.costs, run, name), _noise(self.costs, other, name))
-                    if name in costs
-                    else (rows[other].costs[name] or math.inf) <= (rows[run].costs[name] or 0.0)
-                    for name in self.tradeoff.costs
-                )
-            ]
-            if rivals:
-                yield (
-                    f"{run} stands on the front by {listed(costs)} inside the noise: measured again, they overlap with"
-                    f" those of {first_few(rivals)}, no worse in {self.measure}."
-                )
 
     @property
     def _shown(self) -> tuple[Effect, ...]:

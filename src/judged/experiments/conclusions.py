@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -11,7 +12,8 @@ import numpy as np
 from judged.comparison import Choices
 from judged.data.attributes import Attributes
 from judged.decimals import counted, decimal
-from judged.errors import InputError
+from judged.errors import InputError, JudgedWarning
+from judged.evaluation import evaluate
 from judged.evaluation.evaluate import chosen_measures
 from judged.experiments.answer import Conclusions, cost_names
 from judged.experiments.effects import factor_effects
@@ -165,6 +167,7 @@ def conclude(
     plain = {run: {name: value for name, value in of.items() if name in known} for run, of in costs.items()}
     how: dict[str, Any] = {"level": level, "test": test, "seed": seed}
     more = [name for name in chosen if name in _MORE_IS_BETTER]
+    how |= {"cost_intervals": _cost_intervals(costs, chosen), "empty_score": _empty_score(results, table)}
     weighed = table.tradeoff(plain, baseline=baseline, cost=chosen, higher_is_better=more, **how)
     values = table.values[:, 0]
     signed = values if weighed.higher_is_better else -values
@@ -191,6 +194,26 @@ def conclude(
         level=level,
         notes=tuple(notes),
     )
+
+
+def _cost_intervals(costs: Costs, names: Iterable[str]) -> dict[str, dict[str, tuple[float, float]]]:
+    """Return how far costs vary when they are measured again; unlimited where too few rounds can tell."""
+    return {
+        run: {name: of[f"{name}_noise"] or (-math.inf, math.inf) for name in names if f"{name}_noise" in of}
+        for run, of in costs.items()
+    }
+
+
+def _empty_score(results: Results, table: Scores) -> float | None:
+    """Return the mean of the measure for a run that finds no judged document; None where there are no judgments."""
+    if not isinstance(results, Ran):
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", JudgedWarning)  # that nothing was found is the point
+        nothing = {query_id: ["\x00"] for query_id in table.query_ids}
+        found = evaluate(results.qrels, {"empty": nothing}, table.measures)
+    mean = float(np.nanmean(found.values[0, 0]))
+    return None if math.isnan(mean) else mean
 
 
 def _notes(

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from judged.stats.student import student_quantile
+from judged.stats.sufficiency import insufficiency
+
 if TYPE_CHECKING:
     from judged._types import Floats
 
@@ -55,7 +58,9 @@ class Quantile(NamedTuple):
 
     value: float
     ci: tuple[float, float] | None  # over queries; None where there are too few of them to have one
-    noise: tuple[float, float]  # from the least to the most that it was in one round: how steady the machine was
+    # how much rounds vary: from the least to the most that it was in one round, and at least Student's interval of its
+    # logarithm over rounds; None where fewer than three rounds cannot tell
+    noise: tuple[float, float] | None
 
 
 def quantile(taken: Floats, share: float, level: float = 0.95) -> Quantile:
@@ -77,7 +82,7 @@ def quantile(taken: Floats, share: float, level: float = 0.95) -> Quantile:
     Examples
     --------
     >>> quantile(np.array([[4.0, 1.0, 2.0, 8.0, 3.0, 5.0], [6.0, 1.0, 2.0, 8.0, 3.0, 5.0]]), 0.5)
-    Quantile(value=3.75, ci=(1.0, 8.0), noise=(3.5, 4.0))
+    Quantile(value=3.75, ci=(1.0, 8.0), noise=None)
     """
     from scipy.special import bdtr
 
@@ -90,4 +95,15 @@ def quantile(taken: Floats, share: float, level: float = 0.95) -> Quantile:
         low, high = np.median(np.sort(taken, axis=1)[:, [first, last]], axis=0).tolist()
         ci = (low, high)
     by_round = np.quantile(taken, share, axis=1)
-    return Quantile(float(np.median(by_round)), ci, (float(by_round.min()), float(by_round.max())))
+    return Quantile(float(np.median(by_round)), ci, _noise(by_round, level))
+
+
+def _noise(by_round: Floats, level: float) -> tuple[float, float] | None:
+    if insufficiency(len(by_round)):
+        return None
+    low, high = float(by_round.min()), float(by_round.max())
+    if low > 0:
+        logs = np.log(by_round)
+        far = student_quantile((1 + level) / 2, len(logs) - 1) * float(logs.std(ddof=1)) / len(logs) ** 0.5
+        low, high = min(low, float(np.exp(logs.mean() - far))), max(high, float(np.exp(logs.mean() + far)))
+    return low, high

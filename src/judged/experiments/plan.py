@@ -17,6 +17,7 @@ from judged.data.topics import Topics
 from judged.errors import InputError
 from judged.experiments.collection import collection_notes
 from judged.experiments.configurations import FULL, Configuration, Hashes, LeftOut, level_text, versions
+from judged.experiments.limits import LIMITS
 from judged.experiments.reading import FILES, NUMBERS, choices_of, options_of
 from judged.notes import Note
 
@@ -54,6 +55,9 @@ class Plan(Answer):
         Of the latency: how often every query is asked, in random order, after so many that are not counted.
     concurrency
         With how many threads throughput is measured; 0: it is not.
+    build_seconds, query_seconds
+        Seconds that one build of an index, and one query, may take (3600 and 300). A configuration that takes longer is
+        stopped and recorded as failed; the others are run. Results do not depend on them.
     folder
         From where relative paths count, and where modules are looked for.
     configurations : tuple of Configuration
@@ -92,6 +96,8 @@ class Plan(Answer):
     warm_up: int
     seed: int
     concurrency: int
+    build_seconds: int
+    query_seconds: int
     folder: Path
     configurations: tuple[Configuration, ...] = field(repr=False)
     left_out: tuple[LeftOut, ...] = ()
@@ -204,7 +210,7 @@ class Plan(Answer):
 
     def facts(self) -> dict[str, Any]:
         """Give everything that the plan says; files as they stand beside it."""
-        names = ("measures", "design", *NUMBERS, "control", "factors", "forbidden", "pipelines")
+        names = ("measures", "design", *NUMBERS, *LIMITS, "control", "factors", "forbidden", "pipelines")
         files = {name: Path(getattr(self, name)) for name in FILES}
         inside = {name: path.is_relative_to(self.folder) for name, path in files.items()}
         shown = {name: str(path.relative_to(self.folder) if inside[name] else path) for name, path in files.items()}

@@ -19,6 +19,7 @@ from judged.experiments.configurations import (
     refuse_weights,
 )
 from judged.experiments.engines import ENGINES
+from judged.experiments.limits import LIMITS
 from judged.experiments.pipelines import OPERATORS, settings_of
 from judged.spelling import one_of
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 FILES = ("documents", "queries", "qrels")
 NUMBERS = {"depth": (100, 1), "rounds": (3, 1), "warm_up": (20, 0), "seed": (0, 0), "concurrency": (0, 0)}
 """What a number is where the plan does not give it, and at least."""
-_KEYS = (*FILES, "measures", "design", *NUMBERS, "control", "factors", "forbidden", "pipelines")
+_KEYS = (*FILES, "measures", "design", *NUMBERS, *LIMITS, "control", "factors", "forbidden", "pipelines")
 
 
 def options_of(raw: Mapping[str, Any], folder: Path) -> dict[str, Any]:
@@ -45,7 +46,7 @@ def options_of(raw: Mapping[str, Any], folder: Path) -> dict[str, Any]:
                 key, f"{key} is missing" if key not in raw else f"{key} names no file", f"name it: {key} = ..."
             )
         options[key] = str(folder / raw[key])
-    for key, (usual, least) in NUMBERS.items():
+    for key, (usual, least) in {**NUMBERS, **LIMITS}.items():
         value = raw.get(key, usual)
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
             raise SettingError(key, f"{key} {value!r} makes no sense", f"give a whole number from {least}")

@@ -60,9 +60,10 @@ class Results:
         By configuration: ``index_seconds, index_cpu_seconds, index_joules, peak_mb, index_mb, cold_ms, p50_ms, p95_ms``
         and, where it was asked for, ``queries_per_second``; None for what is not known. ``p50_ms`` and
         ``p95_ms`` are quantiles over the queries of a round, of all rounds the median. Beside them stand
-        ``p50_ms_ci``, their 95% interval over queries, None where there are too few, and ``p50_ms_noise``, from the
-        least to the most that they were in one round: where two of these overlap, the difference is noise. Of
-        a configuration that generates, also ``answer_ms``, ``tokens_in`` and ``tokens_out``: the median milliseconds
+        ``p50_ms_ci``, their 95% interval over queries, None where there are too few, and ``p50_ms_noise``, how far
+        they vary from round to round (see `judged.experiments.latency.quantile`), None with fewer than three rounds:
+        where two of these overlap, the difference is noise. Of a configuration that generates, also ``answer_ms``,
+        ``tokens_in`` and ``tokens_out``: the median milliseconds
         and the mean tokens of an answer.
     refused : dict of tuple of Refused
         Queries that were not taken, by configuration.

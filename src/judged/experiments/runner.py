@@ -9,6 +9,7 @@ import subprocess
 import sys
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from judged.data.topics import Topics
 from judged.errors import InputError
 from judged.experiments.answers import keep
 from judged.experiments.collection import MISSING, TWICE
+from judged.experiments.limits import LIMITS, STEP, watch
 from judged.experiments.plan import Plan
 from judged.experiments.reading import FILES
 from judged.experiments.results import PLAN, Results, folder_of, load
@@ -57,7 +59,8 @@ def run(plan: Any, folder: str | Path, *, progress: Callable[[str, int], None] |
         Where results go: each configuration in a folder that is complete or not there, so that nothing is done twice,
         and a stop at any moment costs one configuration at most. A configuration that failed is tried again.
     progress
-        Called with the name of each configuration before it is run, and with how many are done since the last call.
+        Called with the name of each configuration before it is run, and with how many are done since the last call;
+        also with the name and what the configuration is doing, such as ``control: query q1``, and 0.
 
     Returns
     -------
@@ -85,7 +88,7 @@ def run(plan: Any, folder: str | Path, *, progress: Callable[[str, int], None] |
         for at, configuration in enumerate(todo):
             if progress:
                 progress(configuration.name, int(at > 0))
-            _run(plan, configuration, place)
+            _run(plan, configuration, place, progress)
         if progress and todo:
             progress(todo[-1].name, 1)
         results = load(place)
@@ -150,16 +153,19 @@ def _written(plan: Plan) -> dict[str, Any]:
     return plain({**plan.facts(), **files, "configurations": configurations, "left_out": left_out, "notes": notes})
 
 
-def _run(plan: Plan, configuration: Configuration, place: Path) -> None:
+def _run(
+    plan: Plan, configuration: Configuration, place: Path, progress: Callable[[str, int], None] | None = None
+) -> None:
     """Run one configuration, and give its results their name when they are complete."""
     target = folder_of(place, configuration.key)
     part = target.with_name(f".{configuration.key}.{os.getpid()}.part")
     part.mkdir()
     try:
-        names = ("documents", "queries", "depth", "rounds", "warm_up", "seed", "concurrency")
+        names = ("documents", "queries", "depth", "rounds", "warm_up", "seed", "concurrency", *LIMITS)
         job = {name: getattr(plan, name) for name in names} | {"part": asdict(configuration.part)}
         (part / "job.json").write_text(json.dumps(job), encoding="utf-8")
-        code = _worked(part, plan.folder)
+        tell = progress and (lambda label: progress(f"{configuration.name}: {label}", 0))
+        code = _worked(part, plan.folder, tell or (lambda _: None))
         failure = target.with_name(f"{configuration.key}.{FAILURE}")
         if code == 0:
             failure.unlink(missing_ok=True)
@@ -174,8 +180,8 @@ def _run(plan: Plan, configuration: Configuration, place: Path) -> None:
         shutil.rmtree(part, ignore_errors=True)
 
 
-def _worked(part: Path, modules: Path) -> int:
-    """Run a job in a process that ends when this one does; give its exit code."""
+def _worked(part: Path, modules: Path, tell: Callable[[str], None]) -> int:
+    """Run a job in a process that ends when this one does, or at a limit of time; return its exit code."""
     paths = os.pathsep.join([str(modules), *filter(None, sys.path)])  # functions of the plan, and what is found here
     command = [sys.executable, "-P", "-m", "judged.experiments.worker", str(part / "job.json")]
     with (part / "messages.txt").open("wb") as messages:
@@ -184,12 +190,25 @@ def _worked(part: Path, modules: Path) -> int:
             env={**os.environ, **_ONE, "PYTHONPATH": paths},
         )  # fmt: skip
         try:
+            over = watch(part / STEP, partial(_has_ended, started), tell)
+            if over is not None:
+                problem, fix = over.error.parts
+                (part / FAILURE).write_text(json.dumps({"problem": problem, "fix": fix}), encoding="utf-8")
+                return 1
             return started.wait()
         finally:
             started.kill()
             if started.stdin:
                 started.stdin.close()
             started.wait()
+
+
+def _has_ended(process: subprocess.Popen[bytes], seconds: float) -> bool:
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
 
 
 def _explain(part: Path, code: int) -> Path:

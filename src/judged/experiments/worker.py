@@ -25,6 +25,7 @@ from judged.data.write import write_run
 from judged.errors import InputError, JudgedError
 from judged.experiments.configurations import versions
 from judged.experiments.latency import rounds_of, throughput
+from judged.experiments.limits import STEP, StepRecord
 from judged.experiments.machine import Memory, energy, machine
 from judged.experiments.pipelines import Asked, Generating, Part, system_of
 from judged.rag.generation import costs_of, tables_by_topic
@@ -98,22 +99,35 @@ def work(job: Mapping[str, Any], folder: Path, clock: Clock = time.perf_counter)
         raise InputError("there are no documents to index", fix="give a file that has some", path=job["documents"])
     queries = {query: topics.text(query) for query in topics.table["query_id"].to_pylist()}
     part = Part.read(job["part"])
+    steps, limit = StepRecord(folder / STEP), float(job["query_seconds"])
     with ExitStack() as built:
-        system, costs = _built(part, documents, folder, clock, built)
-        refused, cold_ms, of_answers = _asked(system, queries, job["depth"], folder, clock)
+        with steps.step("build", float(job["build_seconds"])):
+            system, costs = _built(part, documents, folder, clock, built)
+        refused, cold_ms, of_answers = _asked(system, queries, job["depth"], folder, (steps, limit), clock)
         costs |= of_answers
         timed = [query for query in queries if query not in refused]
         told = {"refused": refused, "timed": timed, "cold_ms": cold_ms, "rounds_ms": []}
 
-        def search(query: str) -> Any:
-            return _ask(system, query, queries[query], job["depth"])
+        def search(query: str) -> Any:  # recording a step takes about a microsecond
+            with steps.step(f"query {query}", limit):
+                return _ask(system, query, queries[query], job["depth"])
+
+        def search_at_once(query: str) -> Any:  # some thread must end a query within the limit
+            try:
+                return _ask(system, query, queries[query], job["depth"])
+            finally:
+                steps.begin("queries at once", limit)
 
         if timed:
             rounds = {name: job[name] for name in ("rounds", "warm_up", "seed")}
             told["rounds_ms"] = rounds_of(search, timed, **rounds, clock=clock).tolist()
         if timed and job["concurrency"]:
-            costs["queries_per_second"] = throughput(search, timed, concurrency=job["concurrency"], clock=clock)
+            with steps.step("queries at once", limit):
+                costs["queries_per_second"] = throughput(
+                    search_at_once, timed, concurrency=job["concurrency"], clock=clock
+                )
     shutil.rmtree(folder / "index")
+    (folder / STEP).unlink()
     told |= {"costs": costs, "machine": {**machine(), "versions": versions(part)}}
     (folder / COSTS).write_text(json.dumps(told), encoding="utf-8")
 
@@ -155,19 +169,25 @@ def _close(system: System) -> None:
 
 
 def _asked(
-    system: System, queries: Mapping[str, str], depth: int, folder: Path, clock: Clock
+    system: System,
+    queries: Mapping[str, str],
+    depth: int,
+    folder: Path,
+    limit: tuple[StepRecord, float],  # of a query, in seconds, and where the queries are recorded
+    clock: Clock,
 ) -> tuple[dict[str, list[tuple[str, str]]], list[float], dict[str, float | None]]:
     """Ask every query for the first time; give what was refused and why, the milliseconds, and what answers cost."""
-    recorder = Recorder(folder / TRACES)
+    recorder, (steps, seconds) = Recorder(folder / TRACES), limit
     rows: list[tuple[str, str, float]] = []
     refused: dict[str, list[tuple[str, str]]] = {}
     cold_ms: list[float] = []
     answers: dict[str, Answered] = {}
     for query, text in queries.items():
         told: list[Asked] = []
-        begun = clock()
-        hits = _ask(system, query, text, depth, told)
-        cold_ms.append(1000 * (clock() - begun))
+        with steps.step(f"query {query}", seconds):
+            begun = clock()
+            hits = _ask(system, query, text, depth, told)
+            cold_ms.append(1000 * (clock() - begun))
         refuse_odd(query, hits)
         rows += [(query, doc, score) for doc, score in hits]
         refused |= {query: said} if (said := [(one.name, one.refused) for one in told if one.refused]) else {}
@@ -176,7 +196,8 @@ def _asked(
                 trace.stage(one.name, one.kind, one.hits, parents=one.parents, query=one.query,
                             latency_ms=one.milliseconds)  # fmt: skip
             if isinstance(system, Generating):
-                answers[query] = said = _answer(system, query, text, hits, clock)
+                with steps.step(f"query {query}", seconds):
+                    answers[query] = said = _answer(system, query, text, hits, clock)
                 trace.stage("context", "shown", [row["doc_id"] for row in said.tables["context"]])
                 trace.stage("cited", "cited", list(dict.fromkeys(row["doc_id"] for row in said.tables["citations"])))
     if not rows:

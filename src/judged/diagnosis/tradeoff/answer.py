@@ -37,9 +37,12 @@ class TradeoffRow:
     gain_interval: tuple[float, float] | None  # of this paired difference
     cost_change: Mapping[str, float | None]  # cost minus that of the baseline; None where one is not known
     per_unit: Mapping[str, float | None]  # of the measure for one unit of the cost, where there is something to trade
-    front: bool | None  # whether no other run is at least as good on all, and better on one; None: a cost is not known
-    sure: bool  # whether the intervals of paired differences leave no doubt of that
+    front: bool | None  # whether no other run dominates it, and it is of use; None: a cost is not known
+    sure: bool  # whether paired tests leave no doubt of that
     rivals: tuple[str, ...]  # best first: of a run on the front, those that may be as good; of another, what dominates
+    equivalent: tuple[str, ...]  # the same scores on every topic, and no cost differs beyond the noise
+    useless: bool  # whether it scores no more than an empty result
+    fronts: Mapping[str, bool]  # whether no run dominates it by the measure and this cost alone
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -125,15 +128,16 @@ class Tradeoff(Answer):
         more = cost in self.benefits
         values = np.array([row.value for row in rows]) * (1.0 if self.higher_is_better else -1.0)
         dearer = (-amounts if more else amounts)[:, np.newaxis]
-        front = [not dominators(at, values, dearer).any() for at in range(len(rows))]
+        front = [row.fronts[cost] for row in rows]
+        path = [of and not dominators(at, values, dearer).any() for at, of in enumerate(front)]  # by the means: rising
         points = Table(
             f"points_{cost}",
             (
                 Column("run", [row.run for row in rows], TEXT),
                 Column("cost", amounts.tolist(), significant(3), cost),
                 Column("value", [row.value for row in rows], NUMBER, self.measure, ci=[row.interval for row in rows]),
-                Column("place", ["on the front" if of else "dominated" for of in front], TEXT),
-                Column("front", front, only="data"),
+                Column("place", ["on the front" if of else "off the front" for of in front], TEXT),
+                Column("front", path, only="data"),
             ),
             only="people",
         )
@@ -149,7 +153,7 @@ class Tradeoff(Answer):
             colour="place",
             label="run",
             path="front",
-            colours={"on the front": PALETTE[0], "dominated": PALETTE[-1]},
+            colours={"on the front": PALETTE[0], "off the front": PALETTE[-1]},
             steps="step-before" if more else "step-after",  # the best for at most this cost
             spread="amount",
             from_zero=True,
@@ -184,6 +188,8 @@ class Tradeoff(Answer):
             Column("front", [row.front for row in rows], YES_NO, beside=doubts),
             Column("sure", [row.sure for row in rows], YES_NO, only="data"),
             Column("rivals", [row.rivals for row in rows], only="data"),
+            Column("equivalent", [row.equivalent for row in rows], only="data"),
+            Column("useless", [row.useless for row in rows], YES_NO, only="data"),
         ]
         return Table("results", tuple(columns), one_piece=True)
 
@@ -196,21 +202,23 @@ class Tradeoff(Answer):
         ways = listed([f"{self.measure} ({'more' if self.higher_is_better else 'less'} is better)", *less, *more])
         return (
             (
-                f"On the front, by {ways}: {', '.join(self.front)}. No other run is at least as good on all and"
-                " better on one."
+                f"On the front, by {ways}: {', '.join(self.front) or 'none'}. No other run is better or cheaper beyond"
+                " the noise, and no worse on all others."
             ),
             *(
-                f"{row.run} is there by its mean alone: the interval of the difference in {self.measure} leaves open"
-                f" whether a run that costs no more is better: {_some(row.rivals)}."
+                f"{row.run} is there by its mean alone: the paired test leaves open whether a run that costs no more,"
+                f" but for noise, is as good in {self.measure}: {_some(row.rivals)}."
                 for row in front
                 if not row.sure
             ),
+            *self._equivalent(),
             *self._dominated(),
+            *self._useless(),
             *self._not_placed(),
             *(self._paid(row) for row in front if row.run != self.baseline),
             (
                 f"Gains are mean differences over topics with their {self.level:.0%} intervals, each on its own; costs"
-                " are taken as they were given, without an interval. Being on the front does not make a run worth"
+                " without an interval are taken as exact. Being on the front does not make a run worth"
                 " its cost: how much a gain may cost is for whoever pays to decide."
             ),
         )
@@ -219,12 +227,25 @@ class Tradeoff(Answer):
         """Name the dominated runs, each with the best of those that dominate it: first where that is sure."""
         said: list[str] = []
         for sure, way, why in (
-            (True, "Dominated", "the interval of the difference leaves no doubt"),
-            (False, "Dominated by the means, which is not sure", "that interval includes 0"),
+            (True, "Dominated", "the paired test and the noise of costs leave no doubt"),
+            (False, "Dominated by the means, which is not sure", "that test finds no difference"),
         ):
-            names = [f"{row.run} (by {row.rivals[0]})" for row in self.rows if row.front is False and row.sure == sure]
+            names = [f"{row.run} (by {row.rivals[0]})" for row in self.rows
+                     if row.front is False and row.sure == sure and not row.useless]  # fmt: skip
             said += [f"{way}, no better in {self.measure} and no cheaper: {_some(names)}; {why}."] if names else []
         return said
+
+    def _equivalent(self) -> list[str]:
+        """Name the runs that score the same on every topic, and whose costs do not differ beyond the noise."""
+        groups = dict.fromkeys(frozenset((row.run, *row.equivalent)) for row in self.rows if row.equivalent)
+        return [f"Equivalent within the noise: {_some([row.run for row in self.rows if row.run in group])}."
+                for group in groups]  # fmt: skip
+
+    def _useless(self) -> list[str]:
+        """Name the runs that score no more than an empty result."""
+        names = [row.run for row in self.rows if row.useless]
+        return [f"Not on the front, as {self.measure} is no higher than that of an empty result: {_some(names)}."
+                ] if names else []  # fmt: skip
 
     def _not_placed(self) -> list[str]:
         """Name the runs that are not placed, together where they lack the same."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
@@ -17,13 +17,15 @@ from judged.data.records import records_of
 from judged.data.run import run_named
 from judged.data.topic_records import refuse_wide
 from judged.decimals import meant_as_number, read_number
-from judged.diagnosis.tradeoff.answer import Tradeoff, TradeoffRow, dominators
+from judged.diagnosis.tradeoff.answer import Tradeoff, TradeoffRow
 from judged.errors import InputError, MeasureError
 from judged.evaluation.inputs import place_of
 from judged.evaluation.of_runs import of_runs
 from judged.measures.grammar import parse
 from judged.notes import Note, first_few
+from judged.stats.inputs import ROUNDING
 from judged.stats.paired import paired_tests
+from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -124,8 +126,14 @@ def tradeoff_of_scores(
     test: str = "randomisation",
     resamples: int = 10_000,
     seed: int = 0,
+    cost_intervals: Mapping[str, Mapping[str, tuple[float, float]]] | None = None,
+    empty_score: float | None = None,
 ) -> Tradeoff:
     """Set what runs score against what they cost.
+
+    A run dominates another one if it is better on the measure beyond chance (paired test over at least six topics), or
+    cheaper beyond the noise of costs, and on all others no worse: its mean is at least as high, and no cost is higher
+    beyond the noise. A run that scores no more than an empty result is never on the front.
 
     Parameters
     ----------
@@ -149,6 +157,11 @@ def tradeoff_of_scores(
         ``studentised``.
     resamples, seed
         Of intervals by resampling.
+    cost_intervals
+        ``{run: {cost: (low, high)}}``: how far a cost may vary when it is measured again. Costs whose intervals overlap
+        count as equal; a cost without an interval is taken as exact.
+    empty_score
+        Mean score of runs that return nothing relevant; None: the measure's lowest value, if more is better.
 
     Returns
     -------
@@ -189,8 +202,18 @@ def tradeoff_of_scores(
     base = _baseline(runs, baseline, dearer)
     sign = 1.0 if scores.measures[column].properties.higher_is_better else -1.0
     estimates = [row for row in scores.estimates(level=level, seed=seed) if row.measure == scores.measure_names[column]]
-    gaps = _differences(scores.values[:, column], test, level, resamples, seed)
-    rows = _rows(estimates, gaps, matrix, dearer, names, base, sign)
+    found = _differences(scores.values[:, column], test, level, resamples, seed)
+    lowest = scores.measures[column].properties.bounds[0] if sign > 0 else math.nan
+    values = np.array([row.value for row in estimates]) * sign
+    floor = lowest if empty_score is None or sign < 0 else empty_score
+    sides = _Sides(
+        values,
+        found.better if sign > 0 else found.better.T,
+        found.same,
+        *_cost_ends(matrix, cost_intervals or {}, runs, names, [name in more for name in names]),
+        values <= floor + ROUNDING * max(1.0, abs(floor)),  # none where the floor is NaN
+    )
+    rows = _rows(estimates, found.gaps, sides, matrix, dearer, names, base, sign)
     return Tradeoff(
         measure=scores.measure_names[column],
         higher_is_better=sign > 0,
@@ -242,23 +265,78 @@ def _baseline(runs: Sequence[str], baseline: str | None, dearer: Floats) -> int:
     return list(runs).index(run_named(baseline, runs, "to use as the baseline"))
 
 
-def _differences(values: Floats, test: str, level: float, resamples: int, seed: int) -> Floats:
-    """Compare every two runs: mean and ends of the interval of the second minus the first; (3, R, R)."""
-    pairs = list(combinations(range(len(values)), 2))
+class _Differences(NamedTuple):
+    """Differences of every two runs, the second (column) minus the first (row)."""
+
+    gaps: Floats  # (3, R, R): mean and ends of the interval
+    better: Bools  # (R, R): the second is higher beyond chance
+    same: Bools  # (R, R): the same scores on every topic
+
+
+@dataclass(frozen=True, eq=False)
+class _Sides:
+    """What decides which run dominates which: (R,) or (R, R), where a row is dominated by a column."""
+
+    values: Floats  # more is better
+    better: Bools
+    same: Bools
+    low: Floats  # (R, C): ends of costs, less is better; NaN: not known
+    high: Floats
+    useless: Bools  # (R,): scores no more than an empty result
+
+    def no_dearer(self, row: int, costs: Any = slice(None)) -> Bools:
+        """Mark the runs that cost no more than this one, but for noise; an unknown cost is no lower one."""
+        marked = np.all(self.low[:, costs] <= self.high[row, costs], axis=1)
+        marked[row] = False
+        return marked
+
+    def dominators(self, row: int, costs: Any = slice(None)) -> Bools:
+        """Mark the runs that are better or cheaper than this one beyond the noise, and no worse on all others."""
+        cheaper = np.any(self.high[:, costs] < self.low[row, costs], axis=1)
+        behind = self.values[row] - self.values > ROUNDING * np.maximum(np.abs(self.values), abs(self.values[row]))
+        return self.no_dearer(row, costs) & ~behind & (self.better[row] | cheaper) & ~self.useless
+
+
+def _differences(values: Floats, test: str, level: float, resamples: int, seed: int) -> _Differences:
+    """Compare every two runs."""
+    size = len(values)
+    pairs = list(combinations(range(size), 2))
     tests = paired_tests(values, pairs, test, level=level, resamples=resamples, seed=seed)
-    if pairs and all(test.interval is None for test in tests) and tests[0].n > 1:
+    if test in ("sign", "wilcoxon"):
         raise InputError(f"the test {test!r} gives no interval", fix="take randomisation, t or bootstrap")
-    gaps = np.zeros((3, len(values), len(values)))
+    gaps, better, same = np.zeros((3, size, size)), np.eye(size) < 0, np.eye(size) > 0
     for (first, second), difference in zip(pairs, tests, strict=True):
         low, high = difference.interval or (math.nan, math.nan)
         gaps[:, first, second] = difference.difference, low, high
         gaps[:, second, first] = 0.0 - difference.difference, 0.0 - high, 0.0 - low
-    return gaps
+        tested = insufficiency(difference.n, "verdict") is None and difference.p <= round(1 - level, 12)
+        better[first, second] = tested and difference.difference > 0
+        better[second, first] = tested and difference.difference < 0
+        same[first, second] = same[second, first] = difference.n > 0 and not difference.differing
+    return _Differences(gaps, better, same)
+
+
+def _cost_ends(
+    matrix: Floats,
+    intervals: Mapping[str, Mapping[str, tuple[float, float]]],
+    runs: Sequence[str],
+    names: Sequence[str],
+    more_is_better: Sequence[bool],
+) -> tuple[Floats, Floats]:
+    """Return the ends of each cost, (R, C), turned so that less is better; both are the cost where it is exact."""
+    low, high = matrix.copy(), matrix.copy()
+    for row, run in enumerate(runs):
+        for column, name in enumerate(names):
+            if (ends := intervals.get(run, {}).get(name)) is not None and not math.isnan(matrix[row, column]):
+                low[row, column], high[row, column] = ends
+    turned = np.array(more_is_better)
+    return np.where(turned, -high, low), np.where(turned, -low, high)
 
 
 def _rows(
     estimates: Sequence[Estimate],  # R
     gaps: Floats,  # (3, R, R)
+    sides: _Sides,
     matrix: Floats,  # (R, C): costs, and the same with less always better
     dearer: Floats,
     names: Sequence[str],
@@ -266,19 +344,20 @@ def _rows(
     sign: float,
 ) -> tuple[TradeoffRow, ...]:
     """Set each run against the baseline, and tell whether it is on the front: cheapest first."""
-    values = np.array([row.value for row in estimates]) * sign
-    difference, low, high = gaps
-    surely = (low if sign > 0 else -high) > 0  # [worse, better]: the interval leaves no doubt
-    alike = (low == 0) & (high == 0)  # nor do the same scores on every topic
+    values, (difference, low, high) = sides.values, gaps
+    best_first = np.argsort(-values, kind="stable")
     rows: list[TradeoffRow] = []
     for row in np.lexsort((-values, dearer[:, 0])).tolist():  # what has no cost comes last
         estimate, gain, own = estimates[row], float(difference[base, row]), row == base
-        cheaper: Bools = np.all(dearer <= dearer[row], axis=1)  # a cost that is not known is no lower one
-        cheaper[row] = False
-        best_first = np.argsort(-values, kind="stable")
-        ruling = best_first[(cheaper & dominators(row, values, dearer))[best_first]]
-        sure = ruling[(surely | alike)[row, ruling]]
-        rivals = (sure if len(sure) else ruling) if len(ruling) else best_first[(cheaper & ~surely[:, row])[best_first]]
+        no_dearer, useless = sides.no_dearer(row), bool(sides.useless[row])
+        ruling = best_first[sides.dominators(row)[best_first]]
+        sure = ruling[(sides.better | sides.same)[row, ruling]]
+        alike = no_dearer & np.array([sides.no_dearer(other)[row] for other in range(len(values))]) & sides.same[row]
+        rivals = (
+            (sure if len(sure) else ruling)
+            if len(ruling)
+            else best_first[(no_dearer & ~sides.better[:, row] & ~alike & ~sides.useless)[best_first]]
+        )
         placed = not np.isnan([*dearer[row], values[row]]).any()
         change, worse = (costs[row] - (math.nan if own else costs[base]) for costs in (matrix, dearer))
         per_unit = [abs(gain / by) if sign * gain * by > 0 else math.nan for by in worse.tolist()]
@@ -294,9 +373,12 @@ def _rows(
                 gain_interval=None if own or math.isnan(interval[0]) else interval,
                 cost_change=_known(names, change.tolist()),
                 per_unit=_known(names, per_unit),
-                front=not len(ruling) if placed else None,
-                sure=placed and bool(len(sure) if len(ruling) else not len(rivals)),
-                rivals=tuple(estimates[at].run for at in rivals.tolist()) if placed else (),
+                front=not len(ruling) and not useless if placed else None,
+                sure=placed and (useless or bool(len(sure) if len(ruling) else not len(rivals))),
+                rivals=tuple(estimates[at].run for at in rivals.tolist()) if placed and not useless else (),
+                equivalent=tuple(estimates[at].run for at in best_first[alike[best_first]].tolist()) if placed else (),
+                useless=useless,
+                fronts={name: not useless and not sides.dominators(row, [at]).any() for at, name in enumerate(names)},
             )
         )
     return tuple(rows)

@@ -1,0 +1,121 @@
+"""Time limits of a configuration: its process records what it is doing, and whoever started it ends it if that hangs.
+
+The record is a small memory-mapped file. A thread in the same process could not end an engine that never lets go of the
+interpreter, as a function in C may do.
+"""
+
+from __future__ import annotations
+
+import mmap
+import struct
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+from judged.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+    from pathlib import Path
+
+STEP = "step.bin"
+LIMITS = {"build_seconds": (3600, 1), "query_seconds": (300, 1)}
+"""Default and minimum of each limit of a plan, in seconds: one build of an index; one query, or one answer to it."""
+_SLOW = 1.0  # seconds: shorter steps are not shown
+_LAYOUT = struct.Struct("<dd200s")
+
+
+class Step(NamedTuple):
+    """What a configuration is doing.
+
+    Parameters
+    ----------
+    label
+        For example ``query q1``.
+    limit
+        Seconds that it may take.
+    started
+        When it began, in seconds since the epoch.
+    """
+
+    label: str
+    limit: float
+    started: float
+
+    def is_over(self, now: float) -> bool:
+        """Return whether it takes longer than its limit."""
+        return now - self.started > self.limit
+
+    @property
+    def error(self) -> InputError:
+        """What went wrong if it was ended at its limit."""
+        setting = "build_seconds" if self.label.startswith("build") else "query_seconds"
+        return InputError(
+            f"{self.label}: no result after {self.limit:g} seconds, so it was stopped",
+            fix=f"correct the engine, or set a higher limit in the plan: {setting} = ...",
+        )
+
+
+class StepRecord:
+    """The step that a process is at, in a file that others can read at any moment."""
+
+    def __init__(self, path: Path) -> None:
+        with path.open("w+b") as file:
+            file.truncate(_LAYOUT.size)
+            self._map = mmap.mmap(file.fileno(), _LAYOUT.size)
+
+    @contextmanager
+    def step(self, label: str, limit: float) -> Generator[None]:
+        """Record a step while it lasts."""
+        self.begin(label, limit)
+        try:
+            yield
+        finally:
+            self.end()
+
+    def begin(self, label: str, limit: float) -> None:
+        """Record the begin of a step."""
+        _LAYOUT.pack_into(self._map, 0, time.time(), limit, label.encode()[: _LAYOUT.size - 16])
+
+    def end(self) -> None:
+        """Record that no step with a limit is under way."""
+        _LAYOUT.pack_into(self._map, 0, 0.0, 0.0, b"")
+
+
+def read_step(path: Path) -> Step | None:
+    """Return the step that a process recorded; None if there is none, or the record is being written."""
+    try:
+        first, second = path.read_bytes(), path.read_bytes()
+    except OSError:
+        return None
+    if first != second or len(first) < _LAYOUT.size:
+        return None
+    started, limit, label = _LAYOUT.unpack_from(first)
+    return Step(label.rstrip(b"\0").decode(errors="replace"), limit, started) if started else None
+
+
+def watch(path: Path, ended: Callable[[float], bool], tell: Callable[[str], None], poll: float = 0.1) -> Step | None:
+    """Wait until a process has ended; return the step that took longer than its limit, or None.
+
+    Parameters
+    ----------
+    path
+        Where the process records its steps.
+    ended
+        Wait so many seconds, and return whether the process has ended.
+    tell
+        Called with the label of each step that takes longer than a second.
+    poll
+        Seconds between two looks.
+    """
+    told = ""
+    while not ended(poll):
+        step, now = read_step(path), time.time()
+        if step is None:
+            continue
+        if step.is_over(now):
+            return step
+        if step.label != told and now - step.started > _SLOW:
+            told = step.label
+            tell(told)
+    return None
