@@ -46,8 +46,8 @@ many there are. Of other topics four topics tell hardly anything.
 {layouts}
 
 No pair has a verdict, better or undecided, for other topics: with {n} topics there are intervals, but too little
-data to test ({least} topics are required). The smallest p of the {pairs} pairs, before Holm's correction, is {p:.3f}, of
-{first} and {second}. Each difference within an interval is still possible.
+data to test ({least} topics are required). The smallest p of the {pairs} pairs, before Holm's correction, is {p:.3f},
+of {first} and {second}. Each difference within an interval is still possible.
 
 ## What is left open
 

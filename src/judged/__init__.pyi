@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import Any
 
 from judged import arrays as arrays
@@ -245,6 +246,8 @@ def tradeoff(
     test: str = "randomisation",
     resamples: int = 10000,
     seed: int = 0,
+    cost_intervals: Mapping[str, Mapping[str, tuple[float, float]]] | None = None,
+    empty_score: float | None = None,
     dialect: str | Dialect | None = None,
     topics: TopicPolicy | None = None,
     ties: TieTreatment | None = None,

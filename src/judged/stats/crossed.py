@@ -178,7 +178,8 @@ class Trials:
         sums = both, _freedom(both, (of_people, of_topics, of_trials))
         over_both = (math.nan, 0.0) if math.isnan(both) else max(sums, of_people, of_topics)
         estimate = float(weights @ self.values)
-        rounding = (_SAME * float(np.abs(weights) @ np.abs(self.values))) ** 2  # a variance that is 0 but for rounding
+        size = _SAME * float(np.abs(weights) @ np.abs(self.values))  # what is smaller is rounding
+        estimate, rounding = estimate if abs(estimate) > size else 0.0, size**2
         parts = np.where(np.abs(weights) > _SAME * np.abs(weights).max(), np.abs(weights), 0.0)
         people, topics = parts @ fit.people, parts @ fit.topics
         arms = [people]
