@@ -75,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     load_libraries()
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         runner = Runner(root, sources, Path(folder), options.budget)
-        outcomes = runner.run(mutants, options.jobs)
+        outcomes = runner.run(mutants, files_of(sources, packages), options.jobs)
     print(report(outcomes, packages))
     if options.json:
         rows = [asdict(outcome) for outcome in outcomes]
@@ -87,16 +87,22 @@ def draw(sources: Path, packages: Iterable[str], sample: int, seed: int) -> list
     """Draw places uniformly from those of the packages, and a replacement for each."""
     places: list[tuple[str, str, Place]] = []
     for package in packages:
-        path = sources / package
-        if not path.exists():
-            raise SystemExit(f"{package}: expected a folder or file below {sources}. Fix: --packages clicks stats")
-        files = sorted(path.rglob("*.py")) if path.is_dir() else [path]
-        for file in files:
-            source = file.relative_to(sources).as_posix()
-            places.extend((package, source, place) for place in find_places(file.read_bytes()))
+        for source in files_of(sources, [package]):
+            places.extend((package, source, place) for place in find_places((sources / source).read_bytes()))
     chance = random.Random(seed)  # noqa: S311 - a sample, not a secret
     chosen = chance.sample(places, min(sample, len(places)))
     return [Mutant(*drawn, chance.choice(drawn[2].replacements)) for drawn in chosen]
+
+
+def files_of(sources: Path, packages: Iterable[str]) -> list[str]:
+    """Return the source files of folders and files below the sources."""
+    files: list[Path] = []
+    for package in packages:
+        path = sources / package
+        if not path.exists():
+            raise SystemExit(f"{package}: expected a folder or file below {sources}. Fix: --packages clicks stats")
+        files.extend(sorted(path.rglob("*.py")) if path.is_dir() else [path])
+    return [file.relative_to(sources).as_posix() for file in files]
 
 
 class Runner:
@@ -106,16 +112,18 @@ class Runner:
         self.root, self.sources, self.folder, self.budget = root, sources, folder, budget
         self.traces = root / "build" / "mutants"
 
-    def run(self, mutants: Sequence[Mutant], jobs: int) -> list[Outcome]:
-        """Return the outcome of each mutant."""
+    def run(self, mutants: Sequence[Mutant], traced: Sequence[str], jobs: int) -> list[Outcome]:
+        """Return the outcome of each mutant, where the lines of the traced sources choose the tests."""
         beside = {source: self.tests_beside(source) for source in {mutant.source for mutant in mutants}}
         files = sorted({file for tests in beside.values() for file in tests})
         context = multiprocessing.get_context("fork")
         with context.Pool(jobs, _create_copy, (self.root, self.folder, self.sources.name)) as pool:
-            untraced = [file for file in files if not self._is_traced(file)]
-            tracing = pool.imap_unordered(_trace, [(file, self._saved(file)) for file in untraced])
+            untraced = [file for file in files if not self._is_traced(file, traced)]
+            tracing = pool.imap_unordered(_trace, [(file, traced, self._saved(file)) for file in untraced])
             for number, _ in enumerate(tracing, 1):
                 print(f"\rtraced {number}/{len(untraced)} test files", end="", file=sys.stderr, flush=True)
+            if untraced:
+                print(file=sys.stderr)
             traces = {file: Trace.load(self._saved(file)) for file in files}
             for file, trace in traces.items():
                 for test in trace.failed:
@@ -138,9 +146,9 @@ class Runner:
     def _saved(self, test_file: str) -> Path:
         return self.traces / (test_file.replace("/", "-") + ".json")
 
-    def _is_traced(self, test_file: str) -> bool:
+    def _is_traced(self, test_file: str, traced: Iterable[str]) -> bool:
         saved = self._saved(test_file)
-        return saved.exists() and Trace.load(saved).is_valid(self.root, self.sources)
+        return saved.exists() and Trace.load(saved).is_valid(self.root, self.sources, traced)
 
     def _tests(self, mutant: Mutant, traces: Iterable[Trace]) -> tuple[list[str], float]:
         """Return the tests to run, those first that execute the line, and the CPU seconds that they need."""
@@ -227,7 +235,7 @@ def _create_copy(root: Path, folder: Path, package: str) -> None:
     _copies.append(Copy.create(root, Path(tempfile.mkdtemp(dir=folder)), package))
 
 
-def _trace(work: tuple[str, Path]) -> None:
+def _trace(work: tuple[str, Sequence[str], Path]) -> None:
     _copies[0].trace(*work)
 
 

@@ -50,11 +50,11 @@ class Copy:
         """Folder of the copied package."""
         return self.folder / "src" / self.package
 
-    def trace(self, test_file: str, saved: Path) -> None:
-        """Run a test file and save which of its tests execute which lines."""
+    def trace(self, test_file: str, sources: Sequence[str], saved: Path) -> None:
+        """Run a test file and save which of its tests execute which lines of the sources."""
 
         def traced() -> int:
-            tracer = Tracer(self.sources)
+            tracer = Tracer(self.sources, sources)
             tracer.start()
             code = pytest.main([*self._options(), test_file], plugins=[tracer])
             tracer.stop()
@@ -66,7 +66,7 @@ class Copy:
         self._in_child(traced, cpu=1200, wall=3600, log=log)
         if not saved.exists():
             print(f"{test_file}: its tests cannot be traced.\n{log.read_text()[-2000:]}", file=sys.stderr)
-            Trace().save(saved)
+            Trace(traced=list(sources)).save(saved)
 
     def outcome(self, source: str, mutated: bytes, tests: Sequence[str], cpu: float) -> str:
         """Return whether the tests kill the mutated source: "killed", "survived", or "timeout"."""

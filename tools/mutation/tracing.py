@@ -29,6 +29,7 @@ class Trace:
     failed: list[str] = field(default_factory=list)
     lines: dict[str, dict[int, list[str]]] = field(default_factory=dict)
     hashes: dict[str, str] = field(default_factory=dict)
+    traced: list[str] = field(default_factory=list)
 
     def save(self, path: Path) -> None:
         """Write the trace as JSON."""
@@ -38,8 +39,8 @@ class Trace:
             source: {str(line): [numbers[test] for test in tests if test in numbers] for line, tests in by_line.items()}
             for source, by_line in self.lines.items()
         }
-        kept = {"seconds": self.seconds, "failed": self.failed, "lines": lines, "hashes": self.hashes}
-        path.write_text(json.dumps(kept))
+        kept = {"seconds": self.seconds, "failed": self.failed, "lines": lines}
+        path.write_text(json.dumps({**kept, "hashes": self.hashes, "traced": self.traced}))
 
     @classmethod
     def load(cls, path: Path) -> Trace:
@@ -50,14 +51,18 @@ class Trace:
             source: {int(line): [names[number] for number in numbers] for line, numbers in by_line.items()}
             for source, by_line in kept["lines"].items()
         }
-        return cls(kept["seconds"], kept["failed"], lines, kept["hashes"])
+        return cls(kept["seconds"], kept["failed"], lines, kept["hashes"], kept["traced"])
 
-    def is_valid(self, root: Path, sources: Path) -> bool:
-        """Return whether the test file and all sources that it executes are as they were."""
-        return all(
-            _hash(path) == value
-            for name, value in self.hashes.items()
-            for path in [(root if name.startswith("tests/") else sources) / name]
+    def is_valid(self, root: Path, sources: Path, needed: Iterable[str]) -> bool:
+        """Return whether the needed sources were traced, and they and the test file are as they were."""
+        return (
+            bool(self.hashes)
+            and set(needed) <= set(self.traced)
+            and all(
+                _hash(path) == value
+                for name, value in self.hashes.items()
+                for path in [(root if name.startswith("tests/") else sources) / name]
+            )
         )
 
     def tests_of(self, source: str, lines: Iterable[int] | None) -> tuple[list[str], list[str]]:
@@ -76,11 +81,12 @@ class Trace:
 
 
 class Tracer:
-    """A pytest plugin that fills a trace with the executed lines of the sources."""
+    """A pytest plugin that fills a trace with the executed lines of some of the sources."""
 
-    def __init__(self, sources: Path) -> None:
+    def __init__(self, sources: Path, traced: Iterable[str]) -> None:
         self.sources = str(sources) + "/"
-        self.trace = Trace()
+        self.trace = Trace(traced=sorted(traced))
+        self._paths = {self.sources + name for name in self.trace.traced}
         self._by_context: dict[str, set[tuple[str, int]]] = defaultdict(set)
         self._current = self._by_context[SHARED]
 
@@ -100,7 +106,7 @@ class Tracer:
         self.trace.lines = {source: dict(by_line) for source, by_line in by_source.items()}
 
     def _global(self, frame: FrameType, _event: str, _arg: Any) -> Any:
-        return self._local if frame.f_code.co_filename.startswith(self.sources) else None
+        return self._local if frame.f_code.co_filename in self._paths else None
 
     def _local(self, frame: FrameType, event: str, _arg: Any) -> Any:
         if event == "line":
