@@ -84,30 +84,36 @@ def test_blocks_of_users_are_drawn_independently() -> None:
 
 
 def test_natural_bounds_hold() -> None:
-    d = np.array([[5.0], [1.0], [1.0], [1.0]])
-    assert bootstrap_intervals(np.array([[5.0], [0.0], [0.0], [1.0]]), d).tolist() == [[0.0, 1.0]]
+    d = np.array([[4.0], [2.0], [2.0], [2.0]])
+    assert bootstrap_intervals(np.array([[4.0], [0.0], [0.0], [1.0]]), d).tolist() == [[0.0, 1.0]]
     low, high = bootstrap_intervals(np.array([[50.0], [0.0], [0.0], [1.0]]), d)[0]
     assert low == 0.0
-    assert high > 6.5
-    assert bootstrap_intervals(np.array([[5.0], [-3.0], [0.0], [1.0]]), d)[0, 0] < 0
+    assert high > 51 / 10
+    assert bootstrap_intervals(np.array([[4.0], [-3.0], [0.0], [1.0]]), d)[0, 0] < 0
 
 
 def test_shares_of_none_and_of_all_are_exact() -> None:
-    d = np.array([[2.0, 2.0, 2.0], [3.0, 3.0, 3.0], [0.0, 0.0, 0.0], [1.0, 1.0, 1.0]])
-    n = np.array([[0.0, 2.0, 0.0], [0.0, 3.0, 0.0], [0.0, 0.0, 0.0], [0.0, 1.0, -1.0]])
+    d = np.array([[2.0, 2.0, 2.0], [3.0, 3.0, 3.0], [0.0, 0.0, 0.0], [1.0, 1.0, 1.0], [2.0, 2.0, 2.0]])
+    n = np.array([[0.0, 2.0, 0.0], [0.0, 3.0, 0.0], [0.0, 0.0, 0.0], [0.0, 1.0, -1.0], [0.0, 2.0, 0.0]])
     found = bootstrap_intervals(n, d, level=0.9, resamples=100)
-    assert found[0].tolist() == list(exact_share_interval(3, 0.9, 0))
-    assert found[1].tolist() == list(exact_share_interval(3, 0.9, 1))
+    assert found[0].tolist() == list(exact_share_interval(4, 0.9, 0))
+    assert found[1].tolist() == list(exact_share_interval(4, 0.9, 1))
     assert found[2, 0] < 0
 
 
 def test_nothing_to_vary() -> None:
-    d = np.array([[2.0, 1.0, 0.0, 0.0], [3.0, 0.0, 0.0, 0.0], [7.0, 0.0, 0.0, 0.0]])
-    n = np.array([[0.2, 1.0, 0.0, 0.0], [0.3, 0.0, 0.0, 0.0], [0.7, 0.0, 0.0, 4.0]])
-    found = bootstrap_intervals(n, d, resamples=100)
-    assert found[0].tolist() == pytest.approx([0.1, 0.1], rel=1e-12)
-    assert np.isnan(found[1:]).all()
+    d = np.array([[2.0, 1.0, 0.0, 0.0], [3.0, 0.0, 0.0, 0.0], [4.0, 0.0, 0.0, 0.0], [3.0, 0.0, 0.0, 0.0]])
+    n = np.array([[0.2, 1.0, 0.0, 0.0], [0.3, 0.0, 0.0, 0.0], [0.4, 0.0, 0.0, 4.0], [0.3, 0.0, 0.0, 0.0]])
+    assert np.isnan(bootstrap_intervals(n, d, resamples=100)).all()
     assert np.isnan(bootstrap_intervals(np.zeros((0, 2)), np.zeros((0, 2)))).all()
+
+
+@pytest.mark.parametrize(("pages", "known"), [((2, 2), False), ((2, 2, 2), True), ((9, 2, 2, 2), False)])
+def test_fewer_than_three_effective_users_have_no_interval(pages: tuple[int, ...], known: bool) -> None:
+    """9, 2, 2 and 2 pages are 15**2 / 93 = 2.4 effective users."""
+    d = np.array(pages, dtype=float)[:, None]
+    n = np.arange(len(pages), dtype=float)[:, None]
+    assert np.isfinite(bootstrap_intervals(n, d, resamples=200)).all() == known
 
 
 def test_refusals() -> None:

@@ -146,16 +146,33 @@ def test_scales_by_hand() -> None:
     assert (low, high) == pytest.approx((odds / (1 + odds)).tolist(), rel=1e-9)
 
 
-@given(st.floats(0.0, 1.0), st.floats(0.0, 0.5), st.integers(2, 10_000), st.sampled_from([0.5, 0.95, 0.999]))
+@given(st.floats(0.0, 1.0), st.floats(1e-9, 0.5), st.integers(3, 10_000), st.sampled_from([0.5, 0.95, 0.999]))
 def test_a_share_stays_a_share_and_inside_its_interval(value: float, error: float, units: int, level: float) -> None:
     low, high = ratio_interval(value, error, units, level, share=True)
     assert 0.0 <= low <= high <= 1.0
     assert value in {0.0, 1.0} or low <= value <= high
 
 
-def test_without_error_there_is_one_value() -> None:
-    assert ratio_interval(0.5, 0.0, 10, 0.95, share=True) == pytest.approx((0.5, 0.5), rel=1e-15)
-    assert ratio_interval(7.0, 0.0, 10, 0.95, share=False) == (7.0, 7.0)
+@pytest.mark.parametrize("kind", [{"share": True}, {"share": False}, {"share": False, "counted": True}])
+def test_without_variance_there_is_no_interval(kind: dict[str, bool]) -> None:
+    assert np.isnan(ratio_interval(0.5, 0.0, 10, 0.95, **kind)).all()
+    assert np.isnan(ratio_interval(0.5, 0.0, 10, 0.95, share=False, signed=True)).all()
+    assert np.isfinite(ratio_interval(0.5, 0.1, 10, 0.95, **kind)).all()
+
+
+@pytest.mark.parametrize(
+    ("units", "effective", "known"),
+    [(2, 2.0, False), (3, 3.0, True), (2.99, 2.99, False), (10, 2.99, False), (10, 3.0, True)],
+)
+def test_fewer_than_three_units_or_effective_units_have_no_interval(
+    units: float, effective: float, known: bool
+) -> None:
+    for value, error, kind in ((0.5, 0.1, {"share": True}), (0.0, 0.0, {"share": True}), (1.0, 0.0, {"share": True}),
+                               (0.5, 0.1, {"share": False, "counted": True}), (0.5, 0.1, {"share": False}),
+                               (0.0, 0.0, {"share": False, "counted": True})):  # fmt: skip
+        ends = ratio_interval(value, error, units, 0.95, effective=effective, **kind)
+        assert np.isfinite(ends).all() == known
+    assert np.isfinite(woodruff(0.5, 0.05, units, 0.95, effective=effective)).all() == known
 
 
 def test_none_is_no_interval_of_one_value() -> None:
@@ -173,7 +190,7 @@ def test_amounts_of_fewer_than_two_users_tell_nothing() -> None:
         assert (0.0 < low < 1.0 < high) if known else math.isnan(low) and math.isnan(high)
 
 
-@pytest.mark.parametrize("units", [2, 10, 100, 100_000])
+@pytest.mark.parametrize("units", [3, 10, 100, 100_000])
 @pytest.mark.parametrize("level", [0.9, 0.95])
 def test_none_or_all_is_clopper_and_pearson(units: int, level: float) -> None:
     for count in (0, units):

@@ -44,6 +44,28 @@ def test_drops_are_found_within_the_days_that_are_stated(drop, alike):
     assert late <= 0.2 * 40 + 3 * np.sqrt(0.2 * 0.8 * 40)
 
 
+@pytest.mark.parametrize("missing", [0.3, 0.5])
+def test_drops_are_found_in_time_where_days_are_missing(missing):
+    """Four of five of 40 logs, three errors of the share; without an allowance, 68 % at 30 % of days missing."""
+    late = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        made = days(rng, 220, np.where(np.arange(220) < 80, 0.3, 0.27))
+        gone = rng.random(220) < missing
+        made = type(made)(FIRST, *(np.where(gone, np.nan, part) for part in (made.values, made.errors, made.sizes)))
+        found = look(made, 80, margin_relative=0.1)
+        first = next((p.start for p in found.points if p.alarm and p.start >= FIRST + timedelta(80)), None)
+        late += first is None or (first - FIRST).days - 79 > found.within
+    assert late <= 0.2 * 40 + 3 * np.sqrt(0.2 * 0.8 * 40)
+
+
+def test_missing_days_delay_what_is_found_in_proportion():
+    level = threshold(28, 0.0, 0.01, 0.5)
+    whole, half = (delay(1.0, 0.0, 0.5, level, missing=share) for share in (0.0, 0.5))
+    assert half == pytest.approx(2 * whole, rel=0.2)
+    assert delay(1.0, 0.0, 0.5, level, share=0.5) < whole
+
+
 def test_a_change_of_mix_is_no_change_of_quality():
     """Half of the pages, then fewer and fewer, are of a class that is clicked more: 60 % and 20 %."""
     quality_off = mix_moved = raw_off = 0

@@ -111,6 +111,79 @@ def test_equal_deployments_are_seldom_taken_back_on_any_day(tmp_path):
     assert harmed <= 4  # P(more | 0.05 * 30) < 0.02
 
 
+def money(path, means, sd=1.0, seed=3):
+    """Write a table of profit by day: 100 orders with these means, which may be negative, and a known error."""
+    rng = np.random.default_rng(seed)
+    lines = ["date,numerator,denominator,error"]
+    for at, mean in enumerate(means):
+        lines.append(f"{FIRST + timedelta(at)},{100 * (mean + 0.1 * sd * rng.standard_normal()):.6f},100,{0.1 * sd}")
+    path.write_text("\n".join(lines) + "\n")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "better", "decision", "relative"),
+    [
+        (-10.0, -20.0, "more", "roll back", -1.0),
+        (-10.0, -5.0, "more", "keep", 0.5),
+        (-10.0, -5.0, "less", "roll back", 0.5),
+        (10.0, 5.0, "more", "roll back", -0.5),
+        (0.0, -5.0, "more", "roll back", None),
+        (0.0, 5.0, "more", "keep", None),
+        (0.0, 0.0, "more", "keep watching", None),
+    ],
+)
+def test_a_loss_is_a_loss_whatever_the_sign_of_the_baseline(tmp_path, before, after, better, decision, relative):
+    money(tmp_path / "review.csv", [before] * 40 + [after] * 10)
+    (found,) = watch(asked(tmp_path, Event(FIRST + timedelta(40), "ranker 2", deploy=True), better=better)).rollbacks
+    assert found.decision == decision
+    (guard,) = found.guards
+    if relative is None:  # the baseline's interval holds 0
+        assert np.isnan([guard.relative, *guard.ci]).all()
+    else:
+        assert guard.relative == pytest.approx(relative, abs=0.05)
+        assert guard.ci[0] < guard.relative < guard.ci[1]
+
+
+@pytest.mark.parametrize(("before", "known"), [(7, False), (8, True)])
+def test_a_deployment_is_judged_from_eight_points_before_it(tmp_path, before, known):
+    written(tmp_path / "review.csv", [0.1] * 40 + [0.3] * 5)
+    first = Event(FIRST + timedelta(10), "a campaign", FIRST + timedelta(39 - before))
+    (found,) = watch(asked(tmp_path, first, Event(FIRST + timedelta(40), "ranker 2", deploy=True))).rollbacks
+    assert found.decision == ("roll back" if known else "nothing is known")
+
+
+def test_a_roll_back_and_nothing_is_off_are_never_said_together(tmp_path):
+    written(tmp_path / "review.csv", [0.1] * 40 + [0.16] * 2)
+    for event in ((), (Event(FIRST + timedelta(40), "ranker 2", deploy=True),)):
+        for days in (40, 41, 42):
+            lines = (tmp_path / "review.csv").read_text().splitlines(keepends=True)
+            (tmp_path / "review.csv").write_text("".join(lines[: days + 1]))
+            (tmp_path / "watch.json").unlink(missing_ok=True)
+            found = watch(asked(tmp_path, *event))
+            texts = found.blocks()[0].texts
+            assert any(text.startswith("Nothing is off") for text in texts) == found.calm
+            written(tmp_path / "review.csv", [0.1] * 40 + [0.16] * 2)
+    assert found.rollbacks[0].decision == "roll back"
+
+
+def test_the_change_of_a_series_below_0_has_its_own_sign(tmp_path):
+    money(tmp_path / "review.csv", [-10.0] * 40 + [-20.0] * 20)
+    found = watch(asked(tmp_path, better="more"))
+    (row,) = json.loads(found.json())["series"]
+    assert (row["state"], row["relative"]) == ("alarm", pytest.approx(-1.0, abs=0.05))
+
+
+def test_a_baseline_of_a_week_is_too_short_for_any_series():
+    for days, known in ((7, False), (8, True)):
+        text = f"[watch]\nbaseline_from = 2026-09-01\nbaseline_to = 2026-09-0{days}\n[log]\nmetrics = ['PageCTR']\n"
+        if known:
+            assert parse_watch(text).baseline_to == date(2026, 9, 8)
+        else:
+            with pytest.raises(InputError, match="7 days, at least 8") as error:
+                parse_watch(text, "watch.toml")
+            assert error.value.line == 3
+
+
 def test_canaries_that_change_are_off_without_judgments_too(tmp_path):
     (tmp_path / "qrels.txt").write_text("q1 0 a 1\nq2 0 b 1\n")
     same = "q1 Q0 a 1 3 x\nq1 Q0 c 2 2 x\nq2 Q0 d 1 3 x\nq2 Q0 b 2 2 x\n"

@@ -15,6 +15,7 @@ import numpy as np
 from judged.errors import InputError
 from judged.stats.inputs import check_resampling
 from judged.stats.ratio import exact_share_interval
+from judged.stats.sufficiency import MIN_UNITS
 
 if TYPE_CHECKING:
     from judged._types import Floats
@@ -38,7 +39,8 @@ def bootstrap_intervals(
     # `numerators`, `denominators`: (units, ratios) sums of each unit; 0 and 0 for a unit that does not count for a
     # ratio. `level`: the share of samples whose interval holds the true value. `resamples`, `seed`: how many resamples,
     # at least 100, and of what they are drawn. All ratios share them, and a ratio's interval does not depend on what
-    # stands beside it. Returns low and high; NaN where fewer than two units count. Where no numerator is negative, low
+    # stands beside it. Returns low and high; NaN where fewer than three
+    # units, or effective units, count, or nothing varies. Where no numerator is negative, low
     # is at least 0; where none is above its denominator either, it is a share: high is at most 1, and the interval of
     # one that is 0 or 1 is `exact_share_interval`. Infinite where too few resamples vary.
     check_resampling(resamples, seed)
@@ -51,7 +53,10 @@ def bootstrap_intervals(
     limits = np.full((ratios, 2), np.nan)
     counted = ((numerators != 0) | (denominators != 0)).sum(axis=0)
     totals = denominators.sum(axis=0)
-    told = np.flatnonzero((counted >= 2) & (totals > 0))
+    squares = (denominators**2).sum(axis=0)
+    effective = np.divide(totals**2, squares, out=np.zeros(ratios), where=squares > 0)
+    least = MIN_UNITS["interval"]
+    told = np.flatnonzero((counted >= least) & (totals > 0) & (effective >= least * (1.0 - 1e-9)))
     if len(told) == 0:
         return limits
     n, d = numerators[:, told], denominators[:, told]
@@ -66,7 +71,9 @@ def bootstrap_intervals(
             limits[ratio] = exact_share_interval(int(counted[ratio]), level, float(value[at]))
             continue
         flat = errors[at] <= 1e-15 * abs(value[at])
-        low, high = (value[at],) * 2 if flat else (value[at] - above * errors[at], value[at] - below * errors[at])
+        if flat:  # without variance there is nothing to draw an interval from
+            continue
+        low, high = value[at] - above * errors[at], value[at] - below * errors[at]
         limits[ratio] = max(low, lowest[at]), min(high, highest[at])
     return limits
 

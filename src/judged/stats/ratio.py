@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.stats.student import student_quantile
+from judged.stats.sufficiency import MIN_UNITS, insufficiency
 
 if TYPE_CHECKING:
     from judged._types import Bools, Floats
@@ -101,8 +102,8 @@ def ratio_interval(
     # the logarithmic scale, `value * exp(+- t * error / value)`. `counted`: the numerator is a number of events. Where
     # there are none, the interval ends where that would still happen with the chance `(1 - level) / 2`, had each unit
     # that has events one a row. Neither a share nor counted: an amount; none tells nothing. Returns low and high; NaN
-    # for fewer than two units, for amounts that are all 0, and for amounts above 0 of fewer than two units' worth.
-    # Twice the value where the error is 0, save for values of 0 and shares of 1.
+    # for fewer than three units or effective units, for amounts that are all 0, and for amounts of fewer than two
+    # units' worth, and where the error is 0, except for counts of 0 and shares of 0 or 1.
     counts = units if effective is None else effective
     values, errors, users, told = (np.array(number, dtype=np.float64) for number in (value, error, units, counts))
     kinds = {"share": np.array(share), "counted": np.array(counted)}
@@ -144,8 +145,16 @@ def ratio_intervals(
         high = np.where(none, 1.0 - missed ** (1.0 / units), np.where(each, 1.0, high))
         nothing = ~share & (value == 0) & (error == 0)
         high = np.where(nothing & counts, -math.log(missed) / units, high)
-    told = (units >= 2) & ~np.isnan(value) & ~np.isnan(error) & (amounts >= _FEWEST_AMOUNTS) & (counts | ~nothing)
-    return np.where(told, low, np.nan), np.where(told, high, np.nan)
+    known = _enough(units, effective) & ~np.isnan(value) & ~np.isnan(error)
+    known &= (amounts >= _FEWEST_AMOUNTS) & (counts | ~nothing)
+    known &= (error > 0) | none | each | nothing  # without variance only bounds from the range are left
+    return np.where(known, low, np.nan), np.where(known, high, np.nan)
+
+
+def _enough(units: Floats, effective: Floats) -> Bools:
+    """Return where `judged.stats.sufficiency.insufficiency` finds enough units, and effective ones, for an interval."""
+    least = MIN_UNITS["interval"]
+    return (units >= least) & ~(effective < least * (1.0 - 1e-9))
 
 
 def _widened(error: Floats, units: Floats, effective: Floats) -> Floats:
@@ -160,7 +169,7 @@ def exact_share_interval(units: float, level: float, value: float) -> tuple[floa
     [0.0, 0.0362]
     """
     # Its open end is where that would still happen with the chance `(1 - level) / 2`: that power of `1 / units`.
-    # Returns NaN for fewer than two units.
+    # Returns NaN for fewer than three units.
     return ratio_interval(float(value > 0), 0.0, units, level, share=True)
 
 
@@ -179,9 +188,10 @@ def woodruff(
     # for as many independent rows as would leave this error (Korn and Graubard, Survey Methodology 1998).
     # `probability`: of the quantile: 0.5 for a median. `error`: standard error of the share of rows at or below the
     # estimate, of `ratio_error`; where it is 0, each unit is taken for one row. Returns between 0 and 1; NaN for fewer
-    # than two units, and where all rows may lie on one side of the quantile: of 0.95, below 72 independent ones.
+    # than three units or effective units, and where all rows may lie on one side of the
+    # quantile: of 0.95, below 72 independent ones.
     effective = units if effective is None else min(effective, units)
-    if units < 2 or effective <= 1 or math.isnan(error):
+    if insufficiency(units, effective_units=effective) or math.isnan(error):
         return math.nan, math.nan
     missed = (1.0 - level) / 2.0
     rows = effective

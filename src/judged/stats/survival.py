@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.stats.ratio import exact_share_interval, ratio_interval
+from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
     from judged._types import Floats, Ints
@@ -106,11 +107,11 @@ class SurvivalCurve:
         # limit just before its last step, unless nothing was lost sight of until then.
         value = self.at(time)
         step = self._step(time)
-        if math.isnan(value) or units < 2:
+        if math.isnan(value) or insufficiency(units, effective_units=effective):
             return math.nan, math.nan
         if value >= 1:
             watched = int(self.at_risk[np.searchsorted(self.times, time)]) / self.rows
-            return exact_share_interval(max(math.floor(units * watched), 2), level, 1)
+            return exact_share_interval(math.floor(units * watched), level, 1)
         if value > 0:
             return ratio_interval(value, error, units, level, share=True, effective=effective)
         last = int(np.flatnonzero(self.survival[: step + 1] <= 0)[0])

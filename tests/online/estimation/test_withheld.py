@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -65,3 +66,12 @@ def test_users_that_nobody_named_are_refused_and_said_to_be_sessions() -> None:
 def test_a_log_is_said_in_one_line() -> None:
     log = typed_log([page(0)], [], name="shop", has=frozenset({"shown", "clicks"}), files=("a", "b"), has_time=False)
     assert repr(log) == "InteractionLog('shop': tables, 2 files, 0 findings, no clock; tells clicks, shown)"
+
+
+@pytest.mark.parametrize(("users", "known"), [(2, False), (3, True)])
+def test_intervals_begin_at_three_users(users: int, known: bool) -> None:
+    log = typed_log([page(at) for at in range(users)], [click(0, 6000)])
+    found = online_metrics(log, ["ClicksPerPage", "PageCTR", "ZeroResults"])
+    assert found.value("ClicksPerPage") == 1 / users
+    assert [math.isfinite(one.low) and math.isfinite(one.high) for one in found.estimates[:2]] == [known, known]
+    assert {one.effective_units for one in found.estimates} == {float(users)}
