@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from judged.answer import TEXT, YES_NO, Answer, Column, Sentences, Table, counted
 from judged.errors import InputError
 from judged.online import findings, words
-from judged.online.findings import are_of_nobody, doubts
+from judged.online.findings import doubts
+from judged.online.log import user_counts
 from judged.online.metrics import TELLS
 from judged.online.numbers import UNITS, sentence, shown
 
@@ -150,7 +151,7 @@ def check_log(log: InteractionLog) -> LogCheck:
         ("events", found["events"]),
         ("events on pages", found["joined"]),
         ("sessions", found["sessions"]),
-        *(() if are_of_nobody(log.findings) else (("users", found["users"]),)),
+        *user_counts(log, found["users"]),
     )
     timed = log.has_time and log.dated and found["pages"] > 0
     period = (found["first"], found["last"]) if timed else None

@@ -132,6 +132,22 @@ def about(
     return {"log": log.name, "unit": over, "level": level, "policies": policies, "notes": notes}
 
 
+def user_counts(log: InteractionLog, users: int) -> tuple[tuple[str, int], ...]:
+    """Return how many of the users that have a page are named, and how many are sessions or pages without a name.
+
+    Empty where the log names none; `users` is the number of both together.
+    """
+    if are_of_nobody(log.findings):
+        return ()
+    if not any((one.rule, one.table) == ("no-user", "query") for one in log.findings):
+        return (("users", users),)
+    named = log.engine.rows(
+        f"""SELECT count(DISTINCT s."user") AS users FROM {log.serp} AS s JOIN {log.session} AS v
+            ON v.session = s.session WHERE v.user_id IS NOT NULL"""
+    )[0]["users"]
+    return (("users", named), ("users without a name", users - named))
+
+
 def taken_as_users(log: InteractionLog) -> tuple[tuple[str, str], ...]:
     """Say what stands for users where the log names none: a choice that intervals hang on."""
     taken = "each session" if "sessions" in log.has else "each page"

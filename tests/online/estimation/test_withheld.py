@@ -75,3 +75,17 @@ def test_intervals_begin_at_three_users(users: int, known: bool) -> None:
     assert found.value("ClicksPerPage") == 1 / users
     assert [math.isfinite(one.low) and math.isfinite(one.high) for one in found.estimates[:2]] == [known, known]
     assert {one.effective_units for one in found.estimates} == {float(users)}
+
+
+@pytest.mark.parametrize(("pages", "noted"), [([1] * 10 + [6, 6], True), ([2] * 12, False), ([1] * 9 + [40], False)])
+def test_unequally_active_users_are_noted_with_their_effective_number(pages: list[int], noted: bool) -> None:
+    """22 pages, of users with 10 * 1 + 2 * 36 squared ones: 484 / 82 = 5.9; with one of 40 there is no interval."""
+    rows = [page(at, user=user) for at, user in enumerate(user for user, many in enumerate(pages) for _ in range(many))]
+    found = online_metrics(
+        typed_log(rows, [click(at, 6000) for at in range(0, len(rows), 2)]), ["ClicksPerPage", "PageCTR"]
+    )
+    notes = [note for note in found.notes if note.rule == "unequal-users"]
+    assert len(notes) == noted
+    if noted:
+        assert found.estimates[0].effective_units == pytest.approx(484 / 82)
+        assert notes[0].weight == pytest.approx(12 * 82 / 484)

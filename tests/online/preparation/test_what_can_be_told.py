@@ -121,3 +121,17 @@ def test_where_nobody_is_named_intervals_are_over_sessions_and_say_so() -> None:
     assert scores.over == scores.facts()["unit"] == "session"
     assert "users" not in dict(check_log(nobodys).counts)
     assert "users" in dict(check_log(made([query("1")])).counts)
+
+
+def test_sessions_without_a_user_are_not_counted_as_named_users() -> None:
+    """Ann has two sessions, three sessions have no user: one named user."""
+    who = [("s1", "ann"), ("s2", "ann"), ("s3", None), ("s4", None), ("s5", None)]
+    pages = [
+        query(str(at), 60 * at, ("a",), session_id=session, user_id=user) for at, (session, user) in enumerate(who)
+    ]
+    counts = dict(check_log(made(pages, [])).counts)
+    assert (counts["sessions"], counts["users"], counts["users without a name"]) == (5, 1, 3)
+    named = dict(check_log(made([query("1", 0, ("a",), session_id="s", user_id="ann")], [])).counts)
+    assert (named["users"], "users without a name" in named) == (1, False)
+    nobody = [query(str(at), 60 * at, ("a",), session_id=f"s{at}", user_id=None) for at in range(2)]
+    assert "users" not in dict(check_log(made(nobody, [])).counts)

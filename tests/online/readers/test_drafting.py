@@ -216,3 +216,15 @@ def test_damaged_parquet_is_named(name, damage, tmp_path):
     with pytest.raises(InputError, match="Parquet data is damaged") as caught:
         draft_mapping(path)
     assert str(caught.value).startswith(str(path))
+
+
+@pytest.mark.parametrize(
+    ("first", "header"),
+    [("用户,查询,时间", True), ("пользователь,запрос,время", True), ("7,red shoes,2026-01-05T10:00:00Z", False)],
+)
+def test_headers_may_be_in_any_script(tmp_path, first, header):
+    content = f"{first}\n8,blue hat,2026-01-05T10:05:00Z\n9,green coat,2026-01-05T10:06:00Z\n"
+    text = draft_mapping(written(tmp_path, "log.csv", content))
+    assert tomllib.loads(text)["file"].get("header", True) is header
+    assert f"# Drafted from {2 if header else 3} records" in text
+    assert f"# {first.split(',')[2] if header else 'column_3'}: " in text

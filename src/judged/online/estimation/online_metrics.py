@@ -20,7 +20,7 @@ from judged.online.metrics import OnlineMetric, missing, online_metric, online_m
 from judged.online.numbers import OnlineEstimate
 from judged.online.scores import OnlineScores
 from judged.online.slicing import pages_where, slice_pages
-from judged.online.words import bias
+from judged.online.words import bias, unequal_users
 
 if TYPE_CHECKING:
     from judged.online.log import InteractionLog
@@ -179,10 +179,11 @@ def online_metrics(
         **({"bootstrap": f"{resamples:,} resamples, seed {seed}"} if resampling else {}),
         **({"slices": slices.note} if slices and slices.note else {}),
     }  # fmt: skip
+    estimates = tuple(one for metric in told for one in by_metric.get(str(metric), []))
     return OnlineScores(
         log=log.name,
         layout=log.layout,
-        estimates=tuple(one for metric in told for one in by_metric.get(str(metric), [])),
+        estimates=estimates,
         by=by,
         slices=tuple((value, pages_by[value]) for value in (slices.values if slices else ()) if value in pages_by),
         unit=unit,
@@ -198,7 +199,11 @@ def online_metrics(
         refused=refused,
         policies=tuple(policies.items()),
         findings=log.findings,
-        notes=(*unfit(log.name, doubts(log.accounts, log.findings)), *bias(told)),
+        notes=(
+            *unfit(log.name, doubts(log.accounts, log.findings)),
+            *bias(told),
+            *unequal_users(estimates, unit),
+        ),
     )
 
 

@@ -307,7 +307,8 @@ def _records(part: Part) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     rows = rows[:-1] if len(text) >= 1 << 18 else rows  # the last is cut
     known: dict[str, Any] = {"format": "tsv" if sign == "\t" else "csv", "separator": sign}
     names = [cell.strip() for cell in rows[0]] if rows else []
-    if not all(re.fullmatch(r"[A-Za-z_][\w .\[\]-]*|", name) for name in names) or len(set(names)) < len(names):
+    # names of columns may be in any script; none begins with a digit
+    if not all(re.fullmatch(r"[^\W\d][\w .\[\]-]*|", name) for name in names) or len(set(names)) < len(names):
         names = [f"column_{number}" for number in range(1, len(names) + 1)]
         known |= {"header": False, "columns": names}
     else:

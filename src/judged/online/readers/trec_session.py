@@ -92,7 +92,7 @@ class _Clock:
 def read(parts: Sequence[Part], engine: Engine, *, progress: Opener = None) -> RawLog:
     """Read such files.
 
-    The id of a result is its ClueWeb id, or else its URL. Sessions without a user, as all of 2011 and 2012, are
+    The id of a result is its ClueWeb id, or else its URL. Sessions without a user, as all of 2011 to 2013, are
     of nobody. Topic, product, goal, type of the task and year become attributes.
 
     Raises

@@ -1,0 +1,182 @@
+"""Share of simulated A/B tests that are wrong: errors of 5 % tests, and what intervals do not hold.
+
+*Differs*: share of tests of two equal arms, with n users each, whose difference is significant at 5 % on one day;
+*any day*: on any of 15 days on which it was looked at, of n users each at the end; *CUPED*: adjusted for the time
+before. *Relative*: share of fixed-sample intervals of the relative difference that do not hold it, where there is one.
+*Ramp-up*: arm b has a tenth of the users of the first half and half of the second, when users do less; *pooled* ignores
+it, *stratified* is what `judged online abtest` does. *Allocation*: share of tests of constant allocation, over 14 days,
+that are called changed; *shares*: with a false sample ratio at p < 0.001 on any day.
+
+Users are normal, or spend log-normal money (sigma 1.5, one in five), or have 1 to 100 pages with a heavy tail (Pareto
+1.6) on which they click by a liking of their own, more or not more where they are active.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from calibration import Measured
+from judged.online.abtest.differences import Looks
+from judged.stats.adjusted_difference import AdjustedDifference, Arm, adjusted_difference
+from judged.stats.allocation import allocation_periods
+from judged.stats.ratio_difference import RatioSums, correlation
+from judged.stats.sample_ratio import sample_ratio
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+Users: TypeAlias = tuple[np.ndarray, np.ndarray]  # numerators and denominators
+SIZES = (50, 200, 1000)
+_MIN_USERS = 30
+
+
+def _normal(mean: float) -> Callable[[np.random.Generator, int, float], Users]:
+    def drawn(rng: np.random.Generator, users: int, level: float) -> Users:
+        return rng.normal(mean * level, 3.0, users), np.ones(users)
+
+    return drawn
+
+
+def _money(rng: np.random.Generator, users: int, level: float) -> Users:
+    spent = np.exp(rng.normal(3.0, 1.5, users)) * (rng.random(users) < 0.2 * level)
+    return spent, np.ones(users)
+
+
+def _pages(activity: float) -> Callable[[np.random.Generator, int, float], Users]:
+    def drawn(rng: np.random.Generator, users: int, level: float) -> Users:
+        d = np.minimum(np.ceil(rng.pareto(1.6, users) + 1e-9), 100.0)
+        chance = level * rng.beta(1.2, 2.8, users) * (1.0 - 0.5 * d**-activity if activity else 1.0)
+        return rng.binomial(d.astype(np.int64), chance).astype(float), d
+
+    return drawn
+
+
+WORLDS: dict[str, Callable[[np.random.Generator, int, float], Users]] = {
+    "normal, baseline 10": _normal(10.0),
+    "normal, baseline -10": _normal(-10.0),
+    "money of one in five": _money,
+    "clicks on pages": _pages(0.0),
+    "clicks, active users more": _pages(0.5),
+}
+
+
+def sums(n: np.ndarray, d: np.ndarray) -> RatioSums:
+    """Return the sums over users of one arm."""
+    return RatioSums(float(len(n)), *map(float, (n.sum(), d.sum(), (n * n).sum(), (d * d).sum(), (n * d).sum())))
+
+
+def _df(first: RatioSums, second: RatioSums) -> float:
+    return sum(side.d**2 / side.dd for side in (first, second)) - 2.0
+
+
+def _rejects(first: Arm, second: Arm) -> bool:
+    made = adjusted_difference(first, second)
+    number = first.after.units + second.after.units
+    return abs(made.value) > Looks(any_day=False).critical(number, _df(first.after, second.after)) * made.error
+
+
+def differs(world: str, users: int, trials: int) -> dict[str, float]:
+    """Return how often equal arms differ on one day, plain and adjusted, and what relative intervals do not hold."""
+    rng, count = np.random.default_rng(users), {"differs": 0, "differs, CUPED": 0, "relative": 0}
+    known = 0
+    for _ in range(trials):
+        arms: list[Arm] = []
+        for _arm in range(2):
+            n, d = WORLDS[world](rng, users, 1.0)
+            n0, d0 = n + rng.normal(0.0, n.std() / 2.0, users), d
+            before, after = sums(n0, d0), sums(n, d)
+            products = (n0 * n).sum(), (n0 * d).sum(), (d0 * n).sum(), (d0 * d).sum()
+            arms.append(Arm(after, before, correlation(before, after, *map(float, products))))
+        count["differs, CUPED"] += _rejects(*arms)
+        plain = Arm(arms[0].after), Arm(arms[1].after)
+        count["differs"] += _rejects(*plain)
+        made = adjusted_difference(*plain)
+        critical = Looks(any_day=False).critical(2 * users, _df(plain[0].after, plain[1].after))
+        relative = made.relative(critical)
+        known += not np.isnan(relative.value)
+        count["relative"] += not np.isnan(relative.value) and not relative.low <= 0.0 <= relative.high
+    rates = {name: number / trials for name, number in count.items()}
+    return rates | {"relative": count["relative"] / known if known else np.nan}
+
+
+def any_day(world: str, users: int, trials: int) -> float:
+    """Return how often equal arms differ on any of 15 days, from the first tenth of the users on."""
+    rng, wrong = np.random.default_rng(users + 1), 0
+    looks = Looks(expected=2 * users)
+    ends = np.linspace(max(users // 10, 25), users, 15).astype(int)
+    for _ in range(trials):
+        parts = []
+        for _arm in range(2):
+            n, d = WORLDS[world](rng, users, 1.0)
+            totals = [np.cumsum(part)[ends - 1] for part in (n, d, n * n, d * d, n * d)]
+            parts.append([RatioSums(float(end), *map(float, row)) for end, *row in zip(ends, *totals, strict=True)])
+        made = [adjusted_difference(Arm(a), Arm(b)) for a, b in zip(*parts, strict=True)]
+        wrong += any(
+            one.error > 0 and abs(one.value) > looks.critical(2.0 * end) * one.error
+            for one, end in zip(made, ends.tolist(), strict=True)
+        )
+    return wrong / trials
+
+
+def ramp_up(world: str, users: int, trials: int) -> dict[str, float]:
+    """Return how often equal arms differ in a ramp-up: `users` in all, in 14 days."""
+    rng, pooled, split = np.random.default_rng(users + 2), 0, 0
+    looks = Looks(any_day=False)
+    for _ in range(trials):
+        day = np.sort(rng.integers(0, 14, users))
+        late = day >= 7
+        second = rng.random(users) < np.where(late, 0.5, 0.1)
+        parts = [WORLDS[world](rng, int(side.sum()), level) for side, level in ((~late, 1.0), (late, 0.6))]
+        n, d = (np.concatenate([part[at] for part in parts]) for at in (0, 1))
+        pooled += _rejects(*(Arm(sums(n[side], d[side])) for side in (~second, second)))
+        counts = np.stack([np.bincount(day[side], minlength=14) for side in (~second, second)], axis=1)
+        starts = [*allocation_periods(counts).starts, 14]
+        split += _stratified_rejects(n, d, second, np.searchsorted(starts, day, side="right"), looks)
+    return {"ramp-up, pooled": pooled / trials, "ramp-up, stratified": split / trials}
+
+
+def _stratified_rejects(n: np.ndarray, d: np.ndarray, second: np.ndarray, period: np.ndarray, looks: Looks) -> bool:
+    """Return whether the mean of the differences within periods is significant, as `stratified` computes it."""
+    made: list[tuple[AdjustedDifference, float, float]] = []
+    for part in np.unique(period).tolist():
+        arms = [sums(n[side & (period == part)], d[side & (period == part)]) for side in (~second, second)]
+        if min(arm.units for arm in arms) < _MIN_USERS:
+            continue
+        one = adjusted_difference(Arm(arms[0]), Arm(arms[1]))
+        made.append((one, 1.0 / sum(1.0 / arm.d for arm in arms), min(arm.d**2 / arm.dd for arm in arms)))
+    if not made:
+        return False
+    weights = np.array([weight for _, weight, _ in made]) / sum(weight for _, weight, _ in made)
+    squares = np.array([weight**2 * one.error**2 for weight, (one, _, _) in zip(weights, made, strict=True)])
+    value = sum(weight * one.value for weight, (one, _, _) in zip(weights, made, strict=True))
+    shares = squares / squares.sum()
+    effective = 1.0 / sum(share**2 / units for share, (_, _, units) in zip(shares, made, strict=True))
+    return bool(abs(value) > looks.critical(float(len(n)), 2.0 * effective - 2.0) * np.sqrt(squares.sum()))
+
+
+def allocation(share: float, users: int, trials: int) -> dict[str, float]:
+    """Return how often a constant allocation of n users over 14 days is called changed, or its shares false."""
+    rng, changed, false = np.random.default_rng(users + 3), 0, 0
+    for _ in range(trials):
+        new = rng.multinomial(users, np.full(14, 1 / 14))
+        second = rng.binomial(new, share)
+        changed += len(allocation_periods(np.stack([new - second, second], axis=1)).starts) > 1
+        totals = np.stack([new - second, second], axis=1).cumsum(axis=0)
+        false += any(sample_ratio(row, [1 - share, share]).p_always < 0.001 for row in totals.tolist())
+    return {"allocation": changed / trials, "shares": false / trials}
+
+
+def measure(trials: int) -> Iterator[Measured]:
+    """Measure tests world by world."""
+    for users in SIZES:
+        for world in WORLDS:
+            rates = differs(world, users, trials) | {"any day": any_day(world, users, trials)}
+            rates |= ramp_up(world, 4 * users, trials)
+            for method, rate in rates.items():
+                if not np.isnan(rate):
+                    yield Measured(method, world, users, rate, trials)
+        for share in (0.5, 0.1):
+            for method, rate in allocation(share, users, trials).items():
+                yield Measured(method, f"share of {share:g}", users, rate, trials)
