@@ -62,9 +62,9 @@ def unequal_users(estimates: Iterable[OnlineEstimate], unit: str) -> tuple[Note,
     worst = min(rows, key=lambda row: row.effective_units)
     names = listed(list(dict.fromkeys(str(row.metric) for row in rows)))
     text = (
-        f"Intervals of {names} are too narrow if more active {unit}s have higher values: {worst.units:,} {unit}s have the"
-        f" weight of {worst.effective_units:,.0f} equally active ones. With clicks per page proportional to activity^0.3"
-        " and ^0.6, intervals of 95% over 20 to 200 simulated users covered 80-87% and 55-65%."
+        f"Intervals of {names} are too narrow if more active {unit}s have higher values: {worst.units:,} {unit}s have"
+        f" the weight of {worst.effective_units:,.0f} equally active ones. With clicks per page proportional to"
+        " activity^0.3 and ^0.6, intervals of 95% over 20 to 200 simulated users covered 80-87% and 55-65%."
     )
     return (Note("unequal-users", text, weight=worst.units / worst.effective_units, of="metrics"),)
 
