@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, settings
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.append(str(Path(__file__).parents[1] / "tools"))  # the simulations of docs/calibration.md
 
-from marked import marks_of
+from marked import is_left_out, marks_of
 
 settings.register_profile(
     "ci", derandomize=True, deadline=None, max_examples=100, database=None, suppress_health_check=[HealthCheck.too_slow]
@@ -20,6 +20,12 @@ settings.load_profile("ci")
 def pytest_make_parametrize_id(val: object) -> str | None:
     """Name bytes by their kind alone: packed ones carry the time, and parallel workers must name tests alike."""
     return "bytes" if isinstance(val, bytes) else None
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import no file whose tests are all left out: that takes longer than many tests that are not."""
+    path = collection_path.relative_to(Path(__file__).parent).as_posix()
+    return is_left_out(f"{path}/" if collection_path.is_dir() else path, config.option.markexpr) or None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

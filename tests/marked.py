@@ -33,6 +33,12 @@ ORACLE = (
 )  # fmt: skip
 
 
+def is_left_out(path: str, expression: str) -> bool:
+    """Whether an expression of marks leaves out all tests of a file or folder, which then need not be imported."""
+    wanted = [part.strip() for part in expression.split(" and ")]
+    return ("not slow" in wanted and path.startswith(SLOW)) or ("not oracle" in wanted and path.startswith(ORACLE))
+
+
 def marks_of(item: pytest.Item) -> Iterator[str]:
     """Tell the marks of a test; single tests, in files that are quick otherwise, bear theirs themselves."""
     path = item.nodeid.removeprefix("tests/")
