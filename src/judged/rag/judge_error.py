@@ -269,10 +269,9 @@ def calibrate(
         raise InputError("no model and people judged the same", fix=fix, path=given.where)
     fewest = min([LEAST, *(one.labelled for one in means)])
     lacking = insufficiency(fewest, "verdict", min_units=LEAST)
-    result = (
-        "intervals do not hold their level, and" if insufficiency(fewest) is None else "there are no intervals, and"
-    )
-    text = f"{lacking.sentence('topic') if lacking else ''} Judged by so few, {result} no judge is believed or not"
+    result = "there are no intervals" if insufficiency(fewest) else "intervals do not hold their level"
+    said = lacking.sentence("topic") if lacking else ""
+    text = f"{said} So {result}, and whether a judge can be believed is not tested"
     notes = (Note("few-topics", text),) if fewest < LEAST else ()
     return VerdictCalibration(margin, level, tuple(agreement), tuple(means), grades, (*given.notes, *notes))
 
