@@ -15,7 +15,7 @@ from judged.slicing.topic_slices import slice_topics
 from judged.stats.interval import IntervalMethod, mean_intervals
 from judged.stats.slice_differences import against_rest
 from judged.traces import Document, Failures, Span, Traces, failures
-from judged.traces.failure_tests import CLASS, LEAST, FailureTest, Untested, alternatives, of_topics
+from judged.traces.failure_tests import CLASS, LEAST, FailureTest, Untested, alternatives, missed_share, of_topics
 from judged.traces.sufficient import compare_with_rest, sufficient_intervals
 
 if TYPE_CHECKING:
@@ -290,6 +290,11 @@ def test_good_lists_that_are_left_by_hand() -> None:
     assert (test.n, test.difference) == (14, 1.0)
     assert math.isnan(test.recoverable)
     assert test.found
+
+
+def test_the_share_of_topics_that_a_sample_can_miss() -> None:
+    for n in (10, 25, 100):
+        assert (1 - missed_share(n)) ** n == pytest.approx(0.05)  # the chance that none of n is one of them
 
 
 def test_kinds_that_could_be_the_reason_for_a_class() -> None:

@@ -179,7 +179,12 @@ def test_single_topics_are_left_out_of_the_test_that_gave_the_verdict(sample: Wo
     assert rows
     for row in rows:
         again = asked(
-            sample, first="bm25", second="lm_dirichlet", measure="AP", measures="AP", where=f"query_id != '{row['query_id']}'"
+            sample,
+            first="bm25",
+            second="lm_dirichlet",
+            measure="AP",
+            measures="AP",
+            where=f"query_id != '{row['query_id']}'",
         )
         assert row["p"] == verdict(again)["adjusted"]
         assert row["without"] == pytest.approx(verdict(again)["difference"])

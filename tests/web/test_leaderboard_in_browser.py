@@ -35,9 +35,7 @@ def test_choose_a_baseline_from_the_list(serve: Any, tab: Any, sample: Any) -> N
     page = shown.page
     with page.expect_navigation():
         page.get_by_label("Baseline").select_option("tfidf")
-    expected = judged.evaluate(shipped.qrels(), shipped.runs(), ["AP", "P@5"]).compare(
-        baseline="tfidf"
-    )
+    expected = judged.evaluate(shipped.qrels(), shipped.runs(), ["AP", "P@5"]).compare(baseline="tfidf")
     assert "Of 7 other runs, tested against tfidf: " in page.locator("p.lead").inner_text()
     pair = expected.pair("tfidf", "bm25", "AP")
     assert pair.better == "bm25"

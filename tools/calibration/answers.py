@@ -58,11 +58,12 @@ def measure(trials: int) -> Iterator[Measured]:
     """Yield coverage and error rates."""
     for name, (share, draw) in SHARES.items():
         for n in SIZES:
-            rates = of_shares(share, draw, n, trials)
-            yield Measured("share", name, n, rates[0], trials)
-            if n >= 6:
-                yield Measured("weakest step", name, n, rates[1], trials)
-                yield Measured("systems", name, n, rates[2], trials)
+            yield Measured("share", name, n, share_coverage(share, draw, n, trials), trials)
+        for n in (6, 25):
+            some = min(trials, 400)
+            steps, systems = told_apart(draw, n, some)
+            yield Measured("weakest step", name, n, steps, some)
+            yield Measured("systems", name, n, systems, some)
     for name, draw_errors in ERRORS.items():
         for n in LABELED:
             coverage, yes, no = of_errors(draw_errors, n, trials)
@@ -74,20 +75,26 @@ def measure(trials: int) -> Iterator[Measured]:
             yield Measured("own share", name, n, of_repeats(noise, n, trials), trials)
 
 
-def of_shares(
-    share: float, draw: Callable[[np.random.Generator, int], Drawn], n: int, trials: int
-) -> tuple[float, ...]:
-    """Return the coverage of a share, and how often two steps, and two systems, that are alike are told apart."""
-    rng, held, steps, systems = np.random.default_rng([24, n]), [], 0, 0
+def share_coverage(share: float, draw: Callable[[np.random.Generator, int], Drawn], n: int, trials: int) -> float:
+    """Return how often the interval of a share holds it, of the samples that have one."""
+    rng, held = np.random.default_rng([24, n]), list[bool]()
     for _ in range(trials):
-        one, two = Share(*draw(rng, n), 0.95), Share(*draw(rng, n), 0.95)
-        if one.ci is not None:
-            held.append(one.ci[0] <= share <= one.ci[1])
+        ci = Share(*draw(rng, n), 0.95).ci
+        if ci is not None:
+            held.append(ci[0] <= share <= ci[1])
+    return float(np.mean(held)) if held else math.nan
+
+
+def told_apart(draw: Callable[[np.random.Generator, int], Drawn], n: int, trials: int) -> tuple[float, float]:
+    """Return how often two steps, and two systems with half of their answers in common, are told apart."""
+    rng, steps, systems = np.random.default_rng([27, n]), 0, 0
+    for _ in range(trials):
+        one, two = (Share(*draw(rng, n), 0.95) for _ in range(2))
         steps += two.less(one).p <= 0.05
-        same = rng.random(n) < 0.5  # half of the answers of another system are the same
+        same = rng.random(n) < 0.5
         other = Share(np.where(same, one.passed, two.passed), np.where(same, one.given, two.given), 0.95)
         systems += other.less(one).p <= 0.05
-    return float(np.mean(held)) if held else math.nan, steps / trials, systems / trials
+    return steps / trials, systems / trials
 
 
 def of_errors(
