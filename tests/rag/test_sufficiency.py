@@ -127,3 +127,12 @@ def test_the_interval_of_a_judge_s_own_variance_is_that_of_a_variance() -> None:
     assert OwnVariance.of(first, first, scores).share_ci is None  # it never wavered: no variance to estimate from
     assert OwnVariance.of(first, again, np.ones(4)).share_ci is None
     assert np.isnan(OwnVariance.of(first, again, np.ones(4)).share)
+
+
+def test_a_judge_that_is_believed_may_be_wrong_on_topics_that_nobody_saw() -> None:
+    """One error of 100: within the margin. What 3% of all topics hold is in none of 100 in 5 of 100 samples."""
+    made = calibrate(judgments(100, 1), "ann", "SupportP")
+    assert made.means[0].believed == "yes"
+    (said,) = (sentence for sentence in made.sentences if "SupportP" in sentence)
+    assert ("3%" in said, "100" in said) == (True, True)
+    assert pytest.approx(0.05, abs=0.003) == 0.97**100

@@ -163,13 +163,20 @@ class VerdictCalibration(Answer):
                 ),
             ):
                 if names := [f"{one.measure} of {one.run}" for one in own if one.believed == key]:
-                    said.append(f"{text}: {listed(names)}.")
+                    said.append(f"{text}: {listed(names)}.{self._unseen(own) if key == 'yes' else ''}")
             shares = [one.own_share for one in own if not math.isnan(one.own_share)]
             if shares:
                 twice = counted(max(one.repeated for one in own), "topic")
                 span = f"{min(shares):.0%} to {max(shares):.0%}" if len(shares) > 1 else f"{shares[0]:.0%}"
                 said.append(f"Asked again on {twice}, {judge} is itself the cause of {span} of the variance of a mean.")
         return tuple(said)
+
+    @staticmethod
+    def _unseen(means: Sequence[JudgedMean]) -> str:
+        """Say how rare topics can be that people's sample does not show, in 5 of 100 samples."""
+        n = min(one.labelled for one in means if one.believed == "yes")
+        topics = f"{1 - 0.05 ** (1 / n):.0%} of all topics"
+        return f" With {n} topics judged by people, errors on up to {topics} can go unseen, and the bias can be larger."
 
     def blocks(self) -> tuple[Block, ...]:
         """Give the sentences, agreement by table, means, and how verdicts met."""
