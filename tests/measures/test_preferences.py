@@ -328,3 +328,30 @@ def test_one_user_without_relevant_documents_makes_the_balanced_share_0() -> Non
 )
 def test_names_of_trec_eval_are_understood(theirs: str, ours: str) -> None:
     assert str(parse(theirs)) == ours
+
+
+def test_negative_levels_against_trec_eval_itself(tmp_path: Path) -> None:
+    """400 topics of one user; those are left out in which trec_eval reads memory that it never set."""
+    random_levels = random.Random(3)  # noqa: S311
+    rows: list[Row] = []
+    run: list[tuple[str, str, float]] = []
+    for number in range(400):
+        topic = trec_eval_c.topic_name(f"negative{number}")
+        docs = "abcdefgh"[: random_levels.randint(2, 8)]
+        levels = {doc: float(random_levels.choice([-2, -1, -1, 0, 0, 1, 2])) for doc in docs}
+        positive = sum(level > 0 for level in levels.values())
+        if sum(level == min(levels.values()) for level in levels.values()) < positive:
+            continue
+        rows += [(topic, "u s", doc, level) for doc, level in levels.items()]
+        returned = random_levels.sample(docs, random_levels.randint(1, len(docs)))
+        run += [(topic, doc, float(-rank)) for rank, doc in enumerate(returned)]
+    path = tmp_path / "prefs"
+    path.write_text("".join(f"{topic} {user} {doc} {level:g}\n" for topic, user, doc, level in rows))
+    names = ("prefs_avgjg_Rnonrel", "prefs_avgjg_Rnonrel_ret", "prefs_avgjg", "prefs_simp")
+    theirs = trec_eval_c.trec_eval(path, trec_eval_c.run_file(tmp_path / "run", run), "prefs", names)
+    found = judge(qrels_of(rows), scores_of(run), ties="docid-rising")
+    assert len(theirs) > 200
+    for name in names:
+        ours = dict(zip(found.query_ids, parse(name)(found).tolist(), strict=True))
+        expected = {topic: np.nan_to_num(scored[name]) for topic, scored in theirs.items()}
+        assert ours == pytest.approx(expected, abs=1e-12), name

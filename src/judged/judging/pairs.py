@@ -184,8 +184,8 @@ class Preferences:
     def _check_zeros(self, user: int) -> None:
         """Refuse a document that one user calls relevant in one subgroup and not relevant in another."""
         own = _slice_of(self.user, user)
-        relevant = self.grade[own] > 0
-        both = np.intersect1d(self.doc[own][relevant], self.doc[own][~relevant])
+        docs, grades = self.doc[own], self.grade[own]
+        both = np.intersect1d(docs[grades > 0], docs[grades == 0])
         if len(both):
             raise MeasureError(
                 f"{self._who(user)} gives {self.ids(both[:1])[0]} grade 0 in one subgroup and more in another."

@@ -181,6 +181,10 @@ class BalancedPrefShare(Measure):
     them. With ``over=retrieved`` R and N count returned documents, except in the divisor above, and for users of
     several subgroups, where R documents of grade 0 take part and R counts all.
 
+    Negative grades count in N for a user of one subgroup, but only documents of the lowest grade are left out. For a
+    user of several subgroups they count in neither R nor N. Where fewer than R documents have the lowest grade,
+    trec_eval reads memory that it never set; here all of them take part.
+
     Examples
     --------
     One relevant document at rank 2, and three others. The first of these takes part, and stands above it. Each of
@@ -245,20 +249,32 @@ def _balanced(found: Preferences, over: str) -> Floats:
     """Give each user's share of the preferences over as many documents of grade 0 as relevant ones: (U,)."""
     users, docs = len(found.topic), len(found.row)
     labelled, at = np.unique(found.user * docs + found.doc, return_index=True)
-    user, returned, zero = labelled // docs, found.returned[labelled % docs], found.grade[at] <= 0
-    all_relevant, all_zero = (segment_sum(mask, user, users) for mask in (~zero, zero))
-    relevant_returned, zero_returned = (segment_sum(mask & returned, user, users) for mask in (~zero, zero))
-    relevant, zeros = (all_relevant, all_zero) if over == "all" else (relevant_returned, zero_returned)
+    user, returned, level = labelled // docs, found.returned[labelled % docs], found.grade[at]
+    # trec_eval counts a negative level as not relevant for users of one subgroup, and not at all for the others.
+    several = found.several[user]
+    positive, zero = level > 0, np.where(several, level == 0, level <= 0)
+    lowest = np.full(users, np.inf)
+    np.minimum.at(lowest, user, level)
+    last = zero & (several | (level == lowest[user]))  # of these some are left out
+    all_relevant, all_zero, all_last = (segment_sum(mask, user, users) for mask in (positive, zero, last))
+    relevant_returned, zero_returned, last_returned = (
+        segment_sum(mask & returned, user, users) for mask in (positive, zero, last)
+    )
+    if over == "all":
+        relevant, zeros, lasts = all_relevant, all_zero, all_last
+    else:
+        relevant, zeros, lasts = relevant_returned, zero_returned, last_returned
     added = np.maximum(relevant - zeros, 0.0)
-    least = np.where(found.several, all_relevant, relevant)  # how many of grade 0 take part where they are more
-    zero_user = user[zero]
-    place = np.arange(len(zero_user)) - np.searchsorted(zero_user, zero_user)
-    left_out = labelled[zero][(place >= least[zero_user]) & (zeros > relevant)[zero_user]]
+    least = np.where(found.several, all_relevant, relevant)  # how many of the last take part where zeros are more
+    last_user = user[last]
+    place = np.arange(len(last_user)) - np.searchsorted(last_user, last_user)
+    left_out = labelled[last][(place >= least[last_user]) & (zeros > relevant)[last_user]]
     kept, possible = _tally(found, over, ~np.isin(found.user * docs + found.doc, left_out))
-    among_zeros = (zeros > relevant) & ~found.several
-    above = np.minimum(relevant, zero_returned)
-    kept_among_zeros = above * (above - 1) / 2 + zero_returned * (relevant - above)
-    more_kept, more_possible = kept_among_zeros * among_zeros, zeros * relevant * among_zeros
+    among_last = (zeros > relevant) & ~found.several
+    taking_part = np.minimum(relevant, lasts)
+    above = np.minimum(taking_part, last_returned)
+    kept_among_last = above * (above - 1) / 2 + above * (taking_part - above)
+    more_kept, more_possible = kept_among_last * among_last, lasts * taking_part * among_last
     all_kept = kept + relevant_returned * added + more_kept
     all_possible = possible + all_relevant * added + more_possible
     columns = {
@@ -278,7 +294,7 @@ def _balanced(found: Preferences, over: str) -> Floats:
         found,
         columns,
         R="documents with a grade above 0",
-        N="documents of grade 0",
+        N="documents of grade 0 or below",
         r="returned documents with a grade above 0",
         added="max(0, R - N)" + ("" if over == "all" else " of returned documents"),
         kept="stated_kept + r * added + among_zeros_kept",

@@ -63,6 +63,13 @@ P = Parameter(
     required=True,
     values="number from 0, below 1, such as 0.8",
 )
+P_RESIDUAL = Parameter(
+    "The probability that a user who has seen a document goes on to the next.",
+    None,
+    real(0, 1),
+    required=True,
+    values="number from 0 to 1, such as 0.8",
+)
 WORTH = Parameter(
     "What a document is worth: binary is 1 if it is relevant; graded is its grade, and a table gives the gain of each"
     " grade, as a share of the highest.",
@@ -215,9 +222,11 @@ class RBPResidual(Measure):
     0.375
     >>> RBPResidual(p=0.5).of_list([1, 0])  # all judged: 0, not 1/4
     0.0
+    >>> RBPResidual(p=1).of_list([1, None, 0])  # a user who never stops sees what is behind the last document
+    1.0
     """
 
-    p: float = param(P)
+    p: float = param(P_RESIDUAL)
 
     def score(self, judged: Judged) -> Floats:
         """Weigh the open places by the probability that they are seen."""

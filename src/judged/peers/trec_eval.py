@@ -30,6 +30,7 @@ CUTS = (5, 10, 15, 20, 30, 100, 200, 500, 1000)
 RECALLS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 FACTORS = (0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0)
 
+_LARGEST_COLLECTION = 2**53  # a double holds every whole number up to here
 _PAIRS = re.compile(r"[^=,]*=[^=,]*(?:,[^=,]*=[^=,]*)*")
 _LEVEL = re.compile(r"[+-]?[0-9]+")
 _NUMBER = re.compile(r"[0-9]*\.?[0-9]+")
@@ -185,6 +186,9 @@ def _of_utility(values: tuple[float, ...], options: TrecEvalOptions) -> dict[str
     if len(values) != 4:
         problem = f"utility takes 4 coefficients, not {len(values)}"
         raise TrecEvalError(f"{problem}. Fix: write utility.1,-1,0,0", CALCULATION)
+    if options.collection > _LARGEST_COLLECTION:
+        problem = f"-N {options.collection}: utility takes at most {_LARGEST_COLLECTION} documents"
+        raise TrecEvalError(f"{problem}. Fix: give the size of the collection, or leave out -N", INPUT)
     return {**dict(zip("abcd", values, strict=True)), "n": options.collection}
 
 

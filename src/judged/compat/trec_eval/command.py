@@ -97,7 +97,7 @@ def _judgments(options: Options) -> Qrels:
         )
     if FORMS[options.form] == "prefs":
         return read_preferences(options.qrels, options.form)
-    return read_qrels(options.qrels)
+    return read_qrels(options.qrels, by_user=options.form == "qrels_jg")
 
 
 def _printed(lines: Sequence[Printed], scorer: Scorer, options: Options, run: Run | None) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.data import files
+from judged.data.compute import pc
 from judged.data.layout import Layout, is_data
 from judged.data.qrels import Qrels, by_user
 from judged.data.run import Run
@@ -33,10 +34,18 @@ _BLANK = rb"[ \t\v\f\r]"
 _WORDS = {"iteration": "user (or 0)", "user": "user", "doc_id": "document", "relevance": "grade"}
 
 
-def read_qrels(path: str) -> Qrels:
-    """Read judgments: four fields a line, grades cut to whole numbers as C's ``atol`` cuts them."""
-    # A pair may stand in them twice: only the evaluation of its topic fails.
+def read_qrels(path: str, *, by_user: bool = False) -> Qrels:
+    """Read judgments: four fields a line, grades cut to whole numbers as C's ``atol`` cuts them.
+
+    With `by_user` the second field is the user, and a user who judges a document twice for a topic is refused.
+    Otherwise a pair may stand in them twice: only the evaluation of its topic fails.
+    """
     table, where = _table(path, _QRELS)
+    if by_user:
+        counts = table.group_by(["query_id", "iteration", "doc_id"]).aggregate([([], "count_all")])
+        for pair in counts.filter(pc.greater(counts["count_all"], 1)).slice(0, 1).to_pylist():
+            problem = f"user {pair['iteration']} judges document {pair['doc_id']} twice for topic {pair['query_id']}"
+            raise InputError(problem, fix="keep one judgment", path=where)
     qrels = Qrels(table, "qrels", where)
     return qrels.regraded(np.trunc(qrels.grades) + 0.0)
 

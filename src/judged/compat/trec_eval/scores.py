@@ -136,7 +136,7 @@ def as_zscores(scores: Floats, name: str, topics: Sequence[str], means: Means) -
     for at, (topic, score) in enumerate(zip(topics, scores.tolist(), strict=True)):
         mean, deviation = means.get((topic, name), (None, 0.0))
         if mean is not None and deviation:
-            made[at] = (score - mean) / deviation
+            made[at] = (score - mean) / deviation + 0.0  # 0 divided by a negative deviation is printed without a sign
         else:
             made[at] = 0.0 if score == mean else MISSING
     return made

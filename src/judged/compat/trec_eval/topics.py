@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from judged.data.compute import pc
+from judged.data.qrels import Qrels
 from judged.data.rows import TableRows
 from judged.data.run import Run
 from judged.judging import Ranking, judge
@@ -19,7 +20,6 @@ from judged.peers.errors import NO_TOPICS, TrecEvalError
 if TYPE_CHECKING:
     from judged._types import Ints
     from judged.compat.trec_eval.options import Options
-    from judged.data.qrels import Qrels
     from judged.judging import Judged
 
 _PREFERENCES = frozenset({"prefs", "qrels_prefs"})
@@ -44,8 +44,9 @@ def walk(qrels: Qrels, run: Run, options: Options, *, ranked: bool) -> Walk:
     # A topic stops the evaluation if a document appears in it twice, in the run or in the judgments, unless no measure
     # looks at the ranking (`ranked`); and, by the rules of trec_eval 10, if the run lacks it and missing topics are not
     # to count as 0.
-    judged, problems = _joined(qrels, run, options)
-    problems = {**_judged_twice(qrels, options), **problems} if ranked else {}
+    contradicted = _contradicted(qrels, options) if ranked else {}
+    judged, problems = _joined(_without_contradictions(qrels, contradicted), run, options)
+    problems = {**_judged_twice(qrels, options), **contradicted, **problems} if ranked else {}
     codes = np.arange(len(judged))
     if options.topic is not None:
         codes = np.array([code for code in codes if judged.query_ids[code] == options.topic], dtype=np.int64)
@@ -104,11 +105,10 @@ def _without_repeats(qrels: Qrels, run: Run, ranking: Ranking) -> tuple[Run, dic
 
 
 def _judged_twice(qrels: Qrels, options: Options) -> dict[int, str]:
-    """Find the topics in which a document is judged twice, by the same user where there are users."""
-    if options.form in _PREFERENCES:
+    """Find the topics in which a document is judged twice."""
+    if options.form != "qrels":
         return {}
-    keys = ["query_id", "doc_id", *(["iteration"] if options.form == "qrels_jg" else [])]
-    counts = qrels.table.select(keys).group_by(keys).aggregate([([], "count_all")])
+    counts = qrels.table.select(["query_id", "doc_id"]).group_by(["query_id", "doc_id"]).aggregate([([], "count_all")])
     twice = counts.filter(pc.greater(counts["count_all"], 1))
     return {
         qrels.index.codes[
@@ -116,6 +116,40 @@ def _judged_twice(qrels: Qrels, options: Options) -> dict[int, str]:
         ]: f"{qrels.where}: document {pair['doc_id']} is judged twice for topic {pair['query_id']}"
         for pair in twice.to_pylist()
     }
+
+
+def _without_contradictions(qrels: Qrels, contradicted: dict[int, str]) -> Qrels:
+    """Keep one label of each topic at which the evaluation stops, so that the topics before it can be scored."""
+    if not contradicted:
+        return qrels
+    topics = np.array([qrels.index.codes[topic] for topic in qrels.table["query_id"].to_pylist()])
+    first = np.unique(topics, return_index=True)[1]
+    kept = ~np.isin(topics, list(contradicted))
+    kept[first] = True
+    return Qrels(qrels.table.filter(pa.array(kept)), qrels.name, qrels.where)
+
+
+def _contradicted(qrels: Qrels, options: Options) -> dict[int, str]:
+    """Find the topics in which a user contradicts the own levels, in a way at which trec_eval stops."""
+    # A user of one subgroup may not give a document two levels; of several, not 0 in one and more in another.
+    if options.form not in _PREFERENCES:
+        return {}
+    subgroups: dict[tuple[str, str], set[str]] = {}
+    levels: dict[tuple[str, str, str], set[float]] = {}
+    table = qrels.table
+    columns = (table[name].to_pylist() for name in ("query_id", "iteration", "doc_id", "relevance"))
+    for topic, group, doc, level in zip(*columns, strict=True):
+        user = group.partition(" ")[0]
+        subgroups.setdefault((topic, user), set()).add(group)
+        levels.setdefault((topic, user, doc), set()).add(level)
+    problems: dict[int, str] = {}
+    for (topic, user, doc), given in levels.items():
+        alone = len(subgroups[topic, user]) == 1
+        if len(given) > 1 and (alone or (0 in given and max(given) > 0)):
+            what = "two levels" if alone else "level 0 in one group and more in another"
+            text = f"{qrels.where}: user {user} gives document {doc} {what} for topic {topic}"
+            problems.setdefault(qrels.index.codes[topic], text)
+    return problems
 
 
 def _emptied(judged: Judged) -> Judged:
