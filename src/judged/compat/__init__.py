@@ -1,1 +1,5 @@
-"""Doors for people who come from other tools: their commands, calls and names, on our engine."""
+"""The commands, calls, and names of other tools, computed by our engine: a module for each tool."""
+
+from judged._lazily import lazily
+
+__all__, __getattr__, __dir__ = lazily(__name__, {"": ("ir_measures", "pytrec_eval", "ranx", "trec_eval")})
