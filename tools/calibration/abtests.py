@@ -3,9 +3,9 @@
 *Differs*: share of tests of two equal arms, with n users each, whose difference is significant at 5 % on one day;
 *any day*: on any of 15 days on which it was looked at, of n users each at the end; *CUPED*: adjusted for the time
 before. *Relative*: share of fixed-sample intervals of the relative difference that do not hold it, where there is one.
-*Ramp-up*: arm b has a tenth of the users of the first half and half of the second, when users do less; *pooled* ignores
-it, *stratified* is what `judged online abtest` does. *Allocation*: share of tests of constant allocation, over 14 days,
-that are called changed; *shares*: with a false sample ratio at p < 0.001 on any day.
+*Ramp-up*: arm b has a tenth of the users of the first half and half of the second, when users do less (4 n in all);
+*pooled* ignores it, *stratified* is what `judged online abtest` does. *Allocation*: share of tests of constant
+allocation, over 14 days, that are called changed; *shares*: with a false sample ratio at p < 0.001 on any day.
 
 Users are normal, or spend log-normal money (sigma 1.5, one in five), or have 1 to 100 pages with a heavy tail (Pareto
 1.6) on which they click by a liking of their own, more or not more where they are active.

@@ -329,6 +329,19 @@ def test_a_declared_direction_decides_with_a_warning(way: Any, decision: str) ->
     assert abtest(log, "SatisfiedPageCTR", metrics=["PageCTR"], better={}).notes == ()
 
 
+def test_fixed_sample_tests_over_unequally_active_users_are_noted() -> None:
+    """Every tenth user has 20 more pages: half of the users' number is left."""
+    log = _log(300)
+    rows, events = log.serp.to_arrow().to_pylist(), log.event.to_arrow().to_pylist()
+    last = {row["user"]: row for row in rows if row["variant"] and row["user"] % 10 == 0}
+    more = [{**row, "serp": len(rows) + 20 * at + page, "session": len(rows) + 20 * at + page}
+            for at, row in enumerate(last.values()) for page in range(20)]  # fmt: skip
+    unequal = typed_log([*rows, *more], events)
+    (note,) = abtest(unequal, any_day=False, **METRIC).notes
+    assert (note.rule, note.subject) == ("unequal-users", "SatisfiedPageCTR")
+    assert abtest(unequal, **METRIC).notes == abtest(log, any_day=False, **METRIC).notes == ()
+
+
 def test_each_interval_is_labeled_with_its_kind() -> None:
     log = _log(300)
     for any_day, kind in ((True, "valid on any day"), (False, "fixed-sample")):

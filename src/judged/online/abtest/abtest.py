@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from judged.online.estimation.online_metrics import Unit
     from judged.online.log import InteractionLog
 
+_EQUAL, _MANY = 0.75, 1000.0  # share of the users, and number, from which on effective users are enough
 _DAYS = 60  # maximum number of days after exposure in the chart
 Direction: TypeAlias = Literal["more", "less"]
 ANY_DAY, FIXED_SAMPLE = "valid on any day", "fixed-sample"
@@ -304,7 +305,8 @@ def abtest(
         "adjusted by": f"what users did in the {before_days:g} days before",
     }
     general = about(log, unit, level, said, settings)
-    notes = (*general.pop("notes"), *_direction_notes(declared, better or {}), *_ramp_note(users))
+    notes = (*general.pop("notes"), *_direction_notes(declared, better or {}), *_ramp_note(users),
+             *(() if any_day else _unequal_note(made, unit)))  # fmt: skip
     return ABTest(
         assignment=users,
         differences=tuple(made),
@@ -332,6 +334,19 @@ def _direction_notes(declared: Iterable[OnlineMetric], better: Mapping[str, Dire
         if way := ways.get(str(metric)):
             text = f"that {way} is better was declared, and does not follow from the metric. {metric.misleads}"
             yield Note("declared-direction", text, str(metric), of="metrics")
+
+
+def _unequal_note(rows: Iterable[ArmDifference], unit: str) -> Iterator[Note]:
+    """Warn of fixed-sample tests over unequally active users; the rate is that of docs/calibration.md, "A/B tests"."""
+    declared = [row for row in rows if row.role != "other" and row.effective_users < _MANY]
+    few = [row for row in declared if row.effective_users < _EQUAL * min(row.baseline.units, row.other.units)]
+    for row in few:
+        text = (
+            f"a fixed-sample test rejects too often if more active {unit}s have higher values: the smaller arm has"
+            f" {row.effective_users:,.0f} effective {unit}s. With 55 in each arm, 10% of simulated tests of equal arms"
+            " were significant at 5%"
+        )
+        yield Note("unequal-users", text, str(row.metric), weight=1.0 / row.effective_users, of="metrics")
 
 
 def _ramp_note(users: Assignment) -> Iterator[Note]:
