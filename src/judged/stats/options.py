@@ -24,6 +24,7 @@ class Options:
     seed: int = 0
     rope: float = 0.01
     floor: float = 1e-5
+    max_difference: float | None = None
 
     def __post_init__(self) -> None:
         if self.alternative not in get_args(Alternative):
@@ -41,6 +42,11 @@ class Options:
         if not 0 < self.floor < math.inf:
             raise InputError(
                 f"the floor {self.floor} is not above 0", fix="use 1e-5, for example: its logarithm is taken"
+            )
+        if self.max_difference is not None and not 0 < self.max_difference < math.inf:
+            raise InputError(
+                f"`max_difference` must be a finite number above 0, got {self.max_difference}",
+                fix="give the range of the measure: 1 for one from 0 to 1",
             )
 
     @property
