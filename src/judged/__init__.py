@@ -113,6 +113,7 @@ __all__, __getattr__, __dir__ = lazily(
             "online",
             "slicing",
             "stats",
+            "uncertainty",
         ),
     },
 )

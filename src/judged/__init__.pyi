@@ -11,6 +11,7 @@ from judged import measures as measures
 from judged import online as online
 from judged import slicing as slicing
 from judged import stats as stats
+from judged import uncertainty as uncertainty
 from judged.advice.advise import advise as advise
 from judged.agreement.agree import agree as agree
 from judged.agreement.reproduce import reproduce as reproduce
@@ -95,11 +96,11 @@ def compare(
     measures: Any = None,
     *,
     baseline: str | None = None,
-    test: str = "randomisation",
+    test: str | None = None,
     correction: str = "holm",
     family: Family = "measure",
     alpha: float = 0.05,
-    resamples: int = 100000,
+    resamples: int | None = None,
     seed: int = 0,
     min_difference: float = 0.0,
     margin: float | None = None,
