@@ -179,6 +179,11 @@ def test_quantiles_are_compared_with_intervals_over_users() -> None:
     assert middle.difference.value == pytest.approx((expected[1] - expected[0]) / 1000)
     assert middle.difference.low < 0.040 < middle.difference.high
     assert middle.adjusted.error == pytest.approx(math.hypot(middle.baseline.error, middle.other.error))
+    base, error = middle.baseline, math.hypot(middle.baseline.error, middle.other.error)
+    ratio = middle.other.value / base.value  # var(b / a) = (var(b) + (b / a)**2 var(a)) / a**2
+    relative = math.hypot(middle.other.error, ratio * base.error) / base.value
+    assert middle.adjusted.relative_error == pytest.approx(relative)
+    assert middle.adjusted.error == pytest.approx(error)
     assert high.difference.low < 0.040 < high.difference.high
     assert found.verdicts[0].decision == "do not ship"  # slower
 
