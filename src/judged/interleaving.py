@@ -36,8 +36,8 @@ class Interleaved:
     ranks
         The rank in the lists of the first and of the second ranker; None: it is not in that list.
     propensities
-        The probability of this document here, given those above it and whose they are: their product is that of the
-        list.
+        The probability of each document at its rank, given the documents above it: their product is the probability of
+        the list.
     names, method, length, cut
         The rankers; how the lists were mixed, and what was done where one was longer; the rank at which both were cut.
     """
@@ -141,12 +141,17 @@ def _draft(
     coins = chance.getrandbits(depth // 2 + 1)
     while len(documents) < depth:
         team, coins = coins & 1, coins >> 1
-        for turn in range(min(2, depth - len(documents))):
+        # The documents above tell who picks next only if both picked different documents first. If they agree on the
+        # first document of a round, the coin decides between their second choices as well.
+        coin_shows = False
+        for _ in range(min(2, depth - len(documents))):
             for one in (0, 1):
                 while at[one] < len(lists[one]) and lists[one][at[one]] in taken:
                     at[one] += 1
             document = lists[team][at[team]]
-            propensities.append(1.0 if turn or document == lists[1 - team][at[1 - team]] else 0.5)
+            differ = document != lists[1 - team][at[1 - team]]
+            propensities.append(0.5 if differ and not coin_shows else 1.0)
+            coin_shows = coin_shows or differ
             documents.append(document)
             teams.append(team)
             taken.add(document)

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from judged.errors import InputError
 from judged.interleaving import METHODS, Interleaved, interleave
 from judged.online import InteractionLog, interleaving, plan_interleaving, read_log
-from judged.online.interleaving.credit import error_of, more_clicks
+from judged.online.interleaving.credit import more_clicks
 from judged.online.simulation import (
     Arm,
     Collection,
@@ -24,6 +25,7 @@ from judged.online.simulation import (
     Users,
     simulate,
 )
+from judged.stats.unit_ratio import UnitRatio
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,7 +50,7 @@ def logged(folder: Path, pages: Sequence[tuple[str, Interleaved | dict[str, Any]
             rows.append({"action_name": "click", **who, **when, "event_attributes": place})
     path = folder / "log.ndjson"
     path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    return read_log(path)
+    return read_log(path, bots="keep")
 
 
 def draft(teams: Sequence[str | None], **attributes: object) -> dict[str, Any]:
@@ -153,7 +155,7 @@ def test_who_looks_at_position_only_prefers_nobody(method: str) -> None:
     """The worse ranker is far worse, and a log of it is read as any other: value and credit are 0 within 3.5 errors."""
     found = interleaving(simulate(plan(method, 1500, noises=(4.0, 0.0), blind=True), seed=5).log())
     assert abs(found.overall.value) < 3.5 * found.overall.error < 0.03
-    assert abs(found.overall.credit) < 3.5 * found.overall.credit_error
+    assert found.overall.credit_low < 0 < found.overall.credit_high
     assert found.decision == "keep running"
 
 
@@ -166,6 +168,55 @@ def test_the_better_ranker_is_found(method: str) -> None:
     turned = interleaving(log, baseline="new")
     assert turned.decision == "not preferred"
     assert turned.overall.value == pytest.approx(-found.overall.value, abs=1e-12)
+
+
+def drafts(users: int, lists: int, heavy: int, rng: np.random.Generator) -> list[tuple[str, dict[str, Any], list[int]]]:
+    """Log team drafts: users who click at random, and one with more lists who prefers A in 60 %."""
+    pages: list[tuple[str, dict[str, Any], list[int]]] = []
+    for user, many, chance in (*((f"u{at}", lists, 0.5) for at in range(users)), ("heavy", heavy, 0.6)):
+        for _ in range(many):
+            teams = "ABBA" if rng.random() < 0.5 else "BAAB"
+            clicked = teams.index("A" if rng.random() < chance else "B") + 1
+            pages.append((user, draft(teams), [clicked]))
+    return pages
+
+
+@pytest.mark.parametrize("any_day", [True, False])
+def test_one_user_with_most_lists_decides_nothing(any_day: bool, tmp_path: Path) -> None:
+    """Of 1,097 clicked lists one user has 800: no interval, no p-value, no verdict, and the value as it is."""
+    log = logged(tmp_path, drafts(99, 3, 800, np.random.default_rng(1)))
+    found = interleaving(log, baseline="A", any_day=any_day, min_users=50)
+    row = found.overall
+    assert (row.users, row.lists, row.wins + row.losses) == (100, 1097, 1097.0)
+    assert row.value == pytest.approx((row.wins - row.losses) / 2 / 1097)
+    assert row.value < -0.05
+    assert found.decision == "keep running"
+    assert row.reason is not None
+    assert (row.reason.code, row.reason.observed) == ("dominated", pytest.approx(800 / 1097))
+    assert all(map(math.isnan, (row.p, row.low, row.credit_high)))
+
+
+def test_few_effective_users_have_no_interval(tmp_path: Path) -> None:
+    """60 users with a list each and one with 40: 100**2 / (60 + 1600) = 6.0 effective users of the 50 required."""
+    found = interleaving(logged(tmp_path, drafts(60, 1, 40, np.random.default_rng(2))), baseline="A", min_users=10)
+    assert found.overall.effective == pytest.approx(100**2 / 1660)
+    assert found.overall.reason is not None
+    assert found.overall.reason.code == "few-effective-units"
+    equal = interleaving(logged(tmp_path, drafts(59, 2, 2, np.random.default_rng(2))), baseline="A", min_users=10)
+    assert equal.overall.reason is None
+    assert equal.overall.effective == pytest.approx(60.0)
+    with pytest.raises(InputError, match="differ cannot be estimated"):
+        plan_interleaving(logged(tmp_path, drafts(60, 1, 40, np.random.default_rng(2))))
+
+
+def test_the_interval_for_one_day_is_that_of_a_t_test(tmp_path: Path) -> None:
+    """60 users with a list each: Student's t with 59 degrees of freedom, 2.000995."""
+    found = interleaving(
+        logged(tmp_path, drafts(59, 1, 1, np.random.default_rng(4))), baseline="A", any_day=False, min_users=10
+    ).overall
+    half = 2.000995378 * found.error
+    assert (found.low, found.high) == pytest.approx((found.value - half, found.value + half), abs=1e-9)
+    assert found.p == pytest.approx(float(stats.t.sf(abs(found.value) / found.error, 59) * 2), rel=1e-6)
 
 
 def clicking(rng: np.random.Generator, users: int, true: float) -> tuple[Any, Any]:
@@ -187,8 +238,8 @@ def test_intervals_over_users_hold_the_truth_and_peeking_every_day_does_not_hurt
         unit, outcome = clicking(rng, 1200, 0.0)
         ts = []
         for users in range(240, 1201, 60):
-            value, error, seen = error_of(unit[unit < users], outcome[unit < users])
-            ts.append((abs(value) / error, seen))
+            seen = UnitRatio.of_rows(unit[unit < users], outcome[unit < users])
+            ts.append((abs(seen.t(0.0)), seen.units))
         held += ts[-1][0] < once.critical(1200)
         alarms += any(t > any_day.critical(seen) for t, seen in ts)
         naive += any(t > once.critical(seen) for t, seen in ts)
@@ -201,13 +252,12 @@ def test_a_plan_keeps_its_word() -> None:
     """With the users that it asks for, the preference that the log has is found in some 80 % of tests."""
     rng = np.random.default_rng(9)
     unit, outcome = clicking(rng, 200_000, 0.04)
-    value, error, users = error_of(unit, outcome)
-    asked = round((2.801585 * error * users**0.5 / value) ** 2)
+    whole = UnitRatio.of_rows(unit, outcome)
+    asked = round((2.801585 * whole.error * whole.units**0.5 / whole.value) ** 2)
     found = 0
     for _ in range(400):
         drawn, sums = clicking(rng, asked, 0.04)
-        t = error_of(drawn, sums)
-        found += t[0] / t[1] > 1.959964
+        found += UnitRatio.of_rows(drawn, sums).t(0.0) > 1.959964
     assert abs(found / 400 - 0.8) < 0.06
     log = simulate(plan("team-draft", 200, noises=(2.0, 0.5), blind=False), seed=6).log()
     seen = interleaving(log)

@@ -78,6 +78,36 @@ def test_the_example_by_which_inverse_propensities_are_biased(monkeypatch: pytes
     assert lists == {("1", "2", "3"): ("A", "B", None), ("2", "1", "3"): ("B", "A", None)}
 
 
+@pytest.mark.parametrize("length", ["shorter", "longer"])
+@pytest.mark.parametrize("method", ["team-draft", "balanced"])
+def test_the_product_of_propensities_is_the_probability_of_the_list(
+    method: str, length: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All pairs of lists of up to four documents: 65 second lists, and every outcome of the coins."""
+    cases = 0
+    for second in (one for many in range(5) for one in permutations("abcx", many)):
+        lists = list(every_coin(monkeypatch, "abcd", second, method=method, length=length))
+        times = Counter(one.documents for one in lists)
+        for one in lists:
+            product = Fraction(1)
+            for propensity in one.propensities:
+                product *= Fraction(propensity)
+            assert product == Fraction(times[one.documents], len(lists)), (second, one)
+        prefixes = Counter(one.documents[:rank] for one in lists for rank in range(1, len(one.documents) + 1))
+        for one in lists:  # each propensity is given the documents above it
+            for rank in range(len(one.documents)):
+                above = prefixes[one.documents[:rank]] if rank else len(lists)
+                assert Fraction(one.propensities[rank]) == Fraction(prefixes[one.documents[: rank + 1]], above)
+        cases += len(lists)
+    assert cases == 65 * 64
+
+
+def test_the_propensity_of_a_second_choice_after_a_shared_first_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A = a, b and B = a, c: both pick a first, and the coin decides whether b or c follows."""
+    lists = {one.documents: one.propensities for one in every_coin(monkeypatch, "ab", "ac")}
+    assert lists == {("a", "b"): (1.0, 0.5), ("a", "c"): (1.0, 0.5)}
+
+
 def test_a_draft_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     """A = a, b, c, d and B = b, e, a, f: whoever picks first takes its best document, then the other one."""
     lists = {one.documents: one for one in every_coin(monkeypatch, "abcd", "beaf")}

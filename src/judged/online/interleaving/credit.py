@@ -13,7 +13,6 @@ from judged.answer import counted
 from judged.errors import InputError
 from judged.interleaving import METHODS, TAU
 from judged.online.engine import Relation, identifier, literal
-from judged.stats.ratio import ratio_error
 
 if TYPE_CHECKING:
     from judged._types import Floats, Ints
@@ -277,11 +276,3 @@ def more_clicks(share: Floats, many: Ints) -> tuple[Floats, Floats]:
             chances[rows] = after
         win[lot], loss[lot] = chances[:, most + 1 :].sum(axis=1), chances[:, :most].sum(axis=1)
     return win, loss
-
-
-def error_of(unit: Ints, values: Floats) -> tuple[float, float, int]:
-    """Give the mean over lists, its standard error with users as clusters, and the number of users."""
-    _, of = np.unique(unit, return_inverse=True)
-    n, d = np.bincount(of, weights=values), np.bincount(of).astype(np.float64)
-    mean = float(n.sum() / d.sum()) if len(d) else math.nan
-    return mean, ratio_error(len(d), n.sum(), d.sum(), (n * n).sum(), (d * d).sum(), (n * d).sum()), len(d)

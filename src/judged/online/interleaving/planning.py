@@ -14,9 +14,11 @@ from judged.online.abtest.differences import Looks
 from judged.online.abtest.planning import users_any_day
 from judged.online.arguments import need
 from judged.online.engine import identifier
-from judged.online.interleaving.credit import error_of, mixed_lists, outcomes_of
+from judged.online.interleaving.analysis import insufficient
+from judged.online.interleaving.credit import mixed_lists, outcomes_of
 from judged.online.log import LogAnswer, about
 from judged.online.numbers import in_unit, percent
+from judged.stats.unit_ratio import UnitRatio
 
 if TYPE_CHECKING:
     from judged.answer import Block
@@ -173,7 +175,11 @@ def plan_interleaving(
             mixed = mixed_lists(log, None, unit, None, count_shared=False)
             made = outcomes_of(log, mixed, count_repeated=False)
             users = mixed.users
-            spread = error_of(made.unit, (made.win - made.loss) / 2.0)[1] * math.sqrt(users)
+            seen = UnitRatio.of_rows(made.unit, (made.win - made.loss) / 2.0)
+            if seen.units and (reason := insufficient(made.unit, seen)):
+                problem = f"how much users differ cannot be estimated. {reason.sentence('user').rstrip('.')}"
+                raise InputError(problem, fix="give a log with more users", path=log.name)
+            spread = seen.error * math.sqrt(users)
         span = log.engine.rows(f"SELECT max(time_ms) - min(time_ms) AS span FROM {log.serp}")[0]["span"] or 0
     if not spread > 0:
         raise InputError("clicks of this log decide nothing", fix="give a log with clicks", path=log.name)
@@ -219,12 +225,13 @@ def _pair(mixed: Interleaving, test: ABTest, power: float) -> Pair:
     ends = sorted((sign * goal.difference.low, sign * goal.difference.high))
     told = _told(seen.low, seen.high), _told(*ends)
     agree = "interleaving does not tell" if not told[0] else "A/B does not tell" if not told[1] else ""
+    error = seen.error if seen.reason is None else math.nan
     return Pair(
         other=mixed.other,
         metric=str(goal.metric),
         preference=seen.value,
         gain=sign * goal.relative.value,
-        users_interleaving=_users(seen.error * math.sqrt(mixed.users), seen.value, power, mixed.level),
+        users_interleaving=_users(error * math.sqrt(mixed.users), seen.value, power, mixed.level),
         users_abtest=_users(
             goal.adjusted.error * math.sqrt(test.assignment.number), goal.difference.value, power, test.level
         ),
