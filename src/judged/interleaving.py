@@ -56,6 +56,7 @@ class Interleaved:
         return {
             "interleaving": {"teams": list(self.teams)},
             "propensities": [round(chance, 6) for chance in self.propensities],
+            "propensity_convention": "conditional",
             "interleaving_method": self.method,
             "interleaving_first": self.names[0],
             "interleaving_length": self.length,

@@ -47,6 +47,8 @@ class InteractionLog:
         Columns of `serp` that are the log's own, to slice by.
     policies
         The choices made while it was made (session gap, bots, rank base), name to value, printed with results.
+    propensity_convention
+        What propensities are probabilities of, one of `judged.online.tables.CONVENTIONS`; empty: not declared.
     """
 
     serp: Relation
@@ -63,6 +65,7 @@ class InteractionLog:
     accounts: tuple[Account, ...] = ()
     attributes: tuple[str, ...] = ()
     policies: tuple[tuple[str, str], ...] = ()
+    propensity_convention: str = ""
 
     @property
     def engine(self) -> Engine:

@@ -17,7 +17,7 @@ from judged.online.tables import EVENT, SERP, SESSION, SHOWN
 if TYPE_CHECKING:
     from judged.online.engine import Engine, Relation
 
-VERSION = 3
+VERSION = 4
 """Of the layout of the folder: a later one may not be understood by an earlier judged."""
 
 ABOUT = "log.json"
@@ -131,7 +131,7 @@ def _pairs(stored: Sequence[tuple[Any, Any]]) -> tuple[tuple[Any, Any], ...]:
 
 _ABOUT: dict[str, Callable[[Any], Any]] = {
     "name": _as_it_is, "layout": _as_it_is, "files": tuple, "has_time": _as_it_is, "dated": _as_it_is,
-    "has": frozenset, "attributes": tuple, "policies": _pairs,
+    "has": frozenset, "attributes": tuple, "policies": _pairs, "propensity_convention": _as_it_is,
     "findings": lambda stored: tuple(map(_finding, stored)), "accounts": lambda stored: tuple(map(_account, stored)),
 }  # fmt: skip
 """What is kept beside the tables, and how each of it is made of what stands in JSON."""

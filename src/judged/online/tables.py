@@ -54,6 +54,11 @@ RAW_QUERY, RAW_EVENT = (_columns(_FILE["raw"][name]) for name in ("query", "even
 ACTIONS: tuple[str, ...] = tuple(_FILE["actions"])
 """The actions that metrics know. Readers map the log's own names onto them."""
 
+CONVENTIONS = ("marginal", "conditional", "independent")
+"""What a logged propensity is the probability of: the document at its rank over all pages that the policy may show
+(marginal), or given the documents at higher ranks (conditional). If each rank is filled on its own (independent), both
+are the same."""
+
 AFTER_THE_CLICK = ("heartbeat", "add_to_cart", "purchase")
 """What a user does on an opened result: none of it ends the visit."""
 

@@ -246,6 +246,7 @@ def _log(work: Work, seen: Peek, nobodies: int, name: str | None) -> Interaction
         accounts=(of_queries, of_events),
         attributes=tuple(own),
         policies=_policies(work, seen),
+        propensity_convention=raw.propensity_convention,
     )
 
 

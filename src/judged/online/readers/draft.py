@@ -14,6 +14,7 @@ from typing import Any
 from judged.errors import InputError
 from judged.online.readers.files import Part, first_bytes, form_of, known_layout, opened, parts_of, plain_path
 from judged.online.readers.guesses import NOTHING, Facts, facts_of, roles_of
+from judged.online.tables import CONVENTIONS
 
 _BULK = {"index", "create"}
 SAMPLE = 2_000
@@ -103,6 +104,7 @@ def draft_mapping(path: str | Path) -> str:
         f"# Drafted from {count} of {name}. Look through it: DOUBT says what the data do not tell.",
         f"note = {_toml(name)}",
         *draft.base(),
+        *draft.convention(),
         "",
         "[file]",
         *(f"{key} = {_toml(value)}" for key, value in file.items()),
@@ -131,6 +133,13 @@ class _Draft:
         least = min(self.ranks.numbers) if self.ranks and self.ranks.numbers else None
         doubt = [f"# DOUBT: no {self.ranks.path} is 0 or 1"] if self.ranks and (least or 0) > 1 else []
         return [] if least is None else [*doubt, f"rank_base = {int(least > 0)}"]
+
+    def convention(self) -> list[str]:
+        """Leave room for what propensities are probabilities of."""
+        if "propensity" not in self.roles:
+            return []
+        possible = " or ".join(map(_toml, CONVENTIONS))
+        return [f"# DOUBT: propensities may be {possible}; see docs/off-policy.md", "# propensity_convention = ..."]
 
     def sections(self) -> None:
         """Choose what the rows are, and write it."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from judged.errors import InputError
 from judged.online.engine import identifier, literal
@@ -22,7 +22,7 @@ from judged.online.readers.raw import DUCKDB, RawLog, Trouble, Troubles, new_nam
 from judged.online.readers.records import Lines, records_of_lines
 from judged.online.readers.sections import Records, Select, Taken, files_of, taken
 from judged.online.readers.tabular import csv_records, parquet_records
-from judged.online.tables import ATTRIBUTE_LIMIT, RAW_EVENT, RAW_QUERY, Column
+from judged.online.tables import ATTRIBUTE_LIMIT, CONVENTIONS, RAW_EVENT, RAW_QUERY, Column
 
 if TYPE_CHECKING:
     from judged.online.engine import Engine
@@ -36,6 +36,7 @@ class Stage:
     rows: int
     tables: tuple[tuple[Taken, str, Own], ...]  # what is taken, the view of it, the section's other attributes
     base: str
+    convention: str
     typed: bool
     files: int
 
@@ -84,6 +85,7 @@ def read(
     pages, more = _pages(stages, mapping, files, engine)
     queries, left_out = _queries(stages, pages, mapping, engine)
     base, mixed = _rank_base(stages, engine)
+    convention, unclear = _convention(stages, mapping, engine)
     asked = [one for one in mapping.sections if one.kind == "queries"]
     events = [table for stage in stages for one, table, _ in stage.tables if one.kind == "event"]
     listed = ", ".join(identifier(one.name) for one in RAW_EVENT)
@@ -95,9 +97,10 @@ def read(
         layout=layout,
         files=files,
         rank_base=mapping.rank_base if mapping.base is None else base,
+        propensity_convention=convention,
         actions=mapping.actions,
         lines=sum(stage.rows for stage in stages) + gone,
-        trouble=Troubles([*trouble, *more, *left_out, *mixed]).given(),
+        trouble=Troubles([*trouble, *more, *left_out, *mixed, *unclear]).given(),
         empty_told=told or bool(run(engine, f"SELECT 1 FROM {queries} WHERE len(hit_ids) = 0 LIMIT 1")),
         left_told=not asked or not all(one.clicks for one in asked),
         has_time=bool(times) and not any(one.format == "order" for one in times),
@@ -176,6 +179,8 @@ class _Reader:
             own = own_of(select, section, columns, flat=not records.lines, bare=alone) if whole else Own({})
             plans.append((taken(section, where, select), own))
         base = select.column("base", mapping.base)[0] if mapping.base else ""
+        logged = mapping.logged_convention
+        convention = select.column("propensity_convention", logged)[0] if logged else ""
         whole = records.whole or f"(hash({', '.join(one.sql for one in records.columns.values()) or 'row'}) >> 1)"
         heads = [f"{records.file} AS file", f"{records.row} AS row", f"{kinds} AS _kind", f"{whole} AS record"]
         sql = select.sql(records.table, heads)
@@ -185,7 +190,7 @@ class _Reader:
         records.done()
         tables = tuple((plan, self._table(plan, own, name), own) for plan, own in plans)
         rows = run(self._engine, f"SELECT count(*) FROM {records.table if typed else name}")[0][0]
-        return Stage(name, rows, tables, base, typed, len(records.files))
+        return Stage(name, rows, tables, base, convention, typed, len(records.files))
 
     def _table(self, plan: Taken, own: Own, stage: str) -> str:
         name = new_name(plan.kind)
@@ -363,14 +368,33 @@ def _lacking(stages: Sequence[Stage], mapping: MappingFile, engine: Engine) -> I
 
 def _rank_base(stages: Sequence[Stage], engine: Engine) -> tuple[int | None, tuple[Trouble, ...]]:
     """Give the rank of the first result where the log says it."""
-    said: Counter[int] = Counter()
-    for stage in stages:
-        if stage.base:
-            sql = f"SELECT {stage.base}, count(*) FROM {stage.name} WHERE {stage.base} IS NOT NULL GROUP BY 1 LIMIT 100"
-            said.update(dict(run(engine, sql)))
+    said = _stated(engine, ((stage.name, stage.base) for stage in stages))
     if len(said) == 1 and next(iter(said)) in {0, 1}:
         return next(iter(said)), ()
     if not said:
         return None, ()
     listed = ", ".join(str(base) for base in sorted(said)[:5])
     return None, (Trouble.of("mapping", "mixed-base", "query", rows=said.total(), more=listed),)
+
+
+def _convention(stages: Sequence[Stage], mapping: MappingFile, engine: Engine) -> tuple[str, tuple[Trouble, ...]]:
+    """Return the convention of propensities that the mapping or the log declares; empty if none, or if unclear."""
+    if mapping.logged_convention is None:
+        return mapping.convention, ()
+    stated = _stated(engine, ((stage.name, stage.convention) for stage in stages))
+    if len(stated) <= 1 and stated.keys() <= set(CONVENTIONS):
+        return next(iter(stated), ""), ()
+    listed = ", ".join(repr(str(convention)[:40]) for convention in sorted(stated)[:5])
+    possible = ", ".join(CONVENTIONS)
+    trouble = Trouble.of("mapping", "mixed-convention", "query", rows=stated.total(), more=listed, possible=possible)
+    return "", (trouble,)
+
+
+def _stated(engine: Engine, columns: Iterable[tuple[str, str]]) -> Counter[Any]:
+    """Count the values of a column that the log states for all of it: (table, column) of each stage."""
+    stated: Counter[Any] = Counter()
+    for table, column in columns:
+        if column:
+            sql = f"SELECT {column}, count(*) FROM {table} WHERE {column} IS NOT NULL GROUP BY 1 LIMIT 100"
+            stated.update(dict(run(engine, sql)))
+    return stated

@@ -13,7 +13,7 @@ from judged.data.toml_files import parse_toml, read_toml
 from judged.errors import InputError
 from judged.online.readers.paths import is_many, keys_of
 from judged.online.readers.values import NUMBERED
-from judged.online.tables import ACTIONS, RAW_EVENT, RAW_QUERY
+from judged.online.tables import ACTIONS, CONVENTIONS, RAW_EVENT, RAW_QUERY
 
 Kind: TypeAlias = Literal["queries", "events"]
 
@@ -116,13 +116,16 @@ class MappingFile:
     must: tuple[Condition, ...] = ()
     rank_base: int | None = None
     base: Value | None = None  # the log says it itself
+    convention: str = ""  # of propensities: one of CONVENTIONS
+    logged_convention: Value | None = None  # where the log declares it itself
     actions: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @cached_property
     def all_paths(self) -> tuple[str, ...]:
         """Every path that is looked at."""
         paths = [path for one in self.sections for path in one.all_paths] + [one.path for one in self.must]
-        return (*paths, *self.json, *(self.base.all_paths if self.base else ()))
+        logged = [path for value in (self.base, self.logged_convention) if value for path in value.all_paths]
+        return (*paths, *self.json, *logged)
 
 
 def packaged() -> tuple[str, ...]:
@@ -217,6 +220,7 @@ _MAPPING: dict[str, Any] = {
     "note": str,
     "file": dict,
     "rank_base": None,
+    "propensity_convention": None,
     "optional": bool,
     "actions": dict,
     "queries": None,
@@ -312,7 +316,20 @@ class _Checker:
             problem = "some sections have the time format 'order' and some do not"
             raise self._wrong(problem, "give all sections the same kind of time")
         actions = self._actions(table.get("actions", {}), sections)
-        return MappingFile(self._path, sections, rank_base=base, base=stated, actions=actions, **file)
+        convention, logged = self._convention(table.get("propensity_convention", ""))
+        return MappingFile(
+            self._path, sections, rank_base=base, base=stated, actions=actions, convention=convention,
+            logged_convention=logged, **file,
+        )  # fmt: skip
+
+    def _convention(self, given: Any) -> tuple[str, Value | None]:
+        """Return the declared convention of propensities, and where the log declares it itself."""
+        if isinstance(given, dict):
+            return "", self._value(cast("Any", given), "propensity_convention", listed=False)
+        if given not in {"", *CONVENTIONS}:
+            fix = f"write {', '.join(map(repr, CONVENTIONS))}, or {{ path = ... }} if the log declares it"
+            raise self._wrong(f"propensity_convention is {given!r:.60}", fix)
+        return given, None
 
     def _file(self, file: dict[str, Any]) -> dict[str, Any]:
         for key in {"separator", "quote"} & set(file):

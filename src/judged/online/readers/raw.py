@@ -93,6 +93,8 @@ class RawLog:
         Their names as the user wrote them.
     rank_base
         0 or 1 where the layout fixes it, None where it must be found from the positions.
+    propensity_convention
+        What propensities are probabilities of, one of CONVENTIONS; empty: the log does not declare it.
     actions
         What the log's names of actions mean, where the layout or the mapping says so: log's name to one of ACTIONS.
     lines
@@ -114,6 +116,7 @@ class RawLog:
     layout: str
     files: tuple[str, ...]
     rank_base: int | None = None
+    propensity_convention: str = ""
     actions: Mapping[str, str] = field(default_factory=dict[str, str])
     lines: int = 0
     trouble: tuple[Trouble, ...] = ()

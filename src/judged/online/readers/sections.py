@@ -31,6 +31,7 @@ _TYPES = {one.name: one.type for one in (*RAW_QUERY, *RAW_EVENT)} | {
     "team": "string",
     "offset": "int64",
     "base": "int64",
+    "propensity_convention": "string",
 }
 _BY_TYPE: dict[str, Kind] = {
     "string": "word", "int64": "whole", "int32": "page", "float64": "real", "boolean": "flag", "array<string>": "list",

@@ -109,7 +109,7 @@ def query_table(columns: Mapping[str, Any]) -> Table:
         **_named(columns, "page page_size=size result_count=n_total rescued filtered language device latency_ms"),
         "experiment": _struct(_named(columns, "name=experiment variant probability=assign_p")),
         **_named(columns, "ranker user_agent"),
-        **{name: column for name, column in columns.items() if name.startswith(("interleaving", "propensities"))},
+        **{name: column for name, column in columns.items() if name.startswith(("interleaving", "propensit"))},
     }
     known = _named(columns, "query_id client_id=user_id session_id application user_query=query")
     hits = {"query_response_hit_ids": columns["hit_ids"], "query_attributes": _struct(attributes)}
