@@ -177,7 +177,7 @@ def _written() -> Path:
     known = [
         {
             **one,
-            "query_attributes": {"propensities": [0.5, 0.5]},
+            "query_attributes": {"propensities": [0.5, 0.5], "propensity_convention": "marginal"},
             "query_response_hit_ids": ["ab"[at % 2], "ba"[at % 2]],
         }
         if "user_query" in one

@@ -288,7 +288,7 @@ def off_policy() -> Answer:
         for at in range(0, 200, 6)
     ]
     policy = [{"rank": 1, "doc_id": "a", "probability": 1.0}, {"rank": 2, "doc_id": "b", "probability": 1.0}]
-    return clicks.off_policy(typed_log(pages, clicks_, shown=shown), policy, depth=2)
+    return clicks.off_policy(typed_log(pages, clicks_, shown=shown, propensity_convention="marginal"), policy, depth=2)
 
 
 def change() -> Answer:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import planted_clicks
@@ -101,3 +102,24 @@ def test_where_chance_put_results_only_those_count():
     assert made.randomised
     assert made.ranks[0].shown == 10
     assert not propensities(log).randomised
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        [{"rank": 1, "value": 1.0}, {"rank": 2, "value": 0.25}],
+        pa.table({"rank": [2, 1], "value": [0.25, 1.0]}),
+        [{"stratum": "", "rank": "1", "value": "1"}, {"stratum": "", "rank": "2", "value": "0.25"}],
+    ],
+)
+def test_propensities_may_be_rows(table):
+    (curve,) = read_propensities(table).values()
+    assert curve.tolist() == [1.0, 0.25]
+
+
+@pytest.mark.parametrize(
+    "wrong", [[{"rank": 1}], [{"rank": 2, "value": 0.5}], [{}], 0.5, None, ["a"], {"": None}, [[1, 0.5]], [1, 0], []]
+)
+def test_what_are_no_propensities_is_refused(wrong):
+    with pytest.raises(InputError):
+        read_propensities(wrong)

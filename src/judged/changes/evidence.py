@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from judged.online.interleaving.analysis import Interleaving
 
 Says: TypeAlias = Literal["better", "worse", "undecided"]
-_ROBUST = "doubly robust"
+_PREFERRED = ("doubly robust", "cascade", "whole list")
+"""Estimators in the order in which they are taken; which are right depends on the log's propensities."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,8 @@ def told(
             "interleaving", prefers.get(mixed.decision, "undecided"), mixed.users, "users", float("nan"), about
         )
     if logged is not None:
-        row = next(one for one in logged.rows if one.estimator == _ROBUST)
+        rows = {row.estimator: row for row in logged.rows}
+        row = next((rows[name] for name in _PREFERRED if rows[name].difference_ci), rows[_PREFERRED[0]])
         about = "clicks on lists that nobody saw, under the assumptions of its estimators"
         logs = "undecided" if insufficiency(logged.users, "verdict") else _side(row.difference_ci)
         yield Evidence("off-policy", logs, logged.users, "users", float("nan"), about)

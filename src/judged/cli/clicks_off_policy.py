@@ -20,14 +20,16 @@ if TYPE_CHECKING:
 @topics
 @depth
 @click.option("--clip", type=float, default=10.0, show_default=True, metavar="W", help="Of the clipped estimate.")
+@click.option("--independent-ranks", is_flag=True, help="The table of RUN fills each rank independently of the others.")
 @level
 @logs.log_options
 @answer_options()
 def command(path: str, run: str, give: Give, **options: Any) -> None:
     """Estimate the clicks a page that RUN would have got, from a LOG that knows how likely each result was shown.
 
-    RUN is a run, or a table with rank, doc_id and probability, where the ranker does not hang on the query.
-    Exit code 0: some estimator says something; 1: only the direct one, or none; 2: wrong input.
+    RUN is a run, or a table with rank, doc_id and probability, if the ranker does not depend on the query. LOG, or its
+    mapping, declares what the logged probabilities are: see docs/off-policy.md. Exit code 0: some estimator gives an
+    interval; 1: only the direct one, or none; 2: wrong input.
     """
     from judged.clicks import off_policy
 

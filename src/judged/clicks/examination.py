@@ -315,15 +315,18 @@ def read_propensities(given: Any) -> dict[str, Floats]:
     Parameters
     ----------
     given
-        `Propensities`; numbers from rank 1 on; ``{stratum: numbers}``; or a file: what `Propensities.save` wrote as
-        CSV or JSON, or any table with ``rank`` and ``value`` and, where there are several, ``stratum``.
+        `Propensities`; numbers from rank 1 on; ``{stratum: numbers}``; or a table with ``rank`` and ``value`` and, if
+        there are several, ``stratum``: a list of dicts, a frame, or a file, such as `Propensities.save` writes as CSV
+        or JSON.
 
     Raises
     ------
     InputError
-        If a rank is missing, or a value is not above 0.
+        If a rank is missing, or a value is not a number above 0.
 
     >>> read_propensities([1, 0.5])
+    {'': array([1. , 0.5])}
+    >>> read_propensities([{"rank": 2, "value": 0.5}, {"rank": 1, "value": 1}])
     {'': array([1. , 0.5])}
     """
     where = str(given) if isinstance(given, (str, Path)) else "<propensities>"
@@ -331,7 +334,7 @@ def read_propensities(given: Any) -> dict[str, Floats]:
     if isinstance(given, Propensities):
         curves = {row.stratum: list[float]() for row in given.ranks}
         made = {stratum: given.of(stratum) for stratum in curves}
-    elif isinstance(given, (str, Path)):
+    elif isinstance(given, (str, Path)) or _is_table(given):
         rows: dict[str, dict[int, float]] = {}
         for line, row in _rows(given, where, fix):
             try:
@@ -343,8 +346,11 @@ def read_propensities(given: Any) -> dict[str, Floats]:
         }
     else:
         curves = given if isinstance(given, Mapping) else {"": given}
-        made = {str(name): np.asarray(values, dtype=np.float64) for name, values in curves.items()}
-    if not made or not all(len(curve) and (curve > 0).all() for curve in made.values()):
+        try:
+            made = {str(name): np.asarray(values, dtype=np.float64) for name, values in curves.items()}
+        except (TypeError, ValueError):
+            raise InputError(f"propensities are numbers by rank, got {given!r:.60}", fix=fix, path=where) from None
+    if not made or not all(curve.ndim == 1 and len(curve) and (curve > 0).all() for curve in made.values()):
         raise InputError("propensities are missing, or not above 0", fix=fix, path=where)
     return made
 
@@ -363,8 +369,14 @@ def single_curve(given: Any) -> Floats:
     return next(iter(curves.values()))
 
 
-def _rows(path: str | Path, where: str, fix: str) -> Iterable[tuple[int | None, dict[str, Any]]]:
-    if Path(path).suffix != ".json":
-        return records_of(path, where, "propensities", fix)
-    document = load(files.local(path), where)
+def _is_table(given: Any) -> bool:
+    """Whether rows were given, as dicts or as a frame."""
+    rows = isinstance(given, list) and bool(given) and isinstance(given[0], Mapping)
+    return rows or hasattr(given, "column_names") or hasattr(given, "columns")
+
+
+def _rows(given: Any, where: str, fix: str) -> Iterable[tuple[int | None, dict[str, Any]]]:
+    if not isinstance(given, (str, Path)) or Path(given).suffix != ".json":
+        return records_of(given, where, "propensities", fix)
+    document = load(files.local(given), where)
     return records_of(document["ranks"] if isinstance(document, dict) else document, where, "propensities", fix)

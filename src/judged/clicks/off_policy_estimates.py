@@ -3,50 +3,72 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from judged.answer import CHANGE, COUNT, NUMBER, TEXT, Column, Sentences, Table, columns_of, counted, listed
-from judged.clicks.pairs import column_and_texts
-from judged.data import files
-from judged.data.records import records_of
-from judged.data.run import Run
+from judged.clicks.logged_policy import LoggedPages, Target, Weights, never_logged, places, read_pages, weigh
 from judged.errors import InputError
-from judged.judging.align import align
 from judged.online.arguments import need
-from judged.online.engine import identifier
 from judged.online.log import LogAnswer, about
 from judged.online.numbers import percent
-from judged.stats.off_policy import ESTIMATORS, Rates, effective, mean_and_error, self_normalised
+from judged.online.offline.concordance import by_unit
+from judged.stats.off_policy import (
+    ESTIMATORS,
+    Rates,
+    cascade,
+    direct_residuals,
+    effective,
+    equally_skewed,
+    item_position,
+    mean_and_error,
+    pseudo_inverse,
+    self_normalized,
+    whole_list,
+)
+from judged.stats.ratio import student_quantiles
+from judged.stats.sufficiency import insufficiency
+from judged.stats.unit_ratio import UnitRatio
 
 if TYPE_CHECKING:
-    from judged._types import Bools, Floats, Ints
+    from collections.abc import Sequence
+
+    from judged._types import Floats, Ints
     from judged.answer import Block
     from judged.online.log import InteractionLog
 
-_FEWEST = 30  # pages of equal weight, without which an estimate is not given
-_ASSUMES = {
-    "independent": ("a result's clicks hang on its own rank alone", "what stands above or below it"),
-    "self-normalised": ("the same; biased where pages are few", "the same"),
-    "clipped": ("the same; too low by what is cut at most", "results that are seldom shown"),
-    "direct": ("a document is clicked at a rank as often for everyone", "documents that were never shown there"),
-    "doubly robust": ("the first, or the one before", "less than each"),
-    "cascade": ("clicks hang on nothing below", "ranks below"),
-    "pseudo-inverse": ("a page's clicks are a sum over ranks, which were filled independently", "how results interact"),
-    "whole list": ("nothing", "nothing, and few logged lists are those of the run"),
-}
-"""What each estimator assumes, and what it cannot see."""
+MIN_EFFECTIVE_CLICKING = 15
+"""Minimum effective number of users, by their weighted clicks, for an interval."""
+
+
+class Limits(NamedTuple):
+    """Minimums for an interval.
+
+    ``effective_users``: effective number of users by their weights. ``even_users``: number of equal users whose sum
+    would be as skewed; if a few clicks have large weights, a log without one of them gives a narrow interval far below
+    the truth.
+    """
+
+    effective_users: int
+    even_users: int
+
+
+LIMITS, LIMITS_OF_LISTS = Limits(50, 10), Limits(100, 25)
+"""Products of weights have the heaviest tails: see tools/calibration/off_policy.py."""
+_TOLERANCE = 0.005  # by which a mean weight may miss its range, beside 4 standard errors: propensities are rounded
+_NOTHING = 1e-12  # standard error of values that differ by rounding alone
+_NONE = (math.nan, math.nan)
 
 
 class OffPolicy(NamedTuple):
-    """One estimator's clicks a page of the other ranker, and by how much they differ from those that were logged.
+    """Estimated clicks a page of the other ranker, and their difference from those that were logged.
 
-    ``refused``: why it says nothing; then both are NaN. ``effective``: pages of equal weight that tell as much.
+    ``unknown``: clicks a page that it may get beyond the value, on what the log never shows or what clipping cuts; the
+    upper ends of intervals include them. ``effective``: number of users of equal weight that are as informative.
+    ``refused``: why there is no value; then numbers are NaN. ``insufficient``: why there is no interval.
     """
 
     estimator: str
@@ -54,12 +76,18 @@ class OffPolicy(NamedTuple):
     ci: tuple[float, float] | None
     difference: float
     difference_ci: tuple[float, float] | None
+    unknown: float
     effective: float
     refused: str
+    insufficient: str
 
 
 class RankWeights(NamedTuple):
-    """The weights of a rank: their mean, which is 1 where the log shows what the other ranker does, and its error."""
+    """The weights of a rank.
+
+    ``mean``: 1 if propensities are right and the log shows all that the other ranker does. ``never``: probability that
+    it shows what the log never did. Under conditional propensities both are of the list down to the rank.
+    """
 
     rank: int
     pages: int
@@ -67,7 +95,7 @@ class RankWeights(NamedTuple):
     error: float
     most: float
     effective: float
-    never: float  # share of pages at whose rank the other ranker shows what the log never did there
+    never: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -78,8 +106,12 @@ class OffPolicyEstimates(LogAnswer):
     ----------
     run : str
         The other ranker's name.
+    convention : str
+        What the log's propensities are probabilities of; empty: not declared.
     pages, users, logged : int, int, float
         On what it rests, and clicks a page as logged.
+    bare, other : int, int
+        Pages that do not count: without propensities, and without a topic of the run.
     depth, clip : int, float
         Ranks that count, and the largest weight of the clipped estimate.
     rows : tuple of OffPolicy
@@ -88,13 +120,18 @@ class OffPolicyEstimates(LogAnswer):
 
     kind: ClassVar[str] = "off-policy"
     answers: ClassVar[str] = "{run}: what users of {log} would have clicked"
-    asked: ClassVar[tuple[str, ...]] = ("run", "pages", "users", "logged", "depth", "clip")
+    asked: ClassVar[tuple[str, ...]] = (
+        "run", "convention", "pages", "users", "logged", "bare", "other", "depth", "clip",
+    )  # fmt: skip
     main: ClassVar[str] = "estimates"
 
     run: str
+    convention: str
     pages: int
     users: int
     logged: float
+    bare: int
+    other: int
     depth: int
     clip: float
     rows: tuple[OffPolicy, ...]
@@ -102,58 +139,78 @@ class OffPolicyEstimates(LogAnswer):
 
     @property
     def overlaps(self) -> bool:
-        """Whether the log shows what the other ranker does often enough to say anything."""
-        return any(not one.refused for one in self.rows if one.estimator != "direct")
+        """Whether an estimator that rests on propensities gives an interval."""
+        return any(row.ci is not None for row in self.rows if row.estimator != "direct")
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give the estimates, what each assumes, and the weights by rank."""
+        """Return the estimates, what each assumes, and the weights by rank."""
         rows = self.rows
         size = f"{counted(self.pages, 'page')} of {counted(self.users, 'user')}"
-        said = (
+        left_out = [
+            f"{counted(number, 'page')} without {what}"
+            for number, what in ((self.bare, "propensities"), (self.other, "a topic of the run"))
+            if number
+        ]
+        sentences = (
             f"{size}, with {self.logged:.4g} clicks a page in the first {self.depth} ranks as logged.",
-            *(
-                f"Nothing is said by {listed([one.estimator for one in rows if one.refused == why])}: {why}."
-                for why in dict.fromkeys(one.refused for one in rows if one.refused)
-            ),
+            *((f"Not counted: {listed(left_out)}.",) if left_out else ()),
+            *_reasons(rows, "refused", "No estimate"),
+            *_reasons(rows, "insufficient", "No interval"),
         )
         return (
-            Sentences(said),
+            Sentences(sentences),
             Table(
                 "estimates",
                 (
                     *columns_of(rows, ("estimator", TEXT)),
-                    Column("value", [one.value for one in rows], NUMBER, "clicks a page", [one.ci for one in rows]),
+                    Column("value", [row.value for row in rows], NUMBER, "clicks a page", [row.ci for row in rows]),
                     Column(
-                        "difference", [one.difference for one in rows], CHANGE, "less logged",
-                        [one.difference_ci for one in rows],
+                        "difference", [row.difference for row in rows], CHANGE, "minus logged",
+                        [row.difference_ci for row in rows],
                     ),
-                    Column("effective", [one.effective for one in rows], COUNT, "equal pages"),
-                    Column("refused", [one.refused for one in rows], TEXT, only="data"),
+                    Column("unknown", [row.unknown for row in rows], NUMBER),
+                    Column("effective", [row.effective for row in rows], COUNT, f"equal {self.unit}s"),
+                    *columns_of(rows, "refused", "insufficient"),
                 ),
                 "What it would have got",
-                note=f"{percent(self.level)} intervals over {self.unit}s; equal pages: that many tell as much",
+                note=f"{percent(self.level)} intervals over {self.unit}s; unknown: clicks it may get beyond the value,"
+                f" on what was never shown or is clipped, which upper ends include",
             ),
             Table(
                 "assumptions",
                 (
-                    Column("estimator", list(_ASSUMES), TEXT),
-                    Column("assumes", [one for one, _ in _ASSUMES.values()], TEXT),
-                    Column("blind", [one for _, one in _ASSUMES.values()], TEXT, "is blind to"),
+                    Column("estimator", list(ESTIMATORS), TEXT),
+                    Column("propensities", [_needs(name) for name in ESTIMATORS], TEXT),
+                    Column("assumes", [one.assumes for one in ESTIMATORS.values()], TEXT),
+                    Column("blind", [one.blind for one in ESTIMATORS.values()], TEXT, "is blind to"),
                 ),
-                "What each assumes",
+                "What each needs and assumes",
                 folded=True,
             ),
             Table(
                 "weights",
                 columns_of(
                     self.weights, ("rank", COUNT), ("pages", COUNT), ("mean", NUMBER), ("error", NUMBER),
-                    ("most", NUMBER, "largest"), ("effective", COUNT, "equal pages"), ("never", NUMBER, "never shown"),
+                    ("most", NUMBER, "largest"), ("effective", COUNT, f"equal {self.unit}s"),
+                    ("never", NUMBER, "never shown"),
                 ),
                 "Weights",
-                note="their mean is 1 where the log shows what the run does; never shown: share of pages",
+                note=("of the list down to each rank" if self.convention == "conditional" else "of each rank")
+                + "; their mean is 1, less at most the probability of what was never shown",
             ),
             self.made(),
         )  # fmt: skip
+
+
+def _reasons(rows: Sequence[OffPolicy], field: str, what: str) -> Iterator[str]:
+    for reason in dict.fromkeys(getattr(row, field) for row in rows if getattr(row, field)):
+        names = [row.estimator for row in rows if getattr(row, field) == reason]
+        yield f"{what} by {listed(names)}: {reason}"
+
+
+def _needs(name: str) -> str:
+    """Name the propensities that an estimator is right for."""
+    return " or ".join(ESTIMATORS[name].conventions) or "none"
 
 
 def off_policy(
@@ -163,6 +220,7 @@ def off_policy(
     topics: Any = None,
     depth: int = 10,
     clip: float = 10.0,
+    independent_ranks: bool = False,
     unit: str = "user",
     level: float = 0.95,
 ) -> OffPolicyEstimates:
@@ -171,9 +229,10 @@ def off_policy(
     Parameters
     ----------
     log
-        With the probability that each result was shown at its rank (``propensity``).
+        With the probability that each result was shown at its rank (``propensity``), and what that is a probability of
+        (`InteractionLog.propensity_convention`).
     run
-        The other ranker: a run, as `evaluate` takes it; or, where it does not hang on the query, a table with ``rank``,
+        The other ranker: a run, as `evaluate` takes it; or, if it does not depend on the query, a table with ``rank``,
         ``doc_id`` and ``probability``, as a list of dicts, a frame or a path.
     topics
         How a page finds its topic in the run, as for `judged.online.against_qrels`.
@@ -181,6 +240,9 @@ def off_policy(
         Ranks that count.
     clip
         The largest weight of the clipped estimate.
+    independent_ranks
+        Whether a table of probabilities fills each rank independently of the others. Without it the probability of its
+        lists is not known, and the estimators that need it are refused.
     unit, level
         What intervals are made over, and how wide they are.
 
@@ -191,206 +253,205 @@ def off_policy(
 
     Notes
     -----
-    An estimate is withheld where the weights say that the log does not show what the run does: where their mean is not
-    1, or fewer than 30 pages of equal weight tell as much. See `judged.stats.off_policy` for what each assumes.
+    An estimator is refused if the log does not declare propensities for which it is right, or if the mean weight shows
+    that they are wrong. There is no interval if less than 50 users of equal weight are as informative (100 for cascade
+    and whole list), or if a few clicks with large weights make the sum as skewed as that of less than 10 users (25).
+    What the other ranker shows and the log never does may get no click or be clicked always: upper ends of intervals
+    include that. See `judged.stats.off_policy` for what each estimator assumes.
     """
     need(log=log, unit=unit, level=level)
     if not clip >= 1:
-        raise InputError(f"clip is {clip:g}", fix="give a weight of 1 or more")
-    column, texts = column_and_texts(log, topics)
-    rows = _rows(log, column, unit, depth)
-    docs, doc = np.unique(rows["object_id"].to_numpy(zero_copy_only=False).astype(str), return_inverse=True)
-    rank = rows["rank"].to_numpy().astype(np.int64) - 1
-    asked = [(texts or {}).get(one, "" if texts else one) for one in map(str, rows["topic"].to_pylist())]
-    if _is_policy(run):
-        topic, shows, name = np.zeros(len(rank), dtype=np.int64), _policy(run, docs, depth), _name(run)
-    else:
-        topic, shows, name = _ranked(Run.of(run), asked, docs, depth)
-    kept = topic >= 0
-    if not kept.any():
-        raise InputError("no page has a topic of the run", fix="say how pages find topics: topics=", path=log.name)
-    _, page = np.unique(rows["serp"].to_numpy()[kept], return_inverse=True)
-    topic, rank, doc = topic[kept], rank[kept], doc[kept]
-    reward, propensity = (rows[one].to_numpy().astype(np.float64)[kept] for one in ("clicked", "propensity"))
-    if not (propensity > 0).all():
-        raise InputError("a result was shown with a propensity of 0", fix="log how likely it was shown", path=log.name)
-    _, unit_of = np.unique(rows["unit"].to_numpy()[kept], return_inverse=True)
-    units = np.zeros(page.max() + 1, dtype=np.int64)
-    units[page] = unit_of
-    cell = (topic * depth + rank) * shows.many + doc
-    at = _places(shows.cells, cell)
-    weight = np.where(at >= 0, shows.chance[at], 0.0) / propensity
-    shape = (len(units), depth)
-    weights, rewards, known = np.ones(shape), np.zeros(shape), np.zeros(shape, dtype=np.bool_)
-    weights[page, rank], rewards[page, rank], known[page, rank] = weight, reward, True
-    direct, residual = _modelled(page, cell, reward, weight, unit_of, shows, depth)
-    made = {name_: weigh(weights, rewards) for name_, weigh in ESTIMATORS.items()}
-    made |= {
-        "clipped": (np.minimum(weights, clip) * rewards).sum(axis=1),
-        "direct": direct,
-        "doubly robust": direct + residual,
+        raise InputError(f"clip must be 1 or more, got {clip:g}", fix="give the largest weight of a result")
+    pages, target = read_pages(log, run, topics, unit, depth)
+    weights, convention = weigh(pages, target, depth), log.propensity_convention
+    by_rank = tuple(_by_rank(weights, pages.unit, prefix=convention == "conditional")) if convention else ()
+    made = PageEstimates(pages, target, weights, clip, level)
+    lists_known = target.is_run or independent_ranks
+    rows = tuple(made.row(name, made.refusal(name, convention, lists_known=lists_known)) for name in ESTIMATORS)
+    logged, _ = mean_and_error(weights.rewards.sum(axis=1), pages.unit)
+    policies = {
+        "other ranker": target.name,
+        "propensities": convention or "not declared",
+        "weights cut at": f"{clip:g}, for the clipped estimate alone",
     }
-    by_rank = tuple(_by_rank(weights, known, shows, cell, rank, units))
-    why = _why_not(by_rank)
-    rows_ = [
-        _row(one, made.get(one), weights, rewards, units, level, why if one != "direct" else "") for one in _ASSUMES
-    ]
-    logged, _ = mean_and_error(rewards.sum(axis=1), units)
-    how = {"other ranker": name, "weights cut at": f"{clip:g}, for the clipped estimate alone"}
     return OffPolicyEstimates(
-        run=name, pages=len(units), users=int(units.max()) + 1, logged=logged, depth=depth, clip=clip,
-        rows=tuple(rows_), weights=by_rank, **about(log, unit, level, how),
+        run=target.name, convention=convention, pages=len(pages.unit), users=int(pages.unit.max()) + 1, logged=logged,
+        bare=pages.bare, other=pages.other, depth=depth, clip=clip, rows=rows, weights=by_rank,
+        **about(log, unit, level, policies),
     )  # fmt: skip
 
 
-def _rows(log: InteractionLog, column: str | None, unit: str, depth: int) -> Any:
-    """Give one row a result with its propensity: page, unit, topic, rank, document, and whether it was clicked."""
-    topic = "''" if column is None else f"p.{identifier(column)}"
-    rows = log.engine.arrow(
-        f"""
-        SELECT p.serp, p.{identifier(unit)} AS unit, {topic} AS topic, s.rank, s.object_id, s.propensity,
-            c.object_id IS NOT NULL AS clicked
-        FROM {log.serp} AS p JOIN {log.shown} AS s ON s.serp = p.serp
-        LEFT JOIN (SELECT DISTINCT serp, object_id FROM {log.event} WHERE action = 'click') AS c
-            ON c.serp = s.serp AND c.object_id = s.object_id
-        WHERE s.propensity IS NOT NULL AND s.rank <= {depth} ORDER BY p.serp, s.rank"""
-    )
-    if not len(rows):
-        fix = "log with each result how likely it was shown at its rank: propensity"
-        raise InputError("the log has no propensities", fix=fix, path=log.name)
-    return rows
+def _by_rank(weights: Weights, unit: Ints, *, prefix: bool) -> Iterator[RankWeights]:
+    """Summarize the weights of each rank that pages have."""
+    ratio = weights.prefix if prefix else weights.ratio
+    never = weights.missing if prefix else weights.never
+    for rank in np.flatnonzero(weights.known.any(axis=0)).tolist():
+        own = weights.known[:, rank]
+        mean, error = mean_and_error(ratio[own, rank], np.unique(unit[own], return_inverse=True)[1])
+        number = _effective_units(ratio[own, rank], unit[own])
+        most, missed = float(ratio[own, rank].max()), float(never[own, rank].mean())
+        yield RankWeights(rank + 1, int(own.sum()), mean, error, most, number, missed)
 
 
-class _Shows(NamedTuple):
-    """What the other ranker shows: cells of topic, rank and document, rising, and how likely each is shown.
+def _effective_units(weights: Floats, unit: Ints) -> float:
+    return effective(by_unit(unit, weights))
 
-    ``many``: documents of the log, and one that stands for all others.
+
+class PageEstimates:
+    """Values of all estimators by page, and what follows from them over users."""
+
+    def __init__(self, pages: LoggedPages, target: Target, weights: Weights, clip: float, level: float) -> None:
+        self.unit, self.level, self.weights, self.own = pages.unit, level, weights, weights.rewards.sum(axis=1)
+        ratio, rewards, known = weights.ratio, weights.rewards, weights.known
+        prefix, never = weights.prefix, weights.never.sum(axis=1).astype(np.float64)
+        self.pages_per_unit = np.bincount(self.unit).astype(np.float64)
+        cut = np.minimum(ratio, clip)
+        expected = (weights.mass - weights.never).mean(axis=0)
+        normalized, influence = self_normalized(ratio, rewards, expected)
+        direct, shares, modeled = _modeled(pages, target, weights)
+        unseen = weights.missing[:, -1] + 1.0 - weights.prefix_mass[:, -1]  # no logged list of this length
+        self.values: dict[str, Floats] = {
+            "item-position": item_position(ratio, rewards),
+            "self-normalized": normalized + influence,
+            "clipped": item_position(cut, rewards),
+            "direct": direct,
+            "doubly robust": modeled,
+            "pseudo-inverse": pseudo_inverse(ratio, rewards),
+            "cascade": cascade(ratio, rewards),
+            "whole list": whole_list(ratio, rewards),
+        }
+        self.unknown: dict[str, Floats] = {
+            "item-position": never,
+            "self-normalized": never,
+            "direct": never,
+            "doubly robust": never,
+            "clipped": never + (ratio - cut).sum(axis=1),
+            "pseudo-inverse": never * (1.0 + self.own),
+            "cascade": (weights.missing * known).sum(axis=1),
+            "whole list": known.sum(axis=1) * unseen,
+        }
+        factors: dict[str, Floats] = {
+            "direct": shares,
+            "pseudo-inverse": (1.0 + (ratio - 1.0).sum(axis=1))[:, None],
+            "cascade": prefix,
+            "whole list": prefix[:, -1:],
+        }
+        # A rank without any weight adds nothing to the value: what it may get is unknown.
+        each = {name: [column for column in factors.get(name, ratio).T if column.any()] for name in ESTIMATORS}
+        self.effective = {
+            name: min((_effective_units(column, self.unit) for column in columns), default=0.0)
+            for name, columns in each.items()
+        }
+
+    def refusal(self, name: str, convention: str, *, lists_known: bool) -> str:
+        """Return why an estimator says nothing; empty if it does."""
+        needs = ESTIMATORS[name]
+        if not needs.conventions:
+            return ""
+        possible = " or ".join(map(repr, needs.conventions))
+        if not convention:
+            declared = f"the log does not declare what its propensities are; write propensity_convention = {possible}"
+            return f"{declared} in its mapping, if they are (see docs/off-policy.md)."
+        if convention not in needs.conventions:
+            return f"it needs propensities that are {_needs(name)}, and those of the log are {convention}."
+        if needs.list_probability and not lists_known:
+            return "the table does not say how likely its lists are: independent_ranks, if each rank is filled alone."
+        known = self.weights.known
+        if convention != "marginal" and name in {"cascade", "whole list", "pseudo-inverse"}:
+            gap = np.diff(known.astype(np.int8), prepend=1, axis=1) > 0
+            if gaps := int(gap.any(axis=1).sum()):
+                return f"{counted(gaps, 'page')} lack a rank above others, on which the probability of a list depends."
+            return self._wrong_mean(prefix=True)
+        return self._wrong_mean(prefix=False)
+
+    def _wrong_mean(self, *, prefix: bool) -> str:
+        """Return what mean weights say against propensities, or against their convention."""
+        weights = self.weights
+        ratio = weights.prefix if prefix else weights.ratio
+        mass, never = (weights.prefix_mass, weights.missing) if prefix else (weights.mass, weights.never)
+        for rank in np.flatnonzero(weights.known.any(axis=0)).tolist():
+            own = weights.known[:, rank]
+            mean, error = mean_and_error(ratio[own, rank], np.unique(self.unit[own], return_inverse=True)[1])
+            high = float(mass[own, rank].mean())
+            low, most = high - float(never[own, rank].mean()), 4.0 * error + _TOLERANCE
+            if not low - most <= mean <= high + most:
+                what = f"the list down to rank {rank + 1}" if prefix else f"rank {rank + 1}"
+                span = f"{high:.2f}" if high - low < _TOLERANCE else f"{low:.2f} to {high:.2f}"
+                return (
+                    f"the mean weight of {what} is {mean:.2f}, expected {span}: propensities or their kind are wrong."
+                )
+        return ""
+
+    def row(self, name: str, refused: str) -> OffPolicy:
+        """Return an estimate with its interval, and its difference from what was logged on the same pages."""
+        equal = self.effective[name]
+        if refused:
+            return OffPolicy(name, math.nan, None, math.nan, None, math.nan, equal, refused, "")
+        values, unknown = self.values[name], float(self.unknown[name].mean())
+        sums = by_unit(self.unit, values)
+        ratio = UnitRatio.of(sums, self.pages_per_unit)
+        gap = UnitRatio.of(by_unit(self.unit, values - self.own), self.pages_per_unit)
+        clicking = effective(np.abs(sums))
+        even = equally_skewed(sums - ratio.value * self.pages_per_unit)
+        error = ratio.error if ratio.error > _NOTHING else 0.0
+        least = LIMITS_OF_LISTS if ESTIMATORS[name].list_probability else LIMITS
+        limits = (
+            (equal, least.effective_users), (clicking, MIN_EFFECTIVE_CLICKING), (even, least.even_users),
+        )  # fmt: skip
+        reasons = [
+            insufficiency(ratio.units, variance=error, effective_units=number, min_effective_units=limit)
+            for number, limit in limits
+        ]
+        why = next((reason for reason in reasons if reason), None)
+        insufficient = why.sentence("user") if why else ""
+        ends = [_NONE, _NONE]
+        if why is None:
+            df = np.array(min(equal, clicking) - 1.0)
+            half = float(student_quantiles((1.0 + self.level) / 2.0, df))
+            ends = [one.interval(half) if one.error > _NOTHING else _NONE for one in (ratio, gap)]
+        ci, gap_ci = (None if math.isnan(low) else (low, high + unknown) for low, high in ends)
+        return OffPolicy(name, ratio.value, ci, gap.value, gap_ci, unknown, equal, "", insufficient)
+
+
+def _modeled(pages: LoggedPages, target: Target, weights: Weights) -> tuple[Floats, Floats, Floats]:
+    """Predict clicks by document and rank: direct values by page, their weights by rank, and doubly robust values.
+
+    What the log never shows is predicted to get no click. The direct estimate uses the mean of all pages; its values by
+    page include the error of these means (see `direct_residuals`), and their mean is the estimate. The doubly robust
+    one predicts each half of the users by the other.
     """
+    shape = weights.ratio.shape
+    depth = shape[1]
+    slot = pages.topic * depth + pages.rank
+    known, code = np.unique(slot * target.number + pages.doc, return_inverse=True)
+    slots, slot_of = np.unique(target.cells // target.number, return_inverse=True)
+    place = places(slots, slot)  # of each result among the topics and ranks that the other ranker fills
+    cells, ranks = places(known, target.cells), target.cells // target.number % depth
+    chance = np.where(never_logged(pages, target, depth), 0.0, target.chance)
+    unit = pages.unit[pages.page]
 
-    cells: Ints
-    chance: Floats
-    many: int
+    def expected(rates: Rates, own: Any) -> Floats:
+        by_slot = np.append(np.bincount(slot_of, chance * rates.of(cells, ranks), len(slots)), 0.0)
+        return np.bincount(pages.page[own], by_slot[place[own]], shape[0]).astype(np.float64)
 
+    everyone = np.ones(len(unit), dtype=np.bool_)
+    rates = Rates(code, pages.rank, pages.clicked, len(known), depth, prior=0.0)
+    visits = np.bincount(place[place >= 0], minlength=len(slots))
+    wanted = np.zeros(len(known))
+    wanted[cells[cells >= 0]] = (chance * visits[slot_of])[cells >= 0]
+    share = (wanted / np.bincount(code))[code]
+    off = direct_residuals(code, pages.clicked, unit, share, rates.ranks[pages.rank])
+    direct = expected(rates, everyone)
+    residual = np.bincount(pages.page, off, shape[0])
+    direct = direct + residual - residual.mean()
+    shares = np.where(weights.known, 0.0, 1.0)
+    shares[pages.page, pages.rank] = share
 
-def _shows(cells: Ints, chance: Floats, many: int) -> _Shows:
-    """Add up what stands there twice."""
-    found, place = np.unique(cells, return_inverse=True)
-    return _Shows(found, np.bincount(place, chance, len(found)).astype(np.float64), many)
-
-
-def _places(cells: Ints, wanted: Ints) -> Ints:
-    """Find cells among others that rise; -1 is one that is not there."""
-    if not len(cells):
-        return np.full(len(wanted), -1)
-    at = np.minimum(np.searchsorted(cells, wanted), len(cells) - 1)
-    return np.where(cells[at] == wanted, at, -1)
-
-
-def _is_policy(run: Any) -> bool:
-    """Whether a table of ranks and probabilities was given, and no run."""
-    if isinstance(run, (str, Path)):
-        return b"probability" in files.head(files.local(run)).split(b"\n", 1)[0]
-    if isinstance(run, list):
-        return bool(run) and isinstance(run[0], Mapping) and "probability" in run[0]
-    names: Any = getattr(run, "column_names", getattr(run, "columns", ()))
-    return "probability" in list(names)
-
-
-def _name(run: Any) -> str:
-    return str(run) if isinstance(run, str) else "policy"
-
-
-def _policy(run: Any, docs: Any, depth: int) -> _Shows:
-    """Read how likely a ranker that does not hang on the query shows each document at each rank."""
-    code, many = {one: at for at, one in enumerate(docs.tolist())}, len(docs) + 1
-    cells, chance = list[int](), list[float]()
-    fix = "give rank, doc_id and probability"
-    for line, row in records_of(run, "policy", "a policy", fix):
-        try:
-            rank, doc, probability = int(row["rank"]), str(row["doc_id"]), float(row["probability"])
-        except (KeyError, ValueError):
-            raise InputError("a row cannot be read", fix=fix, path="policy", line=line) from None
-        if 1 <= rank <= depth:
-            cells.append((rank - 1) * many + code.get(doc, len(docs)))
-            chance.append(probability)
-    return _shows(np.array(cells, dtype=np.int64), np.array(chance), many)
-
-
-def _ranked(run: Run, asked: list[str], docs: Any, depth: int) -> tuple[Ints, _Shows, str]:
-    """Give the topic of each row, -1 where the run has none, and what the run shows."""
-    both = align(run, run, depth=depth)
-    place = {query: at for at, query in enumerate(both.query_ids)}
-    topic = np.array([place.get(one, -1) for one in asked], dtype=np.int64)
-    code, many = {one: at for at, one in enumerate(docs.tolist())}, len(docs) + 1
-    of = np.array([code.get(one, len(docs)) for one in both.doc.to_pylist()], dtype=np.int64)
-    cells = (both.topic * depth + both.first - 1) * many + of
-    return topic, _shows(cells, np.ones(len(cells)), many), run.name
-
-
-def _modelled(
-    page: Ints, cell: Ints, reward: Floats, weight: Floats, unit: Ints, shows: _Shows, depth: int
-) -> tuple[Floats, Floats]:
-    """Predict clicks by document and rank, each half of the units by the other: direct, and what that misses."""
-    known, code = np.unique(cell, return_inverse=True)
-    rank, shown = cell // shows.many % depth, shows.cells // shows.many
-    lists, of_list = np.unique(shown, return_inverse=True)
-    place = _places(lists, cell // shows.many)  # the topic and rank of each result among those that are filled
-    pages = int(page.max()) + 1
-    direct, missed = np.zeros(pages), np.zeros(pages)
+    robust = np.zeros(shape[0])
     for half in (0, 1):
         other, own = unit % 2 != half, unit % 2 == half
-        rates = Rates(code[other], rank[other], reward[other], len(known), depth)
-        each = shows.chance * rates.of(_places(known, shows.cells), shown % depth)
-        expected = np.append(np.bincount(of_list, each, len(lists)), 0.0)
-        direct += np.bincount(page[own], expected[place[own]], pages)
-        off = weight[own] * (reward[own] - rates.of(code[own], rank[own]))
-        missed += np.bincount(page[own], off, pages)
-    return direct, missed
-
-
-def _by_rank(
-    weights: Floats, known: Bools, shows: _Shows, cell: Ints, rank: Ints, units: Ints
-) -> Iterator[RankWeights]:
-    """Look at the weights of each rank that pages have."""
-    lists, of_list = np.unique(shows.cells // shows.many, return_inverse=True)
-    never_shown = shows.chance * (_places(np.unique(cell), shows.cells) < 0)
-    unseen = np.append(np.bincount(of_list, never_shown, len(lists)), 0.0)
-    place = _places(lists, cell // shows.many)
-    for at in np.flatnonzero(known.any(axis=0)):
-        own, rows = known[:, at], rank == at
-        mean, error = mean_and_error(weights[own, at], np.unique(units[own], return_inverse=True)[1])
-        never = float(unseen[place[rows]].mean())
-        largest = float(weights[own, at].max())
-        yield RankWeights(int(at) + 1, int(own.sum()), mean, error, largest, effective(weights[own, at]), never)
-
-
-def _why_not(by_rank: Sequence[RankWeights]) -> str:
-    """Say why weights allow no estimate."""
-    for one in by_rank:
-        if one.effective < _FEWEST:
-            return f"at rank {one.rank} {one.pages} pages tell as much as {one.effective:.0f} of equal weight"
-        if abs(one.mean - 1.0) > 4.0 * one.error + 0.02:
-            off = f"at rank {one.rank} weights are {one.mean:.2f} in the mean, and not 1"
-            return f"{off}: propensities are wrong, or the log never shows what it would"
-    return ""
-
-
-def _row(
-    name: str, values: Floats | None, weights: Floats, rewards: Floats, units: Ints, level: float, why: str
-) -> OffPolicy:
-    """Give an estimate with its interval, and its difference from what was logged on the same pages."""
-    factors = {"whole list": np.prod(weights, axis=1).astype(np.float64)}
-    factors["cascade"] = np.cumprod(weights, axis=1)[:, -1].astype(np.float64)
-    factors["pseudo-inverse"] = 1.0 + (weights - 1.0).sum(axis=1)
-    telling = effective(factors[name]) if name in factors else min(effective(one) for one in weights.T)
-    if not why and name in factors and telling < _FEWEST:
-        why = f"{len(weights)} lists tell as much as {telling:.0f} of equal weight"
-    if why:
-        return OffPolicy(name, math.nan, None, math.nan, None, telling, why)
-    if values is None:  # self-normalised
-        value, influence = self_normalised(weights, rewards)
-        values = value + influence
-    z, own = NormalDist().inv_cdf(0.5 + level / 2.0), rewards.sum(axis=1)
-    (value, error), (gap, off) = (mean_and_error(one, units) for one in (values, values - own))
-    limits = [None if math.isnan(half) else (at - z * half, at + z * half) for at, half in ((value, error), (gap, off))]
-    return OffPolicy(name, value, limits[0], gap, limits[1], telling, "")
+        model = Rates(code[other], pages.rank[other], pages.clicked[other], len(known), depth)
+        robust += expected(model, own)
+        missed = pages.clicked[own] - model.of(code[own], pages.rank[own])
+        robust += np.bincount(pages.page[own], weights.ratio[pages.page, pages.rank][own] * missed, shape[0])
+    return direct, shares, robust

@@ -37,7 +37,7 @@ Decision: TypeAlias = Literal["preferred", "not preferred", "keep running", "bro
 _POINTS = in_unit("share", 1, "+")
 MIN_EFFECTIVE_USERS = 50
 """Minimum effective number of users, by their lists, for an interval. With fewer, 95% intervals of users whose activity
-goes with their preference hold the truth in 85 to 91% of samples (docs/calibration.md)."""
+goes with their preference hold the truth in 85 to 91% of samples (tools/calibration/interleaving.py)."""
 
 
 class Preference(NamedTuple):
@@ -212,12 +212,12 @@ def interleaving(
         mixed = mixed_lists(log, baseline, unit, chosen, count_shared=count_shared)
         ranks = by_rank(mixed)
         broken = unsound(mixed, ranks)
-        overall = _preference(outcomes_of(log, mixed, count_repeated=count_repeated), None, looks)
+        overall = preference(outcomes_of(log, mixed, count_repeated=count_repeated), None, looks)
         sliced: list[Preference] = []
         if by is not None:
             cut = slice_pages(log, by)
             outcomes = outcomes_of(log, mixed, cut.table, count_repeated=count_repeated)
-            sliced = [_preference(outcomes, name, looks) for name in cut.values if name in outcomes.parts]
+            sliced = [preference(outcomes, name, looks) for name in cut.values if name in outcomes.parts]
     decision, why = _verdict(mixed, overall, broken, min_users)
     rest = "the rest of the longer one follows, for neither" if mixed.longer else "cut at the shorter"
     policies = {
@@ -243,7 +243,8 @@ def interleaving(
     )
 
 
-def _preference(made: Outcomes, part: str | None, looks: Looks) -> Preference:
+def preference(made: Outcomes, part: str | None, looks: Looks) -> Preference:
+    """Estimate the preference of all clicked lists, or of a slice."""
     here = np.full(len(made.unit), fill_value=True) if part is None else made.part == made.parts.index(part)
     win, loss, unit = made.win[here], made.loss[here], made.unit[here]
     value, credit = UnitRatio.of_rows(unit, (win - loss) / 2.0), UnitRatio.of_rows(unit, made.credit[here])

@@ -1,0 +1,108 @@
+"""Share of logs of n users whose 95 % off-policy interval holds the other ranker's clicks a page.
+
+Pages have two ranks, filled independently from five documents, or three, filled by a permutation of four. Users
+like clicking more or less. *Equal users* have three pages each; *heavy-tailed* ones have 1 to 100 (Pareto 1.5), and
+those with more pages click more; *rare clicks* are 1 in 25 of the usual ones; with *large weights* the other ranker
+prefers what is shown in 4 % of pages; *never shown* is a document with 15 % of the other ranker's first rank. *None*:
+share of logs without an interval, all methods together.
+"""
+
+from __future__ import annotations
+
+from itertools import permutations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from calibration import Measured
+from judged.clicks.logged_policy import LoggedPages, Target, weigh
+from judged.clicks.off_policy_estimates import PageEstimates
+from judged.stats.off_policy import ESTIMATORS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from judged.clicks.off_policy_estimates import OffPolicy
+
+SIZES = (60, 200, 600)
+DOCS = 5
+RATES = np.array([[0.5, 0.4, 0.3, 0.2, 0.1], [0.3, 0.25, 0.2, 0.1, 0.05], [0.2, 0.15, 0.1, 0.05, 0.02]])
+UNIFORM, RISING, FALLING = np.full(5, 0.2), np.array([0.1, 0.1, 0.15, 0.25, 0.4]), np.array([0.4, 0.25, 0.15, 0.1, 0.1])
+RARE_FIRST = np.array([0.04, 0.1, 0.16, 0.3, 0.4])
+LISTS = np.array(list(permutations(range(4), 3)))
+INDEPENDENT = {  # logged and other probabilities of documents at both ranks, and by how much clicks are rarer
+    "equal users": (UNIFORM, RISING, 1.0),
+    "heavy-tailed users": (UNIFORM, RISING, 1.0),
+    "rare clicks": (UNIFORM, RISING, 0.04),
+    "large weights": (RARE_FIRST, FALLING, 1.0),
+    "never shown": (np.array([0.0, 0.25, 0.25, 0.25, 0.25]), np.array([0.15, 0.25, 0.3, 0.2, 0.1]), 1.0),
+}
+SITUATIONS = (*INDEPENDENT, "permutations")
+
+
+def simulate(situation: str, users: int, rng: np.random.Generator) -> tuple[list[OffPolicy], float]:
+    """Return the estimates of one log, and the truth."""
+    many = np.minimum(np.ceil(rng.random(users) ** (-1 / 1.5)), 100).astype(np.int64)
+    many = many if situation == "heavy-tailed users" else np.full(users, 3)
+    unit = np.repeat(np.arange(users), many)
+    pages, liking = len(unit), rng.beta(8, 2, users)
+    if situation == "heavy-tailed users":
+        liking = np.minimum(liking, 1 - 0.6 / many**0.5)
+    mean = float((liking * many).sum() / many.sum()) if situation == "heavy-tailed users" else 0.8
+    if situation == "heavy-tailed users":
+        mean = _heavy_liking()
+    convention, target, rare = "independent", None, 1.0
+    if situation == "permutations":
+        convention, drawn = "conditional", LISTS[rng.integers(0, len(LISTS), pages)]
+        propensity = np.tile(1 / (4 - np.arange(3.0)), (pages, 1))
+        best = np.arange(3)
+        target = Target("run", best * (DOCS + 1) + best, np.ones(3), DOCS + 1, is_run=True)
+        truth = float(RATES[best, best].sum())
+    else:
+        logged, other, rare = INDEPENDENT[situation]
+        drawn = rng.choice(DOCS, (pages, 2), p=logged)
+        propensity = logged[drawn]
+        cells = (np.arange(2)[:, None] * (DOCS + 1) + np.arange(DOCS)).ravel()
+        target = Target("policy", cells, np.tile(other, 2), DOCS + 1, is_run=False)
+        truth = float((RATES[:2] @ other).sum())
+    ranks = drawn.shape[1]
+    chance = rare * RATES[np.arange(ranks), drawn] * liking[unit][:, None]
+    clicked = (rng.random(drawn.shape) < chance).astype(np.float64)
+    page, rank = np.divmod(np.arange(pages * ranks), ranks)
+    logged_pages = LoggedPages(
+        np.zeros(len(page), dtype=np.int64), page, unit, rank, drawn.ravel(), clicked.ravel(), propensity.ravel(), 0, 0
+    )
+    made = PageEstimates(logged_pages, target, weigh(logged_pages, target, ranks), 10.0, 0.95)
+    rows = [made.row(name, made.refusal(name, convention, lists_known=True)) for name in ESTIMATORS]
+    return rows, truth * mean * rare
+
+
+def _heavy_liking(size: int = 2_000_000) -> float:
+    """Return how much the pages of heavy-tailed users are liked, in the mean."""
+    if "heavy" not in _MEANS:
+        rng = np.random.default_rng(99)
+        many = np.minimum(np.ceil(rng.random(size) ** (-1 / 1.5)), 100)
+        liking = np.minimum(rng.beta(8, 2, size), 1 - 0.6 / many**0.5)
+        _MEANS["heavy"] = float((liking * many).sum() / many.sum())
+    return _MEANS["heavy"]
+
+
+_MEANS: dict[str, float] = {}
+
+
+def measure(trials: int) -> Iterator[Measured]:
+    """Measure every estimator that has an interval in at least a quarter of the logs."""
+    for situation in SITUATIONS:
+        for users in SIZES:
+            rng = np.random.default_rng([users, SITUATIONS.index(situation)])
+            held, given = dict.fromkeys(ESTIMATORS, 0), dict.fromkeys(ESTIMATORS, 0)
+            for _ in range(trials):
+                rows, truth = simulate(situation, users, rng)
+                for row in rows:
+                    if row.ci is not None:
+                        given[row.estimator] += 1
+                        held[row.estimator] += row.ci[0] <= truth <= row.ci[1]
+            for name, number in given.items():
+                if number >= trials / 4:
+                    yield Measured(name, situation, users, held[name] / number, trials)
+            yield Measured("none", situation, users, 1 - sum(given.values()) / trials / len(ESTIMATORS), trials)
