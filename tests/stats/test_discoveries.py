@@ -105,3 +105,13 @@ def test_bad_input() -> None:
         losers([math.inf])
     with pytest.raises(InputError, match="not a row of finite numbers"):
         losers(np.zeros((2, 2)))
+
+
+def test_symmetric_noise_is_needed() -> None:
+    """Without a loss: where 5 % gain 0.95 and 95 % lose 0.05, most samples have a finding."""
+    rng = np.random.default_rng(1)
+    noise = 0.01 * rng.normal(size=(400, 100))
+    symmetric = 0.05 * rng.choice([-1.0, 1.0], noise.shape) + noise
+    skewed = np.where(rng.random(noise.shape) < 0.05, 0.95, -0.05) + noise
+    assert np.mean([losers(row).count > 0 for row in symmetric]) <= 0.1 + 2 * 0.015
+    assert np.mean([losers(row).count > 0 for row in skewed]) > 0.5

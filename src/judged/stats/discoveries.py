@@ -66,7 +66,9 @@ class Discoveries(ReadOnly):
             as_large = round(self.estimate * self.count) - 1
             return (
                 f"{self.count} of {topics_text(self.n)} lost {self.threshold:.3g} or more, where {as_large} gained as"
-                f" much: on average at most {self.fdr:.0%} of topics found like this are luck."
+                f" much: on average at most {self.fdr:.0%} of topics found like this are luck, if chance raises scores"
+                " as often and as far as it lowers them. If noise is skewed (many small losses, few large gains), more"
+                " of them are."
             )
         if self.losses < self.fewest:
             seen = "no topic lost" if not self.losses else f"only {self.losses} of {topics_text(self.n)} lost"
@@ -84,9 +86,10 @@ def losers(differences: ArrayLike, fdr: float = 0.1, *, scale: float = 1.0) -> D
     """Find the topics that really lost.
 
     If a topic has no real loss, it is as likely to gain as to lose by an amount, whatever the amount, and
-    independently of other topics. Then the topics that gained by at least c tell how many of those that lost by at
-    least c are luck. The smallest c with (1 + gains) / losses of at most ``fdr`` holds the false discovery rate at
-    ``fdr``, in finite samples (Barber and Candès 2015: SeqStep+, the threshold of knockoff+).
+    independently of other topics (symmetric noise; this is assumed, and nothing in the data can show it). Then the
+    topics that gained by at least c tell how many of those that lost by at least c are luck. The smallest c with
+    (1 + gains) / losses of at most ``fdr`` holds the false discovery rate at ``fdr``, in finite samples (Barber and
+    Candès 2015: SeqStep+, the threshold of knockoff+).
 
     Parameters
     ----------
