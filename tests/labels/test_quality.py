@@ -57,8 +57,9 @@ def test_repeats_known_grades_and_time_by_hand() -> None:
     assert (ann.gold, ann.right, bob.right) == (3, pytest.approx(2 / 3), 0.0)
     assert (ann.seconds, ann.hasty) == (4.0, pytest.approx(1 / 6))
     assert math.isnan(bob.seconds)
-    # Clopper and Pearson for 1 of 2: the roots of 1 - (1 - p)**2 = 0.025 and p**2 = ... by R 4.2, binom.test(1, 2)
-    assert ann.repeated_ci == (pytest.approx(0.01257912, abs=1e-7), pytest.approx(0.98742088, abs=1e-7))
+    assert ann.repeated_ci is None  # of two documents
+    # Clopper and Pearson for 2 of 3, by R 4.2, binom.test(2, 3)
+    assert ann.right_ci == (pytest.approx(0.09429932, abs=1e-7), pytest.approx(0.99159624, abs=1e-7))
 
 
 def test_grades_that_a_store_knows_of_its_tasks_are_the_known_ones(tmp_path: Path) -> None:

@@ -135,7 +135,13 @@ def test_perfect_agreement_and_reversal() -> None:
     assert cohen_kappa(first, first).value == 1.0
     assert cohen_kappa(first, 1 - first).value == -1.0
     many = np.tile(first, 10)
-    assert cohen_kappa(many, 1 - many).sentence.endswith("disagree more than chance would have them.")
+    reversed_ = cohen_kappa(many, 1 - many)
+    assert (reversed_.value, reversed_.interval) == (-1.0, None)  # the same without any of the things
+    many[:4] = 1 - many[:4]
+    mostly = cohen_kappa(many, 1 - np.tile(first, 10))
+    assert mostly.interval is not None
+    assert mostly.interval[1] < 0
+    assert mostly.sentence.endswith("disagree more than chance would have them.")
 
 
 def test_confusion() -> None:
@@ -178,7 +184,7 @@ def test_why_there_is_no_interval() -> None:
     one_topic = cohen_kappa(np.array([0.0, 1.0]), np.array([0.0, 1.0]), groups=np.array([4, 4]))
     assert one_topic.value == 1.0
     assert one_topic.interval is None
-    assert "one group" in one_topic.note
+    assert "1 group" in one_topic.note
     rare = cohen_kappa(np.array([0.0] * 9 + [1.0]), np.array([0.0] * 9 + [1.0]))
     assert rare.interval is None
     assert rare.note

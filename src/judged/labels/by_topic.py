@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from judged.stats.inputs import spread
 from judged.stats.interval import IntervalMethod, mean_intervals
+from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,11 +28,11 @@ def topic_means(values: Floats, topic: Ints) -> Floats:
 
 
 def topic_interval(means: Floats, level: float) -> tuple[float, float] | None:
-    """Give a t interval of the mean over topics; None where there is none."""
-    if len(means) < 2:
+    """Return Student's interval of the mean over topics; None where topics are too few or do not vary."""
+    if insufficiency(len(means), variance=spread(means)):
         return None
     low, high = mean_intervals(means[None], IntervalMethod("t", level))[0].tolist()
-    return None if math.isnan(low) else (low, high)
+    return low, high
 
 
 def of_slices(slicing: Slicing, query_ids: Sequence[str], topic: Ints) -> Iterator[tuple[str, Bools]]:

@@ -297,7 +297,9 @@ def calibrate(
         text = "the models judged no topics that people did not, so there is nothing to correct: name fewer as labelled"
         notes.append(Note("nothing-to-correct", text))
     if fewest < LEAST:
-        text = f"{fewest} topics judged by people are fewer than {LEAST}: intervals do not hold their level"
+        text = (
+            f"{fewest} topics judged by people are fewer than {LEAST}: intervals of differences do not hold their level"
+        )
         notes.append(Note("few-topics", text))
     contested.sort(key=lambda one: (-abs(one.human - one.model), -one.runs, one.query_id, one.doc_id))
     return Calibration(

@@ -28,10 +28,10 @@ class CorrectedMean:
     judge: str
     run: str
     known: float  # by people, on the topics that they judged
-    known_ci: tuple[float, float]
+    known_ci: tuple[float, float] | None
     model: float  # by the model, on all topics
     value: float  # corrected
-    ci: tuple[float, float]
+    ci: tuple[float, float] | None
     weight: float  # how far the model is believed
     difference: float  # corrected, from the first run
     difference_ci: tuple[float, float] | None
@@ -56,6 +56,7 @@ class ScoresByBoth(ReadOnly):
     people: Floats  # (R, n)
     model: Floats  # (R, n)
     rest: Floats  # (R, N)
+    bounds: tuple[float, float]  # lowest and highest score of a topic; NaN: none
 
     @classmethod
     def of(cls, scores: Scores, model: Scores) -> ScoresByBoth:
@@ -69,7 +70,8 @@ class ScoresByBoth(ReadOnly):
         # A topic without a score for some run, as nDCG(undefined=skip) has, is left out for all.
         known = ~np.isnan([values, others[:, same]]).any(axis=(0, 1))
         more, _ = complete_topics(others[:, rest])
-        return cls(scores.run_names, values[:, known], others[:, same][:, known], more)
+        bounds = scores.measures[0].properties.bounds
+        return cls(scores.run_names, values[:, known], others[:, same][:, known], more, bounds)
 
     @property
     def within_topics(self) -> float:
@@ -82,7 +84,7 @@ class ScoresByBoth(ReadOnly):
         """Correct the mean of each system; none where nothing is known by the model alone."""
         if self.people.shape[1] < 3 or self.rest.shape[1] < 2:
             return []
-        how: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
+        how: dict[str, Any] = {"level": level, "bounds": self.bounds, "resamples": resamples, "seed": seed}
         return [prediction_powered(*each, **how) for each in zip(self.people, self.model, self.rest, strict=True)]
 
 

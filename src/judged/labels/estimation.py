@@ -36,7 +36,8 @@ class Estimate(NamedTuple):
     run: str
     measure: str
     value: float
-    ci: tuple[float, float] | None  # None for a ratio: intervals of ratios were measured not to hold
+    # None for a ratio, since intervals of ratios were measured not to hold, and where the documents drawn do not vary
+    ci: tuple[float, float] | None
     error: float  # standard error over samples
     # `sum`: unbiased; `ratio`: of two sums, unbiased only as samples grow
     estimator: Estimator
@@ -175,10 +176,7 @@ def estimate(
     return Estimates(tuple(rows), topics, by_topic, level, tuple(notes.values()))
 
 
-_ALIKE = (
-    "an error of 0 says that the documents drawn were all alike where some were left out: those may differ, and the"
-    " interval does not tell"
-)
+_ALIKE = "no interval: the documents drawn were all alike where some were left out, and those may differ"
 
 
 def form_of(measure: Measure) -> Estimator:
@@ -277,8 +275,9 @@ def estimated(measure: Measure, judged: Judged, design: Design, level: float = 0
     found = mean_estimate(design, base + design.totals(values), values, level)
     if measure.entry.aggregate != "sum":
         return found
-    count, (low, high) = len(judged), found.limits
-    return found._replace(value=found.value * count, error=found.error * count, limits=(low * count, high * count))
+    count, ends = len(judged), found.limits
+    limits = None if ends is None else (ends[0] * count, ends[1] * count)
+    return found._replace(value=found.value * count, error=found.error * count, limits=limits)
 
 
 def _ratio(measure: Measure, judged: Judged, design: Design, level: float) -> MeanEstimate:

@@ -27,6 +27,7 @@ from judged.stats.agreement import ENOUGH, krippendorff_alpha
 from judged.stats.correction import adjust
 from judged.stats.counts import share_limits
 from judged.stats.inputs import spread
+from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,7 +47,6 @@ _WHERE_KNOWN = (
     ("drift_p", number(3), "p of drift", ()),
     ("seconds", number(1), "seconds", ("hasty",)),
 )
-_FEW_DRIFT = 5  # topics of each half, below which drift is not tested
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class LabelQuality(Answer):
         said += [
             f"{one.judge} graded {percent(one.right)} of {counted(one.gold, 'known document')} right."
             for one in self.judges
-            if one.right_ci is not None and one.right_ci[1] < best
+            if one.right_ci is not None and one.right_ci[1] < best and insufficiency(one.gold, "verdict") is None
         ]
         if self.systems is not None and self.systems.systems:
             worst = max(self.systems.systems, key=lambda one: one.largest_change)
@@ -337,7 +337,7 @@ def _judges(
 
 
 def _share(count: int, size: int, level: float) -> tuple[float, float] | None:
-    if not size:
+    if insufficiency(size):
         return None
     low, high = share_limits(np.array([count]), np.array([size]), level)
     return float(low[0]), float(high[0])
@@ -383,11 +383,11 @@ def _drift(labels: Labels, judge: int) -> tuple[float, float]:
     shift = grades[rows, judge] - np.nanmean(rest[rows], axis=1)
     half = len(rows) // 2
     first, second = topic_means(shift[:half], topic[rows[:half]]), topic_means(shift[half:], topic[rows[half:]])
-    if min(len(first), len(second)) < _FEW_DRIFT:
+    if not min(len(first), len(second)):
         return math.nan, math.nan
+    if insufficiency(min(len(first), len(second)), "verdict", variance=np.nansum([spread(first), spread(second)])):
+        return float(second.mean() - first.mean()), math.nan
     from scipy import stats
 
-    if spread(first) == spread(second) == 0:
-        return float(second.mean() - first.mean()), math.nan
     found: Any = stats.ttest_ind(second, first, equal_var=False)
     return float(second.mean() - first.mean()), float(found.pvalue)

@@ -13,12 +13,14 @@ from judged.decimals import decimal, percent
 from judged.errors import InputError
 from judged.stats.grade_counts import Rule, beyond_chance, coded, counted, distances, left_out
 from judged.stats.interval import adjusted
+from judged.stats.sufficiency import MIN_UNITS, insufficiency
 
 if TYPE_CHECKING:
     from judged._types import Bools, Floats, Ints
 
 Weights: TypeAlias = Literal["nominal", "linear", "quadratic"]
 Scale: TypeAlias = Literal["nominal", "ordinal", "interval"]
+_SAME = 1e-12
 ENOUGH = 20
 """Groups from which an interval holds nearly what it says; with fewer, and rare grades, it covers less."""
 
@@ -53,7 +55,9 @@ class Agreement:
         within = ""
         if self.interval is not None:
             within = f", {self.level:.0%} interval {decimal(self.interval[0], 3)} to {decimal(self.interval[1], 3)}"
-        if self.interval is not None and self.interval[0] <= 0 <= self.interval[1]:
+        if self.interval is None or insufficiency(self.groups, "verdict"):
+            share = "too little data to say whether that is more than chance"
+        elif self.interval[0] <= 0 <= self.interval[1]:
             share = "agreement beyond chance is not shown"
         elif self.value < 0:
             share = "the judges disagree more than chance would have them"
@@ -206,8 +210,13 @@ def _agreement(name: str, table: Floats, counts_in: Bools, groups: Ints | None, 
         value = float(beyond_chance(met, chance)[0])
         if math.isnan(value):
             note = "all grades are the same, and chance alone explains that"
-        elif size < 2:
-            note = "there is one group, so there is no interval"
+        elif lacking := insufficiency(size):
+            note = f"{lacking.sentence('group').removesuffix('.')}, so there is no interval"
+        elif (varied := _varied_groups(kept, codes)) < MIN_UNITS["verdict"]:
+            note = (
+                f"{varied} groups have another grade than the most frequent one, so there is no interval:"
+                f" with fewer than {MIN_UNITS['verdict']} it covers too rarely"
+            )
         else:
             without = left_out(counts, size, rule)
             note = (
@@ -217,14 +226,22 @@ def _agreement(name: str, table: Floats, counts_in: Bools, groups: Ints | None, 
             )
             if np.isnan(without).any():
                 note = "without one of the groups all grades are the same, so there is no interval"
+            elif np.ptp(without) <= _SAME:
+                note = "the value is the same without any of the groups, so there is no interval"
             else:
-                low, high = adjusted((value + (size - 1) * (without.mean() - without))[None], (-1, 1), level)[
-                    0
-                ].tolist()
+                pseudo = value + (size - 1) * (without.mean() - without)
+                low, high = adjusted(pseudo[None], (-1, 1), level)[0].tolist()
                 interval = (min(low, value), max(high, value))
     return Agreement(
         name, value, observed, expected, interval, level, len(kept), size, table.shape[1], len(table) - len(kept), note
     )
+
+
+def _varied_groups(table: Floats, codes: Ints) -> int:
+    """Count the groups with another grade than the most frequent one: what an interval rests on if a grade is rare."""
+    values, counts = np.unique(table[~np.isnan(table)], return_counts=True)
+    other = (~np.isnan(table) & (table != values[counts.argmax()])).any(axis=1)
+    return len(np.unique(codes[other]))
 
 
 def _matrix(grades: Floats) -> Floats:

@@ -14,6 +14,7 @@ import numpy as np
 from judged.cache import cached_property
 from judged.errors import InputError
 from judged.stats.student import student_quantile
+from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
     from judged._types import Floats, Ints
@@ -103,7 +104,7 @@ class MeanEstimate(NamedTuple):
 
     value: float
     error: float  # its standard error over samples; the topics are taken as they are
-    limits: tuple[float, float]
+    limits: tuple[float, float] | None  # None where the sample cannot tell how much its units vary
     topics: Floats  # (T,): the estimate of each topic
     errors: Floats  # (T,): its standard error
 
@@ -137,13 +138,17 @@ def mean_estimate(design: Design, estimates: Floats, values: Floats, level: floa
     counted = ~np.isnan(estimates)
     count = int(counted.sum())
     if not count:
-        return MeanEstimate(math.nan, math.nan, (math.nan, math.nan), estimates, estimates)
+        return MeanEstimate(math.nan, math.nan, None, estimates, estimates)
     errors = np.sqrt(np.bincount(design.topic, variances, minlength=design.topics))
     variances = np.where(counted[design.topic], variances, 0.0)
     total = float(variances.sum())
     value, error = float(estimates[counted].mean()), math.sqrt(total) / count
-    half = 0.0
-    if total > 0:
-        within = np.maximum(design.drawn - 1, 1)
-        half = student_quantile((1 + level) / 2, max(math.floor(total**2 / (variances**2 / within).sum()), 1)) * error
+    sampled = (design.drawn < design.sizes) & counted[design.topic]  # of the others everything is known
+    if not sampled.any():
+        return MeanEstimate(value, 0.0, (value, value), estimates, errors)
+    if insufficiency(int(design.drawn[sampled].sum()), variance=total):
+        return MeanEstimate(value, error, None, estimates, errors)
+    within = np.maximum(design.drawn - 1, 1)
+    df = max(math.floor(total**2 / (variances**2 / within).sum()), 1)
+    half = student_quantile((1 + level) / 2, df) * error
     return MeanEstimate(value, error, (value - half, value + half), estimates, errors)

@@ -10,7 +10,10 @@ import numpy as np
 
 from judged.errors import InputError
 from judged.stats.inputs import check_resampling, check_share
+from judged.stats.inputs import spread as spread_of
+from judged.stats.interval import adjusted
 from judged.stats.student import student_quantile
+from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -26,14 +29,14 @@ class Corrected:
     """A mean of true values, helped by predictions."""
 
     value: float
-    interval: tuple[float, float]
+    interval: tuple[float, float] | None  # None where the known values do not vary
     weight: float  # how far predictions are believed: 0, the known values alone, to 1
     known: float  # the mean of the known values alone
-    known_interval: tuple[float, float]
+    known_interval: tuple[float, float] | None
     n: int  # known values
     predicted: int  # values that are only predicted
     worth: float  # how many more known values would narrow the interval as much
-    worth_interval: tuple[float, float]  # bootstrap percentiles
+    worth_interval: tuple[float, float] | None  # bootstrap percentiles; None with too few known values
     level: float
 
     @property
@@ -44,6 +47,8 @@ class Corrected:
     @property
     def sentence(self) -> str:
         """Say what the predictions are worth."""
+        if self.worth_interval is None:
+            return f"too little data to say what the predictions are worth beside {self.n} known values"
         low, high = self.worth_interval
         if low <= 0:
             return f"the predictions are worth none of the {self.n} known values (up to {high:.0f} are not ruled out)"
@@ -56,6 +61,7 @@ def prediction_powered(
     others: ArrayLike,
     *,
     level: float = 0.95,
+    bounds: tuple[float, float] = (math.nan, math.nan),
     resamples: int = 1000,
     seed: int = 0,
 ) -> Corrected:
@@ -65,8 +71,12 @@ def prediction_powered(
     With weight w the estimate is ``w * mean(others) + mean(known - w * predicted)``: whatever the predictions are like,
     it is unbiased for a weight that is given. The weight that makes its variance least, ``cov(known, predicted) /
     ((1 + n / N) var(predicted))``, is estimated of the same units and kept between 0 and 1: that costs the residual
-    variance one degree of freedom, and a bias that shrinks as 1/n, and is not small beside the interval where values
-    are very skew (most of them 0). Intervals are t's with n - 1, which hold less than their level for such values.
+    variance one degree of freedom, and a bias that shrinks as 1/n.
+
+    With `bounds`, intervals are adjusted as those of means are (`judged.stats.interval`): half a value is added at the
+    bounds, so that a judge that fails on few units, none of which is known, is allowed for; and a third of the
+    correction for skewness. Without bounds they are Student's with n - 1 degrees of freedom, which hold less than their
+    level where few values carry the error.
 
     Parameters
     ----------
@@ -76,6 +86,8 @@ def prediction_powered(
         Predicted values of the units without a known one, at least two; units with one must not be among them.
     level
         Of the interval.
+    bounds
+        Lowest and highest possible value, of known and predicted ones alike; NaN: not known.
     resamples, seed
         Of the bootstrap over units that says what the predictions are worth.
 
@@ -104,27 +116,55 @@ def prediction_powered(
         raise InputError(problem, fix="give at least three and two")
     value, variance, weight = (float(one[0]) for one in _estimated(y[None], f[None], rest[None]))
     alone = float(y.var(ddof=1) / n)
-    t = student_quantile((1 + level) / 2, n - 1)
-    half, half_known = t * math.sqrt(variance), t * math.sqrt(alone)
+    low, high = bounds
+    of_rest = weight**2 * float(rest.var(ddof=1)) / size
+    ends = _interval(
+        value, y - weight * f, variance - of_rest, of_rest, (low - weight * high, high - weight * low), level
+    )
+    mean = float(y.mean())
+    ends_known = _interval(mean, y, alone, 0.0, bounds, level)
     chance = np.random.default_rng(seed)
     rows, columns = chance.integers(0, n, (resamples, n)), chance.integers(0, size, (resamples, size))
     drawn = y[rows]
     _, spread, _ = _estimated(drawn, f[rows], rest[columns])
     worths = _worth(drawn.var(axis=1, ddof=1) / n, spread, n)
-    ends = np.quantile(worths, [(1 - level) / 2, (1 + level) / 2])
-    mean = float(y.mean())
+    limits = np.quantile(worths, [(1 - level) / 2, (1 + level) / 2])
+    untold = insufficiency(n, "verdict", variance=spread_of(y))
     return Corrected(
         value=value,
-        interval=(value - half, value + half),
+        interval=ends,
         weight=weight,
         known=mean,
-        known_interval=(mean - half_known, mean + half_known),
+        known_interval=ends_known,
         n=n,
         predicted=size,
         worth=float(_worth(np.array([alone]), np.array([variance]), n)[0]),
-        worth_interval=(float(ends[0]), float(ends[1])),
+        worth_interval=None if untold else (float(limits[0]), float(limits[1])),
         level=level,
     )
+
+
+def _interval(
+    value: float, residuals: Floats, variance: float, more: float, bounds: tuple[float, float], level: float
+) -> tuple[float, float] | None:
+    """Return an interval around a value whose error is that of the mean of residuals, with this variance, and more.
+
+    Parameters
+    ----------
+    more
+        Variance of what is added to the mean of the residuals.
+    bounds
+        Of the residuals; NaN: none.
+    """
+    n = len(residuals)
+    if insufficiency(n, variance=spread_of(residuals) or variance + more):
+        return None
+    if not all(map(math.isfinite, bounds)) or residuals.min() < bounds[0] or residuals.max() > bounds[1]:
+        half = student_quantile((1 + level) / 2, n - 1) * math.sqrt(variance + more)
+        return value - half, value + half
+    low, high = adjusted(residuals[None], bounds, level)[0] - residuals.mean()
+    half = student_quantile((1 + level) / 2, n) * math.sqrt(more)  # independent errors: their squares add up
+    return value - math.hypot(low, half), value + math.hypot(high, half)
 
 
 def _estimated(y: Floats, f: Floats, rest: Floats) -> tuple[Floats, Floats, Floats]:
