@@ -144,8 +144,9 @@ bias that shrinks as 1/n. Intervals of means use the bounds of the measure, as o
 for topics on which the model fails and of which none is labelled. The plain form, with weight 1, is never used.
 
 In 4,000 simulated samples each of good judges that collapse on 3 to 20 % of the topics, the intervals of means from 25
-labelled topics cover in 95 to 99 %; of scores that are 0 on nine of ten topics they cover in 96 to 100 %. Intervals of differences from the first system have no
-such bounds: with fewer than 25 labelled topics they do not hold their level, and a note says so.
+labelled topics cover in 95 to 99 %; of scores that are 0 on nine of ten topics they cover in 95 to 100 %.
+Intervals of differences from the first system have no such bounds: with fewer than 25 labelled topics they do not hold
+their level, and a note says so.
 
 ## What may not be concluded
 
