@@ -24,6 +24,7 @@ import numpy as np
 import pytest
 
 import spans_made as made
+from command_line import process
 from judged.errors import InputError
 from judged.rag import waterfall
 from judged.reports import report
@@ -309,3 +310,11 @@ def test_the_report_shows_the_same_numbers() -> None:
     parts = report(QRELS, runs, "R@2", traces=traced()).results
     assert parts["funnel"].bounds("score") == (0.375, 0.875)
     assert parts["failures"].bounds("scoring") == (0.125, 0.625)
+
+
+def test_runs_written_by_stage_count_the_queries_that_are_not_recorded(tmp_path: Path) -> None:
+    write_traces(traced(), tmp_path / "traces.jsonl")
+    done = process("traces", "runs", str(tmp_path / "traces.jsonl"), "--to", str(tmp_path / "runs"))
+    first, second = done.out.splitlines()
+    assert done.code == 0
+    assert ("not recorded" in first, "not recorded for 2 of 4" in second) == (False, True)

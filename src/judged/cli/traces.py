@@ -257,7 +257,10 @@ def runs(source: _Source, folder: Path) -> None:
     for run in traces.runs():
         path = folder / f"{run.name.replace('/', '_')}.run"
         write_run(run, path)
-        click.echo(f"{path}: {'recorded scores' if traces.has_scores(run.name) else 'ranks as scores, negative'}")
+        scores = "recorded scores" if traces.has_scores(run.name) else "ranks as scores, negative"
+        missing = sum(traces.state(query, run.name) == "unrecorded" for query in traces.query_ids)
+        lacking = f"; not recorded for {missing} of {len(traces.query_ids)} queries, which the run lacks"
+        click.echo(f"{path}: {scores}{lacking if missing else ''}")
 
 
 def _give(give: Give, answer: Any, **asked: bool) -> None:
