@@ -1,5 +1,10 @@
-"""What pytest leaves alone: the doctests of a module whose library is not installed."""
+"""What pytest leaves alone, the doctests of a module whose library is not installed; and threads of linear algebra."""
 
+import os
 from importlib.util import find_spec
+
+# Workers run side by side: with threads of their own for each small matrix product they wait for one another.
+for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+    os.environ.setdefault(name, "1")
 
 collect_ignore = [] if find_spec("ir_measures") else ["src/judged/compat/ir_measures.py"]

@@ -224,8 +224,8 @@ def review(
     known: dict[str, Any] = {"queries": queries, "attributes": attributes, "by": by}
     whole = report(qrels, runs, measures, baseline=runs[0].name, seed=seed, **known, **policies)
     scores, names = whole.scores, whole.scores.run_names
-    comparison = comparison or whole.results["comparison"]
-    found: list[Question] = [*is_better(comparison)]
+    compared: Comparison = comparison or whole.results["comparison"]
+    found: list[Question] = [*is_better(compared)]
     if traces is not None:
         slicing = None if by is None else _classes(Qrels.of(qrels), runs[0], by, queries, attributes)
         given: dict[str, Any] = {"documents": documents, "date": date, "today": today, "slicing": slicing, "seed": seed}
@@ -247,7 +247,7 @@ def review(
         found.append(costs(Path(costs_of[0]), names, tuple(costs_of[1])))
     if config is not None:
         found.append(gated(gate(qrels, runs[0], runs[1], config, attributes=attributes)))
-    found += _of_users(comparison, names, test, arm, mixed, logged, watch)
+    found += _of_users(compared, names, test, arm, mixed, logged, watch)
     asked = {one.question for one in found}
     found += [Question(question, "blank", fill) for question, fill in _BLANKS.items() if question not in asked]
     return Change(names[0], names[1], tuple(found), scores.provenance, whole.notes)

@@ -384,7 +384,9 @@ def _means(
             whole = model.values[at, 0][~np.isnan(model.values[at, 0])]
             variance = OwnVariance.of(*_twice(model, twice), whole, level)
             found = corrected[at] if corrected else None
-            limits = found.interval if found and found.interval[0] < found.interval[1] else None
+            limits = found.interval if found else None
+            if limits is not None and not limits[0] < limits[1]:
+                limits = None
             made.append(
                 JudgedMean(
                     judge=judge, measure=str(measure), run=run, labelled=len(errors),
