@@ -206,8 +206,8 @@ def agree(
     if systems and own:
         text = "Each judge's scores rest on all of this judge's documents: not only grades differ."
         notes.append(Note("own-documents", text))
-    if 1 < alpha.groups < ENOUGH:
-        text = f"{alpha.groups} topics are few: where grades are rare, intervals cover less often than they claim."
+    if alpha.groups < ENOUGH and alpha.interval is not None:
+        text = f"With {alpha.groups} topics, intervals cover the true value less often than stated if a grade is rare."
         notes.append(Note("few-topics", text))
     return JudgeAgreement(judges.names, judges.levels, pairs, alpha, fleiss, systems, tuple(notes))
 

@@ -235,8 +235,10 @@ def quality(
     judges = _judges(given, known, scale, level)
     notes = (
         []
-        if overall.groups >= ENOUGH
-        else [Note("few-topics", f"{overall.groups} topics are few: intervals cover less often than they claim")]
+        if overall.groups >= ENOUGH or overall.interval is None
+        else [
+            Note("few-topics", f"With {overall.groups} topics, intervals cover the true value less often than stated")
+        ]
     )
     return LabelQuality(
         overall,
