@@ -178,15 +178,15 @@ def _written() -> Path:
         {
             **one,
             "query_attributes": {"propensities": [0.5, 0.5], "propensity_convention": "marginal"},
-            "query_response_hit_ids": ["ab"[at % 2], "ba"[at % 2]],
         }
         if "user_query" in one
         else one
         for at in range(60)
-        for one in _visit(at)
+        for one in _visit(at, swapped=bool(at % 2))
+        if at % 3 or "user_query" in one  # a third of the users do not click: the number of clicks varies
     ]
     (folder / "propensities.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in known))
-    (folder / "other.csv").write_text("rank,doc_id,probability\n1,a,0.5\n1,b,0.5\n2,a,0.5\n2,b,0.5\n")
+    (folder / "other.csv").write_text("rank,doc_id,probability\n1,d1,0.5\n1,d2,0.5\n2,d1,0.5\n2,d2,0.5\n")
     (folder / "propensities.csv").write_text("rank,value\n1,1\n2,0.5\n")
     measured = [f"q{q},d{d},{grade},{grade},0.25" for (q, d), grade in _GRADES.items()]
     (folder / "judgments.csv").write_text("\n".join(["query_id,doc_id,grade,value,se", *measured]) + "\n")

@@ -233,13 +233,10 @@ def quality(
         )
     known = _known(labels) if gold is None else _by_pair(Qrels.of(gold).table.to_pylist(), "relevance")
     judges = _judges(given, known, scale, level)
-    notes = (
-        []
-        if overall.groups >= ENOUGH or overall.interval is None
-        else [
-            Note("few-topics", f"With {overall.groups} topics, intervals cover the true value less often than stated")
-        ]
-    )
+    notes: list[Note] = []
+    if overall.groups < ENOUGH and overall.interval is not None:
+        text = f"With {overall.groups} topics, intervals cover the true value less often than stated"
+        notes.append(Note("few-topics", text))
     return LabelQuality(
         overall,
         int(several.sum()),
