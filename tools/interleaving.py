@@ -11,8 +11,9 @@ from dataclasses import replace
 from judged.interleaving import METHODS
 from judged.online import abtest, interleaving, plan_interleaving
 from judged.online.abtest.differences import Looks
-from judged.online.interleaving.credit import error_of, mixed_lists, outcomes_of
+from judged.online.interleaving.credit import mixed_lists, outcomes_of
 from judged.online.simulation import Arm, Collection, Interleaving, SimulationPlan, Users, simulate
+from judged.stats.unit_ratio import UnitRatio
 
 METRICS = ("SatisfiedPageCTR", "SessionSuccess", "Conversion")
 GROUP, BLIND = 300, "position only"
@@ -44,14 +45,14 @@ def error_rates(groups: int) -> None:
             log = simulate(plan, seed=3).log()
             made = outcomes_of(log, mixed_lists(log, None, "user", None, count_shared=False), count_repeated=False)
             outcome = (made.win - made.loss) / 2.0
-            truth = 0.0 if situation == BLIND else error_of(made.unit, outcome)[0]
+            truth = 0.0 if situation == BLIND else UnitRatio.of_rows(made.unit, outcome).value
             values: list[float] = []
             ts: list[float] = []
             for group in range(groups):
                 here = made.unit // GROUP == group
-                value, error, _ = error_of(made.unit[here], outcome[here])
-                values.append(value)
-                ts.append(abs(value - truth) / error)
+                ratio = UnitRatio.of_rows(made.unit[here], outcome[here])
+                values.append(ratio.value)
+                ts.append(abs(ratio.t(truth)))
             rates = " | ".join(f"{sum(t < looks.critical(GROUP) for t in ts) / groups:.1%}" for looks in (once, always))
             told = f"{100 * truth:+.2f} pp | {rates} | {100 * sum(values) / groups:+.2f} pp"
             print(f"| {situation} | {method} | {told} |", flush=True)
