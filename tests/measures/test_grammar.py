@@ -348,9 +348,7 @@ def test_parameters_are_named_and_shown() -> None:
     assert str(inspect.signature(judged.P)) == "(*, cutoff, rel=1.0, judged_only=False, undefined=0.0)"
 
 
-@pytest.mark.parametrize(
-    "text", ["RBP(p=1)", "RBP(p=1.0)@10", "RBP(p=0_5)", "AP(rel=1_0)", "DCG(gain={1_0:1})"]
-)
+@pytest.mark.parametrize("text", ["RBP(p=1)", "RBP(p=1.0)@10", "RBP(p=0_5)", "AP(rel=1_0)", "DCG(gain={1_0:1})"])
 def test_a_parameter_for_which_every_ranking_scores_the_same_and_numbers_of_another_notation_are_refused(
     text: str,
 ) -> None:
