@@ -19,6 +19,7 @@ from judged.experiments.answer import Conclusions, cost_names
 from judged.experiments.effects import factor_effects
 from judged.experiments.results import Results as Ran
 from judged.experiments.results import load
+from judged.measures.base import AnswerMeasure
 from judged.notes import Note, first_few
 from judged.slicing import slice_topics
 from judged.slicing.derived import known_topics
@@ -205,8 +206,8 @@ def _cost_intervals(costs: Costs, names: Iterable[str]) -> dict[str, dict[str, t
 
 
 def _empty_score(results: Results, table: Scores) -> float | None:
-    """Return the mean of the measure for a run that finds no judged document; None where there are no judgments."""
-    if not isinstance(results, Ran):
+    """Return the mean of the measure for a run without judged documents; None without judgments, or for answers."""
+    if not isinstance(results, Ran) or isinstance(table.measures[0], AnswerMeasure):
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", JudgedWarning)  # that nothing was found is the point
