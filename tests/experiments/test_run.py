@@ -426,7 +426,7 @@ def test_a_stop_says_how_to_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     started.send_signal(signal.SIGINT)
     _, said = started.communicate()
     assert started.returncode == 130
-    assert said.startswith("stopped: 1 done, 1 left")
+    assert "\nstopped: 1 done, 1 left" in said, "below the lines of progress"
     assert run(path, tmp_path / "out").failures == {}
 
 
