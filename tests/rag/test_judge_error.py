@@ -9,7 +9,8 @@ import pytest
 
 from judged.errors import InputError
 from judged.labels.by_topic import topic_interval
-from judged.rag.judge_error import OwnVariance, believed, calibrate
+from judged.rag.judge_bias import believed
+from judged.rag.judge_error import OwnVariance, calibrate
 from judged.rag.responses import Responses
 from judged.stats.prediction_powered import LEAST, prediction_powered
 

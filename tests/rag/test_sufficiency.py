@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import chi2, t
+from scipy.stats import beta, chi2, t, ttest_ind
 
+from judged.labels.by_topic import topic_interval
 from judged.rag import support_over_time, waterfall
-from judged.rag.judge_error import LEAST_REPEATED, OwnVariance, believed, calibrate, sufficient_interval
+from judged.rag.judge_bias import believed, judge_bias
+from judged.rag.judge_error import LEAST_REPEATED, OwnVariance, calibrate
 from judged.rag.steps import Share
 from judged.stats.prediction_powered import LEAST
 
@@ -84,11 +86,11 @@ def test_a_judge_is_believed_from_25_topics_whose_errors_vary() -> None:
     limits = ((-0.05, 0.05), (-0.051, 0), (0, 0.051), (0.051, 0.1), (-0.1, -0.051))
     assert [believed(LEAST, ci, 0.05) for ci in limits] == ["yes", "undecided", "undecided", "no", "no"]
     assert believed(LEAST, (0.05, 0.1), 0.05) == "undecided"
-    assert sufficient_interval(np.full(40, 0.1), 0.95) is None
-    assert sufficient_interval(np.array([0.1, 0.2]), 0.95) is None
+    assert topic_interval(np.full(40, 0.1), 0.95) is None
+    assert topic_interval(np.array([0.1, 0.2]), 0.95) is None
     errors = np.array([0.1, 0.2, 0.6])
     half = t.ppf(0.975, 2) * errors.std(ddof=1) / np.sqrt(3)
-    assert sufficient_interval(errors, 0.95) == pytest.approx((0.3 - half, 0.3 + half))
+    assert topic_interval(errors, 0.95) == pytest.approx((0.3 - half, 0.3 + half))
 
 
 def judgments(topics: int, wrong: int) -> dict[str, list[dict[str, Any]]]:
@@ -131,9 +133,38 @@ def test_the_interval_of_a_judge_s_own_variance_is_that_of_a_variance() -> None:
 
 
 def test_a_judge_that_is_believed_may_be_wrong_on_topics_that_nobody_saw() -> None:
-    """One error of 100: within the margin. What 3% of all topics hold is in none of 100 in 5 of 100 samples."""
-    made = calibrate(judgments(100, 1), "ann", "SupportP")
-    assert made.means[0].believed == "yes"
+    """Two errors of 400 are within the margin; 1% of all topics (0.99 to the power 300) is in none of 300 in 5%."""
+    made = calibrate(judgments(300, 2), "ann", "SupportP")
+    assert (made.means[0].believed, made.means[0].few_topics) == ("yes", ())
     (said,) = (sentence for sentence in made.sentences if "SupportP" in sentence)
-    assert ("3%" in said, "100" in said) == (True, True)
-    assert pytest.approx(0.05, abs=0.003) == 0.97**100
+    assert ("1%" in said, "300" in said) == (True, True)
+
+
+@pytest.mark.parametrize(("topics", "sensitive"), [(100, True), (250, False)])
+def test_one_error_may_be_one_of_many(topics: int, sensitive: bool) -> None:
+    """One error of 100 may stand for 5.4% of all topics (exact binomial bound), which is beyond a margin of 5%."""
+    bound = beta.ppf(0.975, 2, topics - 1)
+    assert (bound > 0.05) == sensitive
+    mean = calibrate(judgments(topics, 1), "ann", "SupportP").means[0]
+    assert (mean.believed, mean.few_topics) == ("yes", ("q00",) if sensitive else ())
+
+
+def test_topics_chosen_otherwise_than_at_random_leave_a_bias_undecided() -> None:
+    people = np.linspace(0.3, 0.9, 40)
+    model = people + np.tile([0.01, -0.01], 20)
+    same, lower = (judge_bias(people, model, rest, margin=0.05) for rest in (np.tile(model, 5), np.tile(model, 5) / 2))
+    assert (same.believed, lower.believed) == ("yes", "undecided")
+    assert same.selection_p == pytest.approx(1.0)
+    expected: Any = ttest_ind(model, np.tile(model, 5) / 2, equal_var=False)
+    assert lower.selection_p == pytest.approx(expected.pvalue)
+    assert np.isnan(judge_bias(people, model, model[:5], margin=0.05).selection_p)
+    worse = judge_bias(people, model - 0.2, np.tile(model, 5) / 2, margin=0.05)
+    assert worse.believed == "no"
+
+
+def test_a_few_topics_can_carry_a_bias_beyond_the_margin() -> None:
+    """38 errors of about .06, none but two of -.3: exact bounds for two of 40 reach 17%, and the bias -.001."""
+    errors = np.concatenate([np.tile([0.080, 0.082], 19), [-0.3, -0.28]])
+    made = judge_bias(np.zeros(40), errors, np.zeros(0), margin=0.03)
+    assert (made.believed, made.few_topics) == ("no", (38, 39))
+    assert judge_bias(np.zeros(40), np.tile([0.080, 0.082], 20), np.zeros(0), margin=0.03).few_topics == ()

@@ -3,7 +3,9 @@
 *share* is that of sentences that are supported in a period, or of evidence that passes a step: 95 % is right.
 *weakest step* is the p-value of one of two steps that lose alike, and *systems* that of one step of two systems that
 are alike: 5 % at most. *bias* is the interval of a judge's error over labeled topics. *believed* is how often a judge
-whose bias is exactly the margin is believed (2.5 % at most) where fewer than all topics carry it. *own share* is the
+whose bias is exactly the margin is believed (2.5 % at most), or not (2.5 % at most), where fewer than all topics carry
+it. If few topics carry it, a sample can lack them: of n topics, those with a share of 1 - 0.05^(1/n) in 5 of 100
+samples, which stands beside every *yes*. *own share* is the
 interval of the variance that a judge causes itself, over topics that were asked twice. Answers have 1 to 8 sentences
 each, and chances of their own.
 """
@@ -16,7 +18,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from calibration import Measured
-from judged.rag.judge_error import OwnVariance, believed, sufficient_interval
+from judged.rag.judge_bias import judge_bias
+from judged.rag.judge_error import OwnVariance
 from judged.rag.steps import Share
 
 if TYPE_CHECKING:
@@ -47,6 +50,7 @@ ERRORS: dict[str, Callable[[np.random.Generator, tuple[int, int]], np.ndarray]] 
     "wrong on a third of the topics": lambda rng, size: 0.3 * ((rng.random(size) < 1 / 3) - 1 / 3),
     "steps of a quarter": lambda rng, size: rng.choice([-0.25, 0.0, 0.25], size),
 }
+COLLAPSES = {"0 instead of 1 on 8% of the topics": 0.08, "0 instead of 1 on 5% of the topics": 0.05}
 NOISE: dict[str, Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]] = {
     "normal": lambda rng, size: rng.normal(size=size),
     "heavy tails: Laplace": lambda rng, size: rng.laplace(size=size) / math.sqrt(2),
@@ -64,15 +68,21 @@ def measure(trials: int) -> Iterator[Measured]:
             steps, systems = told_apart(draw, n, some)
             yield Measured("weakest step", name, n, steps, some)
             yield Measured("systems", name, n, systems, some)
-    for name, draw_errors in ERRORS.items():
-        for n in LABELED:
-            coverage, yes, no = of_errors(draw_errors, n, trials)
-            yield Measured("bias", name, n, coverage, trials)
-            yield Measured("believed", name, n, yes, trials)
-            yield Measured("not believed", name, n, no, trials)
+    yield from _verdicts(trials)
     for name, noise in NOISE.items():
         for n in (12, 25, 50, 100):
             yield Measured("own share", name, n, of_repeats(noise, n, trials), trials)
+
+
+def _verdicts(trials: int) -> Iterator[Measured]:
+    for n in LABELED:
+        for name, draw in ERRORS.items():
+            rates = zip(("bias", "believed", "not believed"), of_errors(draw, n, trials), strict=True)
+            yield from (Measured(method, name, n, rate, trials) for method, rate in rates)
+        for name, share in COLLAPSES.items():
+            methods = ("believed", "believed, such a topic seen", "believed, such a topic seen, no label")
+            found = zip(methods, of_collapses(share, n, trials), strict=True)
+            yield from (Measured(method, name, n, rate, trials) for method, rate in found)
 
 
 def share_coverage(share: float, draw: Callable[[np.random.Generator, int], Drawn], n: int, trials: int) -> float:
@@ -101,11 +111,28 @@ def of_errors(
     draw: Callable[[np.random.Generator, tuple[int, int]], np.ndarray], n: int, trials: int
 ) -> tuple[float, ...]:
     """Return the coverage of the bias, and how often a judge is (not) believed whose bias is exactly the margin."""
-    errors = MARGIN + draw(np.random.default_rng([25, n]), (trials, n))
-    limits = [sufficient_interval(row, 0.95) for row in errors]
-    held = [ci[0] <= MARGIN <= ci[1] for ci in limits if ci is not None]
-    said = [believed(n, ci, MARGIN) for ci in limits]
+    errors, none = MARGIN + draw(np.random.default_rng([25, n]), (trials, n)), np.zeros(0)
+    made = [judge_bias(np.zeros(n), row, none, margin=MARGIN) for row in errors]
+    held = [bias.ci[0] <= MARGIN <= bias.ci[1] for bias in made if bias.ci is not None]
+    said = [bias.believed for bias in made]
     return float(np.mean(held)), said.count("yes") / trials, said.count("no") / trials
+
+
+def of_collapses(share: float, n: int, trials: int) -> tuple[float, float, float]:
+    """Return how often a judge that calls a share of the topics 0 instead of 1 is believed.
+
+    That is, of all samples; of those that hold such a topic; and of these without the label "sensitive".
+    """
+    rng, said = np.random.default_rng([28, n]), list[tuple[bool, bool, bool]]()
+    for _ in range(trials):
+        rare, people = rng.random(5 * n) < share, rng.beta(2, 2, 5 * n)
+        model = np.where(rare, 0.0, np.clip(people + rng.normal(0, 0.02, 5 * n), 0, 1))
+        made = judge_bias(np.where(rare, 1.0, people)[:n], model[:n], model[n:], margin=MARGIN)
+        yes = made.believed == "yes"
+        held = bool(rare[:n].any())
+        said.append((yes, yes and held, yes and held and not made.few_topics))
+    believed, held, unlabeled = np.mean(said, axis=0).tolist()
+    return believed, held, unlabeled
 
 
 def of_repeats(noise: Callable[[np.random.Generator, tuple[int, ...]], np.ndarray], n: int, trials: int) -> float:

@@ -57,6 +57,7 @@ class ScoresByBoth(ReadOnly):
     model: Floats  # (R, n)
     rest: Floats  # (R, N)
     bounds: tuple[float, float]  # lowest and highest score of a topic; NaN: none
+    query_ids: tuple[str, ...]  # the n topics
 
     @classmethod
     def of(cls, scores: Scores, model: Scores) -> ScoresByBoth:
@@ -71,7 +72,8 @@ class ScoresByBoth(ReadOnly):
         known = ~np.isnan([values, others[:, same]]).any(axis=(0, 1))
         more, _ = complete_topics(others[:, rest])
         bounds = scores.measures[0].properties.bounds
-        return cls(scores.run_names, values[:, known], others[:, same][:, known], more, bounds)
+        ids = tuple(scores.query_ids[both[at]] for at in np.flatnonzero(known))
+        return cls(scores.run_names, values[:, known], others[:, same][:, known], more, bounds, ids)
 
     @property
     def within_topics(self) -> float:

@@ -7,7 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -15,11 +15,13 @@ import pyarrow as pa
 from judged.answer import (
     COUNT,
     NUMBER,
+    P_VALUE,
     SHARE,
     TEXT,
     Answer,
     Column,
     Sentences,
+    Show,
     Table,
     columns_of,
     counted,
@@ -30,11 +32,11 @@ from judged.data.compute import pc
 from judged.errors import InputError
 from judged.evaluation.inputs import measures_of
 from judged.labels import calibration
-from judged.labels.by_topic import topic_interval
 from judged.labels.calibration import JudgeCalibration
 from judged.labels.corrected_systems import ScoresByBoth
 from judged.labels.labels import Labels, completed
 from judged.notes import Note
+from judged.rag.judge_bias import judge_bias
 from judged.rag.responses import CONTRADICTS, FAILED, KEYS, NOT, PARTIAL, SUPPORT, VERDICTS, Responses
 from judged.rag.verdicts import middle_verdicts
 from judged.stats.inputs import check_resampling, check_share
@@ -45,13 +47,13 @@ if TYPE_CHECKING:
     from judged._types import Floats
     from judged.answer import Block
     from judged.evaluation import Scores
-
-Believed: TypeAlias = Literal["yes", "no", "undecided", "not tested"]
+    from judged.rag.judge_bias import Believed
 
 LEAST_REPEATED = 12
 """Minimum number of topics that were judged twice for an interval of the judge's own variance."""
 _ADDED = 5  # topics
 _PEOPLE = "people"
+_NUMBER_OF = Show(lambda topics: f"{len(topics)}", "int64")
 _GRADES = (CONTRADICTS, NOT, PARTIAL, SUPPORT)  # the grade of a verdict is its place: kappa and shift need an order
 
 
@@ -112,9 +114,12 @@ class JudgedMean:
     labelled: int  # topics that both scored
     known: float  # by people
     model: float  # by the model, over all its topics
+    model_judged: float  # by the model, over the topics that both scored
     bias: float  # the model's less people's, over the topics that both scored
     bias_ci: tuple[float, float] | None
     believed: Believed  # whether the bias is shown to be within the margin, or beyond it
+    few_topics: tuple[str, ...]  # whose uncertain share of all topics could undo that; empty: none
+    selection_p: float  # of the model's means on the topics that people judged, and on all others; NaN: not tested
     value: float  # corrected; NaN where the model judged no topics beside people's
     ci: tuple[float, float] | None
     weight: float  # how far the model is believed in it
@@ -164,6 +169,20 @@ class VerdictCalibration(Answer):
             ):
                 if names := [f"{one.measure} of {one.run}" for one in own if one.believed == key]:
                     said.append(f"{text}: {listed(names)}.{self._unseen(own) if key == 'yes' else ''}")
+            said += [
+                f"Sensitive to a few topics, {one.measure} of {one.run} by {judge}: if topics such as"
+                f" {listed(one.few_topics[:3])} are as rare or as frequent as the sample allows, this verdict does not"
+                " hold."
+                for one in own
+                if one.few_topics
+            ]
+            said += [
+                f"{one.measure} of {one.run} by {judge} is {one.model_judged:.3f} on the topics that people judged, and"
+                f" {one.model:.3f} on all (p {one.selection_p:.4f}): people's topics are not like the others, so that"
+                " its bias on these is not known."
+                for one in own
+                if one.selection_p <= 1 - self.level
+            ]
             shares = [one.own_share for one in own if not math.isnan(one.own_share)]
             if shares:
                 twice = counted(max(one.repeated for one in own), "topic")
@@ -183,6 +202,7 @@ class VerdictCalibration(Answer):
         means = columns_of(
             self.means, ("judge", TEXT), ("measure", TEXT), ("run", TEXT), ("labelled", COUNT, "topics"),
             ("known", NUMBER, "people"), ("model", NUMBER), ("bias", number(4, "+")), "bias_ci", ("believed", TEXT),
+            ("few_topics", _NUMBER_OF, "few topics"), ("selection_p", P_VALUE, "selection p"),
             ("value", NUMBER, "corrected"), ("weight", number(2)), ("repeated", COUNT), ("own_sd", NUMBER, "own sd"),
             ("own_share", SHARE, "own share"), "own_share_ci",
         )  # fmt: skip
@@ -379,8 +399,7 @@ def _means(
         seen = ScoresByBoth.of(scores, model)
         corrected = seen.corrected(level, resamples, seed)
         for at, run in enumerate(seen.runs):
-            errors = seen.model[at] - seen.people[at]
-            ends = sufficient_interval(errors, level)
+            bias = judge_bias(seen.people[at], seen.model[at], seen.rest[at], margin=margin, level=level)
             whole = model.values[at, 0][~np.isnan(model.values[at, 0])]
             variance = OwnVariance.of(*_twice(model, twice), whole, level)
             found = corrected[at] if corrected else None
@@ -389,11 +408,12 @@ def _means(
                 limits = None
             made.append(
                 JudgedMean(
-                    judge=judge, measure=str(measure), run=run, labelled=len(errors),
-                    known=float(seen.people[at].mean()) if len(errors) else math.nan,
+                    judge=judge, measure=str(measure), run=run, labelled=bias.n,
+                    known=float(seen.people[at].mean()) if bias.n else math.nan,
                     model=float(whole.mean()) if len(whole) else math.nan,
-                    bias=float(errors.mean()) if len(errors) else math.nan, bias_ci=ends,
-                    believed=believed(len(errors), ends, margin),
+                    model_judged=float(seen.model[at].mean()) if bias.n else math.nan,
+                    bias=bias.mean, bias_ci=bias.ci, believed=bias.believed,
+                    few_topics=tuple(seen.query_ids[topic] for topic in bias.few_topics), selection_p=bias.selection_p,
                     value=found.value if found else math.nan, ci=limits,
                     weight=found.weight if found else math.nan, repeated=variance.topics,
                     own_sd=math.sqrt(variance.variance), own_share=variance.share, own_share_ci=variance.share_ci,
@@ -430,25 +450,3 @@ def _variance_interval(halves: Floats, systems: int, level: float) -> tuple[floa
     freedom = min(2.0 * n / spread, float(n * systems))
     low, high = (2.0 * float(gammaincinv(freedom / 2.0, q)) for q in ((1 + level) / 2, (1 - level) / 2))
     return freedom * mean / low, freedom * mean / high
-
-
-def sufficient_interval(values: Floats, level: float) -> tuple[float, float] | None:
-    """Return a t interval of the mean over topics; None where there is not enough data for one."""
-    variance = float(values.var()) if len(values) else 0.0
-    return None if insufficiency(len(values), variance=variance) else topic_interval(values, level)
-
-
-def believed(n: int, ci: Sequence[float] | None, margin: float) -> Believed:
-    """Return whether a bias is shown to lie within a margin, or beyond it; with too few topics that is not tested.
-
-    >>> believed(40, (-0.01, 0.03), 0.05), believed(40, (0.06, 0.2), 0.05), believed(40, (0.01, 0.2), 0.05)
-    ('yes', 'no', 'undecided')
-    >>> believed(24, (-0.01, 0.03), 0.05)
-    'not tested'
-    """
-    if ci is None or insufficiency(n, "verdict", min_units=LEAST):
-        return "not tested"
-    low, high = ci
-    if -margin <= low and high <= margin:
-        return "yes"
-    return "no" if low > margin or high < -margin else "undecided"
