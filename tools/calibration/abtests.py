@@ -1,9 +1,9 @@
 """Share of simulated A/B tests that are wrong: errors of 5 % tests, and what intervals do not hold.
 
-*Differs*: share of tests of two equal arms, with n users each, whose difference is significant at 5 % on one day; *verdict*: the same where both arms have the users and
-effective users that a verdict needs, as a share of these tests;
-*any day*: on any of 15 days on which it was looked at, of n users each at the end; *CUPED*: adjusted for the time
-before. *Relative*: share of fixed-sample intervals of the relative difference that do not hold it, where there is one.
+*Differs*: share of tests of two equal arms, with n users each, whose difference is significant at 5 % on one day;
+*verdict*: the same, of the tests that have the users and the effective users that a verdict needs; *any day*: on any of
+15 days on which it was looked at, of n users each at the end; *CUPED*: adjusted for the time before. *Relative*: share
+of fixed-sample intervals of the relative difference that do not hold it, where there is one.
 *Ramp-up*: arm b has a tenth of the users of the first half and half of the second, when users do less (4 n in all);
 *pooled* ignores it, *stratified* is what `judged online abtest` does. *Allocation*: share of tests of constant
 allocation, over 14 days, that are called changed; *shares*: with a false sample ratio at p < 0.001 on any day.
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 Users: TypeAlias = tuple[np.ndarray, np.ndarray]  # numerators and denominators
 SIZES = (50, 200, 1000)
-_MIN_USERS = 30
+_MIN_USERS = 30  # of a stratum
+VERDICT_USERS = 200  # of an arm, by default
 
 
 def _normal(mean: float) -> Callable[[np.random.Generator, int, float], Users]:
@@ -95,7 +96,7 @@ def differs(world: str, users: int, trials: int) -> dict[str, float]:
         plain = Arm(arms[0].after), Arm(arms[1].after)
         rejected = _rejects(*plain)
         count["differs"] += rejected
-        if users >= MIN_USERS and min(arm.after.d**2 / arm.after.dd for arm in plain) >= EQUAL_USERS:
+        if users >= VERDICT_USERS and min(arm.after.d**2 / arm.after.dd for arm in plain) >= EQUAL_USERS:
             enough += 1
             count["verdict"] += rejected
         made = adjusted_difference(*plain)
