@@ -172,7 +172,17 @@ def test_fewer_than_three_units_or_effective_units_have_no_interval(
                                (0.0, 0.0, {"share": False, "counted": True})):  # fmt: skip
         ends = ratio_interval(value, error, units, 0.95, effective=effective, **kind)
         assert np.isfinite(ends).all() == known
-    assert np.isfinite(woodruff(0.5, 0.05, units, 0.95, effective=effective)).all() == known
+
+
+@pytest.mark.parametrize(
+    ("quantile", "effective", "known"),
+    [(0.5, 3.9, False), (0.5, 4, True), (0.9, 19.9, False), (0.9, 20, True), (0.05, 39.9, False), (0.05, 40, True)],
+)
+def test_two_effective_units_must_be_expected_beyond_a_quantile(quantile: float, effective: float, known: bool) -> None:
+    """Rows enough for an interval (400 of this error) are not enough: they may be those of a few users."""
+    error = float(np.sqrt(quantile * (1 - quantile) / 400))
+    assert np.isfinite(woodruff(quantile, error, 1000, 0.95, effective=effective)).all() == known
+    assert np.isfinite(woodruff(quantile, error, effective, 0.95)).all() == known
 
 
 def test_none_is_no_interval_of_one_value() -> None:

@@ -1,8 +1,9 @@
 """Share of simulated A/B tests that are wrong: errors of 5 % tests, and what intervals do not hold.
 
 *Differs*: share of tests of two equal arms, with n users each, whose difference is significant at 5 % on one day;
-*any day*: on any of 15 days on which it was looked at, of n users each at the end; *CUPED*: adjusted for the time
-before. *Relative*: share of fixed-sample intervals of the relative difference that do not hold it, where there is one.
+*verdict*: the same, of the tests that have the users and the effective users that a verdict needs; *any day*: on any of
+15 days on which it was looked at, of n users each at the end; *CUPED*: adjusted for the time before. *Relative*: share
+of fixed-sample intervals of the relative difference that do not hold it, where there is one.
 *Ramp-up*: arm b has a tenth of the users of the first half and half of the second, when users do less (4 n in all);
 *pooled* ignores it, *stratified* is what `judged online abtest` does. *Allocation*: share of tests of constant
 allocation, over 14 days, that are called changed; *shares*: with a false sample ratio at p < 0.001 on any day.
@@ -19,6 +20,7 @@ import numpy as np
 
 from calibration import Measured
 from judged.online.abtest.differences import Looks
+from judged.online.abtest.verdict import EQUAL_USERS
 from judged.stats.adjusted_difference import AdjustedDifference, Arm, adjusted_difference
 from judged.stats.allocation import allocation_periods
 from judged.stats.ratio_difference import RatioSums, correlation
@@ -29,7 +31,8 @@ if TYPE_CHECKING:
 
 Users: TypeAlias = tuple[np.ndarray, np.ndarray]  # numerators and denominators
 SIZES = (50, 200, 1000)
-_MIN_USERS = 30
+_MIN_USERS = 30  # of a stratum
+VERDICT_USERS = 200  # of an arm, by default
 
 
 def _normal(mean: float) -> Callable[[np.random.Generator, int, float], Users]:
@@ -79,8 +82,8 @@ def _rejects(first: Arm, second: Arm) -> bool:
 
 def differs(world: str, users: int, trials: int) -> dict[str, float]:
     """Return how often equal arms differ on one day, plain and adjusted, and what relative intervals do not hold."""
-    rng, count = np.random.default_rng(users), {"differs": 0, "differs, CUPED": 0, "relative": 0}
-    known = 0
+    rng, count = np.random.default_rng(users), dict.fromkeys(("differs", "verdict", "differs, CUPED", "relative"), 0)
+    known = enough = 0
     for _ in range(trials):
         arms: list[Arm] = []
         for _arm in range(2):
@@ -91,14 +94,21 @@ def differs(world: str, users: int, trials: int) -> dict[str, float]:
             arms.append(Arm(after, before, correlation(before, after, *map(float, products))))
         count["differs, CUPED"] += _rejects(*arms)
         plain = Arm(arms[0].after), Arm(arms[1].after)
-        count["differs"] += _rejects(*plain)
+        rejected = _rejects(*plain)
+        count["differs"] += rejected
+        if users >= VERDICT_USERS and min(arm.after.d**2 / arm.after.dd for arm in plain) >= EQUAL_USERS:
+            enough += 1
+            count["verdict"] += rejected
         made = adjusted_difference(*plain)
         critical = Looks(any_day=False).critical(2 * users, _df(plain[0].after, plain[1].after))
         relative = made.relative(critical)
         known += not np.isnan(relative.value)
         count["relative"] += not np.isnan(relative.value) and not relative.low <= 0.0 <= relative.high
     rates = {name: number / trials for name, number in count.items()}
-    return rates | {"relative": count["relative"] / known if known else np.nan}
+    return rates | {
+        "verdict": count["verdict"] / enough if enough >= trials / 4 else np.nan,
+        "relative": count["relative"] / known if known else np.nan,
+    }
 
 
 def any_day(world: str, users: int, trials: int) -> float:

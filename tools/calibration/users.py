@@ -143,7 +143,11 @@ def _summary(low: np.ndarray, high: np.ndarray, truth: float) -> dict[str, float
     given = ~np.isnan(low)
     held = (low[given] <= truth) & (truth <= high[given])
     width = float(np.median((high - low)[given])) / truth if given.any() else np.nan
-    return {"held": float(held.mean()) if given.any() else np.nan, "none": float(1 - given.mean()), "width": width}
+    return {
+        "held": float(held.mean()) if given.mean() >= 0.01 else np.nan,
+        "none": float(1 - given.mean()),
+        "width": width,
+    }
 
 
 def measure(trials: int) -> Iterator[Measured]:

@@ -31,6 +31,7 @@ _EPSILON = float(np.finfo(np.float64).eps)
 _FEWEST_AMOUNTS = (
     1.999  # of one user's amount nobody can tell how much it varies; two equal ones are 2 but for rounding
 )
+_FEWEST_OUTSIDE = 2.0  # effective units that are expected beyond a quantile, on the side that has fewer
 _TABLED = 100  # degrees of freedom up to which the quantile of Student's t is computed, not expanded
 
 
@@ -188,10 +189,13 @@ def woodruff(
     # for as many independent rows as would leave this error (Korn and Graubard, Survey Methodology 1998).
     # `probability`: of the quantile: 0.5 for a median. `error`: standard error of the share of rows at or below the
     # estimate, of `ratio_error`; where it is 0, each unit is taken for one row. Returns between 0 and 1; NaN for fewer
-    # than three units or effective units, and where all rows may lie on one side of the
-    # quantile: of 0.95, below 72 independent ones.
+    # than three units or effective units, and where all rows may lie on one side of the quantile: of 0.95, below 72
+    # independent ones, or below 40 effective units, of which 2 are expected above it. An error that is too small by
+    # chance makes rows seem independent that are not.
     effective = units if effective is None else min(effective, units)
-    if insufficiency(units, effective_units=effective) or math.isnan(error):
+    outside = min(probability, 1.0 - probability)
+    least = math.ceil(_FEWEST_OUTSIDE / outside - 1e-9)
+    if insufficiency(units, effective_units=effective, min_effective_units=least) or math.isnan(error):
         return math.nan, math.nan
     missed = (1.0 - level) / 2.0
     rows = effective
