@@ -25,7 +25,7 @@ from judged.online.abtest.differences import Looks
 from judged.online.estimation.survival import Reading
 from judged.stats import ratio_difference as differences
 from judged.stats.adjusted_difference import Arm, adjusted_difference
-from judged.stats.ratio import ratio_error
+from judged.stats.ratio import ratio_error, woodruff
 from judged.stats.ratio_difference import RatioSums, correlation, ratio_difference
 from judged.stats.survival import kaplan_meier
 
@@ -46,11 +46,12 @@ class World(NamedTuple):
     kind: str  # share, count, amount
     mean: float
     active: bool = False
+    like: float = 2.0  # how alike users are: the sum of the parameters of a beta distribution
 
 
 WORLDS = {
     "share of 30 %": World("share", 0.3),
-    "share of 3 %": World("share", 0.03),
+    "share of 3 %": World("share", 0.03, like=3.0),
     "share, active users more": World("share", 0.3, active=True),
     "1 event in 2 pages": World("count", 0.5),
     "money on 15 % of pages": World("amount", 0.15),
@@ -59,7 +60,8 @@ WORLDS = {
 
 def users(rng: np.random.Generator, world: World, size: int, sides: int, times: float) -> list[list[np.ndarray]]:
     """Draw numerators and denominators of users on each side; the last side has `times` as many events."""
-    liking = rng.gamma(2.0, 0.5, size) if world.kind == "count" else rng.beta(2 * world.mean, 2 - 2 * world.mean, size)
+    beta = world.like * world.mean, world.like * (1 - world.mean)
+    liking = rng.gamma(2.0, 0.5, size) if world.kind == "count" else rng.beta(*beta, size)
     purse, made = rng.normal(3.0, 0.7, size), list[list[np.ndarray]]()
     for side in range(sides):
         d = pages(rng, (size,)) * (rng.random(size) < (0.6 if sides > 1 else 1.0))
@@ -131,7 +133,7 @@ def arms(size: int, trials: int, *, what: str) -> tuple[float, float]:
 
 
 def _quantile(rng: np.random.Generator, size: int, q: float) -> tuple[float, float, float]:
-    """Return a quantile, its error, and the effective number of users, as `judged.online` computes them."""
+    """Return a quantile, its error (NaN: no interval), and the effective number of users, as for logs."""
     d = pages(rng, (size,))
     owner = np.repeat(np.arange(size), d.astype(np.int64))
     times = np.exp(rng.normal(0, 0.5, size)[owner] + rng.normal(size=len(owner)))
@@ -142,7 +144,9 @@ def _quantile(rng: np.random.Generator, size: int, q: float) -> tuple[float, flo
 
     n = np.bincount(owner, times <= at(q), minlength=size)
     of_share = ratio_error(size, n.sum(), d.sum(), n @ n, d @ d, n @ d)
-    return at(q), (at(min(q + of_share, 1.0)) - at(max(q - of_share, 0.0))) / 2, float(d.sum() ** 2 / (d @ d))
+    effective = float(d.sum() ** 2 / (d @ d))
+    error = (at(min(q + of_share, 1.0)) - at(max(q - of_share, 0.0))) / 2
+    return at(q), error if woodruff(q, of_share, size, 0.95, effective=effective)[0] >= 0 else np.nan, effective
 
 
 def visits(rng: np.random.Generator, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -193,7 +197,7 @@ def measure(trials: int) -> Iterator[Measured]:
         rates: dict[tuple[str, str], tuple[float, float]] = {}
         for name in WORLDS:
             for times, more in ((1.0, ""), (2.0, ", twice as much")):
-                rates["periods", name + more] = compared(name, size, trials, same=True, times=times)
+                rates["periods", f"{name}{more}"] = compared(name, size, trials, same=True, times=times)
             rates["slices", name] = compared(name, size, trials, same=False, times=1.0)
         for what in ("winsorized", "quantile 0.5", "quantile 0.9"):
             rates["arms", what] = arms(size, trials, what=what)
