@@ -102,7 +102,9 @@ def threshold(days: int, alike: float, rate: float, k: float) -> float:
     return float(np.exp(np.interp(alike, known, [np.interp(k, sizes, row) for row in logs])))
 
 
-def look(days: Days, world: World, *, stated: bool = False, deployed: date | None = None) -> tuple[Watched, WatchConfig]:
+def look(
+    days: Days, world: World, *, stated: bool = False, deployed: date | None = None
+) -> tuple[Watched, WatchConfig]:
     """Watch one series."""
     event = (Event(deployed, "new", deploy=True),) if deployed else ()
     margin = 0.2 if stated else 0.05
