@@ -3,8 +3,8 @@
 *Periods*: the difference of two periods of a log in which six users of ten appear in each; *slices*: a slice of n users
 and one of 3 n others; *twice as much*: the second ratio is about twice the first, else there is no difference, and
 100 % less the share is the error of the test at 5 %. *Arms* are those of an A/B test on one day: *winsorized* money,
-and *quantiles* of seconds. *Survival*: of visits of up to 30 s that are watched for 5 to 60 s: the share that lasts 10 s, the
-mean up to 30 s, the median, and the quantile 0.9. *None*: share of logs without an interval, which count in no other
+and *quantiles* of seconds. *Survival*: of visits of up to 30 s that are watched for 5 to 60 s: the
+share that lasts 10 s, the mean up to 30 s, the median, and the quantile 0.9. *None*: share of logs without an interval, which count in no other
 row; a rate is shown where a tenth of the logs have one.
 
 Users have 1 to 100 pages (Pareto 1.6), and like clicking more or less; they spend log-normal money (sigma 1 and 0.7).
@@ -25,7 +25,7 @@ from judged.online.abtest.differences import Looks
 from judged.online.estimation.survival import Reading
 from judged.stats import ratio_difference as differences
 from judged.stats.adjusted_difference import Arm, adjusted_difference
-from judged.stats.ratio import ratio_error, woodruff
+from judged.stats.ratio import ratio_error, student_quantiles, woodruff
 from judged.stats.ratio_difference import RatioSums, correlation, ratio_difference
 from judged.stats.survival import kaplan_meier
 
@@ -145,8 +145,10 @@ def _quantile(rng: np.random.Generator, size: int, q: float) -> tuple[float, flo
     n = np.bincount(owner, times <= at(q), minlength=size)
     of_share = ratio_error(size, n.sum(), d.sum(), n @ n, d @ d, n @ d)
     effective = float(d.sum() ** 2 / (d @ d))
-    error = (at(min(q + of_share, 1.0)) - at(max(q - of_share, 0.0))) / 2
-    return at(q), error if woodruff(q, of_share, size, 0.95, effective=effective)[0] >= 0 else np.nan, effective
+    low, high = woodruff(q, of_share, size, 0.95, effective=effective)
+    if np.isnan(low):
+        return at(q), np.nan, effective
+    return at(q), (at(high) - at(low)) / 2 / float(student_quantiles(0.975, np.array(effective - 1))), effective
 
 
 def visits(rng: np.random.Generator, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
