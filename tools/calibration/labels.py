@@ -31,7 +31,7 @@ from judged.stats.horvitz_thompson import Design, mean_estimate
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SIZES = (6, 12, 50)
+SIZES = (6, 12, 30)
 SHARES = (0.4, 0.3, 0.2, 0.1)
 _ORDERS = 10
 
@@ -65,7 +65,7 @@ def sampled(rng: np.random.Generator, kind: str, topics: int) -> dict[str, list[
 
 def trusted(rng: np.random.Generator, kind: str, topics: int) -> dict[str, list[bool]]:
     """Return which judges are said to drift, and which intervals hold the truth, of three judges who do not change."""
-    counts = np.full(topics, 8)
+    counts = np.full(topics, 5)
     if kind == "heavy tails":
         counts = np.minimum(np.ceil(2 * rng.pareto(1.2, topics) + 1e-9), 40).astype(np.int64)
     topic = np.repeat(np.arange(topics), counts)

@@ -301,6 +301,14 @@ def calibrate(
             f"{fewest} topics judged by people are fewer than {LEAST}: intervals of differences do not hold their level"
         )
         notes.append(Note("few-topics", text))
+    if biases:
+        topics = len(people.topics)
+        # so many topics lack an error on a larger share of all topics in fewer than 5 of 100 samples
+        text = (
+            f"intervals of families and of differences do not know errors that no labeled topic shows: {topics} topics"
+            f" can lack those on fewer than {1 - 0.05 ** (1 / topics):.0%} of all topics"
+        )
+        notes.append(Note("rare-errors", text))
     contested.sort(key=lambda one: (-abs(one.human - one.model), -one.runs, one.query_id, one.doc_id))
     return Calibration(
         measure=measure,
