@@ -1,9 +1,9 @@
 """Share of samples of n judged things whose 95 % interval holds the coefficient of the judges.
 
 Each judge copies a true grade with some probability, and draws one by its frequency otherwise: two judges for Cohen's
-kappa, three for Krippendorff's alpha (ordinal). *Rare* grades: 85 and 15 %. *Topics*: n topics
-with 1 to 30 things each (Pareto 1.2), on which judges copy less or more often; intervals are over topics. *None*: share of samples without an interval, which do not count otherwise;
-there is no coverage where fewer than a tenth have one.
+kappa, three for Krippendorff's alpha (ordinal). *Rare* grades: 85 and 15 %. *Topics*: n topics with 1 to 30 things each
+(Pareto 1.2), on which judges copy less or more often; intervals are over topics. *None*: share of samples without an
+interval, which do not count otherwise; there is no coverage where fewer than a tenth have one.
 """
 
 from __future__ import annotations
