@@ -61,7 +61,7 @@ def with_values(values: np.ndarray) -> judged.Scores:
 
 
 def test_of_equal_runs_none_is_dominated_more_often_than_tests_may_err() -> None:
-    """12 runs, 20 topics, 100 samples: 5 %, and 3 errors of that. Without a correction for 66 pairs: 8 of 10 samples."""
+    """12 runs, 20 topics, 100 samples: 5 %, and 3 errors of that. Without a correction for 66 pairs: 8 of 10."""
     rng, wrong = np.random.default_rng(4), 0
     for _ in range(100):
         found = with_values(10 + rng.normal(size=20) + rng.normal(size=(12, 20)))

@@ -1,11 +1,11 @@
-"""Share of logs whose 95 % interval of a difference, or of a survival curve, holds the true value; n users on each side.
+"""Share of logs whose 95 % interval of a difference, or of a survival curve, holds the truth; n users on each side.
 
 *Periods*: the difference of two periods of a log in which six users of ten appear in each; *slices*: a slice of n users
 and one of 3 n others; *twice as much*: the second ratio is about twice the first, else there is no difference, and
 100 % less the share is the error of the test at 5 %. *Arms* are those of an A/B test on one day: *winsorized* money,
-and *quantiles* of seconds. *Survival*: of visits of up to 30 s that are watched for 5 to 60 s: the
-share that lasts 10 s, the mean up to 30 s, the median, and the quantile 0.9. *None*: share of logs without an interval, which count in no other
-row; a rate is shown where a tenth of the logs have one.
+and *quantiles* of seconds. *Survival*: of visits that are watched for 5 to 60 s: the share that lasts 10 s, the mean up
+to 30 s, the median, and the quantile 0.9. *None*: share of logs without an interval, which count in no other row; a
+rate is shown where a tenth of the logs have one.
 
 Users have 1 to 100 pages (Pareto 1.6), and like clicking more or less; they spend log-normal money (sigma 1 and 0.7).
 *Active users more*: the chance of a click grows with the number of pages.
@@ -123,7 +123,7 @@ def arms(size: int, trials: int, *, what: str) -> tuple[float, float]:
             value, error = made.value, made.error
             effective = [arm.after.d**2 / arm.after.dd for arm in (first, second)]
         else:
-            both = [_quantile(rng, size, float(what.split()[-1])) for _ in range(2)]
+            both = [_quantile(rng, size, float(what.removeprefix("quantile "))) for _ in range(2)]
             value, error = both[1][0] - both[0][0], float(np.hypot(both[0][1], both[1][1]))
             effective = [side[2] for side in both]
         critical = looks.critical(2 * size, sum(effective) - 2.0)

@@ -1,17 +1,17 @@
 """How often statistics of user studies hold, or err at 5 %; n people.
 
-People try two systems on topics (8, or 16), each topic with one of them, in an order of their own. *Both* is the share of
-intervals, for other people and topics, that hold the true difference; *people* of those for other people with these
+People try two systems on topics (8, or 16), each topic with one of them, in an order of their own. *Both* is the share
+of intervals, for other people and topics, that hold the true difference; *people* of those for other people with these
 topics; *verdict* how often one of two equal systems is called better. *Learning* is the interval of a change from task
 to task, *correlation* (and *within* people) of a measure and an outcome. *Preference* is how often one of two equal
-systems is found to be preferred by people who compare 1 to 20 pairs (Pareto 1.2) and lean to either, *sides* the same of
-the left side, and *strength* the coverage of the strengths of three systems. *None*: share of studies without an
-interval or a verdict, which count in no other row.
+systems is found to be preferred by people who compare 1 to 20 pairs (Pareto 1.2) and lean to either, *sides* the same
+of the left side, and *strength* the coverage of the strengths of three systems. *None*: share of studies without a
+verdict, which count in no row of verdicts.
 
 People, topics, and trials vary by 1. *Topics favor systems*, *people favor systems*: a difference of the systems varies
-by 1 over topics, or people; *heavy tails*: trials vary as log-normal minutes (sigma 1); *ratings*: satisfaction from 1 to
-5, of which three of four are 5; *each person one system*: half of the people use each; *one topic*: a questionnaire about
-a system, once for each system.
+by 1 over topics, or people; *heavy tails*: trials vary as log-normal minutes (sigma 1); *ratings*: satisfaction from 1
+to 5, of which three of four are 5; *each person one system*: half of the people use each; *one topic*: a questionnaire
+about a system, once for each system.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ Weights: TypeAlias = Literal["nominal", "linear", "quadratic"]
 Scale: TypeAlias = Literal["nominal", "ordinal", "interval"]
 _SAME = 1e-12
 ENOUGH = 40
-"""Groups from which an interval holds nearly what it says; with fewer it covers 86 to 100% where it should cover 95%."""
+"""Groups from which an interval holds nearly what it says; with fewer it covers the value in 86 to 100% of samples."""
 
 
 @dataclass(frozen=True)
