@@ -73,7 +73,7 @@ _OF_TWO = _TESTS.index("tukey")
     show_default=True,
     help="What is corrected together: the pairs of each measure, or those of all measures.",
 )
-@shared("alpha", "test_resamples")
+@shared("alpha", "resamples")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed for the resamples.")
 @click.option(
     "--min-difference",

@@ -116,9 +116,6 @@ _SHARED = {
         help="False discovery rate for the topics reported as having lost.",
     ),
     "resamples": click.option(
-        "--resamples", type=int, default=100_000, show_default=True, help="Number of resamples for the test."
-    ),
-    "test_resamples": click.option(
         "--resamples",
         type=int,
         default=None,

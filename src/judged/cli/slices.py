@@ -49,7 +49,7 @@ _TESTS = ("randomisation", "t", "wilcoxon", "sign", "bootstrap", "bca", "student
     show_default=True,
     help="What is corrected together: all slices, pairs and measures, or those of each measure separately.",
 )
-@shared("correction", "alpha", "test_resamples", "margin", "ci", "level", "seed", *POLICIES)
+@shared("correction", "alpha", "resamples", "margin", "ci", "level", "seed", *POLICIES)
 @answer_options()
 @shared(*FORMATS)
 def command(

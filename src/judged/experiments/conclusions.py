@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from judged.comparison import Choices
+from judged.comparison.choices import default_resamples, default_test
 from judged.data.attributes import Attributes
 from judged.decimals import counted, decimal
 from judged.errors import InputError, JudgedWarning
@@ -75,10 +76,10 @@ def conclude(
     cost: str | Iterable[str] | None = None,
     queries: Mapping[str, str] | None = None,
     level: float = 0.95,
-    test: str = "randomisation",
+    test: str | None = None,
     correction: str = "holm",
     folds: int = 10,
-    resamples: int = 100_000,
+    resamples: int | None = None,
     seed: int = 0,
 ) -> Conclusions:
     """Conclude from an experiment: which configuration is best, what it costs, what its factors do, what is luck.
@@ -102,14 +103,15 @@ def conclude(
     level
         Of all intervals; tests have alpha = 1 - level.
     test
-        ``randomisation``, ``t``, ``bootstrap``, ``bca`` or ``studentised``: over topics.
+        ``randomisation``, ``t``, ``bootstrap``, ``bca`` or ``studentised``: over topics. None: as in `compare`, the
+        first, with more than 2,000 topics the second.
     correction
         For the number of comparisons: of configurations with the baseline, of main effects, of interactions, and of
         main effects on slices, each a family of its own.
     folds
         Of the cross-validation of the choice.
     resamples, seed
-        Of tests, intervals and folds.
+        Of tests, intervals and folds. None: as many resamples as in `compare`.
 
     Returns
     -------
@@ -157,7 +159,9 @@ def conclude(
     names = table.run_names
     if lacking := [run for run in names if run not in levels]:
         raise InputError(f"no levels are given of {first_few(lacking)}", fix="say what each configuration is")
-    test = one_of("paired test", test, _TESTS)
+    topics = len(table.query_ids)
+    test = one_of("paired test", test or default_test(topics), _TESTS)
+    resamples = resamples or default_resamples(topics)
     choices = Choices(test, correction, "measure", round(1 - level, 12), resamples, seed, baseline=baseline)
     compared = table.compare(
         baseline=baseline, test=test, correction=correction, alpha=choices.alpha, resamples=resamples, seed=seed
