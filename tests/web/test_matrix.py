@@ -60,7 +60,7 @@ def test_numbers_are_those_of_performance_matrix(sample: Workspace, of_sample: T
     assert data["cuts"] == list(expected.cuts)
     assert data["sentences"] == list(expected.sentences)
     assert data["counts"] == expected.table("counts").records()
-    assert data["choices"]["resamples"] == 10_000
+    assert data["choices"]["resamples"] == 100_000
     assert data["points"] == expected.table("points").records()
     assert len(data["points"]) == 10
     assert data["changes"] == expected.table("changes").records()
