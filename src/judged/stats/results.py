@@ -16,6 +16,7 @@ TEST_NAMES = {
     "bootstrap": "bootstrap test",
     "bca": "BCa bootstrap test",
     "studentised": "studentised bootstrap test",
+    "bounded": "bounded test",
     "ratio": "randomisation test of the ratio",
     "bayes": "Bayesian comparison",
     "tukey": "Tukey's HSD",
