@@ -331,7 +331,7 @@ def test_identical_runs() -> None:
 def test_one_topic_allows_no_conclusion() -> None:
     pair = scores(old=[1], new=[2]).compare().pair("old", "new")
     assert not pair.significant
-    assert pair.sentence == "new and old have one topic in common for RR: nothing can be concluded."
+    assert pair.sentence == "new and old have 1 topic in common for RR: nothing can be concluded."
 
 
 def test_too_few_topics_or_resamples_to_find_anything() -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from judged.comparison.answer import Comparison, MeasureComparison
 from judged.comparison.choices import AGAINST_BASELINE, Choices, Family, default_resamples, default_test
 from judged.comparison.notes import notes
-from judged.comparison.pair import Pair, TopicDifference
+from judged.comparison.pair import Pair, TopicDifference, of_means
 from judged.data.run import run_named
 from judged.errors import InputError
 from judged.evaluation.evaluate import chosen_measures
@@ -23,6 +23,8 @@ from judged.stats.detectable import detectable, out_of_reach
 from judged.stats.inputs import complete_topics, paired_differences, spread
 from judged.stats.interval import IntervalMethod
 from judged.stats.results import Difference
+from judged.stats.sensitivity import sensitivity
+from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -290,7 +292,16 @@ def differences(
         how["max_difference"] = reach
     if choices.margin is not None:
         how["rope"] = choices.margin
-    return Tested(paired_tests(values, pairs, "ratio" if geometric else choices.test, **how))
+    return Tested(tuple(map(_sufficient, paired_tests(values, pairs, "ratio" if geometric else choices.test, **how))))
+
+
+def _sufficient(found: Difference) -> Difference:
+    """Leave out the p-value and the interval of a difference over too few topics."""
+    lacking = insufficiency(found.n)
+    if lacking is None or found.n < 2:  # of one topic, `paired_tests` says so itself
+        return found
+    note = lacking.sentence("topic").removesuffix(".")
+    return replace(found, p=math.nan, interval=None, posterior=None, note=note)
 
 
 def _of_many(values: Floats, pairs: Sequence[tuple[int, int]], choices: Choices) -> Tested:
@@ -328,7 +339,7 @@ def _from_tables(
     difference = float(tables.differences[place])
     ranks = getattr(tables, "ranks", None)  # Nemenyi's: 1 is the highest score
     side = 1.0 if ranks is None else float(np.sign(ranks[pair[0]] - ranks[pair[1]]))
-    return Difference(
+    found = Difference(
         test=choices.test,
         difference=difference,
         statistic=float(tables.statistic[place]) * side,
@@ -343,6 +354,7 @@ def _from_tables(
         correction=choices.test,
         **{name: getattr(tables, name) for name in _SHARED},
     )
+    return replace(found, adjusted=math.nan) if math.isnan((found := _sufficient(found)).p) else found
 
 
 def pair_of(
@@ -364,7 +376,7 @@ def pair_of(
     first, second = (values[row] for row in which)
     pair = [scale[row] for row in which]
     tost = choices.margin is not None and not geometric and difference.posterior is None
-    return Pair(
+    compared = Pair(
         measure=str(measure),
         first=scores.run_names[which[0]],
         second=scores.run_names[which[1]],
@@ -380,6 +392,12 @@ def pair_of(
         lower_is_better=measure.properties.higher_is_better is False,
         sharing=round(choices.alpha / choices.alpha_of_one(family)),
     )
+    if compared.better is None or not of_means(difference.test):
+        return compared
+    most = math.inf if geometric else measure.properties.reach
+    found = sensitivity(*pair, alpha=choices.alpha, max_difference=most, seed=choices.seed)
+    few = tuple(scores.query_ids[at] for at in found.few_topics)
+    return replace(compared, sensitivity=found, few_topics=few)
 
 
 def _counted(values: Floats, choices: Choices) -> Floats:
@@ -395,6 +413,8 @@ def _detectable(
     gaps, _ = paired_differences(first, second)
     alpha = choices.alpha_of_one(family)
     if tested.test in _NO_DETECTABLE or out_of_reach(alpha, len(gaps), tested.test, resamples=choices.resamples):
+        return math.nan
+    if insufficiency(len(gaps), "verdict"):
         return math.nan
     return detectable(gaps, alpha, flips=tested.test == "randomisation", critical=critical, seed=choices.seed)
 
