@@ -139,7 +139,7 @@ def compared(scores: Scores, choices: Choices, ci: IntervalName = "adjusted") ->
         choices = replace(choices, baseline=run_named(choices.baseline, names, "to use as the baseline"))
     if choices.test == "bounded":
         for measure in scores.measures:
-            _check_bounds(measure)
+            check_bounds(measure)
     plain = numbers_alone(scores, choices, ci)
     measures = [*plain.measures]
     pairs = [() if shown.untested else _pairs(names, choices.baseline, shown.order()) for shown in measures]
@@ -208,7 +208,7 @@ def _pairs(names: Sequence[str], baseline: str | None, order: Sequence[int]) -> 
     return tuple((worse, better) for better, worse in combinations(order, 2))
 
 
-def _check_bounds(measure: Measure) -> None:
+def check_bounds(measure: Measure) -> None:
     """Raise InputError for a measure that the bounded test cannot compare."""
     if measure.entry.aggregate == "geometric mean":
         problem = f"{measure} is a geometric mean: its logarithms have no bounds, which the bounded test needs"

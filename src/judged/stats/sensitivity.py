@@ -50,7 +50,8 @@ class Sensitivity:
     bounded_significant
         Whether that test shows the same.
     few_topics
-        The topics (columns) whose uncertain share of all topics could undo the verdict. Empty: none.
+        The topics (columns) whose uncertain share of all topics could undo the verdict. Empty: none, or the bounded
+        test shows the same.
     missed_share
         Share of all topics that the sample may have missed altogether (95% bound).
     reversing_difference
@@ -70,7 +71,7 @@ class Sensitivity:
     @property
     def sensitive(self) -> bool:
         """Whether the verdict is sensitive to a few topics."""
-        return bool(self.few_topics) and not self.bounded_significant
+        return bool(self.few_topics)
 
     @property
     def may_miss(self) -> bool:
@@ -151,8 +152,9 @@ def sensitivity(
     if max_difference is not None and abs(missed) > max_difference:
         missed = math.nan
     side = 1.0 if mean >= limit else -1.0
-    few = few_topics(side * (differences - limit), alpha)
-    return Sensitivity(p, p <= alpha * (1 + 1e-12), tuple(columns[few].tolist()), missed_share(n), missed, n)
+    shown = p <= alpha * (1 + 1e-12)
+    few = () if shown else tuple(columns[few_topics(side * (differences - limit), alpha)].tolist())
+    return Sensitivity(p, shown, few, missed_share(n), missed, n)
 
 
 def missed_share(n: int, level: float = 0.95) -> float:
