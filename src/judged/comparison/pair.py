@@ -12,7 +12,7 @@ from judged.comparison.choices import MANY
 from judged.decimals import beside, counted, decimal, p_text
 from judged.stats.inputs import topics_text
 from judged.stats.results import TEST_NAMES
-from judged.stats.sensitivity import missed_sentence, sensitive_sentence
+from judged.stats.sensitivity import doubts_of
 from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
@@ -276,10 +276,7 @@ class Pair:
         """Say what the verdict rests on, or why there is none."""
         if self.insufficiency is not None:
             yield self.insufficiency.sentence("topic")
-        if self.sensitivity is not None and self.sensitive:
-            yield sensitive_sentence(self.sensitivity, self.few_topics)
-        if self.sensitivity is not None and self.sensitivity.may_miss:
-            yield missed_sentence(self.sensitivity)
+        yield from doubts_of(self.sensitivity, self.few_topics)
 
     @property
     def topics_sentence(self) -> str:

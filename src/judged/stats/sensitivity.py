@@ -19,7 +19,7 @@ from judged.stats.bounded import bounded_p
 from judged.stats.inputs import paired_differences
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import ArrayLike
 
@@ -78,6 +78,14 @@ class Sensitivity:
         """Whether a share of topics that the sample may have missed could reverse the verdict."""
         small = self.n < MISSED_BELOW and not self.bounded_significant
         return small and not math.isnan(self.reversing_difference)
+
+
+def doubts_of(found: Sensitivity | None, topics: Sequence[str]) -> Iterator[str]:
+    """Yield the sentences on what a verdict rests on, and may have missed, given the names of `few_topics`."""
+    if found is not None and found.sensitive:
+        yield sensitive_sentence(found, topics)
+    if found is not None and found.may_miss:
+        yield missed_sentence(found)
 
 
 def sensitive_sentence(found: Sensitivity, topics: Sequence[str]) -> str:
