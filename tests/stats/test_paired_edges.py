@@ -106,7 +106,7 @@ def test_a_p_too_small_for_a_float_is_bounded() -> None:
 @pytest.mark.parametrize("off", [-0.01, -1e-4, -1e-7, 0.0, 1e-7, 1e-4, 0.01])
 def test_a_printed_p_never_stands_on_the_other_side_of_alpha(alpha: float, off: float) -> None:
     p = alpha * (1 + off)
-    found = replace(paired_test([0.1, 0.2, 0.4], [0.3, 0.5, 0.6], "t", level=1 - alpha), p=p)
+    found = replace(paired_test([0.1, 0.2, 0.4] * 2, [0.3, 0.5, 0.6] * 2, "t", level=1 - alpha), p=p)
     printed = float(p_text(found.p, alpha).removeprefix("= "))
     assert (printed <= alpha, printed == alpha) == (found.significant, off == 0)
 
