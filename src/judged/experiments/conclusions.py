@@ -28,6 +28,8 @@ from judged.spelling import one_of
 from judged.stats.detectable import detectable
 from judged.stats.inputs import paired_differences
 from judged.stats.selection import choose, may_be_best
+from judged.stats.sensitivity import sensitivity
+from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -242,14 +244,30 @@ def _notes(
     if effects.assumed:
         text = "interactions that the main effects assume to be absent, as some combinations were not run"
         yield Note("no-interaction-assumed", f"{text}: {first_few(effects.unseen)}")
+    if ruled_out := _ruled_out_by_few(scores, signed, possible, choices):
+        text = "configurations that may not be the best by a difference that is sensitive to a few topics"
+        yield Note("sensitive", f"{text}: {first_few(ruled_out)}")
     if possible.sum() > 1:
         order = np.argsort(-np.nanmean(signed, axis=1), kind="stable")
         best, second = (signed[at] for at in [at for at in order.tolist() if possible[at]][:2])
         gaps, _ = paired_differences(second, best)
-        seen = detectable(gaps, choices.alpha / (len(signed) - 1), flips=choices.test == "randomisation")
+        few = insufficiency(len(gaps), "verdict") is not None
+        alpha = choices.alpha / (len(signed) - 1)
+        seen = math.nan if few else detectable(gaps, alpha, flips=choices.test == "randomisation")
         missed = "" if math.isnan(seen) else f", where one below {decimal(seen, 3)} would often be missed"
         text = (
             f"{counted(int(possible.sum()), 'configuration')} may be the best; the first two differ by"
             f" {decimal(float(gaps.mean()))}{missed}: another collection or more topics would be needed to say more"
         )
         yield Note("another-collection", text)
+
+
+def _ruled_out_by_few(scores: Scores, signed: Floats, possible: Bools, choices: Choices) -> list[str]:
+    """Name the configurations whose difference from the best, by which they are ruled out, rests on a few topics."""
+    best = int(np.argmax(np.nanmean(signed, axis=1)))
+    reach = scores.measures[0].properties.reach
+    return [
+        scores.run_names[at]
+        for at in np.flatnonzero(~possible).tolist()
+        if sensitivity(signed[at], signed[best], alpha=choices.alpha, max_difference=reach, seed=choices.seed).sensitive
+    ]

@@ -63,7 +63,7 @@ def compare_slices(
         The run that all others are compared with. Of two runs it is the first, if none is named.
     test
         Of two systems, as for `compare`: ``randomisation``, ``t``, ``wilcoxon``, ``sign``, ``bootstrap``, ``bca``,
-        ``studentised``, ``ratio``, ``bayes``. None: ``randomisation``, with more than 2,000 topics ``t``.
+        ``studentised``, ``bounded``, ``ratio``, ``bayes``. None: ``randomisation``, with more than 2,000 topics ``t``.
     correction
         For the number of comparisons: ``holm``, ``bonferroni``, ``hochberg``, ``bh``, ``by`` or ``none``.
     family
