@@ -11,6 +11,7 @@ import numpy as np
 from judged._types import ReadOnly
 from judged.errors import InputError
 from judged.stats.inputs import ROUNDING, check_share, topics_text
+from judged.stats.sufficiency import MIN_UNITS
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -56,8 +57,8 @@ class Discoveries(ReadOnly):
 
     @property
     def fewest(self) -> int:
-        """The fewest losses that can be declared at this rate."""
-        return math.ceil(1 / self.fdr * (1 - ROUNDING))
+        """The fewest losses that can be declared at this rate, and with enough topics for a verdict."""
+        return _fewest(self.fdr)
 
     @property
     def sentence(self) -> str:
@@ -96,7 +97,7 @@ def losers(differences: ArrayLike, fdr: float = 0.1, *, scale: float = 1.0) -> D
     differences
         (T,): new minus old, by topic. NaN: the topic is left out, and counted.
     fdr
-        The false discovery rate, between 0 and 1. Fewer than 1 / `fdr` losses are never declared.
+        The false discovery rate, between 0 and 1. Fewer than 1 / `fdr` losses, or than six, are never declared.
     scale
         The size of the scores: differences, and differences of differences, up to 1e-12 of it are rounding.
 
@@ -127,11 +128,17 @@ def losers(differences: ArrayLike, fdr: float = 0.1, *, scale: float = 1.0) -> D
     slack = ROUNDING * max(scale, float(np.nanmax(np.abs(given), initial=0.0)))
     known = given[~np.isnan(given)]
     losses, gains = np.sort(-known[known < -slack]), np.sort(known[known > slack])
-    threshold, estimate = _threshold(losses, gains, fdr, slack)
+    threshold, estimate = math.nan, math.nan
+    if len(losses) >= _fewest(fdr):
+        threshold, estimate = _threshold(losses, gains, fdr, slack)
     mask = np.zeros(len(given), dtype=np.bool_) if math.isnan(threshold) else given <= -threshold + slack
     return Discoveries(
         fdr, threshold, mask, estimate, len(known), len(losses), len(gains), left_out=len(given) - len(known)
     )
+
+
+def _fewest(fdr: float) -> int:
+    return max(math.ceil(1 / fdr * (1 - ROUNDING)), MIN_UNITS["verdict"])
 
 
 def _threshold(losses: Floats, gains: Floats, fdr: float, slack: float) -> tuple[float, float]:
