@@ -182,8 +182,8 @@ class ModelComparison(LogAnswer):
             limits = f" [{low:+.4f}, {high:+.4f}]" if chosen.difference.known else ""
             said.append(
                 f"{chosen.model} has {chosen.parameters:,} parameters in place of {best.parameters:,}, and that it"
-                f" predicts less well is not shown (difference {chosen.difference.value:+.4f} a page{limits}): it is worth"
-                " its parameters."
+                f" predicts less well is not shown (difference {chosen.difference.value:+.4f} a page{limits}):"
+                " it is worth its parameters."
             )
         elif min(row.parameters for row in self.rows) < best.parameters:
             said.append(f"Every model with fewer parameters predicts less well: {best.model} is worth its own.")

@@ -11,7 +11,7 @@ import numpy as np
 from judged._types import ReadOnly
 from judged.errors import InputError
 from judged.stats.inputs import ROUNDING, check_share, topics_text
-from judged.stats.sufficiency import MIN_UNITS
+from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -57,8 +57,8 @@ class Discoveries(ReadOnly):
 
     @property
     def fewest(self) -> int:
-        """The fewest losses that can be declared at this rate, and with enough topics for a verdict."""
-        return _fewest(self.fdr)
+        """The fewest losses that can be told from luck at this rate; a verdict requires six in any case."""
+        return math.ceil(1 / self.fdr * (1 - ROUNDING))
 
     @property
     def sentence(self) -> str:
@@ -77,6 +77,9 @@ class Discoveries(ReadOnly):
                 f"No single topic can be said to have lost: {seen}, and at a false discovery rate of {self.fdr:.0%}"
                 f" fewer than {self.fewest} losses can never be told from luck."
             )
+        if lacking := insufficiency(self.losses, "verdict"):
+            seen = f"only {self.losses} of {topics_text(self.n)} lost"
+            return f"No single topic can be said to have lost: {seen}, and at least {lacking.required:g} losses are required."
         return (
             f"No single topic can be said to have lost at a false discovery rate of {self.fdr:.0%}: {self.losses} of"
             f" {self.n} lost and {self.gains} gained, and gains are too frequent at every size."
@@ -129,16 +132,12 @@ def losers(differences: ArrayLike, fdr: float = 0.1, *, scale: float = 1.0) -> D
     known = given[~np.isnan(given)]
     losses, gains = np.sort(-known[known < -slack]), np.sort(known[known > slack])
     threshold, estimate = math.nan, math.nan
-    if len(losses) >= _fewest(fdr):
+    if not insufficiency(len(losses), "verdict"):
         threshold, estimate = _threshold(losses, gains, fdr, slack)
     mask = np.zeros(len(given), dtype=np.bool_) if math.isnan(threshold) else given <= -threshold + slack
     return Discoveries(
         fdr, threshold, mask, estimate, len(known), len(losses), len(gains), left_out=len(given) - len(known)
     )
-
-
-def _fewest(fdr: float) -> int:
-    return max(math.ceil(1 / fdr * (1 - ROUNDING)), MIN_UNITS["verdict"])
 
 
 def _threshold(losses: Floats, gains: Floats, fdr: float, slack: float) -> tuple[float, float]:

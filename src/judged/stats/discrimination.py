@@ -30,7 +30,7 @@ class Discrimination:
     # p_values, differences: in the same order; difference of the means, second minus first
     p_values: tuple[float, ...]
     differences: tuple[float, ...]
-    # pairs with `p <= alpha` and enough topics for a verdict. Nothing here corrects the p-values for the number of pairs.
+    # pairs with `p <= alpha` and enough topics for a verdict. Nothing here corrects p-values for the number of pairs.
     significant: int
     share: float  # of the pairs that have a p-value. NaN if none has.
     # the difference that would have been significant for every pair: the largest of their critical differences t(1 -
