@@ -78,8 +78,10 @@ class Discoveries(ReadOnly):
                 f" fewer than {self.fewest} losses can never be told from luck."
             )
         if lacking := insufficiency(self.losses, "verdict"):
-            seen = f"only {self.losses} of {topics_text(self.n)} lost"
-            return f"No single topic can be said to have lost: {seen}, and at least {lacking.required:g} losses are required."
+            return (
+                f"No single topic can be said to have lost: only {self.losses} of {topics_text(self.n)} lost, and at"
+                f" least {lacking.required:g} losses are required."
+            )
         return (
             f"No single topic can be said to have lost at a false discovery rate of {self.fdr:.0%}: {self.losses} of"
             f" {self.n} lost and {self.gains} gained, and gains are too frequent at every size."
