@@ -32,12 +32,12 @@ Verdicts = list[Any]  # each is falsy if there is none
 
 def click_log(n: int, side: Callable[[int, int], dict[str, Any]], chance: Callable[[dict[str, Any], int], bool]) -> Any:
     """Return a log in which each user has twelve pages, half of them a week later, and clicks on some."""
-    pages = [
+    pages: list[dict[str, Any]] = [
         {"serp": 12 * user + at, "session": user, "user": user, "time_ms": (at // 6) * 7 * DAY + 1000 * (at + user),
          "query": f"q{at % 2}", "n_shown": 10, "zero_results": False, **side(user, at)}
         for user in range(n) for at in range(12)
     ]  # fmt: skip
-    ends = {"session": 0, "user": 0, "query": "q0", "n_shown": 10, "zero_results": False, **side(0, 0)}
+    ends: dict[str, Any] = {"session": 0, "user": 0, "query": "q0", "n_shown": 10, "zero_results": False, **side(0, 0)}
     pages += [{**ends, "serp": 12 * n, "time_ms": 14 * DAY - 1}]
     events = [
         {"serp": page["serp"], "session": page["session"], "user": page["user"], "time_ms": page["time_ms"] + 1000,
@@ -118,4 +118,5 @@ def preferred_side(n: int) -> Verdicts:
     people = [{"participant": f"p{at}"} for at in range(n)]
     shown = [{**one, "query_id": f"t{at}", "left": "ab"[at % 2], "right": "ba"[at % 2], "preferred": "ab"[at % 2]}
              for one in people for at in range(4)]  # fmt: skip
-    return [sides(StudyRecords.of({"participants": people, "trials": [], "preferences": shown})).preferred]
+    found = sides(StudyRecords.of({"participants": people, "trials": [], "preferences": shown}))
+    return [found is not None and found.preferred]

@@ -116,8 +116,9 @@ def comparison(n: int, test: str) -> Verdicts:
 
 
 def pair_tested(n: int, test: str) -> Verdicts:
-    reach = {"max_difference": 1.0} if test == "bounded" else {}
-    return [paired_test(*systems(n).values[:, 0], test, **reach, **FAST).significant]
+    how: dict[str, Any] = FAST | ({"max_difference": 1.0} if test == "bounded" else {})
+    old, new = systems(n).values[:, 0]
+    return [paired_test(old, new, test, **how).significant]
 
 
 def equivalent_systems(n: int) -> Verdicts:

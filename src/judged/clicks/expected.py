@@ -16,7 +16,6 @@ from judged.errors import InputError
 from judged.notes import Note
 from judged.online.arguments import need
 from judged.stats.inputs import check_share
-from judged.stats.sufficiency import MIN_UNITS
 
 if TYPE_CHECKING:
     from judged._types import Floats
@@ -144,8 +143,7 @@ class Coec(Answer):
     @property
     def sentences(self) -> tuple[str, ...]:
         """How far pairs differ, and how much is known of them."""
-        enough = self.shown >= MIN_UNITS["verdict"]  # impressions
-        beyond, below = int((enough & (self.shrunk.low > 1)).sum()), int((enough & (self.shrunk.high < 1)).sum())
+        beyond, below = int((self.shrunk.low > 1).sum()), int((self.shrunk.high < 1).sum())
         pairs = counted(self.pairs.num_rows, "pair")
         if math.isinf(self.prior):
             drawn = "No differences between true ratios are shown: each is taken for 1."
