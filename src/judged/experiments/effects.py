@@ -247,7 +247,10 @@ def _tested(effects: Sequence[Effect], choices: Choices, slicing: Slicing | None
         how = {"resamples": min(choices.resamples, _MOST_DRAWS), "seed": choices.seed}
         if groups is not None:
             between = [heterogeneity(effect.values, groups, **how) for effect in shown]
-    adjusted = adjust([math.nan if found is None else found.p for found in between]).tolist()
+    tested = [found is not None and found.insufficiency is None for found in between]
+    adjusted = adjust(
+        [found.p if found and of else math.nan for found, of in zip(between, tested, strict=True)]
+    ).tolist()
     made = iter(
         replace(
             effect,

@@ -197,7 +197,7 @@ def _between(overall: Comparison, quantities: Quantities, slicing: Slicing) -> I
         return
     how = {"resamples": min(choices.resamples, _MOST_DRAWS), "seed": choices.seed}
     tests = [heterogeneity(quantity.gaps, groups, **how) for quantity in quantities.values()]
-    adjusted = adjust([test.p for test in tests]).tolist()
+    adjusted = adjust([math.nan if test.insufficiency else test.p for test in tests]).tolist()
     for (measure, *runs), test, p in zip(quantities, tests, adjusted, strict=True):
         first, second = (scores.run_names[run] for run in runs)
         names = tuple(slicing.names[large[group]] for group in test.groups)
