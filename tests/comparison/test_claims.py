@@ -85,12 +85,27 @@ def test_what_is_detectable_is_said_to_be_at_the_level_that_is_left() -> None:
 
 
 @pytest.mark.parametrize("test", ["randomisation", "t", "bootstrap", "tukey", "nemenyi", "bayes", "sign"])
-@pytest.mark.parametrize("n", [2, 3, 4])
-def test_of_two_to_four_topics_it_is_said_what_they_are_worth(test: str, n: int) -> None:
-    found = scores(old=[2, 3, 4, 5][:n], new=[1, 2, 2, 4][:n]).compare(test=test, ci="none")
-    least = f"{2.0 ** (1 - n):.2g}"
-    assert any(f"{n} topics" in warning and least in warning for warning in found.warnings)
-    assert not any("few" in warning for warning in scores(**RANKS).compare(test=test, resamples=500).warnings)
+@pytest.mark.parametrize("n", [2, 3, 4, 5])
+def test_of_two_to_five_topics_there_is_no_verdict(test: str, n: int) -> None:
+    found = scores(old=[9, 8, 9, 8, 9][:n], new=[1, 1, 1, 1, 1][:n]).compare(test=test, ci="none", margin=0.9)
+    pair = found.pairs[0]
+    assert (pair.significant, pair.better, pair.favoured, pair.sensitivity) == (False, None, None, None)
+    assert (pair.result.interval is None) >= (n < 3)
+    assert np.isnan(pair.result.p) >= (n < 3)
+    assert pair.equivalence is None or not pair.equivalence.significant
+    assert np.isnan(pair.detectable)
+    assert any(f"{n} topics" in warning for warning in found.warnings)
+    if n > 2:
+        assert f"Not enough data: {n} topics, at least 6 are required." in pair.sentence
+    else:
+        assert "nothing can be concluded" in pair.sentence
+    assert not any("Not enough" in warning for warning in scores(**RANKS).compare(test=test, resamples=500).warnings)
+
+
+@pytest.mark.parametrize("test", ["randomisation", "t", "bounded", "tukey", "bayes", "sign"])
+def test_from_six_topics_on_there_is_one(test: str) -> None:
+    found = scores(old=[20, 19, 18, 20, 19, 18], new=[1] * 6).compare(test=test)
+    assert found.pairs[0].better == "new"
 
 
 def test_a_test_in_place_of_another_is_named_in_the_rules() -> None:

@@ -47,13 +47,35 @@ def test_pairs_are_those_of_the_paired_tests(test: str) -> None:
         for pair in pairs:
             level = 1 - 0.1 / 6  # of the intervals: that of one of six comparisons
             alone = paired_test(
-                row(pair.first, measure), row(pair.second, measure), test, level=level, resamples=2000, seed=3
+                row(pair.first, measure),
+                row(pair.second, measure),
+                test,
+                level=level,
+                resamples=2000,
+                seed=3,
+                max_difference=1.0,
             )
             assert pair.result.difference == pytest.approx(alone.difference, abs=1e-15)
             assert pair.result.p == pytest.approx(alone.p, rel=1e-9)
             assert pair.result.adjusted == pytest.approx(min(1.0, 6 * alone.p), rel=1e-9)
             assert pair.significant == (pair.result.adjusted <= 0.1)
             assert pair.result.interval == pytest.approx(alone.interval, abs=1e-12) or alone.interval is None
+
+
+@pytest.mark.parametrize(("measure", "reason"), [("DCG@5", "no upper bound"), ("GMAP", "geometric mean")])
+def test_the_bounded_test_refuses_measures_without_bounds(measure: str, reason: str) -> None:
+    table = scores(["RR", measure], **RANKS)
+    with pytest.raises(InputError, match=reason):
+        table.compare(test="bounded")
+
+
+def test_the_bounded_test_knows_the_range_of_each_measure() -> None:
+    table = scores(["RR", "NumRel"], **RANKS)
+    found = table.compare(test="bounded")
+    alone = paired_test(row("bm25"), row("random"), "bounded", max_difference=1.0)
+    assert found.pair("bm25", "random", "RR").result.p == pytest.approx(alone.p)
+    assert "not tested" in found.measure("NumRel").untested
+    assert all(np.isnan(pair.detectable) for pair in found.pairs)
 
 
 def test_estimates_are_those_of_evaluate() -> None:
@@ -309,7 +331,7 @@ def test_identical_runs() -> None:
 def test_one_topic_allows_no_conclusion() -> None:
     pair = scores(old=[1], new=[2]).compare().pair("old", "new")
     assert not pair.significant
-    assert pair.sentence == "new and old have one topic in common for RR: nothing can be concluded."
+    assert pair.sentence == "new and old have 1 topic in common for RR: nothing can be concluded."
 
 
 def test_too_few_topics_or_resamples_to_find_anything() -> None:

@@ -18,6 +18,7 @@ from judged.experiments.effects import factor_effects
 from judged.slicing import slice_topics
 from judged.stats.paired import paired_test
 from judged.stats.selection import choose, may_be_best
+from judged.stats.sensitivity import sensitivity
 
 LEVELS = {
     f"{stemmer}/{stop}/{k1}": {"stemmer": stemmer, "stop": stop, "k1": k1}
@@ -310,3 +311,54 @@ def test_what_makes_no_sense_is_refused(changes: Any, options: Any, error: type[
 def test_a_sum_is_no_mean() -> None:
     with pytest.raises(MeasureError):
         conclude(measured(drawn(1), measure="NumRet"), **FAST)
+
+
+TWO = {"none": {"stemmer": "none"}, "porter": {"stemmer": "porter"}}
+
+
+def said(found: Any) -> str:
+    return " ".join(found.text().split())
+
+
+def _effect(gaps: np.ndarray, **options: Any) -> Any:
+    base = np.full(len(gaps), 0.5)
+    return conclude(measured(np.stack([base, base + gaps]), TWO), test="t", **options)
+
+
+def test_an_effect_that_one_topic_could_undo_is_labeled() -> None:
+    """47 topics gain 0.03 or 0.04, one loses 0.4: a share of 11 % such topics is not ruled out, and enough."""
+    gaps = 0.03 + 0.01 * (np.arange(48) % 2)
+    gaps[5] = -0.4
+    found = _effect(gaps)
+    (effect,) = found.effects.main
+    assert effect.found.significant
+    assert effect.sensitive
+    assert effect.sensitivity == sensitivity(np.zeros(48), effect.values, max_difference=1.0)
+    assert effect.sensitivity.few_topics == (5,)
+    assert "Sensitive to a few topics (q005)" in said(found)
+    table = found.table("effects")
+    assert (table.column("sensitive").values, table.column("few_topics").values) == ([True], [("q005",)])
+    assert table.column("difference").mark == ["(*)"]
+    assert [note.text for note in found.notes if note.rule == "sensitive"][-1].endswith("few topics: none")
+    assert found.may_be_best == ("porter",)
+
+
+def test_an_effect_that_all_topics_share_is_not_and_states_what_it_may_miss() -> None:
+    gaps = 0.03 + 0.01 * (np.arange(48) % 2)
+    found = _effect(gaps)
+    (effect,) = found.effects.main
+    assert (effect.found.significant, effect.sensitive) == (True, False)
+    assert found.table("effects").column("difference").mark == ["*"]
+    assert "Up to 6.1% of all topics" in said(found)
+    assert not [note for note in found.notes if note.rule == "sensitive"]
+    none = _effect(gaps - gaps.mean() + 0.001).effects.main[0]
+    assert (none.found.significant, none.sensitivity) == (False, None)
+
+
+def test_five_topics_give_no_verdict_on_effects_or_the_best() -> None:
+    for topics, verdict in ((5, False), (6, True)):
+        found = _effect(0.3 + 0.01 * np.arange(topics))
+        (effect,) = found.effects.main
+        assert (effect.found.significant, len(found.may_be_best)) == (verdict, 1 if verdict else 2)
+        assert np.isnan(effect.detectable) >= (not verdict)
+        assert ("5 topics, at least 6 are required" in said(found)) != verdict

@@ -142,3 +142,13 @@ def test_numbers_lists_and_choices_are_typed_as_they_are_shown(trials: Trials) -
     }  # fmt: skip
     assert {"stemmer", "tokens"} <= set(fields)
     assert trials.attempt(TOPIC, {"weights": "2,1"}, engine="both").toml == "[factors]\nweights = [[], [2.0, 1.0]]"
+
+
+def test_an_engine_that_hangs_ends_at_the_limit_of_the_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "hanging_try.py").write_text("import threading\ndef search(query, k): threading.Event().wait()\n")
+    pipelines = {"hangs": {"engine": "function", "search": "hanging_try:search"}}
+    limits = {"build_seconds": 1, "query_seconds": 1}
+    plan = Plan.of({**FILES, **limits, "control": {"engine": "hangs"}, "pipelines": pipelines})
+    with pytest.raises(InputError, match="hangs: no result after 2 seconds"):
+        Trials(plan).attempt(TOPIC, {})

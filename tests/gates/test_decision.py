@@ -54,8 +54,8 @@ def test_students_p_values_and_interval() -> None:
         ([0.0] * 12, "pass"),
         ([0.3] * 12, "pass"),
         ([-0.5, 0.5] * 6, "inconclusive"),
-        ([-0.5] * 4, "inconclusive"),  # p = 1/16
-        ([-0.5] * 5, "fail"),  # p = 1/32
+        ([-0.5] * 5, "inconclusive"),  # p would be 1/32, and too few topics
+        ([-0.5] * 6, "fail"),  # p = 1/64
     ],
 )
 @pytest.mark.parametrize("test", ["randomisation", "t"])
@@ -66,9 +66,9 @@ def test_small_cases(gaps: list[float], status: str, test: str) -> None:
 
 
 gaps_and_margins = st.tuples(
-    st.lists(st.integers(-100, 100), min_size=3, max_size=25),
+    st.lists(st.integers(-100, 100), min_size=6, max_size=25),
     st.integers(0, 60),
-    st.sampled_from(["randomisation", "t"]),
+    st.sampled_from(["randomisation", "t", "bounded"]),
 )
 
 
@@ -127,17 +127,17 @@ def test_holm_allows_for_all_checks() -> None:
     assert [one.p for one in found] == [2**-6, 2**-8, found[2].p]
     assert [one.adjusted for one in found] == [2 * 2**-6, 3 * 2**-8, found[2].p]
     assert decided(*pairs, correction="bonferroni")[0].adjusted == 3 * 2**-6
-    alone = pair([-0.5] * 5, margin=0.02)
-    assert decided(alone)[0].status == "fail"
-    together = decided(alone, pair([-0.1, 0.1] * 6, "RR", margin=0.1))[0]
-    assert (together.status, together.adjusted) == ("inconclusive", 2 * 2**-5)
-    assert "by itself it would have failed (p = 0.031), but not after Holm's correction" in together.sentence
-    assert decided(alone, pairs[2], correction="none")[0].status == "fail"
+    alone = pair([-0.5] * 6, margin=0.02)
+    assert decided(alone, alpha=0.02)[0].status == "fail"
+    together = decided(alone, pair([-0.1, 0.1] * 6, "RR", margin=0.1), alpha=0.02)[0]
+    assert (together.status, together.adjusted) == ("inconclusive", 2 * 2**-6)
+    assert "by itself it would have failed (p = 0.016), but not after Holm's correction" in together.sentence
+    assert decided(alone, pairs[2], correction="none", alpha=0.02)[0].status == "fail"
 
 
 def test_small_slices_decide_nothing_and_take_no_part_in_the_correction() -> None:
     small = pair([-0.5] * 9, slice="rare", min_topics=10)
-    large = pair([-0.5] * 5)
+    large = pair([-0.5] * 6)
     for strict in (False, True):
         first, second = decided(small, large, strict=strict)
         assert (first.status, first.blocks, first.interval) == ("inconclusive", strict, None)
@@ -179,27 +179,36 @@ def test_a_check_may_be_stricter_or_milder_than_the_gate() -> None:
 
 
 def test_what_so_few_topics_cannot_show_is_not_called_noticeable() -> None:
-    """One-sided, 4 topics have a least p of 1/16 and 5 one of 1/32, which a second check doubles."""
-    lost = [-0.5, -0.4, -0.45, -0.55]
-    (four,) = decided(pair(lost))
-    assert (four.least_p, four.p, four.status) == (2**-4, 2**-4, "inconclusive")
-    assert math.isnan(four.detectable)
-    assert "; with 4 topics p cannot be below 0.062: this check can never fail." in four.sentence
-    assert "would have been noticed" not in four.sentence
-    alone = decided(pair([*lost, -0.2]))[0]
+    """One-sided, 6 topics have a least p of 1/64, which a second check doubles."""
+    lost = [-0.5, -0.4, -0.45, -0.55, -0.2, -0.3]
+    never = decided(pair(lost), alpha=0.01)[0]
+    assert (never.least_p, never.p, never.status) == (2**-6, 2**-6, "inconclusive")
+    assert math.isnan(never.detectable)
+    assert "; with 6 topics p cannot be below 0.016: this check can never fail." in never.sentence
+    assert "would have been noticed" not in never.sentence
+    alone = decided(pair(lost), alpha=0.02)[0]
     assert (alone.status, alone.detectable > 0) == ("fail", True)
     other = pair([-0.1, 0.1] * 6, "RR", margin=0.1)
-    five, twelve = decided(pair([*lost, -0.2]), other)
-    assert math.isnan(five.detectable)
+    six, twelve = decided(pair(lost), other, alpha=0.02)
+    assert math.isnan(six.detectable)
     assert twelve.detectable > 0.1
     assert (
-        "with 5 topics p cannot be below 0.031, nor below 0.062 after Holm's correction for 2 checks: this check can"
+        "with 6 topics p cannot be below 0.016, nor below 0.031 after Holm's correction for 2 checks: this check can"
         " never fail unless others do."
-    ) in five.sentence
-    never = decided(pair([*lost, -0.2]), other, correction="bonferroni")[0]
+    ) in six.sentence
+    never = decided(pair(lost), other, correction="bonferroni", alpha=0.02)[0]
     assert "after Bonferroni's correction for 2 checks: this check can never fail." in never.sentence
-    assert decided(pair([*lost, -0.2]), other, correction="none")[0].status == "fail"
-    assert decided(pair(lost), test="t")[0].status == "fail"  # which knows no such bound
+    assert decided(pair(lost), other, correction="none", alpha=0.02)[0].status == "fail"
+    assert decided(pair(lost), test="t", alpha=0.01)[0].status == "fail"  # which knows no such bound
+
+
+@pytest.mark.parametrize("n", [2, 3, 5])
+@pytest.mark.parametrize("test", ["randomisation", "t", "bounded"])
+def test_fewer_than_six_topics_decide_nothing(n: int, test: str) -> None:
+    for gaps in ([-0.5 + 0.01 * at for at in range(n)], [0.5 - 0.01 * at for at in range(n)]):
+        (found,) = decided(pair(gaps, margin=0.02), test=test, alpha=0.2, max_share_of_large_losses=0.1)
+        assert (found.status, found.sensitivity) == ("inconclusive", None)
+        assert f"too few topics: {n} of at least 6" in found.sentence
 
 
 def test_too_few_resamples_can_never_fail_either() -> None:

@@ -140,6 +140,14 @@ def test_what_changed_is_compared_over_two_weeks() -> None:
     assert p == pytest.approx(3 * asked.sf(29))  # of three queries that could be told
 
 
+@pytest.mark.parametrize(("users", "listed"), [(2, []), (5, []), (6, ["rare"])])
+def test_a_query_of_fewer_than_six_users_is_not_tested(users: int, listed: list[str]) -> None:
+    """Only its users leave; the chance of six such among 306 of which six leave is about 1e-12."""
+    pages = [page(at, at, at * HOUR, "rare" if at < users else "usual") for at in range(300 + users)]
+    clicks = [click(at, at, at * HOUR) for at in range(users, 300 + users)]
+    assert rows(queries(typed_log(pages, clicks), "left"), "left", "query") == [(name,) for name in listed]
+
+
 def test_p_values_and_limits_are_those_of_scipy() -> None:
     rng = np.random.default_rng(1)
     sizes = rng.integers(1, 60, 200)

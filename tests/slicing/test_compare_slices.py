@@ -243,7 +243,9 @@ def test_sentences_of_two_runs() -> None:
         f" {law.result.adjusted:.2g}) and `group=news` (+{news.result.difference:.3f}, 20 topics, p ="
         f" {news.result.adjusted:.2g}), after Holm over 3 comparisons."
     )
-    assert found.sentences[1].startswith("No difference in nDCG@10 between new and old is shown on `group=chat`.")
+    assert "18% of `group=law`" in found.sentences[1]  # 1 - 0.05^(1/15)
+    assert f"14% of `group=news` ({news.sensitivity.reversing_difference:+.2f})" in found.sentences[1]
+    assert found.sentences[2].startswith("No difference in nDCG@10 between new and old is shown on `group=chat`.")
 
 
 def test_sentences_of_many_runs_tell_what_is_not_shown_once() -> None:
@@ -254,6 +256,52 @@ def test_sentences_of_many_runs_tell_what_is_not_shown_once() -> None:
     found = scores_of(runs).compare_slices(slicing_of(GROUPS), "a")
     assert sum("is shown on any slice for b, c and d" in text for text in found.sentences) == 1
     assert found.sentences[0].startswith("e is better than a in nDCG@10 on `group=chat`")
+
+
+def _one_loses(size: float) -> Any:
+    """New is 0.04 better on all topics of the news but one, where it loses `size`; half a point better on the rest."""
+    base = np.full(len(GROUPS), 0.5)
+    new = base + 0.04 + 0.01 * (np.arange(len(GROUPS)) % 2)
+    new[0] = 0.5 - size
+    return {"old": base, "new": new}
+
+
+def test_a_finding_on_a_slice_that_one_topic_could_undo_is_labeled() -> None:
+    # Hall's test already keeps t and the randomisation test from a finding here; beliefs have no second look
+    found = scores_of(_one_loses(0.2)).compare_slices(slicing_of(GROUPS), test="bayes")
+    row = found.row("group=news")
+    assert row.better == "new"
+    assert row.pair.sensitive
+    assert row.pair.few_topics == (found.slicing.query_ids[0],)
+    assert not found.row("group=law").pair.sensitive
+    assert "sensitive to 1 topic)" in found.sentences[0]
+    assert found.overview().grid().rows[1][0] != ""
+    rows = {one["slice"]: one for one in json.loads(found.json())["results"]}
+    assert [rows[f"group={name}"]["sensitive"] for name in ("news", "law", "rare")] == [True, False, None]
+    assert "(*)" in found.caption
+
+
+def test_the_bounded_test_by_slice_is_that_of_its_topics() -> None:
+    runs = made({"law": 0.6})
+    found = scores_of(runs).compare_slices(slicing_of(GROUPS), test="bounded")
+    for row in found.rows[:3]:
+        mask = found.slicing.mask(row.slice)
+        alone = paired_test(runs["old"][mask], runs["new"][mask], "bounded", max_difference=1.0)
+        assert row.pair.result.p == pytest.approx(alone.p)
+        assert row.pair.agrees
+    assert found.row("group=law").better == "new"
+    unbounded = ranked("DCG@5", old=[2] * 24, new=[1] * 24)
+    with pytest.raises(InputError, match="no upper bound"):
+        unbounded.compare_slices(slicing_of(["a", "b"] * 12), test="bounded")
+
+
+@pytest.mark.parametrize("test", ["randomisation", "t", "bayes"])
+def test_slices_of_fewer_than_six_topics_have_no_verdict(test: str) -> None:
+    runs = made({"rare": 0.4})
+    found = scores_of(runs).compare_slices(slicing_of(GROUPS, min_topics=2), test=test, correction="none")
+    pair = found.row("group=rare").pair
+    assert (pair.result.n, pair.significant, pair.better) == (4, False, None)
+    assert pair.insufficiency.required == 6
 
 
 def test_what_cannot_be_compared() -> None:

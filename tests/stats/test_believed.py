@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from calibration import paired
 
-from judged.stats.detectable import LEAST_DIFFERING, believed, least_p
+from judged.stats.detectable import LEAST_DIFFERING, believed, effective_differing, least_p
 from judged.stats.paired import paired_test
 
 BOOTSTRAPS = ("bootstrap", "bca", "studentised")
@@ -73,3 +73,29 @@ def test_tests_of_signs_and_ranks_find_what_is_no_difference_of_means() -> None:
     found = paired.rates("skewed", 100, TRIALS, ("sign", "wilcoxon", "t", "randomisation")).offered
     assert min(found["sign"], found["wilcoxon"]) > 0.3
     assert max(found["t"], found["randomisation"]) < 0.12
+
+
+@pytest.mark.parametrize("n", [50, 200])
+@pytest.mark.parametrize("method", ["bca", "studentised"])
+def test_near_ties_do_not_count_as_topics_with_a_difference(n: int, method: str) -> None:
+    """All differ, 95 % by 0.01, 5 % by 0.5: alone, BCa rejects 24.8 and 15.2 % of these true nulls."""
+    rng = np.random.default_rng(n)
+    drawn = np.where(rng.random((TRIALS, n)) < 0.05, 0.5, 0.01) * rng.normal(size=(TRIALS, n))
+    tests = [paired_test(np.zeros(n), row, method, resamples=1000) for row in drawn]
+    assert _within(np.mean([test.p <= 0.05 for test in tests]))
+    assert np.mean([test.test == method for test in tests]) < 0.2
+    assert all(test.test == method or "outweigh" in test.note for test in tests)
+
+
+@pytest.mark.parametrize("method", ["bca", "studentised"])
+def test_normal_differences_are_not_replaced(method: str) -> None:
+    drawn = np.random.default_rng(1).normal(size=(100, 60))
+    assert np.mean([paired_test(np.zeros(60), row, method, resamples=200).test == method for row in drawn]) > 0.95
+
+
+def test_effective_number_of_topics_with_a_difference() -> None:
+    """Kish: (3 * 1 + 4)^2 / (3 * 1 + 16) for squares 1, 1, 1, and 4; scale and ties change nothing."""
+    differences = np.array([1.0, -1.0, 1.0, 2.0, 0.0])
+    assert effective_differing(differences) == pytest.approx(49 / 19)
+    assert effective_differing(differences * 1e-200) == pytest.approx(49 / 19)
+    assert math.isnan(effective_differing(np.zeros(3)))

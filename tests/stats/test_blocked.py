@@ -315,9 +315,9 @@ def test_two_identical_systems_among_others_do_not_differ() -> None:
 
 
 def test_without_residual_variance_only_the_randomised_test_keeps_proportion() -> None:
-    """The same step on each of 5 topics: 2 of 2^5 sign flips are as extreme."""
-    scores = np.array([[0.1, 0.4, 0.3, 0.8, 0.6], [0.2, 0.5, 0.4, 0.9, 0.7]])
-    for found, p in ((tukey_hsd(scores), 0.0), (dunnett(scores), 0.0), (randomised_tukey(scores), 2 / 32)):
+    """The same step on each of 6 topics: 2 of 2^6 sign flips are as extreme."""
+    scores = np.array([[0.1, 0.4, 0.3, 0.8, 0.6, 0.7], [0.2, 0.5, 0.4, 0.9, 0.7, 0.8]])
+    for found, p in ((tukey_hsd(scores), 0.0), (dunnett(scores), 0.0), (randomised_tukey(scores), 2 / 64)):
         assert found.p.ravel()[1] == pytest.approx(p)
     analysed = anova(scores)
     assert (analysed.systems.p, analysed.systems.f, analysed.residual_squares) == (0.0, math.inf, 0.0)
@@ -326,6 +326,15 @@ def test_without_residual_variance_only_the_randomised_test_keeps_proportion() -
     assert "p < 1e-300" in analysed.sentence
     pair = tukey_hsd(scores)
     assert (pair.low[0, 1], pair.high[0, 1]) == (pair.differences[0, 1], pair.differences[0, 1])
+
+
+@pytest.mark.parametrize("test", [tukey_hsd, randomised_tukey, nemenyi, dunnett, randomised_dunnett])
+def test_fewer_than_six_topics_allow_no_verdict(test) -> None:
+    scores = np.add.outer([0.0, 0.0, 0.5], np.linspace(0.1, 0.4, 6)) + 0.001 * np.random.default_rng(0).random((3, 6))
+    assert test(scores, level=0.5).significant.any()
+    few = test(scores[:, :5], level=0.5)
+    assert not few.significant.any()
+    assert "5 topics, at least 6 are required" in few.sentence
 
 
 def test_all_scores_the_same() -> None:
@@ -389,7 +398,8 @@ def test_sentences_say_what_was_found_and_what_not() -> None:
     assert "the mean ranks must differ by more than" in nemenyi(scores, level=0.99).sentence
     assert "of 2 systems, 1 is better than the baseline and 0 are worse" in dunnett(scores).sentence
     assert "of 2 systems, 0 are better than the baseline and 2 are worse" in dunnett(scores, 2).sentence
-    assert "no difference could be significant" in randomised_tukey([[0.1, 0.2], [0.3, 0.5]]).sentence
+    six = [[0.1, 0.2, 0.1, 0.2, 0.3, 0.4], [0.3, 0.5, 0.2, 0.6, 0.5, 0.9]]
+    assert "no difference could be significant" in randomised_tukey(six, level=0.99).sentence
     assert "It does not say which systems differ" in anova(scores).sentence
 
 

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from judged import InputError
 from judged.stats.bounded import bounded, bounded_mean, bounded_p
+from judged.stats.detectable import least_p
 from judged.stats.options import Options
+from judged.stats.paired import paired_test
 
 LARGEST = 1.0
 
@@ -151,3 +153,26 @@ def test_rows_of_differences_are_tested_each_by_itself() -> None:
     for options, message in ((Options(), "largest possible difference"), (Options(max_difference=0.5), "from -0.5")):
         with pytest.raises(InputError, match=message):
             bounded(rows, np.full(3, 1e-12), options)
+
+
+@pytest.mark.parametrize("n", [2, 5, 6, 12])
+def test_as_a_paired_test_it_is_that_of_the_differences(n: int) -> None:
+    first, second = np.random.default_rng(n).random((2, n))
+    found = paired_test(first, second, "bounded", max_difference=1.0, level=0.9)
+    own = bounded_mean(second - first, -1.0, 1.0, level=0.9)
+    assert (found.test, found.p, found.interval) == ("bounded", pytest.approx(own.p), pytest.approx(own.interval))
+    clearest = paired_test(np.zeros(n), np.ones(n), "bounded", max_difference=1.0)
+    assert least_p(n, "bounded") <= clearest.p * (1 + 1e-12)
+    assert clearest.p == pytest.approx(least_p(n, "bounded"), rel=0.1)
+
+
+def test_topics_that_all_tie_do_not_show_that_all_others_do() -> None:
+    found = paired_test(np.zeros(8), np.zeros(8), "bounded", max_difference=1.0)
+    assert found.p == 1
+    assert found.interval == pytest.approx(bounded_mean(np.zeros(8), -1.0, 1.0).interval)
+    assert found.interval[1] > 0.3
+
+
+def test_without_a_bound_it_is_refused() -> None:
+    with pytest.raises(InputError, match="largest possible difference"):
+        paired_test([0.1, 0.2], [0.2, 0.4], "bounded")

@@ -153,7 +153,7 @@ def test_equivalence_is_claimed_of_systems_at_the_margin_in_5_of_100_cases() -> 
 
 
 def test_equivalence_without_variation() -> None:
-    same = equivalence([0.1, 0.5, 0.3], [0.1, 0.5, 0.3], 0.02)
+    same = equivalence([0.1, 0.5, 0.3] * 2, [0.1, 0.5, 0.3] * 2, 0.02)
     assert (same.p, same.significant, same.interval, same.statistic) == (0.0, True, (0.0, 0.0), math.inf)
     assert "all differences are the same" in same.sentence
     beyond = equivalence([0.1, 0.5, 0.3], [0.2, 0.6, 0.4], 0.1)
@@ -161,12 +161,16 @@ def test_equivalence_without_variation() -> None:
 
 
 def test_equivalence_in_words() -> None:
-    found = equivalence([0.2, 0.4, 0.5, 0.1, 0.3], [0.21, 0.4, 0.49, 0.12, 0.3], margin=0.03)
+    first, second = [0.2, 0.4, 0.5, 0.1, 0.3, 0.2], [0.21, 0.4, 0.49, 0.12, 0.3, 0.2]
+    found = equivalence(first, second, margin=0.03)
     assert found.sentence == (
-        "The data show that the two systems differ by less than 0.03 (p = 0.0035; 90% interval -0.0069 to 0.0149, "
-        "5 topics). It takes these 5 topics to be like all others: a difference of 0.067 or more on up to 45.1% of all"
+        "The data show that the two systems differ by less than 0.03 (p = 0.00073; 90% interval -0.0052 to 0.0118, "
+        "6 topics). It takes these 6 topics to be like all others: a difference of 0.076 or more on up to 39.3% of all"
         " topics may show in none of them."
     )
+    few = equivalence(first[:5], second[:5], margin=0.03)
+    assert (few.significant, few.p) == (False, pytest.approx(0.0035, abs=5e-5))
+    assert "5 topics, at least 6 are required" in few.sentence
     many = [0.0, 0.1] * 100
     assert equivalence(many, many[::-1], margin=0.03).sentence.endswith("200 topics).")  # no share can differ by 2
     assert "do not show that the second system is worse than the first by less than 0.01" in (

@@ -214,8 +214,9 @@ def test_ratio_permutes_the_logarithms() -> None:
 @pytest.mark.parametrize("alternative", ALTERNATIVES)
 @pytest.mark.parametrize(("method", "theirs"), [("bootstrap", "basic"), ("bca", "BCa")])
 def test_bootstrap_intervals_are_scipys_but_for_chance(method: str, theirs: str, alternative: str) -> None:
-    first, second = _pair(43)
+    first, second = _pair(100)
     ours = paired_test(first, second, method, alternative=alternative, resamples=20_000, level=0.9)
+    assert ours.test == method
     scipys = scipy_stats.bootstrap(
         (second - first,),
         np.mean,
@@ -231,8 +232,9 @@ def test_bootstrap_intervals_are_scipys_but_for_chance(method: str, theirs: str,
 
 
 def test_bca_interval_is_that_of_the_means_over_topics() -> None:
-    first, second = _pair(60)
+    first, second = _pair(100)
     ours = paired_test(first, second, "bca", resamples=20_000)
+    assert ours.test == "bca"
     assert ours.interval == pytest.approx(
         mean_intervals((second - first)[None], IntervalMethod(resamples=20_000))[0], abs=0.0012
     )
@@ -241,7 +243,7 @@ def test_bca_interval_is_that_of_the_means_over_topics() -> None:
 @pytest.mark.parametrize("alternative", ALTERNATIVES)
 def test_bca_p_is_one_less_the_level_whose_interval_ends_at_zero(alternative: str) -> None:
     for seed in range(6):
-        first, second = _pair(50, seed, shift=0.01 if alternative != "less" else -0.01)
+        first, second = _pair(100, seed, shift=0.01 if alternative != "less" else -0.01)
         p = paired_test(first, second, "bca", alternative=alternative, resamples=10_000).p
         if alternative != "two-sided" and p >= 0.45:
             continue

@@ -72,7 +72,8 @@ def test_who_may_be_best_by_hand() -> None:
     rising = np.arange(12) / 100
     assert may_be_best([rising]).tolist() == [True]
     assert may_be_best([rising, rising]).tolist() == [True, True]
-    # each of 5 topics is higher: 2^-5 on this side, of two comparisons each has 0.05
-    values = np.array([[0.1] * 5, [0.2, 0.3, 0.4, 0.5, 0.6], [0.15, 0.25, 0.35, 0.45, 0.55]])
-    assert may_be_best(values, 2**-4).tolist() == [False, True, False]
-    assert may_be_best(values, 2**-4 - 1e-3).tolist() == [True, True, True]
+    # each of 6 topics is higher: 2^-6 on this side, of two comparisons each has half of alpha
+    values = np.array([[0.1] * 6, [0.2, 0.3, 0.4, 0.5, 0.6, 0.7], [0.15, 0.25, 0.35, 0.45, 0.55, 0.65]])
+    assert may_be_best(values[:, 1:], 0.1).all()  # 5 topics are too few for a verdict
+    assert may_be_best(values, 2**-5).tolist() == [False, True, False]
+    assert may_be_best(values, 2**-5 - 1e-3).tolist() == [True, True, True]

@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 from judged import evaluate, sample
 from judged.experiments import Plan, conclude
 from judged.web.app import make_app
-from judged.web.workspace import RESAMPLES, open_experiment, open_workspace
+from judged.web.workspace import open_experiment, open_workspace
 
 if TYPE_CHECKING:
     from judged import Run
@@ -112,7 +112,7 @@ def test_twins_are_the_answers_of_python(opened: Any) -> None:
     client = TestClient(make_app(opened), base_url="http://127.0.0.1")
     told = client.get("/api/v1/experiment").json()
     queries = {topic: opened.query(topic) for topic in opened.query_ids}
-    answer = conclude(results(), queries=queries, resamples=RESAMPLES).to_dict()
+    answer = conclude(results(), queries=queries).to_dict()
     assert told["sentences"] == answer["sentences"]
     assert told["leaderboard"] == answer["leaderboard"]
     asked = {"topic": "t05", "setting": ["stemmer", "title_weight"], "value": ["english", "3"]}

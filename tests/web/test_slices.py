@@ -13,7 +13,7 @@ from fastapi.testclient import TestClient
 from judged.slicing import slice_topics
 from judged.web.app import make_app
 from judged.web.slices.answer import shown_runs
-from judged.web.slices.attributes import both, draws
+from judged.web.slices.attributes import both
 from judged.web.workspace import Workspace, open_workspace
 
 if TYPE_CHECKING:
@@ -249,4 +249,3 @@ def test_of_much_data_one_run_is_shown(sample: Workspace, monkeypatch: pytest.Mo
     monkeypatch.setattr(answer, "_MANY", 100)
     assert shown_runs(sample, AskedSlices()) == ("rrf",)
     assert shown_runs(sample, AskedSlices(run="*")) == sample.ranked()
-    assert [draws(1000), draws(1001)] == [10_000, 2_000]

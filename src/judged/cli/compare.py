@@ -9,7 +9,7 @@ import click
 
 from judged.cli import inputs
 from judged.cli.formats import answer_options
-from judged.cli.options import CHOICE, DEFAULT_TEST, FORMATS, POLICIES, shared
+from judged.cli.options import CHOICE, DEFAULT_TEST, FORMATS, PAIRED_TESTS, POLICIES, shared
 from judged.cli.slice_options import narrowed
 from judged.errors import InputError
 
@@ -19,23 +19,7 @@ if TYPE_CHECKING:
     from judged.cli.formats import Give
     from judged.evaluation import Scores
 
-_TESTS = (
-    "randomisation",
-    "t",
-    "wilcoxon",
-    "sign",
-    "bootstrap",
-    "bca",
-    "studentised",
-    "ratio",
-    "bayes",
-    "tukey",
-    "randomised-tukey",
-    "nemenyi",
-    "dunnett",
-    "randomised-dunnett",
-)
-_OF_TWO = _TESTS.index("tukey")
+_OF_ALL = ("tukey", "randomised-tukey", "nemenyi", "dunnett", "randomised-dunnett")
 
 
 @click.command("compare", short_help="Test which RUNs differ, and by how much.")
@@ -59,11 +43,11 @@ _OF_TWO = _TESTS.index("tukey")
 @shared("measures")
 @click.option(
     "--test",
-    type=click.Choice(_TESTS),
+    type=click.Choice((*PAIRED_TESTS, *_OF_ALL)),
     default=None,
     metavar="TEST",
-    help=f"Test of each pair: {', '.join(_TESTS[:_OF_TWO])}; or of all systems at once, which"
-    f" needs no correction: {', '.join(_TESTS[_OF_TWO:])}.  [default: {DEFAULT_TEST}]",
+    help=f"Test of each pair: {', '.join(PAIRED_TESTS)}; or of all systems at once, which"
+    f" needs no correction: {', '.join(_OF_ALL)}.  [default: {DEFAULT_TEST}]",
 )
 @shared("correction")
 @click.option(
@@ -73,7 +57,7 @@ _OF_TWO = _TESTS.index("tukey")
     show_default=True,
     help="What is corrected together: the pairs of each measure, or those of all measures.",
 )
-@shared("alpha", "test_resamples")
+@shared("alpha", "resamples")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed for the resamples.")
 @click.option(
     "--min-difference",

@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 
     from judged.gates import GateConfig
     from judged.gates.answer import GateResult
+    from judged.gates.config import GateTest
 
     Command = TypeVar("Command", bound=Callable[..., Any])
 
 _FILE = click.Path(path_type=Path)
+_TESTS = ("randomisation", "t", "bounded")
 
 
 class _Gate(click.Command):
@@ -73,6 +75,11 @@ def deciding(measure: str) -> Callable[[Command], Command]:
                     help="The same, as a share of the baseline's mean: 0.02 for 2%.",
                 ),
                 click.option(
+                    "--test",
+                    type=click.Choice(_TESTS),
+                    help="Test of each check.  [default: as configured, or randomisation]",
+                ),
+                click.option(
                     "--strict/--not-strict",
                     default=None,
                     help="Whether an inconclusive check counts as failed.  [default: as configured]",
@@ -111,6 +118,7 @@ def configured(
     margin: float | None,
     margin_relative: float | None,
     strict: bool | None,
+    test: GateTest | None,
 ) -> tuple[GateConfig, Path | None]:
     """Give what is checked, and the file that says so: gate.toml, where nothing else does."""
     from dataclasses import replace
@@ -120,6 +128,8 @@ def configured(
     plain = bool(measures) or margin is not None or margin_relative is not None
     file = config or (None if plain else Path("gate.toml"))
     asked = config_of(file, measures or None, margin, margin_relative)
+    if test is not None:
+        asked = replace(asked, test=test)
     if strict is not None:
         asked = replace(asked, strict=strict, checks=tuple(replace(check, strict=None) for check in asked.checks))
     return asked, file
@@ -172,6 +182,7 @@ def command(
     margin: float | None,
     margin_relative: float | None,
     strict: bool | None,
+    test: GateTest | None,
     give: Give,
     qrels_format: str | None,
     run_format: str | None,
@@ -185,7 +196,7 @@ def command(
     from judged.data.qrels import Qrels
     from judged.gates import gate
 
-    asked, file = configured(config, measure or None, margin, margin_relative, strict)
+    asked, file = configured(config, measure or None, margin, margin_relative, strict, test)
     judgments = Qrels.read(qrels, format=qrels_format)
     first, second = (inputs.runs_at([path], run_format) for path in (baseline, candidate))
     kept(give, asked, file, [qrels, *(run.where for run in (*first, *second))], others)

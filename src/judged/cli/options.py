@@ -21,6 +21,18 @@ CORRECTIONS = ("holm", "bonferroni", "hochberg", "bh", "by", "none")
 POLICIES = ("dialect", "topics", "depth", "ties", "documents", "rel")
 FORMATS = ("qrels_format", "run_format")
 CHOICE = ("queries", "attributes", "where")
+PAIRED_TESTS = (
+    "randomisation",
+    "t",
+    "wilcoxon",
+    "sign",
+    "bootstrap",
+    "bca",
+    "studentised",
+    "bounded",
+    "ratio",
+    "bayes",
+)
 DEFAULT_TEST = "randomisation; for more than 2000 topics t"
 
 _TIES = (
@@ -116,9 +128,6 @@ _SHARED = {
         help="False discovery rate for the topics reported as having lost.",
     ),
     "resamples": click.option(
-        "--resamples", type=int, default=100_000, show_default=True, help="Number of resamples for the test."
-    ),
-    "test_resamples": click.option(
         "--resamples",
         type=int,
         default=None,

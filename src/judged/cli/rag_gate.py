@@ -13,6 +13,7 @@ from judged.errors import InputError
 
 if TYPE_CHECKING:
     from judged.cli.formats import Give
+    from judged.gates.config import GateTest
 
 
 @click.command("gate", short_help="Decide whether a candidate's answers may replace the baseline's.")
@@ -30,6 +31,7 @@ def command(
     margin: float | None,
     margin_relative: float | None,
     strict: bool | None,
+    test: GateTest | None,
     **others: Path | None,
 ) -> None:
     """Decide whether the answers of CANDIDATE may replace those of BASELINE, by the checks of a configuration.
@@ -40,7 +42,7 @@ def command(
     from judged.rag import evaluate
 
     measures = measure or (None if config else ("NuggetRecall",))
-    asked, file = configured(config, measures, margin, margin_relative, strict)
+    asked, file = configured(config, measures, margin, margin_relative, strict, test)
     parts = [responses_at([path]) for path in (baseline, candidate)]
     for role, part in zip(("baseline", "candidate"), parts, strict=True):
         if len(part.run_names) > 1:

@@ -9,7 +9,7 @@ import click
 
 from judged.cli import inputs
 from judged.cli.formats import answer_options
-from judged.cli.options import DEFAULT_TEST, FORMATS, POLICIES, shared
+from judged.cli.options import DEFAULT_TEST, FORMATS, PAIRED_TESTS, POLICIES, shared
 from judged.cli.slice_options import SliceOptions, slice_options
 from judged.errors import InputError
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from judged.data.run import Run
 
 _TESTED = ("test", "correction", "alpha", "resamples", "margin", "family")
-_TESTS = ("randomisation", "t", "wilcoxon", "sign", "bootstrap", "bca", "studentised", "ratio", "bayes")
 
 
 @click.command("slices", short_help="Show scores, or tested differences, by slices of the topics.")
@@ -37,10 +36,10 @@ _TESTS = ("randomisation", "t", "wilcoxon", "sign", "bootstrap", "bca", "student
 @shared("measures")
 @click.option(
     "--test",
-    type=click.Choice(_TESTS),
+    type=click.Choice(PAIRED_TESTS),
     default=None,
     metavar="TEST",
-    help=f"Test of each pair: {', '.join(_TESTS)}.  [default: {DEFAULT_TEST}]",
+    help=f"Test of each pair: {', '.join(PAIRED_TESTS)}.  [default: {DEFAULT_TEST}]",
 )
 @click.option(
     "--family",
@@ -49,7 +48,7 @@ _TESTS = ("randomisation", "t", "wilcoxon", "sign", "bootstrap", "bca", "student
     show_default=True,
     help="What is corrected together: all slices, pairs and measures, or those of each measure separately.",
 )
-@shared("correction", "alpha", "test_resamples", "margin", "ci", "level", "seed", *POLICIES)
+@shared("correction", "alpha", "resamples", "margin", "ci", "level", "seed", *POLICIES)
 @answer_options()
 @shared(*FORMATS)
 def command(

@@ -18,6 +18,7 @@ from judged.online.arguments import names_of, need
 from judged.online.log import LogAnswer, about
 from judged.online.numbers import UNITS, percent, sentence
 from judged.online.offline.concordance import UNKNOWN, Estimate, by_unit, ratio_estimate
+from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -177,10 +178,12 @@ class ModelComparison(LogAnswer):
         )
         said = [first]
         if chosen is not best:
+            low, high = chosen.difference.low, chosen.difference.high
+            limits = f" [{low:+.4f}, {high:+.4f}]" if chosen.difference.known else ""
             said.append(
                 f"{chosen.model} has {chosen.parameters:,} parameters in place of {best.parameters:,}, and that it"
-                f" predicts less well is not shown (difference {chosen.difference.value:+.4f} a page"
-                f" [{chosen.difference.low:+.4f}, {chosen.difference.high:+.4f}]): it is worth its parameters."
+                f" predicts less well is not shown (difference {chosen.difference.value:+.4f} a page{limits}):"
+                " it is worth its parameters."
             )
         elif min(row.parameters for row in self.rows) < best.parameters:
             said.append(f"Every model with fewer parameters predicts less well: {best.model} is worth its own.")
@@ -288,7 +291,8 @@ def compare_models(
     -----
     All models are fitted with ``shrink="empirical"``: without, one click on what was never clicked before would be
     impossible. The chosen model has the fewest parameters of those of which it is not shown, at `level`, that they
-    predict worse than the best. A model that takes a page for impossible is never chosen.
+    predict worse than the best; with fewer units than a verdict requires (`judged.stats.sufficiency`) it is shown of
+    none. A model that takes a page for impossible is never chosen.
 
     Examples
     --------
@@ -408,7 +412,8 @@ def _rows(
             converged=found.converged,
         )
         made.append(row)
-    alike = [row for row in made[1:] if row.difference.known and not row.difference.excludes(0.0)]
+    few = insufficiency(patterns.units, "verdict") is not None
+    alike = [row for row in made[1:] if not np.isnan(row.loglik) and (few or not row.difference.excludes(0.0))]
     least = min((made[0], *alike), key=lambda row: row.parameters)
     return tuple(replace(row, chosen=row is least) for row in made)
 

@@ -14,13 +14,13 @@ from judged.cache import cached_property
 from judged.comparison.choices import MANY
 from judged.comparison.pair import (
     BETTER,
-    SIGNIFICANT,
     TIMES,
     WORSE,
     Pair,
     corrected,
     detectable,
     intervals,
+    legend,
     marked,
     numbers,
     pair_columns,
@@ -247,7 +247,8 @@ class Comparison(Answer):
             marks = [mark for _, mark in cells]
             columns.append(Column(names[at], [text for text, _ in cells], TEXT, mark=marks))
         below = "P(higher) of the system above" if self.choices.test == "bayes" else "p"
-        note = f"{compared.name}: above the diagonal row minus column, below it {below}; significant ones are marked *"
+        signs = legend(compared.pairs, "ones")
+        note = f"{compared.name}: above the diagonal row minus column, below it {below}; {signs}"
         return Table("matrix", tuple(columns), note=note, labels=2, only="people")
 
     def pair_table(self, measure: str | None = None) -> Table:
@@ -264,7 +265,7 @@ class Comparison(Answer):
             *(difference, p, Column("dz", [pair.effects.dz for pair in pairs], _DZ), *rest),
         )
         notes = (
-            f"{compared.name}: significant differences are marked *",
+            f"{compared.name}: {legend(compared.pairs)}",
             intervals(compared.pairs, self.choices, compared.family),
             detectable(compared.pairs),
         )
@@ -348,10 +349,9 @@ def _matrix_cell(compared: MeasureComparison, row: str, column: str, side: int) 
     straight = compared.by_runs.get((column, row))
     pair = straight or compared.by_runs[row, column]
     difference = pair.result.difference * (1 if straight else -1)
-    mark = SIGNIFICANT if pair.significant else ""
     if side > 0:
-        return "<0.001" if pair.decisive < 0.001 <= pair.alpha else pair.p_shown(0), mark
-    return f"{TIMES}{decimal(math.exp(difference), 3)}" if pair.is_ratio else decimal(difference, 3, "+"), mark
+        return "<0.001" if pair.decisive < 0.001 <= pair.alpha else pair.p_shown(0), pair.mark
+    return f"{TIMES}{decimal(math.exp(difference), 3)}" if pair.is_ratio else decimal(difference, 3, "+"), pair.mark
 
 
 def letters(count: int) -> tuple[str, ...]:

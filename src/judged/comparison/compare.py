@@ -13,7 +13,7 @@ import numpy as np
 from judged.comparison.answer import Comparison, MeasureComparison
 from judged.comparison.choices import AGAINST_BASELINE, Choices, Family, default_resamples, default_test
 from judged.comparison.notes import notes
-from judged.comparison.pair import Pair, TopicDifference
+from judged.comparison.pair import Pair, TopicDifference, of_means
 from judged.data.run import run_named
 from judged.errors import InputError
 from judged.evaluation.evaluate import chosen_measures
@@ -23,6 +23,8 @@ from judged.stats.detectable import detectable, out_of_reach
 from judged.stats.inputs import complete_topics, paired_differences, spread
 from judged.stats.interval import IntervalMethod
 from judged.stats.results import Difference
+from judged.stats.sensitivity import sensitivity
+from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 _SHOWN_TOPICS = 3
 _SHARED = ("n", "left_out", "resamples", "exact", "seed", "note")  # fields of every result
 _NOT_OF_MEANS = ("sign", "wilcoxon", "nemenyi", "ratio")
+_NO_DETECTABLE = (*_NOT_OF_MEANS, "bounded")  # `detectable` is that of t, which finds smaller differences
 
 
 def comparison_of_scores(
@@ -64,9 +67,10 @@ def comparison_of_scores(
         The name of the run that all others are compared with; None: every pair is compared.
     test
         ``randomisation`` (flips the signs of differences), ``t``, ``wilcoxon``, ``sign``, ``bootstrap``, ``bca``,
-        ``studentised``, ``ratio``, ``bayes``; or a test of all systems at once, which allows for its own
+        ``studentised``, ``bounded``, ``ratio``, ``bayes``; or a test of all systems at once, which allows for its own
         comparisons: ``tukey``, ``randomised-tukey``, ``nemenyi``, ``dunnett``. Geometric means are always compared
-        by ``ratio``; counts and sums are shown, but not tested. None: ``randomisation``, with more than 2,000 topics
+        by ``ratio``; counts and sums are shown, but not tested. ``bounded`` holds for every distribution and number
+        of topics, and needs measures with bounds. None: ``randomisation``, with more than 2,000 topics
         ``t``.
     correction
         For the number of comparisons: ``holm``, ``bonferroni``, ``hochberg``, ``bh``, ``by`` or ``none``.
@@ -133,13 +137,17 @@ def compared(scores: Scores, choices: Choices, ci: IntervalName = "adjusted") ->
         raise InputError(f"there is nothing to compare {', '.join(names)} with", fix="give two runs or more")
     if choices.baseline is not None:
         choices = replace(choices, baseline=run_named(choices.baseline, names, "to use as the baseline"))
+    if choices.test == "bounded":
+        for measure in scores.measures:
+            check_bounds(measure)
     plain = numbers_alone(scores, choices, ci)
     measures = [*plain.measures]
     pairs = [() if shown.untested else _pairs(names, choices.baseline, shown.order()) for shown in measures]
 
     def test(at: int, which: Sequence[tuple[int, int]], level: float) -> Tested:
-        geometric = scores.measures[at].entry.aggregate == "geometric mean"
-        return differences(scores.values[:, at], which, choices, geometric=geometric, level=level)
+        measure = scores.measures[at]
+        geometric, reach = measure.entry.aggregate == "geometric mean", measure.properties.reach
+        return differences(scores.values[:, at], which, choices, geometric=geometric, reach=reach, level=level)
 
     sizes = [len(which) for which in pairs]
     expected = [sum(sizes) if choices.family == "all" else size for size in sizes]
@@ -198,6 +206,17 @@ def _pairs(names: Sequence[str], baseline: str | None, order: Sequence[int]) -> 
     if len(names) == 2:
         return ((0, 1),)
     return tuple((worse, better) for better, worse in combinations(order, 2))
+
+
+def check_bounds(measure: Measure) -> None:
+    """Raise InputError for a measure that the bounded test cannot compare."""
+    if measure.entry.aggregate == "geometric mean":
+        problem = f"{measure} is a geometric mean: its logarithms have no bounds, which the bounded test needs"
+        raise InputError(problem, fix="leave it out, or take another test")
+    if measure.entry.aggregate == "mean" and math.isinf(measure.properties.reach):
+        end = "lower" if measure.properties.low is None else "upper"
+        problem = f"{measure} has no {end} bound by its definition, which the bounded test needs"
+        raise InputError(problem, fix="take a measure with bounds, such as nDCG@10, or another test")
 
 
 def _untested(measure: Measure, choices: Choices) -> str:
@@ -260,17 +279,29 @@ def differences(
     choices: Choices,
     *,
     geometric: bool,
+    reach: float,
     level: float | None = None,
 ) -> Tested:
-    """Test pairs of systems."""
+    """Test pairs of systems by scores that are at most `reach` apart."""
     if choices.many:
         return _of_many(values, pairs, choices)
     from judged.stats.paired import paired_tests
 
     how: dict[str, Any] = {"level": level or choices.level, "resamples": choices.resamples, "seed": choices.seed}
+    if choices.test == "bounded" and not geometric:
+        how["max_difference"] = reach
     if choices.margin is not None:
         how["rope"] = choices.margin
-    return Tested(paired_tests(values, pairs, "ratio" if geometric else choices.test, **how))
+    return Tested(tuple(map(_sufficient, paired_tests(values, pairs, "ratio" if geometric else choices.test, **how))))
+
+
+def _sufficient(found: Difference) -> Difference:
+    """Leave out the p-value and the interval of a difference over too few topics."""
+    lacking = insufficiency(found.n)
+    if lacking is None or found.n < 2:  # of one topic, `paired_tests` says so itself
+        return found
+    note = lacking.sentence("topic").removesuffix(".")
+    return replace(found, p=math.nan, interval=None, posterior=None, note=note)
 
 
 def _of_many(values: Floats, pairs: Sequence[tuple[int, int]], choices: Choices) -> Tested:
@@ -308,7 +339,7 @@ def _from_tables(
     difference = float(tables.differences[place])
     ranks = getattr(tables, "ranks", None)  # Nemenyi's: 1 is the highest score
     side = 1.0 if ranks is None else float(np.sign(ranks[pair[0]] - ranks[pair[1]]))
-    return Difference(
+    found = Difference(
         test=choices.test,
         difference=difference,
         statistic=float(tables.statistic[place]) * side,
@@ -323,6 +354,7 @@ def _from_tables(
         correction=choices.test,
         **{name: getattr(tables, name) for name in _SHARED},
     )
+    return replace(found, adjusted=math.nan) if math.isnan((found := _sufficient(found)).p) else found
 
 
 def pair_of(
@@ -344,7 +376,7 @@ def pair_of(
     first, second = (values[row] for row in which)
     pair = [scale[row] for row in which]
     tost = choices.margin is not None and not geometric and difference.posterior is None
-    return Pair(
+    compared = Pair(
         measure=str(measure),
         first=scores.run_names[which[0]],
         second=scores.run_names[which[1]],
@@ -360,6 +392,12 @@ def pair_of(
         lower_is_better=measure.properties.higher_is_better is False,
         sharing=round(choices.alpha / choices.alpha_of_one(family)),
     )
+    if compared.better is None or not of_means(difference.test):
+        return compared
+    most = math.inf if geometric else measure.properties.reach
+    found = sensitivity(*pair, alpha=choices.alpha, max_difference=most, seed=choices.seed)
+    few = tuple(scores.query_ids[at] for at in found.few_topics)
+    return replace(compared, sensitivity=found, few_topics=few)
 
 
 def _counted(values: Floats, choices: Choices) -> Floats:
@@ -371,10 +409,12 @@ def _detectable(
     first: Floats, second: Floats, tested: Difference, choices: Choices, family: int, critical: float
 ) -> float:
     """Give the mean difference that would be found four times out of five."""
-    # NaN where the test does not speak of means, no topics vary, or there are so few that none could be found.
+    # NaN where that is not known of the test, no topics vary, or there are so few that none could be found.
     gaps, _ = paired_differences(first, second)
     alpha = choices.alpha_of_one(family)
-    if tested.test in _NOT_OF_MEANS or out_of_reach(alpha, len(gaps), tested.test, resamples=choices.resamples):
+    if tested.test in _NO_DETECTABLE or out_of_reach(alpha, len(gaps), tested.test, resamples=choices.resamples):
+        return math.nan
+    if insufficiency(len(gaps), "verdict"):
         return math.nan
     return detectable(gaps, alpha, flips=tested.test == "randomisation", critical=critical, seed=choices.seed)
 

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 _ROUNDING = 1e-12
 _ENDLESS = 1 << 62  # resamples: what is asked is what the topics allow
-_FEW = 4  # topics, of which no arrangement of signs is rare
 
 
 def notes(scores: Scores, measures: Sequence[MeasureComparison], choices: Choices) -> Iterator[Note]:
@@ -36,6 +35,7 @@ def notes(scores: Scores, measures: Sequence[MeasureComparison], choices: Choice
         yield from _left_out(tested)
         yield from _identical(tested)
         yield from list(_too_few_topics(tested, choices)) or _few_topics(tested)
+        yield from _sensitive(tested)
         yield from _too_few_resamples(tested, choices)
         texts = {pair.result.note for compared in tested for pair in compared.pairs}
         if len(texts) == 1:  # what is noted of some pairs alone stands in their sentences
@@ -76,15 +76,19 @@ def _too_few_topics(tested: Sequence[MeasureComparison], choices: Choices) -> It
 
 
 def _few_topics(tested: Sequence[MeasureComparison]) -> Iterator[Note]:
-    """Say what a p-value of very few topics rests on, where it is not bounded by their number."""
-    few = [pair.result.n for compared in tested for pair in compared.pairs if 1 < pair.result.n <= _FEW]
-    if few:
-        text = (
-            f"with {counted(max(few), 'topic')} chance alone gives all of them the same sign with p ="
-            f" {least_p(max(few)):.2g}: a smaller p rests on the assumption that differences are normal, which so few"
-            " cannot show"
-        )
-        yield Note("few-topics", text)
+    """Say where there are too few topics for a verdict, whatever p is."""
+    few = [pair for compared in tested for pair in compared.pairs if pair.result.n > 1 and pair.insufficiency]
+    if few and (lacking := max(few, key=lambda pair: pair.result.n).insufficiency):
+        yield Note("few-topics", f"no verdict: {lacking.sentence('topic')}")
+
+
+def _sensitive(tested: Sequence[MeasureComparison]) -> Iterator[Note]:
+    """Name the pairs whose verdict is sensitive to a few topics, where there are several pairs."""
+    pairs = [pair for compared in tested for pair in compared.pairs]
+    some = [f"{pair.second} and {pair.first} in {pair.measure}" for pair in pairs if pair.sensitive]
+    if some and len(pairs) > 1:
+        count = counted(sum(pair.significant for pair in pairs), "significant difference")
+        yield Note("sensitive", f"{len(some)} of {count} sensitive to a few topics: {first_few(some)}")
 
 
 def short_of_topics(pair: Pair, family: int, choices: Choices) -> bool:

@@ -10,17 +10,22 @@ from typing import TYPE_CHECKING, NamedTuple
 from judged.answer import NUMBER, TEXT, Column, Show, Table, columns_of, number
 from judged.comparison.choices import MANY
 from judged.decimals import beside, counted, decimal, p_text
+from judged.stats.inputs import topics_text
 from judged.stats.results import TEST_NAMES
+from judged.stats.sensitivity import doubts_of
+from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from judged.comparison.choices import Choices
     from judged.stats.effect import Effects, Wins
     from judged.stats.equivalence_test import Equivalence
     from judged.stats.results import Difference, Posterior
+    from judged.stats.sensitivity import Sensitivity
+    from judged.stats.sufficiency import Insufficiency
 
-TIMES, SIGNIFICANT = "\N{MULTIPLICATION SIGN}", "*"
+TIMES, SIGNIFICANT, SENSITIVE = "\N{MULTIPLICATION SIGN}", "*", "(*)"
 
 
 def _difference(digits: int = 4) -> Show:
@@ -149,6 +154,8 @@ class Pair:
     alpha: float  # a p-value up to here is significant
     lower_is_better: bool = False
     sharing: int = 1  # how many comparisons alpha was shared among for `detectable`
+    sensitivity: Sensitivity | None = None  # how far the verdict rests on a few topics; None without one on means
+    few_topics: tuple[str, ...] = ()  # the topics whose uncertain share of all topics could undo it
 
     @property
     def adjusted(self) -> float:
@@ -162,7 +169,29 @@ class Pair:
 
     @property
     def significant(self) -> bool:
-        """Whether the deciding p-value is at most alpha; for ``bayes``, whether the belief is as strong."""
+        """Whether the deciding p-value is at most alpha; for ``bayes``, whether the belief is as strong.
+
+        Never with fewer topics than a verdict requires (`judged.stats.sufficiency`).
+        """
+        return self._decides and self.insufficiency is None
+
+    @property
+    def insufficiency(self) -> Insufficiency | None:
+        """Why there are too few topics for a verdict; None if there are enough."""
+        return insufficiency(self.result.n, "verdict")
+
+    @property
+    def sensitive(self) -> bool:
+        """Whether the verdict is sensitive to a few topics: see `judged.stats.sensitivity`."""
+        return self.sensitivity is not None and self.sensitivity.sensitive
+
+    @property
+    def mark(self) -> str:
+        """What marks the difference in a table: significant, significant but sensitive to a few topics, or nothing."""
+        return (SENSITIVE if self.sensitive else SIGNIFICANT) if self.significant else ""
+
+    @property
+    def _decides(self) -> bool:
         if self.result.posterior is not None:
             return max(self.result.posterior.higher, self.result.posterior.lower) >= 1 - self.alpha / 2
         return self.adjusted <= self.alpha * (1 + _ROUNDING)
@@ -191,7 +220,7 @@ class Pair:
         if self.shown_interval is None or self.result.interval is None:
             return True
         low, high = self.result.interval
-        return self.significant == (low > 0 or high < 0)
+        return self._decides == (low > 0 or high < 0)
 
     @property
     def favoured(self) -> str | None:
@@ -227,8 +256,8 @@ class Pair:
     def sentence(self) -> str:
         """What may be concluded, and what not."""
         result = self.result
-        if result.n < 2:
-            some = "one topic" if result.n else "no topic"
+        if insufficiency(result.n):
+            some = topics_text(result.n) if result.n else "no topic"
             return f"{self.second} and {self.first} have {some} in common for {self.measure}: nothing can be concluded."
         if not self.gains and not self.losses:
             return f"{self.second} and {self.first} have the same {self.measure} on all {result.n} topics."
@@ -238,9 +267,16 @@ class Pair:
             verdict = self._of_means() if of_means(result.test) else self._of_topics()
         effect = "" if math.isnan(self.effects.dz) else f"Effect dz {self.effects.dz:+.2f}; "
         topics = f"higher on {counted(self.wins.wins, 'topic')}, equal on {self.wins.ties}, lower on {self.wins.losses}"
+        doubts = " ".join(self._doubts())
         close = "" if self.equivalence is None else self.equivalence.sentence
         note = f"Note: {result.note}." if result.note else ""
-        return " ".join(part for part in (verdict, f"{effect}{self.second} is {topics}.", close, note) if part)
+        return " ".join(part for part in (verdict, f"{effect}{self.second} is {topics}.", doubts, close, note) if part)
+
+    def _doubts(self) -> Iterator[str]:
+        """Say what the verdict rests on, or why there is none."""
+        if self.insufficiency is not None:
+            yield self.insufficiency.sentence("topic")
+        yield from doubts_of(self.sensitivity, self.few_topics)
 
     @property
     def topics_sentence(self) -> str:
@@ -311,10 +347,12 @@ def pair_columns(pairs: Sequence[Pair]) -> tuple[Column, ...]:
         Column(
             "log_ratio", [log and log.difference for log in logs], NUMBER, ci=[log and log.interval for log in logs]
         ),
-        *columns_of(pairs, "is_ratio", "significant", "better", "adjusted", "detectable", "sentence"),
+        *columns_of(
+            pairs, "is_ratio", "significant", "better", "adjusted", "detectable", "sensitive", "few_topics", "sentence"
+        ),
     ]
     known = {column.name for column in columns} | {"interval", "posterior"}
-    for name in ("result", "effects", "wins", "result.posterior", "equivalence"):
+    for name in ("result", "effects", "wins", "result.posterior", "equivalence", "sensitivity"):
         parts = [*map(attrgetter(name), pairs)]
         some = next((part for part in parts if part is not None), None)
         prefix = {"result.posterior": "posterior_", "equivalence": "equivalence_"}.get(name, "")
@@ -329,7 +367,7 @@ def verdict_columns(
     pairs: Sequence[Pair | None], differences: Sequence[float], title: str, p_name: str, untested: str = "too few"
 ) -> tuple[Column, ...]:
     """Give what people see of pairs, and of differences that are not tested: difference, p, topics won, detectable."""
-    marks = [SIGNIFICANT if pair and pair.significant else "" for pair in pairs]
+    marks = [pair.mark if pair else "" for pair in pairs]
     ends = [pair and pair.shown_interval for pair in pairs]
     wins = [pair and "-".join(map(str, pair.won_tied_lost)) for pair in pairs]
     show = RATIO if any(pair and pair.is_ratio for pair in pairs) else DIFFERENCE
@@ -411,6 +449,14 @@ def intervals(pairs: Sequence[Pair], choices: Choices, family: int) -> str:
     return together + (narrower if levels[1:] else "")
 
 
+def legend(pairs: Iterable[Pair], things: str = "differences") -> str:
+    """Say what the marks of differences mean."""
+    some = any(pair.sensitive for pair in pairs)
+    return f"significant {things} are marked {SIGNIFICANT}" + (
+        f", {SENSITIVE} if sensitive to a few topics" if some else ""
+    )
+
+
 def detectable(pairs: Sequence[Pair]) -> str:
     """Say what a detectable difference is, and at which alpha; nothing, where there is none."""
     known = [pair for pair in pairs if not math.isnan(pair.detectable)]
@@ -418,7 +464,8 @@ def detectable(pairs: Sequence[Pair]) -> str:
         return ""
     sharing = max(pair.sharing for pair in known)
     at = f" at alpha = {known[0].alpha:g} / {sharing}, as the correction has it" if sharing > 1 else ""
-    return f"detectable: a true difference of this size is found at least four times out of five{at}"
+    as_these = "if other topics differ as these do (less often where it rests on rare topics)"
+    return f"detectable: a true difference of this size is found at least four times out of five{at}, {as_these}"
 
 
 def numbers(values: Iterable[int]) -> str:

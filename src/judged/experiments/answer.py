@@ -29,10 +29,12 @@ from judged.answer import (
     significant,
 )
 from judged.comparison.answer import data_tables
-from judged.comparison.pair import DIFFERENCE, SIGNIFICANT, level_text, name_of_correction
+from judged.comparison.pair import DIFFERENCE, SENSITIVE, SIGNIFICANT, level_text, name_of_correction
 from judged.decimals import decimal, p_text
 from judged.experiments.latency import QUANTILES
 from judged.notes import first_few
+from judged.stats.sensitivity import doubts_of
+from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -250,7 +252,11 @@ class Conclusions(Answer):
         wins = [row.wins for row in rows]
         columns = [
             *columns_of(rows, ("factor", TEXT), ("change", TEXT)),
-            *_tested([row.found for row in rows]),
+            *_tested([row.found for row in rows], [row.sensitive for row in rows]),
+            Column("sensitive", [row.sensitive for row in rows], only="data"),
+            Column("few_topics", [self._few_topics(row) for row in rows], only="data"),
+            *(Column(name, [part and getattr(part, name) for part in (row.sensitivity for row in rows)], only="data")
+              for name in ("bounded_p", "missed_share", "reversing_difference")),
             *columns_of(rows, ("detectable", number(3)), "aliased"),
             *(Column(name, [one and getattr(one, name) for one in wins], only="data")
               for name in ("wins", "ties", "losses")),
@@ -260,13 +266,14 @@ class Conclusions(Answer):
                    only="" if self.slicing is not None else "data"),
         ]  # fmt: skip
         how = self.comparison.choices
+        few = f" ({SENSITIVE} if sensitive to a few topics)" if any(row.sensitive for row in rows) else ""
         between = "; between slices: p of the same effect on all (Holm)" if self.slicing is not None else ""
         note = (
             f"differences in {self.measure}, averaged over the levels of the other factors alike; an interaction is"
             f" what two changes together do more than the sum of both; {_levels(row.found for row in rows)}intervals"
             f" and tests are over topics;"
-            f" {SIGNIFICANT} significant at alpha = {how.alpha:g}, main effects and interactions each corrected for"
-            f" their number ({name_of_correction(how.correction)}){between}"
+            f" {SIGNIFICANT} significant at alpha = {how.alpha:g}{few}, main effects and interactions each corrected"
+            f" for their number ({name_of_correction(how.correction)}){between}"
         )
         values, at = self.scores.values[:, 0], self.scores.run_names.index(self.baseline)
         seen = [row for row in self.effects.main if row.found]
@@ -298,13 +305,16 @@ class Conclusions(Answer):
         for effect in self._shown:
             if effect.found is not None and effect.found.significant:
                 more = " more than the sum of both" if len(effect.factors) > 1 else ""
-                yield f"{effect.factor} ({effect.change}): {self.measure} {_size(effect.found)}{more}."
+                doubts = "".join(f" {text}" for text in doubts_of(effect.sensitivity, self._few_topics(effect)))
+                yield f"{effect.factor} ({effect.change}): {self.measure} {_size(effect.found)}{more}.{doubts}"
         unclear = [effect for effect in self.effects.main if effect.found and not effect.found.significant]
         if unclear:
             least = [effect.detectable for effect in unclear if not math.isnan(effect.detectable)]
             missed = f": one below {decimal(max(least), 3)} would often be missed" if least else ""
             names = first_few([f"{effect.factor} ({effect.change})" for effect in unclear])
-            yield f"No effect is shown of {names}. That does not make it none{missed}."
+            lacking = insufficiency(max(effect.found.n for effect in unclear if effect.found), "verdict")
+            why = f" {lacking.sentence('topic')}" if lacking else ""
+            yield f"No effect is shown of {names}. That does not make it none{missed}.{why}"
         for effect in (*self.effects.main, *self.effects.interactions):
             if effect.found is None and effect.aliased:
                 yield f"{effect.factor} ({effect.change}) cannot be told apart from {listed(effect.aliased)}."
@@ -324,6 +334,11 @@ class Conclusions(Answer):
                 " they hold for the levels that were run together."
             )
 
+    def _few_topics(self, effect: Effect) -> tuple[str, ...]:
+        """Name the topics that a significant effect is sensitive to."""
+        few = () if effect.sensitivity is None else effect.sensitivity.few_topics
+        return tuple(self.scores.query_ids[at] for at in few)
+
     def _by_slice(self) -> Table:
         """Lay out a row for each main effect on each slice."""
         rows = [(effect, part) for effect in self.effects.main for part in effect.slices]
@@ -331,7 +346,7 @@ class Conclusions(Answer):
             *columns_of([effect for effect, _ in rows], ("factor", TEXT), ("change", TEXT)),
             Column("slice", [part.slice for _, part in rows], TEXT),
             Column("n", [part.found.n for _, part in rows], COUNT),
-            *_tested([part.found for _, part in rows]),
+            *_tested([part.found for _, part in rows], [False] * len(rows)),
         )
         how = name_of_correction(self.comparison.choices.correction)
         note = f"{_levels(part.found for _, part in rows)}p corrected ({how}) for all rows; slices of few topics are"
@@ -385,7 +400,7 @@ class Conclusions(Answer):
         return Table("picked", columns, "How stable the choice is", note=note)
 
 
-def _tested(found: Sequence[Any]) -> tuple[Column, ...]:
+def _tested(found: Sequence[Any], sensitive: Sequence[bool]) -> tuple[Column, ...]:
     """Give the columns of tests: the difference with its interval, and the p-value that decides."""
     return (
         Column(
@@ -393,7 +408,10 @@ def _tested(found: Sequence[Any]) -> tuple[Column, ...]:
             [one and one.difference for one in found],
             DIFFERENCE,
             ci=[one and one.interval for one in found],
-            mark=[SIGNIFICANT if one and one.significant else "" for one in found],
+            mark=[
+                (SENSITIVE if few else SIGNIFICANT) if one and one.significant else ""
+                for one, few in zip(found, sensitive, strict=True)
+            ],
         ),
         Column("adjusted", [one and one.decisive_p for one in found], number(3), "adjusted p"),
         Column("significant", [one and one.significant for one in found], only="data"),

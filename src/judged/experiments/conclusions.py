@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from judged.comparison import Choices
+from judged.comparison.choices import default_resamples, default_test
 from judged.data.attributes import Attributes
 from judged.decimals import counted, decimal
 from judged.errors import InputError, JudgedWarning
@@ -27,6 +28,8 @@ from judged.spelling import one_of
 from judged.stats.detectable import detectable
 from judged.stats.inputs import paired_differences
 from judged.stats.selection import choose, may_be_best
+from judged.stats.sensitivity import sensitivity
+from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -75,10 +78,10 @@ def conclude(
     cost: str | Iterable[str] | None = None,
     queries: Mapping[str, str] | None = None,
     level: float = 0.95,
-    test: str = "randomisation",
+    test: str | None = None,
     correction: str = "holm",
     folds: int = 10,
-    resamples: int = 100_000,
+    resamples: int | None = None,
     seed: int = 0,
 ) -> Conclusions:
     """Conclude from an experiment: which configuration is best, what it costs, what its factors do, what is luck.
@@ -102,14 +105,15 @@ def conclude(
     level
         Of all intervals; tests have alpha = 1 - level.
     test
-        ``randomisation``, ``t``, ``bootstrap``, ``bca`` or ``studentised``: over topics.
+        ``randomisation``, ``t``, ``bootstrap``, ``bca`` or ``studentised``: over topics. None: as in `compare`, the
+        first, with more than 2,000 topics the second.
     correction
         For the number of comparisons: of configurations with the baseline, of main effects, of interactions, and of
         main effects on slices, each a family of its own.
     folds
         Of the cross-validation of the choice.
     resamples, seed
-        Of tests, intervals and folds.
+        Of tests, intervals and folds. None: as many resamples as in `compare`.
 
     Returns
     -------
@@ -157,7 +161,9 @@ def conclude(
     names = table.run_names
     if lacking := [run for run in names if run not in levels]:
         raise InputError(f"no levels are given of {first_few(lacking)}", fix="say what each configuration is")
-    test = one_of("paired test", test, _TESTS)
+    topics = len(table.query_ids)
+    test = one_of("paired test", test or default_test(topics), _TESTS)
+    resamples = resamples or default_resamples(topics)
     choices = Choices(test, correction, "measure", round(1 - level, 12), resamples, seed, baseline=baseline)
     compared = table.compare(
         baseline=baseline, test=test, correction=correction, alpha=choices.alpha, resamples=resamples, seed=seed
@@ -238,14 +244,30 @@ def _notes(
     if effects.assumed:
         text = "interactions that the main effects assume to be absent, as some combinations were not run"
         yield Note("no-interaction-assumed", f"{text}: {first_few(effects.unseen)}")
+    if ruled_out := _ruled_out_by_few(scores, signed, possible, choices):
+        text = "configurations that may not be the best by a difference that is sensitive to a few topics"
+        yield Note("sensitive", f"{text}: {first_few(ruled_out)}")
     if possible.sum() > 1:
         order = np.argsort(-np.nanmean(signed, axis=1), kind="stable")
         best, second = (signed[at] for at in [at for at in order.tolist() if possible[at]][:2])
         gaps, _ = paired_differences(second, best)
-        seen = detectable(gaps, choices.alpha / (len(signed) - 1), flips=choices.test == "randomisation")
+        few = insufficiency(len(gaps), "verdict") is not None
+        alpha = choices.alpha / (len(signed) - 1)
+        seen = math.nan if few else detectable(gaps, alpha, flips=choices.test == "randomisation")
         missed = "" if math.isnan(seen) else f", where one below {decimal(seen, 3)} would often be missed"
         text = (
             f"{counted(int(possible.sum()), 'configuration')} may be the best; the first two differ by"
             f" {decimal(float(gaps.mean()))}{missed}: another collection or more topics would be needed to say more"
         )
         yield Note("another-collection", text)
+
+
+def _ruled_out_by_few(scores: Scores, signed: Floats, possible: Bools, choices: Choices) -> list[str]:
+    """Name the configurations whose difference from the best, by which they are ruled out, rests on a few topics."""
+    best = int(np.argmax(np.nanmean(signed, axis=1)))
+    reach = scores.measures[0].properties.reach
+    return [
+        scores.run_names[at]
+        for at in np.flatnonzero(~possible).tolist()
+        if sensitivity(signed[at], signed[best], alpha=choices.alpha, max_difference=reach, seed=choices.seed).sensitive
+    ]

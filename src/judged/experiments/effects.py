@@ -18,7 +18,9 @@ from judged.stats.correction import adjust
 from judged.stats.detectable import detectable, out_of_reach
 from judged.stats.effect import wins
 from judged.stats.factorial import effects_of
+from judged.stats.sensitivity import sensitivity
 from judged.stats.slice_differences import heterogeneity
+from judged.stats.sufficiency import insufficiency
 from judged.stats.weighted import groups_of
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from judged.stats.effect import Wins
     from judged.stats.factorial import Contrast
     from judged.stats.results import Difference
+    from judged.stats.sensitivity import Sensitivity
     from judged.stats.slice_differences import Heterogeneity
 
 _MOST_DRAWS = 10_000  # permutations between slices
@@ -63,7 +66,10 @@ class Effect(ReadOnly):
     wins
         On how many topics it is above 0, 0, and below.
     detectable
-        A true effect of this size is found four times out of five; NaN where none could be.
+        A true effect of this size is found four times out of five, if other topics differ as these do; NaN where none
+        could be.
+    sensitivity
+        How far a significant effect rests on a few topics; None where there is none.
     aliased
         Where they do not: the factors, or pairs of them, that it cannot be told apart from. Empty where
         combinations were not run that would show it.
@@ -83,10 +89,16 @@ class Effect(ReadOnly):
     found: Difference | None = None
     wins: Wins | None = None
     detectable: float = math.nan
+    sensitivity: Sensitivity | None = None
     aliased: tuple[str, ...] = ()
     slices: tuple[OnSlice, ...] = ()
     between: Heterogeneity | None = None
     between_p: float = math.nan
+
+    @property
+    def sensitive(self) -> bool:
+        """Whether a significant effect is sensitive to a few topics."""
+        return self.sensitivity is not None and self.sensitivity.sensitive
 
     @property
     def factor(self) -> str:
@@ -235,13 +247,17 @@ def _tested(effects: Sequence[Effect], choices: Choices, slicing: Slicing | None
         how = {"resamples": min(choices.resamples, _MOST_DRAWS), "seed": choices.seed}
         if groups is not None:
             between = [heterogeneity(effect.values, groups, **how) for effect in shown]
-    adjusted = adjust([math.nan if found is None else found.p for found in between]).tolist()
+    tested = [found is not None and found.insufficiency is None for found in between]
+    adjusted = adjust(
+        [found.p if found and of else math.nan for found, of in zip(between, tested, strict=True)]
+    ).tolist()
     made = iter(
         replace(
             effect,
             found=tests[0, place],
             wins=wins(quantities[place].first, effect.values),
             detectable=_detectable(effect.values, tests[0, place], choices, len(shown)),
+            sensitivity=_sensitivity(effect, tests[0, place], choices),
             slices=tuple(
                 OnSlice(part.name, tests[at, place]) for at, part in enumerate(where[1:], 1) if tests[at, place].n
             ),
@@ -253,9 +269,18 @@ def _tested(effects: Sequence[Effect], choices: Choices, slicing: Slicing | None
     return tuple(next(made) if effect in shown else effect for effect in effects)
 
 
+def _sensitivity(effect: Effect, found: Difference, choices: Choices) -> Sensitivity | None:
+    """Return how far an effect that is significant rests on a few topics."""
+    if not found.significant or not found.difference:
+        return None
+    none = np.zeros(len(effect.values))
+    return sensitivity(none, effect.values, alpha=choices.alpha, max_difference=effect.reach, seed=choices.seed)
+
+
 def _detectable(values: Floats, found: Difference, choices: Choices, family: int) -> float:
     """Give the true effect that would be found four times out of five."""
     known, alpha = values[~np.isnan(values)], choices.alpha_of_one(family)
-    if out_of_reach(alpha, len(known), found.test, resamples=choices.resamples):
+    few = insufficiency(len(known), "verdict") is not None
+    if few or out_of_reach(alpha, len(known), found.test, resamples=choices.resamples):
         return math.nan
     return detectable(known, alpha, flips=found.test == "randomisation", seed=choices.seed)

@@ -7,10 +7,11 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
-from threading import Lock
+from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from judged.answer import CHANGE, Answer, Code, Lists, Sentences
@@ -278,7 +279,28 @@ class Trials:
         return "\n".join(["[factors]", *lines]) if lines else ""
 
     def _search(self, part: Part, query: str) -> tuple[dict[str, float], list[str]]:
-        """Ask a configuration, and give also why any of its parts refused."""
+        """Ask a configuration within the plan's limits of time, and give also why any of its parts refused."""
+        done: Future[tuple[dict[str, float], list[str]]] = Future()
+
+        def ask() -> None:
+            try:
+                done.set_result(self._ask(part, query))
+            except BaseException as error:  # noqa: BLE001 - it is raised by `done.result`
+                done.set_exception(error)
+
+        limit = self.plan.query_seconds
+        if _by_content(part).name not in self._made:
+            limit += self.plan.build_seconds
+        Thread(target=ask, daemon=True).start()  # an engine that never answers must not keep the program from ending
+        try:
+            return done.result(limit)
+        except TimeoutError:
+            if done.done():  # the engine's own
+                raise
+            fix = "correct the engine, or set higher limits in the plan (build_seconds, query_seconds), and start again"
+            raise InputError(f"{part.name}: no result after {limit:,} seconds", fix=fix) from None
+
+    def _ask(self, part: Part, query: str) -> tuple[dict[str, float], list[str]]:
         with self._lock, importing_from(self.plan.folder):
             if len(self._made) > _MOST:
                 self._forget()

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _COLOURS = {"fail": 31, "inconclusive": 33, "pass": 32}
 _STATUS = re.compile(r"^(fail|inconclusive|pass)\b", re.MULTILINE | re.IGNORECASE)
-_TESTS = {"randomisation": "paired randomisation test", "t": "paired t-test"}
+_TESTS = {"randomisation": "paired randomisation test", "t": "paired t-test", "bounded": "bounded test"}
 _NUMBER = Show(number, "float64")
 _OF_CHECK = (
     "owner",
@@ -59,6 +59,10 @@ _OF_CHECK = (
     "max_share_of_large_losses",
     "identical",
     "unseen_loss",
+    "unseen_gain",
+    "sensitive",
+    "few_topics",
+    "bounded_p",
     "loss",
     "blocks",
     "sentence",
@@ -138,19 +142,27 @@ class GateResult(Answer):
         strict = self._counted("inconclusive", blocks=True)
         unclear = self._counted("inconclusive", blocks=False)
         pair = f"{self.candidate} against {self.baseline}"
-        reasons = [f"{failed} failed"] if failed else []
+        reasons = [f"{failed} failed{self._sensitive('fail')}"] if failed else []
         reasons += [f"{strict} inconclusive, which strict mode does not let pass"] if strict else []
         if reasons:
             return f"FAIL: {pair}: {'; '.join(reasons)}."
         if unclear:
-            return f"INCONCLUSIVE: {pair}: nothing failed, and {unclear} could not be decided."
+            return f"INCONCLUSIVE: {pair}: nothing failed, and {unclear} could not be decided{self._sensitive('pass')}."
         kinds = [name for name, parts in self._kinds if parts]
         whole = f"all {listed([f'{name}s' for name in kinds])}" if len(self.parts) > 1 else f"its {kinds[0]}"
-        return f"PASS: {pair}: {whole} passed."
+        return f"PASS: {pair}: {whole} passed{self._sensitive('pass')}."
 
     @property
     def _kinds(self) -> tuple[tuple[str, Sequence[CheckResult | GuardrailResult]], ...]:
         return ("check", self.checks), ("guardrail", self.guardrails)
+
+    def _sensitive(self, status: Status) -> str:
+        """Say how many checks that ended so are sensitive to a few topics; nothing for none."""
+        count = sum(check.sensitive for check in self.checks if check.status == status)
+        if not count:
+            return ""
+        done = "failed" if status == "fail" else "passed"
+        return f" ({counted(count, 'check')} that {done} {'is' if count == 1 else 'are'} sensitive to a few topics)"
 
     def _counted(self, status: Status, *, blocks: bool) -> str:
         """Say how many of the checks and of the guardrails ended so; nothing for none."""
@@ -214,7 +226,11 @@ class GateResult(Answer):
         level = f"{1 - 2 * self.config.alpha:.0%}"
         columns = (
             Column(
-                "status", [check.status for check in checks], TEXT, best=[check.status != "pass" for check in checks]
+                "status",
+                [check.status for check in checks],
+                TEXT,
+                best=[check.status != "pass" for check in checks],
+                beside=["(few topics)" if check.sensitive else "" for check in checks],
             ),
             Column("measure", [check.measure for check in checks], TEXT, beside=lower),
             *columns_of([check.check for check in checks], ("slice", TEXT)),

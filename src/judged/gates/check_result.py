@@ -10,11 +10,13 @@ from judged.decimals import decimal, p_text
 from judged.stats.equivalence_test import share_bound
 from judged.stats.inputs import topics_text
 from judged.stats.plans import amount
+from judged.stats.sensitivity import sensitive_sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from judged.gates.config import Check
+    from judged.stats.sensitivity import Sensitivity
 
 _ROUNDING = 1e-12
 _AFTER = {"holm": " after Holm's correction", "bonferroni": " after Bonferroni's correction", "none": ""}
@@ -54,7 +56,7 @@ class CheckResult:
     lower_is_better: bool  # then a loss is a positive difference
     power: float
     correction: str
-    test: str  # `randomisation`, `ratio` or `t`
+    test: str  # `randomisation`, `ratio`, `t` or `bounded`
     strict: bool  # whether the gate fails where this check is inconclusive
     max_share_of_large_losses: float | None = None  # a larger share of them fails
     # `fail`: more than the margin was lost. `pass`: that is ruled out. `inconclusive`: neither is shown.
@@ -81,6 +83,13 @@ class CheckResult:
     # a loss of this size on a topic, on so few of all topics that these may have none, outweighs the margin: that is
     # not ruled out by any test of these topics. NaN where no topic can lose as much.
     unseen_loss: float = math.nan
+    # the counterpart of a failure: above this mean difference (below, where lower is better) on as few topics, the loss
+    # over all is no more than the margin. NaN where no topic can gain as much, with 100 topics or more, and where the
+    # bounded test shows the failure.
+    unseen_gain: float = math.nan
+    # how far a failure, or a pass, that a test shows rests on a few topics; its p-value is one-sided
+    sensitivity: Sensitivity | None = None
+    few_topics: tuple[str, ...] = ()  # the topics whose uncertain share of all topics could undo it
 
     @property
     def name(self) -> str:
@@ -114,6 +123,16 @@ class CheckResult:
         return most is not None and self.large_losses > most * self.n * (1 + _ROUNDING)
 
     @property
+    def sensitive(self) -> bool:
+        """Whether the failure, or the pass, is sensitive to a few topics."""
+        return self.sensitivity is not None and self.sensitivity.sensitive
+
+    @property
+    def bounded_p(self) -> float:
+        """One-sided p-value of the bounded test, at most 0.5; NaN where no test decided, or there are no bounds."""
+        return math.nan if self.sensitivity is None else self.sensitivity.bounded_p
+
+    @property
     def loss(self) -> float:
         """What was lost: positive where the candidate is worse."""
         return self.difference if self.lower_is_better else 0.0 - self.difference
@@ -134,7 +153,7 @@ class CheckResult:
     def sentence(self) -> str:
         """What may be concluded, and what not."""
         owner = f" (owner: {self.owner})" if self.owner else ""
-        text = f"{self.name}{owner}: {_verdict(self)}{_large_losses(self)}"
+        text = f"{self.name}{owner}: {_verdict(self)}{_few_topics(self)}{_large_losses(self)}"
         if self.left_out:
             text += f" {topics_text(self.left_out)} without a score for both runs did not count."
         return text
@@ -148,6 +167,20 @@ class CheckResult:
         if not math.isfinite(value):
             return "-" if math.isnan(value) else f"{value:+}"
         return f"{100 * value:+.1f}%" if self.kind == "ratio" else decimal(value, places, "+")
+
+
+def _few_topics(check: CheckResult) -> str:
+    """Say which few topics a failure or a pass rests on, and what a failure may have missed."""
+    text = ""
+    if check.sensitivity is not None and check.sensitive:
+        text += f" {sensitive_sentence(check.sensitivity, check.few_topics)}"
+    if not math.isnan(check.unseen_gain):
+        share, side = share_bound(0, check.n, 1 - check.alpha), "below" if check.lower_is_better else "above"
+        text += (
+            f" Up to {share:.1%} of all topics may be of a kind that is not among these {check.n}: with a mean"
+            f" difference {side} {decimal(check.unseen_gain, 2, '+')} there, no more than the margin is lost."
+        )
+    return text
 
 
 def _large_losses(check: CheckResult) -> str:

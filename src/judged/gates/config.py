@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 ALL = "all"
 """The slice of all topics."""
 
-GateTest: TypeAlias = Literal["randomisation", "t"]
+GateTest: TypeAlias = Literal["randomisation", "t", "bounded"]
 GateCorrection: TypeAlias = Literal["holm", "bonferroni", "none"]
 
 
@@ -192,7 +192,8 @@ class GateConfig:
     strict
         Whether the gate fails where a check is inconclusive.
     test
-        ``randomisation`` (signs of differences flipped) or ``t``.
+        ``randomisation`` (signs of differences flipped), ``t``, or ``bounded``, which holds for every distribution and
+        number of topics, and needs measures with bounds.
     correction
         Of the failures for the number of checks: ``holm``, ``bonferroni`` or ``none``.
     resamples, seed

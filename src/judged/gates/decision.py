@@ -11,11 +11,14 @@ import numpy as np
 from judged.cache import cached_property
 from judged.gates.check_result import CheckResult, TopicLoss
 from judged.measures.aggregates import aggregate, logarithms
+from judged.stats.bounded import BoundedMean, bounded_mean
 from judged.stats.correction import adjust
 from judged.stats.detectable import detectable, least_p
 from judged.stats.equivalence_test import unseen_loss
 from judged.stats.inputs import paired_differences, spread, topics_text
 from judged.stats.paired import paired_test
+from judged.stats.sensitivity import reversing_difference, sensitivity
+from judged.stats.sufficiency import MIN_UNITS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from judged._types import Floats
     from judged.gates.config import Check, GateConfig
     from judged.measures.base import Measure
+    from judged.stats.results import Alternative, Difference
 
 _WORST = 3
 _ROUNDING = 1e-12
@@ -112,7 +116,8 @@ def decide(given: Sequence[Paired], config: GateConfig) -> tuple[CheckResult, ..
 
 def _tested(paired: Paired, config: GateConfig, *, unchanged: bool) -> CheckResult:
     """Test one check, and leave its status open unless nothing can be tested."""
-    result, n, least = _seen(paired, config), int(np.count_nonzero(paired.kept)), max(paired.min_topics, 2)
+    result, n = _seen(paired, config), int(np.count_nonzero(paired.kept))
+    least = max(paired.min_topics, MIN_UNITS["verdict"])
     if not n:
         return replace(result, note="no topic has a score for both runs")
     if unchanged:
@@ -181,11 +186,8 @@ def _with_tests(result: CheckResult, paired: Paired, config: GateConfig) -> Chec
     test, note = config.test, ""
     if test == "t" and spread(paired.gaps) == 0:
         test, note = "randomisation", "all topics have the same difference, so signs were flipped in place of t"
-    how: dict[str, Any] = {"level": 1 - config.alpha, "resamples": config.resamples, "seed": config.seed}
-    (first, second), shift = paired.scaled, paired.shift(result.margin)
-    limit = first - shift  # what the candidate would have if it had lost exactly the margin
-    harm = paired_test(limit, second, test, alternative="less", **how)
-    safe = paired_test(limit, second, test, alternative="greater", **how)
+    shift = paired.shift(result.margin)
+    harm, safe = (_one_sided(paired, shift, test, side, config) for side in ("less", "greater"))
     low, high = (safe.interval or (-math.inf,))[0] - shift, (harm.interval or (math.inf,) * 2)[1] - shift
     low, high = sorted(paired.unit(paired.side * end) for end in (low, high))
     least = least_p(len(paired.gaps), test, "less", config.resamples)
@@ -193,8 +195,22 @@ def _with_tests(result: CheckResult, paired: Paired, config: GateConfig) -> Chec
     return replace(result, interval=(low, high), p=harm.p, p_safe=safe.p, least_p=least, test=test, note=note)
 
 
+def _one_sided(
+    paired: Paired, shift: float, test: str, alternative: Alternative, config: GateConfig
+) -> Difference | BoundedMean:
+    """Test the differences, raised by the margin, to one side."""
+    if test != "bounded":
+        first, second = paired.scaled
+        how: dict[str, Any] = {"level": 1 - config.alpha, "resamples": config.resamples, "seed": config.seed}
+        return paired_test(first - shift, second, test, alternative=alternative, **how)
+    most = paired.measure.properties.reach
+    low, high = min(shift - most, 0.0), shift + most
+    given = {"alternative": alternative, "level": 1 - config.alpha, "seed": config.seed}
+    return bounded_mean(paired.gaps + shift, low, high, **given)
+
+
 def _decided(result: CheckResult, paired: Paired, adjusted: float, config: GateConfig, family: int) -> CheckResult:
-    """Give the status, now that the correction is known, and the loss that would have been noticed."""
+    """Give the status, now that the correction is known, the loss that would be noticed, and what it rests on."""
     if math.isnan(result.p):
         return result
     alpha, identical = config.alpha * (1 + _ROUNDING), not paired.gaps.any()
@@ -202,15 +218,34 @@ def _decided(result: CheckResult, paired: Paired, adjusted: float, config: GateC
     if result.least_p * family <= alpha:
         result = replace(result, detectable=_detectable(result, paired, config))
     if adjusted <= alpha or result.too_many_large_losses:
-        return replace(result, status="fail")
+        return _with_sensitivity(replace(result, status="fail"), paired, config)
     if identical:
         note = f"both runs have the same score on {topics_text(result.n)} of the slice"
         return replace(result, status="pass", note=note)
-    return replace(result, status="pass") if result.p_safe <= alpha else result
+    return _with_sensitivity(replace(result, status="pass"), paired, config) if result.p_safe <= alpha else result
+
+
+def _with_sensitivity(result: CheckResult, paired: Paired, config: GateConfig) -> CheckResult:
+    """Add how far a failure or a pass that a test shows rests on a few topics."""
+    if result.status == "fail" and not result.proved:
+        return result
+    limit = -paired.shift(result.margin)
+    most = math.inf if paired.geometric else paired.measure.properties.reach
+    found = sensitivity(*paired.scaled, alpha=2 * config.alpha, limit=limit, max_difference=most, seed=config.seed)
+    names = np.array(paired.query_ids, dtype=object)[paired.kept]
+    few = tuple(names[list(found.few_topics)].tolist())
+    gain = math.nan
+    if result.status == "fail" and found.may_miss and not paired.geometric:
+        gain = reversing_difference(float(paired.gaps.mean()), result.n, limit, 1 - config.alpha)
+        gain = paired.side * gain if abs(gain) <= most else math.nan
+    one_sided = replace(found, bounded_p=found.bounded_p / 2)
+    return replace(result, sensitivity=one_sided, few_topics=few, unseen_gain=gain)
 
 
 def _detectable(result: CheckResult, paired: Paired, config: GateConfig) -> float:
     """Give the true loss that fails with the configured power, were this the first check that Holm looks at."""
+    if config.test == "bounded" and not paired.geometric:
+        return math.nan  # `detectable` is that of t, which finds smaller losses
     # `detectable` is of a two-sided test, whose other side is never reached: a one-sided one at alpha has the power of
     # a two-sided one at twice that.
     flips = config.test == "randomisation"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from judged.comparison.compare import check_bounds
 from judged.data.qrels import Qrels
 from judged.data.run import Run
 from judged.data.toml_places import nearest
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from judged.data.toml_places import Places
     from judged.evaluation import Scores
     from judged.gates.check_result import CheckResult
-    from judged.gates.config import Check, GateConfig
+    from judged.gates.config import Check, GateConfig, GateTest
     from judged.measures.base import Measure
     from judged.slicing.topic_slices import Slicing
 
@@ -173,7 +174,7 @@ def _decided(scores: Scores, at: list[int], config: GateConfig, slicing: Slicing
     cut = None if slicing is None else over_these(slicing, scores.query_ids, config)
     _refuse_lost(scores, at, config)
     places = config.places
-    pairs = places.each("check", config.checks, lambda check: _paired(scores, at, check, cut))
+    pairs = places.each("check", config.checks, lambda check: _paired(scores, at, check, cut, config))
     _refuse_unmeasured(pairs, scores, at, places)
     checks = decide(pairs, config)
     guardrails = places.each(
@@ -239,11 +240,11 @@ def _refuse_lost(scores: Scores, at: list[int], config: GateConfig) -> None:
         )
 
 
-def _paired(scores: Scores, at: list[int], check: Check, slicing: Slicing | None) -> Paired:
+def _paired(scores: Scores, at: list[int], check: Check, slicing: Slicing | None, config: GateConfig) -> Paired:
     """Take the scores that a check looks at, and refuse what cannot be tested."""
     row = row_of(scores, check.measure)
     measure = scores.measures[row]
-    _refuse_untestable(measure, check)
+    _refuse_untestable(measure, check, config.test)
     which, mask = Slice(ALL, ""), np.ones(len(scores.query_ids), dtype=np.bool_)
     if check.slice != ALL and slicing is not None:
         which, mask = slicing.slices[slicing.names.index(check.slice)], slicing.mask(check.slice)
@@ -259,7 +260,7 @@ def _paired(scores: Scores, at: list[int], check: Check, slicing: Slicing | None
     return Paired(check, measure, query_ids, first, second, min_topics, which.owner)
 
 
-def _refuse_untestable(measure: Measure, check: Check) -> None:
+def _refuse_untestable(measure: Measure, check: Check, test: GateTest) -> None:
     kind = measure.entry.aggregate
     if kind in {"sum", "count"}:
         problem = f"{measure} is a {kind} over the topics, and grows with their number"
@@ -270,6 +271,8 @@ def _refuse_untestable(measure: Measure, check: Check) -> None:
     if kind == "geometric mean" and check.margin is not None:
         problem = f"{measure} is a geometric mean, compared by ratios"
         raise InputError(problem, fix="give margin_relative in place of margin")
+    if test == "bounded":
+        check_bounds(measure)
 
 
 def _notes(scores: Scores, at: list[int], config: GateConfig, checks: Sequence[CheckResult]) -> tuple[Note, ...]:

@@ -25,6 +25,7 @@ from judged.online.periods import AFTER, BEFORE, Periods, periods
 from judged.online.slicing import pages_where
 from judged.stats.decomposition import decomposition, part_interval
 from judged.stats.ratio_difference import RatioDifference
+from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
     from judged._types import Floats
@@ -56,6 +57,11 @@ class Movement:
     within: RatioDifference | None
     queries: tuple[tuple[str, float], ...]
 
+    def changed(self, alpha: float) -> bool:
+        """Return whether the change is significant; never with too few units on either side for a verdict."""
+        units = min(self.change.baseline.units, self.change.other.units)
+        return self.change.p <= alpha and insufficiency(units, "verdict") is None
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Overview(LogAnswer):
@@ -85,7 +91,7 @@ class Overview(LogAnswer):
     @property
     def sentences(self) -> tuple[str, ...]:
         """Which numbers changed, and which part of that can be told."""
-        changed = [one for one in self.movements if one.change.p <= self.alpha]
+        changed = [one for one in self.movements if one.changed(self.alpha)]
         way = {True: "higher", False: "lower"}
         said = (f"{one.change.metric} is {way[one.change.difference.value > 0]}{_why(one)}." for one in changed)
         return tuple(said) or ("None of these numbers can be told to have changed.",)

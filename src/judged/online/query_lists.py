@@ -23,9 +23,10 @@ from judged.online.periods import AFTER, BEFORE, Periods, periods
 from judged.online.slicing import pages_where
 from judged.spelling import one_of
 from judged.stats.counts import chances_of_more, rate_limits, share_limits, told
+from judged.stats.sufficiency import MIN_UNITS
 
 if TYPE_CHECKING:
-    from judged._types import Bools, Floats
+    from judged._types import Bools, Floats, Ints
     from judged._types import Table as ArrowTable
     from judged.answer import Block
     from judged.online.log import InteractionLog
@@ -135,7 +136,8 @@ def queries(
     A user counts once for each query, with the first session in which he asked it, so that one who asks a hundred times
     is not a hundred. All lists but ``zero`` and ``again``, which say what happened, are restricted to what can be told:
     exact tests against all other queries (Fisher's; for ``low-ctr`` a Poisson count, as much wider as clicks vary),
-    with at most the share `fdr` of false ones on average among those listed.
+    with at most the share `fdr` of false ones on average among those listed. Queries of fewer than six users are not
+    tested.
 
     Parameters
     ----------
@@ -223,9 +225,10 @@ class _Chosen:
         rows = rows[np.argsort(-weight[rows], kind="stable")]
         return Table(name, columns, labels=2 if name == "again" else 1).take(rows[: self.limit].tolist()), len(rows)
 
-    def told(self, chance: Floats, least: Floats) -> tuple[Bools, Column]:
-        """Choose what can be told, and lay out the p-values."""
-        mask, adjusted = told(chance, least, self.fdr)
+    def told(self, chance: Floats, least: Floats, users: Ints) -> tuple[Bools, Column]:
+        """Choose what can be told, and lay out the p-values; of fewer than six users nothing can."""
+        few = users < MIN_UNITS["verdict"]
+        mask, adjusted = told(np.where(few, 1.0, chance), np.where(few, 1.0, least), self.fdr)
         return mask, Column("p", adjusted.tolist(), NUMBER, only="data")
 
 
@@ -306,7 +309,7 @@ def _troubles(found: ArrowTable, all_of: Mapping[str, int], chosen: _Chosen) -> 
         ("slow", "slow", "timed", "slow"),
     ):
         hits, of = column[counts], column[sizes]
-        mask, p = chosen.told(*chances_of_more(hits, of, all_of[counts], all_of[sizes]))
+        mask, p = chosen.told(*chances_of_more(hits, of, all_of[counts], all_of[sizes]), of)
         excess = hits - of * all_of[counts] / max(all_of[sizes], 1)
         columns = [query, _numbers("users", of), _numbers(name, hits, title), _share("share", hits, of, chosen.level)]
         if name == "slow":
@@ -321,7 +324,7 @@ def _troubles(found: ArrowTable, all_of: Mapping[str, int], chosen: _Chosen) -> 
     chance, least = np.ones(len(clicks)), np.ones(len(clicks))
     chance[rows] = gammaincc(clicks[rows] / spread + 1.0, expected[rows] / spread)
     least[rows] = np.exp(-expected[rows] / spread)
-    mask, p = chosen.told(chance, least)
+    mask, p = chosen.told(chance, least, column["users"])
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(rows, clicks / expected, np.nan)
         limits = rate_limits(clicks / spread, expected / spread, chosen.level)
@@ -388,7 +391,7 @@ def _changes(
                "share since / before", ci=_ends(*ends)),
     )  # fmt: skip
     for name, hits, all_hits in (("rising", after, all_after), ("falling", before, all_before)):
-        mask, p = chosen.told(*chances_of_more(hits, before + after, all_hits, all_before + all_after))
+        mask, p = chosen.told(*chances_of_more(hits, before + after, all_hits, all_before + all_after), before + after)
         weight = np.abs(after - expected)
         if name == "rising":
             yield "new", chosen.table("new", mask & (before == 0), weight, *columns[:3], p)

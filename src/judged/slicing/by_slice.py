@@ -150,7 +150,8 @@ def _tests(
     for (run, measure), numbers in means.items() if large else ():
         against = against_rest(numbers, slicing.members[large], level=method.level, seed=method.seed)
         for part, rest in zip(large, against, strict=True):
-            if rest.n >= slicing.slices[part].min_topics:  # the measure may leave topics out
+            # the measure may leave topics out
+            if rest.n >= slicing.slices[part].min_topics and rest.insufficiency is None:
                 side = slicing.members[part][~np.isnan(numbers)]
                 tests.append((slicing.names[part], run, measure, rest))
                 sides.append((run, measure, (side if side[:1].all() else ~side).tobytes()))

@@ -63,7 +63,7 @@ def compare_slices(
         The run that all others are compared with. Of two runs it is the first, if none is named.
     test
         Of two systems, as for `compare`: ``randomisation``, ``t``, ``wilcoxon``, ``sign``, ``bootstrap``, ``bca``,
-        ``studentised``, ``ratio``, ``bayes``. None: ``randomisation``, with more than 2,000 topics ``t``.
+        ``studentised``, ``bounded``, ``ratio``, ``bayes``. None: ``randomisation``, with more than 2,000 topics ``t``.
     correction
         For the number of comparisons: ``holm``, ``bonferroni``, ``hochberg``, ``bh``, ``by`` or ``none``.
     family
@@ -197,7 +197,7 @@ def _between(overall: Comparison, quantities: Quantities, slicing: Slicing) -> I
         return
     how = {"resamples": min(choices.resamples, _MOST_DRAWS), "seed": choices.seed}
     tests = [heterogeneity(quantity.gaps, groups, **how) for quantity in quantities.values()]
-    adjusted = adjust([test.p for test in tests]).tolist()
+    adjusted = adjust([math.nan if test.insufficiency else test.p for test in tests]).tolist()
     for (measure, *runs), test, p in zip(quantities, tests, adjusted, strict=True):
         first, second = (scores.run_names[run] for run in runs)
         names = tuple(slicing.names[large[group]] for group in test.groups)

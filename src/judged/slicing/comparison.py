@@ -11,6 +11,8 @@ from judged.answer.table import COUNT, NUMBER, P_VALUE, TEXT, YES_NO, columns_of
 from judged.comparison.pair import (
     DIFFERENCE,
     RATIO,
+    SENSITIVE,
+    SIGNIFICANT,
     TIMES,
     detectable,
     intervals,
@@ -41,7 +43,6 @@ if TYPE_CHECKING:
 
 _HEAD = 26  # characters: a column of differences with their intervals is as wide
 _PAIRS = 2  # of more, what is not shown is told of all together
-_SIGNIFICANT = "*"
 
 
 @dataclass(frozen=True)
@@ -245,6 +246,7 @@ class SliceComparison(Answer):
                 Column("adjusted", [pair and pair.result.decisive_p for pair in pairs], P_VALUE),
                 Column("significant", [pair and pair.significant for pair in pairs], YES_NO),
                 *columns_of(rows, "better"),
+                Column("sensitive", [pair and pair.sensitive for pair in pairs], YES_NO),
                 *(
                     Column(name, [pair and getattr(pair.wins, name) for pair in pairs], COUNT)
                     for name in ("wins", "ties", "losses")
@@ -344,7 +346,8 @@ class SliceComparison(Answer):
             corrected,
             f"{ALL}: the comparison without slices, corrected by itself",
             f"alpha = {choices.alpha:g}",
-            f"{_SIGNIFICANT} significant",
+            f"{SIGNIFICANT} significant"
+            + f" ({SENSITIVE} if sensitive to a few topics)" * any(pair.sensitive for pair in every),
             intervals(pairs, choices, sizes[-1]),
             detectable(pairs),
             few * any(row.small for row in self.rows),
@@ -372,9 +375,10 @@ class SliceComparison(Answer):
         uncorrected = test == "bayes" or correction == "none" or size < 2
         after = "" if uncorrected else f", after {name_of_correction(correction)} over {size} comparisons"
         for winner, loser in ((second, first), (first, second)):
-            if won := [_won(row.slice, row.pair) for row in rows if row.pair and row.better == winner]:
+            if won := [row for row in rows if row.better == winner]:
                 claim = shown(test, winner, loser, measure) + ("" if of_means(test) else ",")
-                yield f"{claim} on {_some(won)}{after}."
+                yield f"{claim} on {_some([_won(row.slice, row.pair) for row in won if row.pair])}{after}."
+                yield from _missed(won)
         if torn := [f"`{row.slice}`" for row in rows if row.pair and row.pair.significant and row.better is None]:
             yield f"On {_some(torn)} the test sees a difference in {measure} that the means do not point to."
 
@@ -426,7 +430,23 @@ def _won(name: str, pair: Pair) -> str:
     sure = f"p {p_text(pair.result.decisive_p, pair.alpha)}"
     if belief is not None:
         sure = f"probability {decimal(max(belief.higher, belief.lower), 3)}"
-    return f"`{name}` ({side}, {counted(pair.result.n, 'topic')}, {sure})"
+    few = f", sensitive to {counted(len(pair.few_topics), 'topic')}" if pair.sensitive else ""
+    return f"`{name}` ({side}, {counted(pair.result.n, 'topic')}, {sure}{few})"
+
+
+def _missed(won: Sequence[SlicePair]) -> Iterator[str]:
+    """Say what findings on slices with fewer than 100 topics may have missed, and what there would reverse them."""
+    known = [(row.slice, row.pair.sensitivity) for row in won if row.pair and row.pair.sensitivity]
+    some = [
+        f"{found.missed_share:.0%} of `{name}` ({decimal(found.reversing_difference, 2, '+')})"
+        for name, found in known
+        if found.may_miss
+    ]
+    if some:
+        yield (
+            f"Topics of a kind that is not among these may make up {_some(some)}: a mean difference there beyond the"
+            " one in parentheses would reverse the finding."
+        )
 
 
 def _unshown(rows: Sequence[SlicePair]) -> Iterator[str]:

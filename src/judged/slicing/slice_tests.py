@@ -71,12 +71,17 @@ def tests_of(
 
     def test(keys: Sequence[Key], level: float) -> list[Difference]:
         tests: dict[Key, Difference] = {}
-        for at, geometric in dict.fromkeys((at, quantities[place].geometric) for at, place in keys):
-            alike = [key for key in keys if key[0] == at and quantities[key[1]].geometric == geometric]
+
+        def kind(key: Key) -> tuple[int, bool, float]:
+            quantity = quantities[key[1]]
+            return key[0], quantity.geometric, quantity.reach
+
+        for at, geometric, reach in dict.fromkeys(map(kind, keys)):
+            alike = [key for key in keys if kind(key) == (at, geometric, reach)]
             rows, mask = [quantities[place] for _, place in alike], where[at].mask
             table = np.stack([*(row.first[mask] for row in rows), *(row.second[mask] for row in rows)])
             pairs = [(row, len(rows) + row) for row in range(len(rows))]
-            found = differences(table, pairs, choices, geometric=geometric, level=level).differences
+            found = differences(table, pairs, choices, geometric=geometric, reach=reach, level=level).differences
             if not where[at].every:
                 found = allowing_for_skew([row.gaps[mask] for row in rows], found)
             tests |= zip(alike, map(_within, found, rows), strict=True)

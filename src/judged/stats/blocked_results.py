@@ -13,6 +13,7 @@ from judged.decimals import counted, p_text
 from judged.stats.complete import significance
 from judged.stats.inputs import ROUNDING, topics_text
 from judged.stats.results import TEST_NAMES
+from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
     from judged._types import Bools, Floats
@@ -40,14 +41,17 @@ class Simultaneous(ReadOnly):
 
     @property
     def significant(self) -> Bools:
-        """Mark what differs at the level of the family, in the shape of `p`."""
-        return self.p <= significance(self.level) * (1 + ROUNDING)
+        """What differs at the level of the family, in the shape of `p`; nothing with too few topics for a verdict."""
+        enough = insufficiency(self.n, "verdict") is None
+        return (self.p <= significance(self.level) * (1 + ROUNDING)) & enough
 
     def _said(self, found: str, family: str, what: str) -> str:
         """Say what was found, and what it takes to be found."""
         name = TEST_NAMES[self.test][0].upper() + TEST_NAMES[self.test][1:]
         if self.n < 2:
             return f"{name}: {self.note}."
+        if lacking := insufficiency(self.n, "verdict"):
+            return f"{name}: {lacking.sentence('topic')}"
         least = f"the {what} must differ by more than {self.critical:.4g}"
         if math.isinf(self.critical):
             least = "no difference could be significant with so few arrangements"

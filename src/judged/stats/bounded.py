@@ -25,9 +25,11 @@ if TYPE_CHECKING:
     from judged._types import Floats
     from judged.stats.results import Alternative
 
+LARGEST_BET = 0.95
+"""Largest share of the wealth that one bet can lose, so that no value ends the game."""
+
 _ORDERS = 16  # random orders over which the wealth is averaged
 _MAX_BETS = 400_000  # bets over all orders; very large samples are bet on in fewer orders
-_CAP = 0.95  # largest share of the wealth that one bet can lose: no value can end the game
 _PLANNED_ALPHA = 0.05  # bets are sized for this error rate; the test is valid at every other rate, too
 _STEPS = 60  # of bisection: the limits are exact to about 1e-16 of the range
 
@@ -177,7 +179,7 @@ class _Game:
         # Monotone in `mean`: a bet on high values pays less if the hypothetical mean is higher. So the means that are
         # not rejected form an interval.
         room = mean if side > 0 else 1.0 - mean
-        bets = np.minimum(self.bets, _CAP / room) if room > 0 else self.bets
+        bets = np.minimum(self.bets, LARGEST_BET / room) if room > 0 else self.bets
         wealth = np.log1p(side * bets * (self.values - mean)).sum(axis=1)
         return float(np.logaddexp.reduce(wealth)) - math.log(len(wealth))
 

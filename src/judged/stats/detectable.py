@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from judged.stats.bounded import LARGEST_BET
 from judged.stats.inputs import spread
 from judged.stats.options import share
 from judged.stats.resampling import ResampledTopics
@@ -95,6 +96,23 @@ _ROUNDING = 1e-12
 LEAST_DIFFERING = {"t": 6, **dict.fromkeys(_BOOTSTRAPS, 40)}
 """Topics with a difference from which a test is believed, by simulation (docs/calibration.md)."""
 
+LEAST_EFFECTIVE = dict.fromkeys(("bca", "studentised"), 12)
+"""Effective number of topics with a difference from which a test is believed; see `effective_differing`."""
+
+
+def effective_differing(differences: Floats) -> Floats:
+    """Return Kish's effective number of topics with a difference, by squared differences: (..., T) to (...).
+
+    Equal differences count fully, topics that tie or nearly tie do not count, and normal differences count a third.
+    NaN where no topic has a difference.
+
+    >>> effective_differing(np.array([[0.1, -0.1, 0.0], [0.5, 0.001, -0.001]])).round(3).tolist()
+    [2.0, 1.0]
+    """
+    largest = np.abs(differences).max(axis=-1, keepdims=True)
+    squares = (differences / np.where(largest > 0, largest, np.nan)) ** 2
+    return squares.sum(axis=-1) ** 2 / (squares**2).sum(axis=-1)
+
 
 def believed(test: str, n: int, differing: int) -> bool:
     """Tell whether a test holds its error rate over n topics of which so many differ.
@@ -103,8 +121,9 @@ def believed(test: str, n: int, differing: int) -> bool:
     (False, True, True, False)
     """
     # Resampled topics know nothing of values that few topics have: below 40 topics with a difference, the bootstraps
-    # reject true nulls up to ten times as often as they say. Student's t fails only where most topics tie and a few
-    # have the same difference.
+    # reject true nulls up to ten times as often as they say. Where most differences are near-ties, BCa and the
+    # studentised bootstrap do so with 200 topics, too: `effective_differing` counts topics by what they contribute.
+    # Student's t fails only where most topics tie and a few have the same difference.
     return differing >= LEAST_DIFFERING.get(test, 0) or (test == "t" and differing == n)
 
 
@@ -125,8 +144,8 @@ def least_p(
     """
     # Tests that flip signs, or count and rank them, have 2^m arrangements of m topics that differ, of which one is the
     # most extreme to a side; those that draw resamples count what was seen as one more. A t is largest where all m have
-    # the same difference. Returns 1 for fewer than two topics, of which there is no test; 0 for tests that know no
-    # bound, such as `bayes`.
+    # the same difference. A bet of the bounded test multiplies the wealth by 1.95 at most. Returns 1
+    # for fewer than two topics, of which there is no test; 0 for tests that know no bound, such as `bayes`.
     moved = n if differing is None else differing
     if n < 2 or moved < 1:
         return 1.0
@@ -136,6 +155,8 @@ def least_p(
     if test in _SIGN_FLIPS or not believed(test, n, moved):
         listed = n < 60 and 1 << n <= resamples
         return max(sides * 2.0**-moved, 0.0 if listed else 1 / (resamples + 1))
+    if test == "bounded":
+        return min(1.0, sides * (1 + LARGEST_BET) ** -n)
     if test == "t" and moved < n:
         return sides * student_cdf(-math.sqrt(moved * (n - 1) / (n - moved)), n - 1)
     return 1 / (resamples + 1) if test in _BOOTSTRAPS else 0.0

@@ -11,6 +11,7 @@ import numpy as np
 from judged._types import ReadOnly
 from judged.errors import InputError
 from judged.stats.inputs import ROUNDING, check_share, topics_text
+from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -56,7 +57,7 @@ class Discoveries(ReadOnly):
 
     @property
     def fewest(self) -> int:
-        """The fewest losses that can be declared at this rate."""
+        """The fewest losses that can be told from luck at this rate; a verdict requires six in any case."""
         return math.ceil(1 / self.fdr * (1 - ROUNDING))
 
     @property
@@ -75,6 +76,11 @@ class Discoveries(ReadOnly):
             return (
                 f"No single topic can be said to have lost: {seen}, and at a false discovery rate of {self.fdr:.0%}"
                 f" fewer than {self.fewest} losses can never be told from luck."
+            )
+        if lacking := insufficiency(self.losses, "verdict"):
+            return (
+                f"No single topic can be said to have lost: only {self.losses} of {topics_text(self.n)} lost, and at"
+                f" least {lacking.required:g} losses are required."
             )
         return (
             f"No single topic can be said to have lost at a false discovery rate of {self.fdr:.0%}: {self.losses} of"
@@ -96,7 +102,7 @@ def losers(differences: ArrayLike, fdr: float = 0.1, *, scale: float = 1.0) -> D
     differences
         (T,): new minus old, by topic. NaN: the topic is left out, and counted.
     fdr
-        The false discovery rate, between 0 and 1. Fewer than 1 / `fdr` losses are never declared.
+        The false discovery rate, between 0 and 1. Fewer than 1 / `fdr` losses, or than six, are never declared.
     scale
         The size of the scores: differences, and differences of differences, up to 1e-12 of it are rounding.
 
@@ -127,7 +133,9 @@ def losers(differences: ArrayLike, fdr: float = 0.1, *, scale: float = 1.0) -> D
     slack = ROUNDING * max(scale, float(np.nanmax(np.abs(given), initial=0.0)))
     known = given[~np.isnan(given)]
     losses, gains = np.sort(-known[known < -slack]), np.sort(known[known > slack])
-    threshold, estimate = _threshold(losses, gains, fdr, slack)
+    threshold, estimate = math.nan, math.nan
+    if not insufficiency(len(losses), "verdict"):
+        threshold, estimate = _threshold(losses, gains, fdr, slack)
     mask = np.zeros(len(given), dtype=np.bool_) if math.isnan(threshold) else given <= -threshold + slack
     return Discoveries(
         fdr, threshold, mask, estimate, len(known), len(losses), len(gains), left_out=len(given) - len(known)

@@ -12,6 +12,7 @@ import numpy as np
 from judged.decimals import decimal
 from judged.errors import InputError
 from judged.stats.inputs import check_share, paired_differences, score_matrix, spread
+from judged.stats.sufficiency import MIN_UNITS
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -29,7 +30,8 @@ class Discrimination:
     # p_values, differences: in the same order; difference of the means, second minus first
     p_values: tuple[float, ...]
     differences: tuple[float, ...]
-    significant: int  # pairs with `p <= alpha`. Nothing here corrects the p-values for the number of pairs.
+    # pairs with `p <= alpha` and enough topics for a verdict. Nothing here corrects p-values for the number of pairs.
+    significant: int
     share: float  # of the pairs that have a p-value. NaN if none has.
     # the difference that would have been significant for every pair: the largest of their critical differences t(1 -
     # alpha / 2) SD / sqrt(n). Sakai reads the same off bootstrap samples. NaN if no pair has two topics.
@@ -98,9 +100,9 @@ def discriminative_power(
         if matrix.shape != (len(scores), len(scores)):
             raise InputError(f"p-values of shape {matrix.shape} do not fit", fix="give one for every two systems")
         p = matrix[tuple(np.array(pairs).T)]
-    differences, critical = np.array([_critical(scores[one], scores[two], alpha) for one, two in pairs]).T
+    differences, critical, topics = np.array([_critical(scores[one], scores[two], alpha) for one, two in pairs]).T
     order = np.argsort(-p, kind="stable")  # NaN last
-    significant = p <= alpha * (1 + 1e-12)
+    significant = (p <= alpha * (1 + 1e-12)) & (topics >= MIN_UNITS["verdict"])
     tested = ~np.isnan(p)
     return Discrimination(
         test=test,
@@ -115,13 +117,13 @@ def discriminative_power(
     )
 
 
-def _critical(first: ArrayLike, second: ArrayLike, alpha: float) -> tuple[float, float]:
-    """Give the mean difference of two systems, and the one from which on the t-test would have been significant."""
+def _critical(first: ArrayLike, second: ArrayLike, alpha: float) -> tuple[float, float, int]:
+    """Return the mean difference, the least that the t-test would have found significant, and the number of topics."""
     from scipy.special import stdtrit
 
     differences, _ = paired_differences(first, second)
     n = len(differences)
     mean = float(differences.mean()) if n else math.nan
     if n < 2:
-        return mean, math.nan
-    return mean, float(stdtrit(n - 1, 1 - alpha / 2)) * spread(differences) / math.sqrt(n)
+        return mean, math.nan, n
+    return mean, float(stdtrit(n - 1, 1 - alpha / 2)) * spread(differences) / math.sqrt(n), n

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from judged.decimals import decimal, p_text
 from judged.errors import InputError
 from judged.stats.inputs import ROUNDING, check_share, paired_differences, spread, topics_text
+from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -53,7 +54,7 @@ class Equivalence:
     # interval_level, level: 1 - 2 alpha, and 1 - alpha of each one-sided test
     interval_level: float
     level: float
-    significant: bool  # whether `p < alpha`
+    significant: bool  # whether `p < alpha`, with enough topics for a verdict
     # n, left_out: topics that were compared; topics that lack a score for one of the two
     n: int
     left_out: int
@@ -113,7 +114,7 @@ def equivalence(first: ArrayLike, second: ArrayLike, margin: float, *, level: fl
     -------
     Equivalence
         Where all differences are the same, t is infinite and p is 0 or 1: the sample shows no variation, which the
-        note says. Fewer than two topics give no p.
+        note says. Fewer than two topics give no p, and fewer than six no verdict.
 
     Raises
     ------
@@ -122,9 +123,9 @@ def equivalence(first: ArrayLike, second: ArrayLike, margin: float, *, level: fl
 
     Examples
     --------
-    >>> found = equivalence([0.2, 0.4, 0.5, 0.1, 0.3], [0.21, 0.4, 0.49, 0.12, 0.3], margin=0.03)
+    >>> found = equivalence([0.2, 0.4, 0.5, 0.1, 0.3, 0.2], [0.21, 0.4, 0.49, 0.12, 0.3, 0.2], margin=0.03)
     >>> found.significant, round(found.p, 4)
-    (True, 0.0035)
+    (True, 0.0007)
     """
     return _equivalence("equivalence", first, second, margin, level)
 
@@ -143,7 +144,7 @@ def non_inferiority(
 
     Examples
     --------
-    >>> non_inferiority([0.2, 0.4, 0.5], [0.3, 0.4, 0.6], margin=0.1).significant
+    >>> non_inferiority([0.2, 0.4, 0.5] * 2, [0.3, 0.4, 0.6] * 2, margin=0.1).significant
     True
     """
     return _equivalence("non-inferiority", first, second, margin, level, higher_is_better=higher_is_better)
@@ -176,6 +177,9 @@ def _equivalence(
         half = _quantile(level, size - 1) * error
         interval = (mean - half, mean + half)
         note = "" if error else "all differences are the same, so the t-test takes their mean for exact"
+    lacking = insufficiency(size, "verdict")
+    if size > 1 and lacking:
+        note = lacking.sentence("topic").removesuffix(".")
     return Equivalence(
         kind,
         mean,
@@ -186,7 +190,7 @@ def _equivalence(
         interval,
         within,
         level,
-        p < 1 - level,
+        p < 1 - level and lacking is None,
         size,
         left_out,
         note,

@@ -11,7 +11,8 @@ import numpy as np
 from judged.errors import InputError
 from judged.spelling import one_of
 from judged.stats import bootstrap, classical
-from judged.stats.detectable import LEAST_DIFFERING, believed
+from judged.stats.bounded import bounded
+from judged.stats.detectable import LEAST_DIFFERING, LEAST_EFFECTIVE, believed, effective_differing
 from judged.stats.inputs import ROUNDING, topics_text
 from judged.stats.options import Options, PairedResult
 from judged.stats.randomisation import randomisation
@@ -33,6 +34,7 @@ TESTS = {
     "bootstrap": "topics resampled, and shifted to a mean of 0; interval by inverting it",
     "bca": "topics resampled: bias-corrected and accelerated interval, p by inverting it",
     "studentised": "topics resampled: interval and p from the bootstrapped t statistic",
+    "bounded": "bets on differences of a bounded measure: holds for every distribution and number of topics",
     "ratio": "randomisation test of the ratio of geometric means, as for GMAP",
     "bayes": "posterior of the mean difference under a reference prior: probabilities instead of a p-value",
 }
@@ -44,6 +46,7 @@ _TESTS: dict[str, Callable[[Floats, Floats, Options], list[PairedResult]]] = {
     "bootstrap": bootstrap.percentile,
     "bca": bootstrap.bca,
     "studentised": bootstrap.studentised,
+    "bounded": bounded,
     "ratio": randomisation,
     "bayes": classical.bayes,
 }
@@ -63,6 +66,7 @@ def paired_test(
     seed: int = 0,
     rope: float = 0.01,
     floor: float = 1e-5,
+    max_difference: float | None = None,
 ) -> Difference:
     """Compare two systems by their scores on the same topics.
 
@@ -82,14 +86,17 @@ def paired_test(
         For ``bayes``: mean differences from ``-rope`` to ``rope`` are practically nothing.
     floor
         For ``ratio``: lower scores count as this, as 0 has no logarithm.
+    max_difference
+        For ``bounded``: largest possible difference of two scores, by the definition of the measure.
 
     Returns
     -------
     Difference
         Second minus first. Without a topic, or with one, p is NaN. If no topic has a difference, p is 1 and the
-        interval 0 to 0. Where so few topics differ that the method would not hold its error rate
-        (`judged.stats.attainable.believed`), or all have the same difference and it judges by how they vary, the
-        randomisation test takes its place, and the result says so; ``bayes`` then has no answer. Differences of at
+        interval 0 to 0 (that of ``bounded`` is wider). Where so few topics differ, or a few outweigh the others so
+        much, that the method would not hold its error rate (`judged.stats.detectable.believed`,
+        `judged.stats.detectable.effective_differing`), or all have the same difference and it judges by how they vary,
+        the randomisation test takes its place, and the result says so; ``bayes`` then has no answer. Differences of at
         most 1e-12 times the largest score are rounding and count as 0.
 
     Raises
@@ -119,6 +126,7 @@ def paired_test(
         seed=seed,
         rope=rope,
         floor=floor,
+        max_difference=max_difference,
     )
     return found
 
@@ -134,6 +142,7 @@ def paired_tests(
     seed: int = 0,
     rope: float = 0.01,
     floor: float = 1e-5,
+    max_difference: float | None = None,
 ) -> tuple[Difference, ...]:
     """Compare many pairs of systems at the cost of a few; each result is that of `paired_test`.
 
@@ -145,7 +154,7 @@ def paired_tests(
         (S, T): one row per system, one column per topic. NaN: no score.
     pairs
         Rows ``(first, second)``.
-    test, alternative, level, resamples, seed, rope, floor
+    test, alternative, level, resamples, seed, rope, floor, max_difference
         As for `paired_test`. Pairs with the same topics share their resamples.
 
     Returns
@@ -164,7 +173,7 @@ def paired_tests(
     [0.125, 1.0]
     """
     name = one_of("paired test", test, TESTS)
-    options = Options(alternative, level, resamples, seed, rope, floor)
+    options = Options(alternative, level, resamples, seed, rope, floor, max_difference)
     scores = _checked(values, name)
     rows = _rows(pairs, len(scores))
     if name == "ratio":
@@ -209,12 +218,16 @@ def _over(
     effects = np.where(level, np.nan, means / deviations)
     answers: list[PairedResult] = [_level(float(row[0]), name, options) for row in differences]
     differing = np.count_nonzero(differences, axis=1)
-    replaced = [_replaced(name, n, *row) for row in zip(differing.tolist(), level.tolist(), strict=True)]
+    effective = effective_differing(differences) if name in LEAST_EFFECTIVE else differing
+    replaced = [
+        _replaced(name, n, *row) for row in zip(differing.tolist(), effective.tolist(), level.tolist(), strict=True)
+    ]
     methods = ["randomisation" if why else name for why in replaced]
     rounding = ROUNDING * (largest.sum(axis=1) + np.abs(differences).sum(axis=1))
     for method in dict.fromkeys(methods):
         alike = np.array([other == method for other in methods])
-        tested = np.flatnonzero(alike & (differing > 0) & ~(level & (method == "bayes")))
+        # topics without a difference are no proof that others have none: the bounded test has an answer there too
+        tested = np.flatnonzero(alike & ((differing > 0) | (method == "bounded")) & ~(level & (method == "bayes")))
         if len(tested):
             found = _TESTS[method](differences[tested], rounding[tested], options)
             for row, answer in zip(tested.tolist(), found, strict=True):
@@ -227,18 +240,21 @@ def _over(
     ]
 
 
-def _replaced(name: str, n: int, differing: int, level: bool) -> str:
+def _replaced(name: str, n: int, differing: int, effective: float, level: bool) -> str:
     """Say why the randomisation test stands in place of the one that was asked for; nothing, where that is believed."""
     instead = "this is the randomisation test in its place"
     if not differing or name not in LEAST_DIFFERING:
         return ""
     if level:
         return f"all topics have the same difference, by which the {TEST_NAMES[name]} cannot judge: {instead}"
+    finds = f"the {TEST_NAMES[name]} finds differences too often: {instead}"
     if believed(name, n, differing):
-        return ""
+        if effective >= (least := LEAST_EFFECTIVE.get(name, 0)):
+            return ""
+        uneven = f"a few large differences outweigh the others, like {effective:.2g} topics with equal differences"
+        return f"{uneven}, and with fewer than {least} {finds}"
     some = f"{differing} of {n} topics have a difference" if differing < n else f"there are {topics_text(n)}"
-    few = f"with fewer than {LEAST_DIFFERING[name]} that differ the {TEST_NAMES[name]} finds differences too often"
-    return f"{some}, and {few}: {instead}"
+    return f"{some}, and with fewer than {LEAST_DIFFERING[name]} that differ {finds}"
 
 
 def _level(value: float, name: str, options: Options) -> PairedResult:

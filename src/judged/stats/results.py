@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
+from judged.stats.sufficiency import insufficiency
+
 Alternative: TypeAlias = Literal["two-sided", "greater", "less"]
 
 _ROUNDING = 1e-12
@@ -16,6 +18,7 @@ TEST_NAMES = {
     "bootstrap": "bootstrap test",
     "bca": "BCa bootstrap test",
     "studentised": "studentised bootstrap test",
+    "bounded": "bounded test",
     "ratio": "randomisation test of the ratio",
     "bayes": "Bayesian comparison",
     "tukey": "Tukey's HSD",
@@ -84,9 +87,9 @@ class Difference:
     Examples
     --------
     >>> from judged.stats.paired import paired_test
-    >>> found = paired_test([0.2, 0.4, 0.5, 0.1], [0.3, 0.6, 0.6, 0.3], "t")
+    >>> found = paired_test([0.2, 0.4, 0.5, 0.1, 0.3, 0.2], [0.3, 0.6, 0.6, 0.3, 0.4, 0.3], "t")
     >>> round(found.difference, 3), round(found.p, 4), found.significant
-    (0.15, 0.0138, True)
+    (0.133, 0.0015, True)
     """
 
     test: str
@@ -116,8 +119,8 @@ class Difference:
 
     @property
     def significant(self) -> bool:
-        """Whether the deciding p-value is at most alpha; never for NaN."""
-        return self.decisive_p <= self.alpha * (1 + _ROUNDING)
+        """Whether the deciding p-value is at most alpha; never for NaN, or with too few topics for a verdict."""
+        return self.decisive_p <= self.alpha * (1 + _ROUNDING) and insufficiency(self.n, "verdict") is None
 
     @property
     def side(self) -> int:

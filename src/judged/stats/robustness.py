@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.stats.inputs import ROUNDING, check_share, paired_differences, topics_text
+from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -63,7 +64,7 @@ class LeaveOneTopicOut:
     @property
     def significant(self) -> bool:
         """Whether the difference over all topics is significant."""
-        return self.p <= self.alpha
+        return self.p <= self.alpha and insufficiency(len(self.topics), "verdict") is None
 
     @property
     def tested(self) -> tuple[int, ...]:
@@ -87,7 +88,7 @@ class LeaveOneTopicOut:
         return f"Without {_any_of(self.sign_topics, names)} the difference {change}."
 
     def _about_significance(self, names: Sequence[str]) -> str:
-        if math.isnan(self.p):
+        if math.isnan(self.p) or insufficiency(len(self.topics), "verdict"):
             return ""
         verdicts = ("not significant", "significant")
         if not self.significance_topics:

@@ -14,6 +14,7 @@ from judged.errors import InputError
 from judged.stats.inputs import ROUNDING, check_share, score_matrix, spread
 from judged.stats.paired import paired_tests
 from judged.stats.student import student_quantile
+from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -203,7 +204,8 @@ def may_be_best(
     """Tell which systems may have the highest true mean: all but those that some other is significantly better than.
 
     The system that is truly best is among them with a probability of at least 1 - alpha, as it is left out only if a
-    test of it against one of the S - 1 others errs, and each has a part of alpha (Hsu 1984, by Bonferroni).
+    test of it against one of the S - 1 others errs, and each has a part of alpha (Hsu 1984, by Bonferroni). With fewer
+    topics than a verdict requires (`judged.stats.sufficiency`), all may be.
 
     Parameters
     ----------
@@ -231,6 +233,8 @@ def may_be_best(
     beaten = np.zeros(len(table), dtype=np.bool_)
     each = alpha / max(len(table) - 1, 1) * (1 + ROUNDING)
     for pair, found in zip(pairs, paired_tests(table, pairs, test, resamples=resamples, seed=seed), strict=True):
-        if found.p / 2 <= each and found.difference:  # a half of it lies on the side that was seen
+        if (
+            found.p / 2 <= each and found.difference and not insufficiency(found.n, "verdict")
+        ):  # a half of it lies on the side that was seen
             beaten[pair[0] if found.difference > 0 else pair[1]] = True
     return ~beaten

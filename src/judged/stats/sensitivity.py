@@ -14,10 +14,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from judged.decimals import decimal, p_text
 from judged.stats.bounded import bounded_p
 from judged.stats.inputs import paired_differences
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from numpy.typing import ArrayLike
 
     from judged._types import Floats, Ints
@@ -32,6 +35,7 @@ _TYPICAL = 5.0  # ... and by as many typical (median) differences
 _NEAR_TIE = 0.1  # of the root mean square difference: smaller differences move nothing
 _MAX_MOVED = 0.45  # part of the topics that differ, up to which any large opposite difference counts as apart
 _LARGE = 0.5  # of the median size of the differences that are no near-ties
+_NAMED = 5  # topics in a sentence
 _SHARE_LEVEL = 0.975  # of the confidence bounds of the share of such topics
 
 
@@ -46,7 +50,8 @@ class Sensitivity:
     bounded_significant
         Whether that test shows the same.
     few_topics
-        The topics (columns) whose uncertain share of all topics could undo the verdict. Empty: none.
+        The topics (columns) whose uncertain share of all topics could undo the verdict. Empty: none, or the bounded
+        test shows the same.
     missed_share
         Share of all topics that the sample may have missed altogether (95% bound).
     reversing_difference
@@ -66,13 +71,51 @@ class Sensitivity:
     @property
     def sensitive(self) -> bool:
         """Whether the verdict is sensitive to a few topics."""
-        return bool(self.few_topics) and not self.bounded_significant
+        return bool(self.few_topics)
 
     @property
     def may_miss(self) -> bool:
         """Whether a share of topics that the sample may have missed could reverse the verdict."""
         small = self.n < MISSED_BELOW and not self.bounded_significant
         return small and not math.isnan(self.reversing_difference)
+
+
+def doubts_of(found: Sensitivity | None, topics: Sequence[str]) -> Iterator[str]:
+    """Yield the sentences on what a verdict rests on, and may have missed, given the names of `few_topics`."""
+    if found is not None and found.sensitive:
+        yield sensitive_sentence(found, topics)
+    if found is not None and found.may_miss:
+        yield missed_sentence(found)
+
+
+def sensitive_sentence(found: Sensitivity, topics: Sequence[str]) -> str:
+    """Return the sentence on the few topics that a verdict is sensitive to, given the names of `few_topics`.
+
+    >>> old, new = [0.5] * 48, [0.53, 0.55] * 23 + [0.54, 0.0]
+    >>> sensitive_sentence(sensitivity(old, new), ["t48"])
+    'Sensitive to a few topics (t48): within the 95% interval of their share of all topics, this may not hold.'
+    """
+    named = ", ".join([*topics[:_NAMED], *["..."] * (len(topics) > _NAMED)])
+    unshown = ""
+    if not math.isnan(found.bounded_p):
+        unshown = f" The bounded test does not show it (p {p_text(found.bounded_p, None)})."
+    return (
+        f"Sensitive to a few topics ({named}): within the 95% interval of their share of all topics, this may not"
+        f" hold.{unshown}"
+    )
+
+
+def missed_sentence(found: Sensitivity) -> str:
+    """Return the sentence on the topics that a sample may have missed, and that could reverse a verdict.
+
+    >>> missed_sentence(sensitivity([0.5] * 50, [0.52, 0.56] * 25, max_difference=1.0))[-53:]
+    'a mean difference below -0.65 there would reverse it.'
+    """
+    size = decimal(found.reversing_difference, 2, "+")
+    return (
+        f"Up to {found.missed_share:.1%} of all topics may be of a kind that is not among these {found.n}: a mean"
+        f" difference {'below' if found.reversing_difference < 0 else 'above'} {size} there would reverse it."
+    )
 
 
 def sensitivity(
@@ -117,8 +160,9 @@ def sensitivity(
     if max_difference is not None and abs(missed) > max_difference:
         missed = math.nan
     side = 1.0 if mean >= limit else -1.0
-    few = few_topics(side * (differences - limit), alpha)
-    return Sensitivity(p, p <= alpha * (1 + 1e-12), tuple(columns[few].tolist()), missed_share(n), missed, n)
+    shown = p <= alpha * (1 + 1e-12)
+    few = () if shown else tuple(columns[few_topics(side * (differences - limit), alpha)].tolist())
+    return Sensitivity(p, shown, few, missed_share(n), missed, n)
 
 
 def missed_share(n: int, level: float = 0.95) -> float:

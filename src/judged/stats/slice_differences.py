@@ -19,6 +19,7 @@ import numpy as np
 from judged.errors import InputError
 from judged.stats.inputs import ROUNDING, check_resampling
 from judged.stats.student import student_quantile
+from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from judged._types import Bools, Floats, Ints
+    from judged.stats.sufficiency import Insufficiency
 
 _HELD = 1 << 18  # permuted labels held at a time
 _LARGE = 200  # topics: where every group has more, Welch's distributions stand in for permutations
@@ -50,6 +52,11 @@ class Heterogeneity:
     seed: int  # of the permutations
     note: str = ""  # why there is no test
 
+    @property
+    def insufficiency(self) -> Insufficiency | None:
+        """Why the smallest group has too few topics for a verdict; None if all have enough."""
+        return insufficiency(min(self.n, default=0), "verdict")
+
 
 @dataclass(frozen=True)
 class AgainstRest:
@@ -65,6 +72,11 @@ class AgainstRest:
     n_rest: int
     resamples: int | None  # how many permutations were drawn; None: p is Welch's t, as both sides are large
     seed: int  # of the permutations
+
+    @property
+    def insufficiency(self) -> Insufficiency | None:
+        """Why the smaller side has too few topics for a verdict; None if both have enough."""
+        return insufficiency(min(self.n, self.n_rest), "verdict")
 
 
 def heterogeneity(

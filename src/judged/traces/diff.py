@@ -12,6 +12,7 @@ import numpy as np
 from judged.answer import CHANGE, COUNT, NUMBER, TEXT, Answer, Column, Sentences, Show, Table, counted, number
 from judged.cache import cached_property
 from judged.comparison import Choices
+from judged.comparison.choices import default_resamples
 from judged.decimals import decimal
 from judged.diagnosis.changes import changes_table, compared, mean_of, told_by_slice
 from judged.slicing.comparison import direction
@@ -222,7 +223,7 @@ def diff(
     attributes: Any = None,
     where: str | None = None,
     alpha: float = 0.05,
-    resamples: int = 100_000,
+    resamples: int | None = None,
     seed: int = 0,
 ) -> TraceDiff:
     """Split what changed between two sets of traces into their steps.
@@ -240,7 +241,7 @@ def diff(
     alpha
         Significance of the tests.
     resamples, seed
-        Of the paired randomisation tests.
+        Of the paired randomisation tests; None: as many as `compare` takes.
 
     Raises
     ------
@@ -261,6 +262,7 @@ def diff(
     first, second = (build_funnel(qrels, traces, measure, **asked, join=False) for traces in (baseline, other))
     if other.name == baseline.name:
         second = replace(second, traces=replace(other, name=f"{other.name} (other)"))
+    resamples = resamples or default_resamples(len(first.query_ids))
     choices = Choices(alpha=alpha, resamples=resamples, seed=seed)
     notes = tuple(dict.fromkeys((*first.notes, *second.notes)))
     return TraceDiff(first, second, choices, second.provenance, notes)

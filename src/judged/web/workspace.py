@@ -111,7 +111,7 @@ def concerning(field: str) -> Generator[None]:
 
 MEASURE = "nDCG@10"
 """By which runs are told apart where no measure is chosen."""
-LEVEL, RESAMPLES = 0.95, 10_000
+LEVEL = 0.95
 """Of intervals and tests. A page must be there at once, so tests draw less often than `compare` does by itself."""
 OF_ALL_TOPICS = "what is said below of judgments and runs is said of all topics, not of those that are left"
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged.comparison import Choices
+from judged.comparison.choices import default_resamples
 from judged.data.qrels import Qrels
 from judged.data.run import run_named
 from judged.decimals import read_number
@@ -59,7 +60,7 @@ def matrix_of_scores(
     cuts: tuple[float, float] | None = None,
     level: float = 0.95,
     fdr: float = 0.1,
-    resamples: int = 100_000,
+    resamples: int | None = None,
     seed: int = 0,
     qrels: Any = None,
 ) -> Matrix:
@@ -87,7 +88,7 @@ def matrix_of_scores(
     fdr
         The false discovery rate of the topics that are said to have lost.
     resamples, seed
-        Of the paired randomisation tests.
+        Of the paired randomisation tests; None: as many as `compare` takes, 100,000 for up to 300 topics.
     qrels
         What the scores are of, to know topics without a relevant document for what they are.
 
@@ -121,6 +122,7 @@ def matrix_of_scores(
             raise MeasureError(f"of {axis} higher is not better. {_FIX}")
     if axes[0] == axes[1]:
         raise InputError(f"both axes are {axes[0]}", fix="name two measures")
+    resamples = resamples or default_resamples(len(scores.query_ids))
     choices = MatrixChoices(level, fdr, resamples, seed)
     names = scores.run_names
     chosen = names[0] if baseline is None else run_named(baseline, names, "to use as the baseline")

@@ -11,6 +11,7 @@ import numpy as np
 from judged.diagnosis.changes import Mean, mean_of
 from judged.stats.inputs import ROUNDING, check_share
 from judged.stats.student import student_quantile
+from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,7 +62,7 @@ class Point:
     run: str
     slice: str
     n: int  # how many have both scores
-    small: bool  # whether the slice is too small to be classed: it is shown, without intervals
+    small: bool  # whether the slice has too few topics to be classed: it is shown, without intervals
     x: Axis  # the two measures
     y: Axis  # the two measures
     judged: float  # the mean share of judged documents among the first 10; NaN where it is not known
@@ -83,23 +84,24 @@ def points_of(
     # `wholes`: how many runs are classed as a whole, by intervals that are corrected for their number; 0: this one is
     # not, as its own means are the cuts.
     has_both = ~np.isnan(values[:2]).any(axis=0)
-    looks = 2 * sum(not some.small and not some.every and (some.mask & has_both).sum() > 1 for some in where)
+    few = [some.small or insufficiency(int((some.mask & has_both).sum()), "verdict") is not None for some in where]
+    looks = 2 * sum(not small and not some.every for some, small in zip(where, few, strict=True))
     spread = _spread(values[:2])
     points: list[Point] = []
-    for some in where:
+    for some, lacking in zip(where, few, strict=True):
         both = values[:2, some.mask & has_both]
-        limits = np.full((2, 2), math.nan)
-        if not some.small:
+        limits, small = np.full((2, 2), math.nan), lacking and not some.every
+        if not small:
             limits = _intervals(both, spread, choices.corrected(2 * wholes if some.every else looks))
             limits = np.clip(limits, *np.array(ranges).T[:, :, None])
-        classed = (wholes > 0 or not some.every) and not some.small and both.shape[1] > 1
+        classed = (wholes > 0 or not some.every) and not lacking
         x, y = (
             Axis(mean_of(row), low, high, _side(low, high, cut) if classed else "")
             for row, (low, high), cut in zip(both, limits.tolist(), cuts, strict=True)
         )
         quadrant = _quadrant(x.side, y.side) if classed else ""
         judged = mean_of(values[2, some.mask])
-        points.append(Point(run, some.name, both.shape[1], some.small, x, y, judged, quadrant, some.every))
+        points.append(Point(run, some.name, both.shape[1], small, x, y, judged, quadrant, some.every))
     return tuple(points)
 
 
@@ -109,7 +111,7 @@ def _intervals(values: Floats, spread: Floats, level: float) -> Floats:
     # lie away from any cut: slices of a run that was never sliced were so told apart two or three times as often as
     # declared, and by the bootstrap no less often. The spread of all topics holds the level.
     n = values.shape[1]
-    if n < 2:
+    if insufficiency(n):
         return np.full((2, 2), math.nan)
     half = student_quantile((1 + level) / 2, n - 1) * np.fmax(_spread(values), spread) / math.sqrt(n)
     means = values.mean(axis=1)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged.answer import counted
+from judged.comparison.choices import default_resamples
 from judged.data.expression import among
 from judged.data.qrels import Qrels
 from judged.data.run import Run
@@ -58,7 +59,7 @@ def stages(
     min_share: float = 0.15,
     fdr: float = 0.1,
     alpha: float = 0.05,
-    resamples: int = 100_000,
+    resamples: int | None = None,
     seed: int = 0,
 ) -> Stages:
     """Split each topic's loss into what was not among the candidates and what was ranked badly.
@@ -97,7 +98,7 @@ def stages(
     alpha
         Up to here p is significant, after Holm's correction over slices and parts. Intervals have 1 - alpha.
     resamples, seed
-        Of the paired randomisation tests, and the seed of the intervals.
+        Of the paired randomisation tests, and the seed of the intervals. None: as many as `compare` takes.
 
     Returns
     -------
@@ -118,7 +119,7 @@ def stages(
     >>> found.trace.attainable.tolist(), found.trace.found.tolist()
     ([1.0, 0.0], [2, 0])
     """
-    choices = Cut(cutoff, min_loss, min_share, fdr, alpha, resamples, seed)
+    choices = Cut(cutoff, min_loss, min_share, fdr, alpha, resamples or default_resamples(1), seed)
     chosen, wanted = one_measure(measure), one_measure(recall or f"R@{cutoff}")
     check_measure(chosen)
     if topics not in ("qrels", "both"):
@@ -153,7 +154,7 @@ def stages(
         query_ids=query_ids,
         trace=traces[0],
         baseline=traces[1] if len(traces) > 1 else None,
-        choices=choices,
+        choices=choices if resamples else replace(choices, resamples=default_resamples(len(query_ids))),
         slicing=None if slicing is None else slicing_given(slicing).over(query_ids),
         provenance=rests_on,
         notes=(*lacking, *notes, *rests_on.notes),

@@ -11,6 +11,7 @@ from judged.online.arguments import names_of, need
 from judged.online.engine import literal
 from judged.online.numbers import UNITS
 from judged.online.offline.pages import JudgedPages, estimates
+from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -151,15 +152,16 @@ class AgreementRow:
     expected: Estimate
     gain: Estimate
 
-    @property
-    def told(self) -> str:
-        """What may be concluded of it."""
+    def told(self, unit: str) -> str:
+        """Say what may be concluded of it; `unit` is what `units` counts."""
         if not self.decided:
             return f"{self.rule}: none of {self.preferences} preferences is between judged results of different grades."
         shown = (
             f"{self.rule}: {self.agreed} of {self.decided} decided preferences agree with the grades"
             f" ({self.agreement}); the ranks alone would bring {self.expected.value:.3f}"
         )
+        if self.gain.known and (lacking := insufficiency(self.units, "verdict")):
+            return f"{shown} (gain {self.gain}). {lacking.sentence(unit)}"
         if not self.gain.excludes(0.0):
             return f"{shown}: that clicks say more is not shown (gain {self.gain})."
         way = "say more than the ranks" if self.gain.value > 0 else "agree less than the ranks"
@@ -258,7 +260,7 @@ class PreferenceAgreement(JudgedPages):
         again = self.repeated
         return (
             f"{self.counted} Results down to rank {self.depth} count.",
-            *(row.told for row in self.rows if row.slice is None),
+            *(row.told(self.unit) for row in self.rows if row.slice is None),
             *([_AGAIN.format(again.comparisons, again.share)] if again.comparisons else []),
             f"{_MEANING} {self.intervals}.",
         )

@@ -10,6 +10,7 @@ import numpy as np
 from judged.answer import TEXT, YES_NO, Chart, Column, Sentences, Table, columns_of
 from judged.online.numbers import UNITS, percent
 from judged.online.offline.pages import SHARE, JudgedPages, estimates
+from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -281,7 +282,7 @@ class OfflineOnline(JudgedPages):
         )
         return (
             f"{self.counted} Of their first {self.judged_at} results {self.judged:.1%} are judged.",
-            *(_told(one) for one in self.relations if one.slice is None),
+            *(_told(one, self.unit) for one in self.relations if one.slice is None),
             *([hopeless] if self.hopeless else []),
             f"{_BY_CHANCE} {self.intervals}: others may tell something else. {_EACH}",
             *([_DASH] if any(np.isnan(one.within.value) for one in self.relations) else []),
@@ -304,13 +305,15 @@ _THESE_PAGES = (
 )
 
 
-def _told(one: Relation) -> str:
+def _told(one: Relation, unit: str) -> str:
     name = f"{one.measure} and {one.outcome}"
     if np.isnan(one.probability.value):
         return f"{name}: nothing to compare, as no two of {one.pages} pages differ both in score and in outcome."
     shown = f"{name}: of two pages the better one has the better outcome with probability {one.probability}"
     if not one.probability.known:
         return f"{shown}; there is no interval."
+    if lacking := insufficiency(one.units, "verdict"):
+        return f"{shown}. {lacking.sentence(unit)}"
     if not one.probability.excludes(_CHANCE):
         return f"{shown}: that it predicts anything is not shown."
     way = "predicts it" if one.probability.value > _CHANCE else "points the wrong way"

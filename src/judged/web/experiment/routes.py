@@ -18,7 +18,7 @@ from judged.web.filters import query
 from judged.web.pagination import LONGEST
 from judged.web.problems import Parameters
 from judged.web.slices.answer import By
-from judged.web.workspace import RESAMPLES, remembered
+from judged.web.workspace import remembered
 
 if TYPE_CHECKING:
     from judged.answer import Table
@@ -76,7 +76,7 @@ def experiment(workspace: Opened, asked: Annotated[AskedExperiment, Query()]) ->
         return _trials(workspace).plan
     known = workspace.known(asked.names) if asked.names else None
     queries = {topic: workspace.query(topic) for topic in workspace.query_ids}
-    how: dict[str, Any] = {"measure": asked.measure or None, "cost": asked.cost or None, "resamples": RESAMPLES}
+    how: dict[str, Any] = {"measure": asked.measure or None, "cost": asked.cost or None}
     return conclude(results, attributes=known, by=asked.names or None, queries=queries, **how)
 
 

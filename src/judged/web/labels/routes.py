@@ -13,7 +13,6 @@ from judged.labels.trust import LabelQuality, quality
 from judged.web.answer_pages import NotOpenError, answer_page
 from judged.web.desk import Opened
 from judged.web.problems import Parameters
-from judged.web.workspace import RESAMPLES
 
 if TYPE_CHECKING:
     from judged.answer import Answer
@@ -56,7 +55,7 @@ def calibration(workspace: Opened, asked: Annotated[AskedLabels, Query()]) -> Ca
     """Set models as judges against people, and say what their labels are worth."""
     labels, runs = _given(workspace)
     key = "calibration", len(labels), asked.measure
-    return workspace.remember(key, lambda: calibrate(labels, None, runs, asked.measure, resamples=RESAMPLES // 10))
+    return workspace.remember(key, lambda: calibrate(labels, None, runs, asked.measure))
 
 
 def _given(workspace: Workspace) -> tuple[Labels, list[Run]]:

@@ -20,7 +20,7 @@ from judged.measures.grammar import parse
 from judged.web.answer_pages import NotOpenError, topic_columns
 from judged.web.pagination import LONGEST, Paging, Scored, Trimmed, order_by
 from judged.web.slices.answer import Number, Sliced
-from judged.web.slices.attributes import cut, draws, notes_of, with_conditions
+from judged.web.slices.attributes import cut, notes_of, with_conditions
 from judged.web.workspace import LEVEL, remembered
 
 if TYPE_CHECKING:
@@ -169,7 +169,6 @@ def _matrix(workspace: Workspace, asked: AskedMatrix, names: tuple[str, ...]) ->
             baseline=names[0],
             cuts=cuts_of(asked.cuts),
             level=LEVEL,
-            resamples=draws(int(mask.sum())),
             seed=SEED,
         )
         rel = max(float(getattr(axis, "rel", asked.rel or 1)) for axis in axes)

@@ -13,16 +13,13 @@ from judged.notes import Note
 from judged.slicing import Expression, Slicing, slice_topics
 from judged.slicing.derived import MEANINGS, OUTCOME, SOURCES
 from judged.slicing.queries import can_guess
-from judged.web.workspace import RESAMPLES, remembered
+from judged.web.workspace import remembered
 
 if TYPE_CHECKING:
     from judged.web.slices.answer import Sliced
     from judged.web.workspace import Workspace
 
 _KINDS = {"double": "number", "bool": "true or false", "string": "text"}
-MANY_TOPICS = 1000
-"""With more, tests draw less often, and intervals are Student's t: it says the same in a tenth of the time."""
-
 _MANY = 12  # values: a text with more makes no slices
 _SHOWN = 5  # values that stand for all
 
@@ -94,11 +91,6 @@ def usual(workspace: Workspace) -> str:
     """Name the attribute by which topics are sliced, if none is asked for."""
     rows = attributes(workspace).records()
     return next((row["name"] for row in rows if row["slices"] and row["kind"] == "text"), "relevant_band")
-
-
-def draws(topics: int) -> int:
-    """Give how many resamples tests draw: a page must be there at once, and of many topics each costs more."""
-    return RESAMPLES if topics <= MANY_TOPICS else RESAMPLES // 5
 
 
 def cut(workspace: Workspace, asked: Sliced) -> Slicing:

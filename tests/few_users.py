@@ -1,0 +1,122 @@
+"""Verdicts that are given to few users, participants, or days; see `test_few_units`."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from judged.clicks import compare_models
+from judged.online import interleaving, overview
+from judged.online.abtest.abtest import abtest
+from judged.online.offline import against_qrels, preference_agreement
+from judged.studies.preference import sides
+from judged.studies.records import StudyRecords
+from judged.studies.study_report import report
+from judged.watch.config import Event
+from judged.watch.rollback import rollbacks
+from online.interleaving.test_credit import draft, logged
+from online.offline.pages_made import log_of
+from studies_made import records
+from typed_logs import typed_log
+from watch.simulated_days import FIRST, config, days, look
+
+DAY = 86_400_000
+Verdicts = list[Any]  # each is falsy if there is none
+
+
+def click_log(n: int, side: Callable[[int, int], dict[str, Any]], chance: Callable[[dict[str, Any], int], bool]) -> Any:
+    """Return a log in which each user has twelve pages, half of them a week later, and clicks on some."""
+    pages: list[dict[str, Any]] = [
+        {"serp": 12 * user + at, "session": user, "user": user, "time_ms": (at // 6) * 7 * DAY + 1000 * (at + user),
+         "query": f"q{at % 2}", "n_shown": 10, "zero_results": False, **side(user, at)}
+        for user in range(n) for at in range(12)
+    ]  # fmt: skip
+    ends: dict[str, Any] = {"session": 0, "user": 0, "query": "q0", "n_shown": 10, "zero_results": False, **side(0, 0)}
+    pages += [{**ends, "serp": 12 * n, "time_ms": 14 * DAY - 1}]
+    events = [
+        {"serp": page["serp"], "session": page["session"], "user": page["user"], "time_ms": page["time_ms"] + 1000,
+         "rank": 1, "action": "click", "object_id": "d", "dwell_ms": 60_000}
+        for page in pages[:-1] if chance(page, (page["serp"] % 12 + page["user"] % 3) % 6)
+    ]  # fmt: skip
+    return typed_log(pages, events)
+
+
+def ab_test(n: int) -> Verdicts:
+    log = click_log(2 * n, lambda user, _: {"variant": "ab"[user % 2]},
+                    lambda page, at: at < (5 if page["variant"] == "b" else 1) - page["user"] // 2 % 2)  # fmt: skip
+    found = abtest(log, primary="SatisfiedPageCTR", metrics=(), min_users=2)
+    return [one.decision != "keep running" for one in found.verdicts]
+
+
+def periods(n: int) -> Verdicts:
+    log = click_log(n, lambda *_: {}, lambda page, at: at < (5 if page["time_ms"] >= 7 * DAY else 1) - page["user"] % 2)
+    found = overview(log, "PageCTR")
+    return [" is higher" in sentence for sentence in found.sentences]
+
+
+def mixed_lists(n: int) -> Verdicts:
+    pages = [(f"u{user}", draft(["a", "b", "a", "b"] if at % 2 else ["b", "a", "b", "a"]),
+              [1 + at % 2 if at < 3 or user % 3 else 2 - at % 2])
+             for user in range(n) for at in range(4)]  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder:
+        found = interleaving(logged(Path(folder), pages), baseline="a", min_users=2)
+        return [found.decision != "keep running"]
+
+
+def outcomes(n: int) -> Verdicts:
+    clicks = {
+        "ab": lambda place: ["a"] if place % 5 else [],  # what is relevant stands first, and is mostly clicked
+        "ba": lambda place: [] if place % 3 else ["b", "a"],
+    }
+    pages = [{"topic": "t", "shown": [*shown], "user": user, "clicks": clicks[shown](user + at)}
+             for user in range(n) for at in range(4) for shown in clicks]  # fmt: skip
+    found = against_qrels(log_of(pages), {"t": {"a": 2, "b": 0}}, measures="RR", outcomes=["clicked"])
+    return [": it predicts it" in " ".join(found.sentences)]
+
+
+def clicks_preferred(n: int) -> Verdicts:
+    pages = [
+        {"topic": "t", "shown": [*shown], "user": user, "clicks": ["b" if user % 3 == 0 and at == 0 else "a"]}
+        for user in range(n) for at in range(4) for shown in ("ab", "ba")
+    ]  # fmt: skip
+    rows = preference_agreement(log_of(pages), {"t": {"a": 2, "b": 0}}, rules=["above"]).sentences
+    return [": the clicks say more" in " ".join(rows)]
+
+
+def models(n: int) -> Verdicts:
+    rng = np.random.default_rng(0)
+    docs = [f"d{doc}" for doc in range(6)]
+    pages = [{"query": "q", "shown": [docs[at] for at in order], "user": user,
+              "clicks": [docs[at] for at in order if at < 3 and (user + page + at) % 9]}
+             for user in range(n) for page in range(12) for order in [rng.permutation(6).tolist()]]  # fmt: skip
+    rows = compare_models(log_of(pages, has=frozenset({"shown", "clicks", "ranks", "unclicked"})), ["RCTR", "DCTR"],
+                          folds=2).rows  # fmt: skip
+    return [not min(rows, key=lambda row: row.parameters).chosen]
+
+
+def watched_days(n: int) -> Verdicts:
+    made = days(np.random.default_rng(1), 42, np.repeat([0.4, 0.1], [28, 14]))
+    values = np.where((np.arange(42) >= 28 - n), made.values, np.nan)
+    found = look(replace(made, values=values))
+    asked = replace(config(), event=(Event(FIRST + timedelta(28), "deployment", deploy=True),))
+    return [found.state == "alarm", *(one.decision in {"keep", "roll back"} for one in rollbacks([found], asked))]
+
+
+def study(people: int, topics: int) -> Verdicts:
+    found = report(records(people=people, topics=topics, effect=9.0), outcome="satisfaction")
+    return [row["says"] not in {"not tested", "undecided"} for row in found.table("effects").records()
+            if row["outcome"] == "satisfaction"]  # fmt: skip
+
+
+def preferred_side(n: int) -> Verdicts:
+    people = [{"participant": f"p{at}"} for at in range(n)]
+    shown = [{**one, "query_id": f"t{at}", "left": "ab"[at % 2], "right": "ba"[at % 2], "preferred": "ab"[at % 2]}
+             for one in people for at in range(4)]  # fmt: skip
+    found = sides(StudyRecords.of({"participants": people, "trials": [], "preferences": shown}))
+    return [found is not None and found.preferred]
