@@ -56,7 +56,8 @@ def sampled(rng: np.random.Generator, kind: str, topics: int) -> dict[str, list[
     known = place < drawn[stratum]
     design = Design(stratum[known], sizes, np.repeat(np.arange(topics), 2), topics)
     made = dict[str, list[bool]]()
-    for name, values in (("sampled P@10", relevant * listed / 10), ("sampled NumRel", relevant * 1.0)):
+    for name, made_of in (("sampled P@10", relevant & listed), ("sampled NumRel", relevant)):
+        values = made_of.astype(np.float64)
         found = mean_estimate(design, design.totals(values[known]), values[known])
         truth = values.sum() / topics
         ends = found.limits
@@ -116,11 +117,11 @@ def decided(rng: np.random.Generator, topics: int) -> list[bool]:
     """Return, as labels come in, whether each decision between two runs is the one that all labels give."""
     names = [f"q{at}" for at in range(topics)]
     docs = [f"d{at}" for at in range(8)]
-    runs = [{name: rng.permutation(docs).tolist() for name in names} for _ in range(2)]
+    first, second = ({name: rng.permutation(docs).tolist() for name in names} for _ in range(2))
     pairs = [(name, doc) for name in names for doc in docs]
     grades = dict(zip(pairs, rng.choice(4, len(pairs), p=SHARES).tolist(), strict=True))
     every = Qrels.of({name: {doc: grades[name, doc] for doc in docs} for name in names})
-    made = contest(every, *runs, "nDCG@5", highest=3)
+    made = contest(every, first, second, "nDCG@5", highest=3)
     level, places = made.level, np.arange(topics)
     final, wrong = winner(made.bounds(places, level)), list[bool]()
     order = rng.permutation(level.size)

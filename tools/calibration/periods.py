@@ -142,8 +142,8 @@ def _quantile(rng: np.random.Generator, size: int, q: float) -> tuple[float, flo
     def at(share: float) -> float:
         return float(ordered[min(max(int(np.ceil(share * len(ordered) - 1e-9)) - 1, 0), len(ordered) - 1)])
 
-    n = np.bincount(owner, times <= at(q), minlength=size)
-    of_share = ratio_error(size, n.sum(), d.sum(), n @ n, d @ d, n @ d)
+    n = np.bincount(owner, times <= at(q), minlength=size).astype(np.float64)
+    of_share = ratio_error(size, *map(float, (n.sum(), d.sum(), n @ n, d @ d, n @ d)))
     effective = float(d.sum() ** 2 / (d @ d))
     low, high = woodruff(q, of_share, size, 0.95, effective=effective)
     if np.isnan(low):

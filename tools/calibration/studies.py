@@ -110,7 +110,7 @@ def correlation(people: int, trials: int, *, kind: str) -> dict[str, float]:
     rng, held = np.random.default_rng([62, people]), {"correlation": list[bool](), "within": list[bool]()}
     score, liked = _scored(np.random.default_rng(7), 40_000, kind)
     of_people = [values - values.mean(axis=1, keepdims=True) for values in (score, liked)]
-    truths = [float(np.corrcoef(*map(np.ravel, both))[0, 1]) for both in ((score, liked), of_people)]
+    truths = [float(np.corrcoef(one.ravel(), other.ravel())[0, 1]) for one, other in ((score, liked), of_people)]
     keys = [(str(person), place + 1) for person in range(people) for place in range(8)]
     for _ in range(trials):
         score, liked = _scored(rng, people, kind)
