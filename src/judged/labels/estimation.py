@@ -150,9 +150,9 @@ def estimate(
     >>> runs = {"first": {"q": ["a", "b", "c", "d"]}, "second": {"q": ["e", "f", "g", "h"]}}
     >>> sample = pool(runs, sample=6, strata=[2], rates=[1, 1])
     >>> print(estimate(sample, {"q": dict.fromkeys("abcdefgh", 1)}, runs, "P@2").table().text())
-    run     measure                   value   error  estimator
-    first   P@2      0.6667 [0.078, 10.270]  0.3333        sum
-    second  P@2       1.3333 [0.455, 5.808]  0.3333        sum
+    run     measure                  value   error  estimator
+    first   P@2      0.6667 [0.078, 5.731]  0.3333        sum
+    second  P@2      1.3333 [0.455, 3.909]  0.3333        sum
     """
     if not 0 < level < 1:
         raise InputError(f"the level {level} is not between 0 and 1", fix="use 0.95, for example")

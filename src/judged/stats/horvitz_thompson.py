@@ -20,6 +20,8 @@ from judged.stats.sufficiency import insufficiency
 if TYPE_CHECKING:
     from judged._types import Floats, Ints
 
+_LEAST = math.sqrt(2.0) * (1.0 - 1e-9)  # errors: of two equal units that were drawn of many
+
 
 @dataclass(frozen=True, eq=False)
 class Design:
@@ -124,8 +126,9 @@ def mean_estimate(design: Design, estimates: Floats, values: Floats, level: floa
         with the weight of the unit (its linearised value).
     level
         Of the interval: Student's t, with Satterthwaite's degrees of freedom over strata. Of values that are never
-        negative, what the sampled strata add has the interval of an amount (`judged.stats.ratio.ratio_interval`): where
-        few documents are relevant, a symmetric interval covers 88 to 91% instead of 95%, and reaches below 0.
+        negative, what the sampled strata add has its interval on the logarithmic scale: where few documents are
+        relevant, a symmetric one covers 88 to 91% instead of 95%, and reaches below 0. None where that is less than the
+        square root of 2 errors, which is the error of two equal units.
 
     Examples
     --------
@@ -157,6 +160,7 @@ def mean_estimate(design: Design, estimates: Floats, values: Floats, level: floa
     limits = value - half, value + half
     if (values >= 0).all():
         part = float((values / design.probability * sampled[design.stratum]).sum()) / count
-        low, high = ratio_interval(part, error, df + 1, level, share=False)
-        limits = None if math.isnan(low) else (value - part + low, value - part + high)
+        low, high = ratio_interval(part, error, df + 1, level, share=False, counted=True)
+        enough = part >= _LEAST * error and not math.isnan(low)
+        limits = (value - part + low, value - part + high) if enough else None
     return MeanEstimate(value, error, limits, estimates, errors)
