@@ -156,6 +156,16 @@ def test_topics_without_a_score_are_left_out_of_means() -> None:
     assert [note.text[0] for note in skipped.notes] == ["3"]  # topics that both judged, with a score
 
 
+def test_errors_that_no_labeled_topic_shows_are_named() -> None:
+    """Four topics lack what is on less than 1 - 0.05^(1/4) = 53% of all topics in more than 5 of 100 samples."""
+    docs = {"a": 1, "b": 0}
+    human = {f"q{at}": {**docs, "a": at % 2} for at in range(4)}
+    model = {f"q{at}": {**docs, "b": at % 2} for at in range(9)}
+    systems = {name: {f"q{at}": list(order) for at in range(9)} for name, order in (("one", "ab"), ("two", "ba"))}
+    notes = {note.rule: note.text for note in calibrate(human, {"m": model}, systems, "P@1", resamples=100).notes}
+    assert "4 topics can lack those on fewer than 53% of all topics" in notes["rare-errors"]
+
+
 def test_what_cannot_be_calibrated_is_refused() -> None:
     human, model, systems = {"q": {"a": 1}}, {"q": {"a": 1}}, {"one": {"q": ["a"]}}
     for odd in ({"models": {"people": model}}, {"models": {"m": {"r": {"a": 1}}}}, {"level": 95}, {"measure": "GMAP"}):

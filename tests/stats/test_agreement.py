@@ -172,11 +172,20 @@ def test_things_by_themselves_are_groups_of_one() -> None:
 
 @pytest.mark.parametrize(
     ("situation", "n", "least"),
-    [("two grades", 10, 0.9), ("four grades", 10, 0.92), ("high agreement", 10, 0.93), ("by chance", 20, 0.87)],
+    [
+        ("two grades", 10, 0.9),
+        ("four grades", 10, 0.92),
+        ("high agreement", 20, 0.93),
+        ("by chance", 20, 0.86),
+        ("topics", 20, 0.92),
+    ],
 )
 @pytest.mark.parametrize("method", ["kappa", "alpha"])
 def test_intervals_of_few_things_hold_the_truth(method: str, situation: str, n: int, least: float) -> None:
-    """Percentiles of the bootstrap held it in 43 to 90 % of these samples."""
+    """Percentiles of the bootstrap held it in 43 to 90 % of these samples.
+
+    Of topics that differ in size, intervals of all topics alike held it in 88 to 92 %.
+    """
     assert agreement.held(method, situation, n, 300) >= least
 
 

@@ -328,3 +328,18 @@ def test_classes_of_another_slice_are_not_mixed_in(tmp_path):
     again = watch(asked_by("language"), log)
     assert not [one for one in again.watched if one.part.startswith("device=")]
     assert watch(asked_by("device")).json() == first.json()
+
+
+@pytest.mark.parametrize(("error", "days"), [(0.2, 1), (0.5, 7), (1.0, 14), (2.0, 0)])
+def test_points_of_money_have_as_many_days_as_bring_ten_equal_sums(error: float, days: int) -> None:
+    """An error of half the value is that of 4 equal sums a day: 28 a week. 28 days with 1 / 4 of one a day are 7."""
+    number = 28 * 10
+    values = 1.0 + error * np.random.default_rng(3).normal(size=number)
+    made = Days(date(2026, 1, 1), values - values.mean() + 1.0, np.full(number, error), np.ones(number))
+    config = WatchConfig(
+        date(2026, 1, 1), date(2026, 1, 1) + timedelta(number - 1), log=LogSeries(("RevenuePerSearch",))
+    )
+    found = watched(("RevenuePerSearch", ""), made, Meaning(1, amount=True), config, 0.01)
+    assert (found.state == "not watched") is (days == 0)
+    assert not days or found.days == days
+    assert watched(("RevenuePerSearch", ""), made, Meaning(1), config, 0.01).days == 1

@@ -1,8 +1,9 @@
 """Share of samples of n judged things whose 95 % interval holds the coefficient of the judges.
 
 Each judge copies a true grade with some probability, and draws one by its frequency otherwise: two judges for Cohen's
-kappa, three for Krippendorff's alpha (ordinal). *Rare* grades: 85 and 15 %. Samples in which the coefficient, or its
-interval, is undefined do not count.
+kappa, three for Krippendorff's alpha (ordinal). *Rare* grades: 85 and 15 %. *Topics*: n topics with 1 to 30 things each
+(Pareto 1.2), on which judges copy less or more often; intervals are over topics. *None*: share of samples without an
+interval, which do not count otherwise; there is no coverage where fewer than a tenth have one.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ class Judging(NamedTuple):
 
     copied: float
     shares: tuple[float, ...]
+    topics: bool = False
 
 
 SITUATIONS = {
@@ -33,15 +35,19 @@ SITUATIONS = {
     "high agreement": Judging(0.93, (0.6, 0.4)),
     "by chance": Judging(0.0, (0.7, 0.3)),
     "a rare grade": Judging(0.7, (0.85, 0.15)),
+    "topics": Judging(0.6, (0.5, 0.3, 0.2), topics=True),
 }
 
 
-def judged(rng: np.random.Generator, how: Judging, n: int, judges: int) -> np.ndarray:
-    """Let judges grade n things: (n, judges)."""
-    grades = len(how.shares)
+def judged(rng: np.random.Generator, how: Judging, n: int, judges: int) -> tuple[np.ndarray, np.ndarray | None]:
+    """Let judges grade n things, or those of n topics: (things, judges), and the topics."""
+    grades, topic, copied = len(how.shares), None, np.array(how.copied)
+    if how.topics:
+        topic = np.repeat(np.arange(n), np.minimum(np.ceil(rng.pareto(1.2, n) + 1e-9), 30).astype(np.int64))
+        copied, n = rng.beta(2 * how.copied, 2 * (1 - how.copied), n)[topic][:, None], len(topic)
     true = rng.choice(grades, size=(n, 1), p=how.shares)
     own = rng.choice(grades, size=(n, judges), p=how.shares)
-    return np.where(rng.random((n, judges)) < how.copied, true, own).astype(np.float64)
+    return np.where(rng.random((n, judges)) < copied, true, own).astype(np.float64), topic
 
 
 def coefficient(method: str, table: np.ndarray, groups: np.ndarray | None = None) -> Agreement:
@@ -53,16 +59,18 @@ def coefficient(method: str, table: np.ndarray, groups: np.ndarray | None = None
 
 def held(method: str, situation: str, n: int, trials: int) -> float:
     """Give the share of samples whose interval holds the truth, which is read off 200,000 things."""
+    return rates(method, situation, n, trials)[0]
+
+
+def rates(method: str, situation: str, n: int, trials: int) -> tuple[float, float]:
+    """Give the same, and the share of samples without an interval."""
     how, judges = SITUATIONS[situation], 2 if method == "kappa" else 3
     rng = np.random.default_rng(n)
-    many = judged(rng, how, 200_000, judges)
+    many, _ = judged(rng, how, 200_000, judges)
     truth = coefficient(method, many, np.zeros(len(many), dtype=np.int64)).value
-    holds: list[bool] = []
-    for _ in range(trials):
-        interval = coefficient(method, judged(rng, how, n, judges)).interval
-        if interval is not None:
-            holds.append(interval[0] <= truth <= interval[1])
-    return float(np.mean(holds))
+    intervals = [coefficient(method, *judged(rng, how, n, judges)).interval for _ in range(trials)]
+    holds = [ends[0] <= truth <= ends[1] for ends in intervals if ends is not None]
+    return float(np.mean(holds)) if len(holds) >= trials / 10 else np.nan, 1 - len(holds) / trials
 
 
 def measure(trials: int) -> Iterator[Measured]:
@@ -70,4 +78,7 @@ def measure(trials: int) -> Iterator[Measured]:
     for method in ("kappa", "alpha"):
         for situation in SITUATIONS:
             for n in SIZES:
-                yield Measured(method, situation, n, held(method, situation, n, trials), trials)
+                rate, none = rates(method, situation, n, trials)
+                if not np.isnan(rate):
+                    yield Measured(method, situation, n, rate, trials)
+                yield Measured(f"{method}, none", situation, n, none, trials)

@@ -269,8 +269,8 @@ def calibrate(
     slices: list[SliceCalibration] = []
     contested: list[Contested] = []
     grades: dict[str, Table] = {}
-    notes: list[Note] = []
-    others, fewest = 0, LEAST
+    notes: tuple[Note, ...] = ()
+    others, fewest, labeled = 0, LEAST, len(people.topics)
     for judge, own in judges.items():
         valid, invalid = _valid(own, top)
         grades_of = judges_of([{"people": people, judge: valid}], None)
@@ -285,6 +285,7 @@ def calibrate(
         if scores is not None:
             seen = ScoresByBoth.of(scores, evaluate(valid, given, measure))
             others = max(others, seen.rest.shape[1])
+            labeled = min(labeled, seen.people.shape[1])
             found = seen.corrected(level, resamples, seed)
             fewest = min([fewest, *(one.n for one in found)])
             means += corrected_means(judge, seen, found, level)
@@ -293,14 +294,8 @@ def calibrate(
         rows.append(_judge(judge, agreed, grades_of, (invalid, rel, level), seen, found))
         slices += [] if slicing is None else _by_slice(judge, grades_of, slicing_given(slicing), level)
         contested += _contested(grades_of, judge, given, measure)
-    if scores is not None and not means:
-        text = "the models judged no topics that people did not, so there is nothing to correct: name fewer as labelled"
-        notes.append(Note("nothing-to-correct", text))
-    if fewest < LEAST:
-        text = (
-            f"{fewest} topics judged by people are fewer than {LEAST}: intervals of differences do not hold their level"
-        )
-        notes.append(Note("few-topics", text))
+    if scores is not None:
+        notes = tuple(_notes(means, fewest, labeled if biases else 0))
     contested.sort(key=lambda one: (-abs(one.human - one.model), -one.runs, one.query_id, one.doc_id))
     return Calibration(
         measure=measure,
@@ -313,8 +308,27 @@ def calibrate(
         families=tuple(biases),
         contested=tuple(contested[:_CONTESTED]),
         grades=grades,
-        notes=tuple(notes),
+        notes=notes,
     )
+
+
+def _notes(means: Sequence[CorrectedMean], fewest: int, labeled: int) -> Iterator[Note]:
+    """Warn of what could not be corrected, and of what so few topics cannot show; `labeled`: 0 without biases."""
+    if not means:
+        text = "the models judged no topics that people did not, so there is nothing to correct: name fewer as labelled"
+        yield Note("nothing-to-correct", text)
+    if fewest < LEAST:
+        text = (
+            f"{fewest} topics judged by people are fewer than {LEAST}: intervals of differences do not hold their level"
+        )
+        yield Note("few-topics", text)
+    if labeled:
+        # an error on a larger share of all topics is lacking from fewer than 5 of 100 samples
+        text = (
+            f"intervals of families and of differences do not know errors that no labeled topic shows: {labeled} topics"
+            f" can lack those on fewer than {1 - 0.05 ** (1 / labeled):.0%} of all topics"
+        )
+        yield Note("rare-errors", text)
 
 
 def _judgments(human: Any, models: Any) -> tuple[Qrels, dict[str, Qrels]]:

@@ -150,9 +150,9 @@ def estimate(
     >>> runs = {"first": {"q": ["a", "b", "c", "d"]}, "second": {"q": ["e", "f", "g", "h"]}}
     >>> sample = pool(runs, sample=6, strata=[2], rates=[1, 1])
     >>> print(estimate(sample, {"q": dict.fromkeys("abcdefgh", 1)}, runs, "P@2").table().text())
-    run     measure                    value   error  estimator
-    first   P@2      0.6667 [-0.768, 2.101]  0.3333        sum
-    second  P@2      1.3333 [-0.101, 2.768]  0.3333        sum
+    run     measure                   value   error  estimator
+    first   P@2      0.6667 [0.078, 10.270]  0.3333        sum
+    second  P@2       1.3333 [0.455, 5.808]  0.3333        sum
     """
     if not 0 < level < 1:
         raise InputError(f"the level {level} is not between 0 and 1", fix="use 0.95, for example")
@@ -173,9 +173,12 @@ def estimate(
             by_topic[run.name, str(one)] = found.topics, found.errors
             if found.error == 0 and (design.drawn < design.sizes).any():
                 notes[str(one)] = Note("no-variation", _ALIKE, str(one), of="measures")
+            elif form == "sum" and limits is None:
+                notes[str(one)] = Note("too-few-relevant", _FEW, str(one), of="measures")
     return Estimates(tuple(rows), topics, by_topic, level, tuple(notes.values()))
 
 
+_FEW = "no interval: too few relevant documents came into the sample to say how much it varies"
 _ALIKE = "no interval: the documents drawn were all alike where some were left out, and those may differ"
 
 

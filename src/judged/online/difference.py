@@ -110,7 +110,8 @@ class LogDifference(LogAnswer):
             ),
             labels=2,
             note=f"{percent(self.level)} intervals over {self.unit}s, of the difference too;"
-            f" p adjusted by {self.correction} for {counted(len(found), 'difference')}",
+            f" p adjusted by {self.correction} for {counted(len(found), 'difference')}; where users are unequally"
+            " active, simulated 95% intervals of a difference held in 91 to 100% (docs/calibration.md)",
         )
         return table, self.made(*(f"not compared, {metric}: {why}" for metric, why in self.refused))
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from judged.stats.inputs import check_share
-from judged.stats.sufficiency import insufficiency
+from judged.stats.sufficiency import MIN_UNITS, insufficiency
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from judged.stats.sufficiency import Insufficiency
 
 _SAME = 1e-9
+# Six people whose positions are not wholly balanced count as 5.8 effective ones, and are enough for a verdict.
+_EFFECTIVE_FOR_VERDICT = MIN_UNITS["verdict"] - 1
 Design: TypeAlias = Literal["within", "between"]
 Nuisance: TypeAlias = Literal["topics", "positions"]
 
@@ -224,7 +226,10 @@ def _too_few(weights: Floats, variance: float) -> tuple[Insufficiency | None, In
     """Return what units, with their total absolute weights, lack for an interval and for a verdict."""
     units = int((weights > 0).sum())
     interval = insufficiency(units, variance=variance, weights=weights)
-    return interval, insufficiency(units, "verdict", variance=variance, weights=weights)
+    verdict = insufficiency(
+        units, "verdict", variance=variance, weights=weights, min_effective_units=_EFFECTIVE_FOR_VERDICT
+    )
+    return interval, verdict
 
 
 def dummies(codes: Ints) -> Floats:

@@ -13,6 +13,7 @@ import numpy as np
 
 from judged.cache import cached_property
 from judged.errors import InputError
+from judged.stats.ratio import ratio_interval
 from judged.stats.student import student_quantile
 from judged.stats.sufficiency import insufficiency
 
@@ -122,7 +123,9 @@ def mean_estimate(design: Design, estimates: Floats, values: Floats, level: floa
         (n,): what each unit adds to its topic's estimate; of an estimate that is no sum, how much the estimate changes
         with the weight of the unit (its linearised value).
     level
-        Of the interval: Student's t, with Satterthwaite's degrees of freedom over strata.
+        Of the interval: Student's t, with Satterthwaite's degrees of freedom over strata. Of values that are never
+        negative, what the sampled strata add has the interval of an amount (`judged.stats.ratio.ratio_interval`): where
+        few documents are relevant, a symmetric interval covers 88 to 91% instead of 95%, and reaches below 0.
 
     Examples
     --------
@@ -151,4 +154,9 @@ def mean_estimate(design: Design, estimates: Floats, values: Floats, level: floa
     within = np.maximum(design.drawn - 1, 1)
     df = max(math.floor(total**2 / (variances**2 / within).sum()), 1)
     half = student_quantile((1 + level) / 2, df) * error
-    return MeanEstimate(value, error, (value - half, value + half), estimates, errors)
+    limits = value - half, value + half
+    if (values >= 0).all():
+        part = float((values / design.probability * sampled[design.stratum]).sum()) / count
+        low, high = ratio_interval(part, error, df + 1, level, share=False)
+        limits = None if math.isnan(low) else (value - part + low, value - part + high)
+    return MeanEstimate(value, error, limits, estimates, errors)

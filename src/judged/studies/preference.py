@@ -11,7 +11,7 @@ import numpy as np
 
 from judged.stats.bradley_terry import strength_errors, strengths
 from judged.stats.paired import paired_test
-from judged.stats.student import student_quantile
+from judged.stats.ratio import effective_units, student_quantiles
 from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
@@ -93,8 +93,8 @@ def _p(each: Floats, seed: int) -> float:
 def strengths_of(records: StudyRecords, *, level: float = 0.95) -> tuple[Strength, ...]:
     """Return the strengths of three systems or more; intervals are over people.
 
-    Student's t with the standard error clustered by person. Where a system never won, or never lost, there are no
-    strengths, and no intervals.
+    Student's t with the standard error clustered by person, both of Kish's effective number of people, as some compare
+    more often than others. Where a system never won, or never lost, there are no strengths, and no intervals.
     """
     rows = records["preferences"].to_pylist()
     names = sorted({name for row in rows for name in (row["left"], row["right"])})
@@ -109,8 +109,11 @@ def strengths_of(records: StudyRecords, *, level: float = 0.95) -> tuple[Strengt
         wins[people.index(row["participant"]), right, left] += 1.0 - share
     values = strengths(wins.sum(axis=0))
     intervals: list[tuple[float, float] | None] = [None] * len(names)
-    if not np.isnan(values).any() and insufficiency(len(people), weights=wins.sum(axis=(1, 2))) is None:
-        far = student_quantile((1 + level) / 2, len(people) - 1) * strength_errors(wins, values)
+    compared = wins.sum(axis=(1, 2))
+    if not np.isnan(values).any() and insufficiency(len(people), weights=compared) is None:
+        effective = min(effective_units(float(compared.sum()), float(compared @ compared)), len(people))
+        widened = math.sqrt((1.0 - 1.0 / len(people)) / (1.0 - 1.0 / effective))
+        far = student_quantiles((1 + level) / 2, np.array(effective - 1.0)) * widened * strength_errors(wins, values)
         intervals = [(float(value - half), float(value + half)) if half > _NONE else None
                      for value, half in zip(values, far, strict=True)]  # fmt: skip
     return tuple(Strength(name, float(values[at]), intervals[at]) for at, name in enumerate(names))

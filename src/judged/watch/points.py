@@ -49,17 +49,19 @@ class DayPoint(NamedTuple):
 
 
 class Meaning(NamedTuple):
-    """What a series is: whether more of it is better, and whether it is a share, of which rare ones have few events."""
+    """What a series is: whether more of it is better, and whether it is a share or an amount, of few events perhaps."""
 
     better: int
     share: bool = False
+    amount: bool = False  # money: its points vary by how much, too
 
 
 def meanings(config: WatchConfig) -> dict[str, Meaning]:
     """Name the series of a configuration, in its order."""
     named: dict[str, Meaning] = {}
     for metric in map(online_metric, config.log.metrics if config.log else ()):
-        named[str(metric)] = Meaning(metric.better, metric.unit == "share" and metric.kind == "ratio")
+        ratio = metric.kind == "ratio"
+        named[str(metric)] = Meaning(metric.better, ratio and metric.unit == "share", ratio and metric.unit == "money")
     for canary in config.canary:
         named |= {f"{measure} of canaries": Meaning(1) for measure in canary.measures}
         named["RBO of canaries"] = Meaning(1)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 State: TypeAlias = Literal["fine", "alarm", "mix moved", "not watched"]
 QUALITY, MIX = "", "mix"
-_EVENTS = 10  # of a share and of its complement, that a point should have in the mean
+_EVENTS = 10  # of a share and of its complement, or equal sums of money, that a point should have in the mean
 _LENGTHS = (1, 7, 14, 28)  # days of a point
 _SAME = 1e-9  # of the largest value: what varies less is rounding
 _K = (0.25, 1.5)  # standard deviations that a CUSUM takes off, at least and at most
@@ -217,11 +217,19 @@ def _mean(days: Days, rows: slice) -> float:
 
 
 def _length(days: Days, meaning: Meaning) -> int:
-    """Say how many days make a point: 1, or for a rare share as many as bring enough events; 0: none do."""
-    if not meaning.share:
+    """Return how many days make a point: 1, or for rare shares and money as many as bring enough events; 0: none do.
+
+    Money counts as many events as equal sums would leave its error: of unequal ones more are needed.
+    """
+    if not (meaning.share or meaning.amount):
         return 1
-    with np.errstate(invalid="ignore"):
-        each = np.nanmean(np.minimum(days.values, 1.0 - days.values) * days.sizes)
+    known = np.isfinite(days.values)
+    values, errors, sizes = (part[known] for part in (days.values, days.errors, days.sizes))
+    if meaning.share:
+        each = float((np.minimum(values, 1.0 - values) * sizes).mean())
+    else:
+        squares = float((errors * sizes) @ (errors * sizes))
+        each = float(values @ sizes) ** 2 / squares / len(values) if squares > 0 else math.inf
     return next((length for length in _LENGTHS if each * length >= _EVENTS), 0)
 
 

@@ -23,6 +23,7 @@ from judged.evaluation.inputs import place_of
 from judged.evaluation.of_runs import of_runs
 from judged.measures.grammar import parse
 from judged.notes import Note, first_few
+from judged.stats.correction import adjust
 from judged.stats.inputs import ROUNDING
 from judged.stats.paired import paired_tests
 from judged.stats.sufficiency import insufficiency
@@ -131,9 +132,10 @@ def tradeoff_of_scores(
 ) -> Tradeoff:
     """Set what runs score against what they cost.
 
-    A run dominates another one if it is better on the measure beyond chance (paired test over at least six topics), or
-    cheaper beyond the noise of costs, and on all others no worse: its mean is at least as high, and no cost is higher
-    beyond the noise. A run that scores no more than an empty result is never on the front.
+    A run dominates another one if it is better on the measure beyond chance (paired test over at least six topics,
+    corrected by Holm for all pairs of runs), or cheaper beyond the noise of costs, and on all others no worse: its mean
+    is at least as high, and no cost is higher beyond the noise. A run that scores no more than an empty result is never
+    on the front.
 
     Parameters
     ----------
@@ -156,7 +158,7 @@ def tradeoff_of_scores(
         Which paired test's interval a difference has: ``randomisation``, ``t``, ``bootstrap``, ``bca`` or
         ``studentised``.
     resamples, seed
-        Of intervals by resampling.
+        Of intervals and tests by resampling; of many runs, as many more as corrected p-values take.
     cost_intervals
         ``{run: {cost: (low, high)}}``: how far a cost may vary when it is measured again. Costs whose intervals overlap
         count as equal; a cost without an interval is taken as exact.
@@ -301,17 +303,21 @@ def _differences(values: Floats, test: str, level: float, resamples: int, seed: 
     """Compare every two runs."""
     size = len(values)
     pairs = list(combinations(range(size), 2))
-    tests = paired_tests(values, pairs, test, level=level, resamples=resamples, seed=seed)
+    most = max(resamples, math.ceil(2 * len(pairs) / (1 - level)))  # else no corrected p-value could be small
+    tests = paired_tests(values, pairs, test, level=level, resamples=most, seed=seed)
     if test in ("sign", "wilcoxon"):
         raise InputError(f"the test {test!r} gives no interval", fix="take randomisation, t or bootstrap")
     gaps, better, same = np.zeros((3, size, size)), np.eye(size) < 0, np.eye(size) > 0
-    for (first, second), difference in zip(pairs, tests, strict=True):
+    enough = [insufficiency(difference.n, "verdict") is None for difference in tests]
+    # Of 12 equal runs, uncorrected tests of 66 pairs called some run dominated in 9 of 10 samples.
+    corrected = adjust([found.p if known else math.nan for found, known in zip(tests, enough, strict=True)], "holm")
+    for (first, second), difference, p in zip(pairs, tests, corrected.tolist(), strict=True):
         low, high = difference.interval or (math.nan, math.nan)
         gaps[:, first, second] = difference.difference, low, high
         gaps[:, second, first] = 0.0 - difference.difference, 0.0 - high, 0.0 - low
-        tested = insufficiency(difference.n, "verdict") is None and difference.p <= round(1 - level, 12)
-        better[first, second] = tested and difference.difference > 0
-        better[second, first] = tested and difference.difference < 0
+        significant = p <= round(1 - level, 12)  # NaN is not
+        better[first, second] = significant and difference.difference > 0
+        better[second, first] = significant and difference.difference < 0
         same[first, second] = same[second, first] = difference.n > 0 and not difference.differing
     return _Differences(gaps, better, same)
 

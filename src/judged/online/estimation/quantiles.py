@@ -13,7 +13,7 @@ from judged.online.engine import Relation, identifier, literal
 from judged.online.estimation.sums import scale_of
 from judged.online.metrics import OnlineMetric
 from judged.online.numbers import OnlineEstimate
-from judged.stats.ratio import ratio_error, woodruff
+from judged.stats.ratio import ratio_error, student_quantiles, woodruff
 
 if TYPE_CHECKING:
     from judged._types import Floats
@@ -26,7 +26,8 @@ def quantiles(
 
     The database counts rows by value, so that nothing is interpolated and every one gives the same number. The interval
     is Woodruff's: the error of the share of rows at or below the estimate is that of a ratio over units. The error of
-    the quantile is half of what lies between the values that are one such error below and above it.
+    the quantile is half the interval's width, over Student's quantile: that of the values one error of the share below
+    and above it, which few rows decide, made tests of a difference err in 6 to 8 % of samples instead of 5 %.
     """
     if not metrics:
         return []
@@ -70,10 +71,6 @@ class _Curve:
         at = int(np.searchsorted(below, q * below[-1] * (1.0 - 1e-12)))
         return float(self.values[min(at, len(self.values) - 1)])
 
-    def error(self, q: float, of_share: float) -> float:
-        """Carry the error of a share over to values, as intervals are: by the quantile function."""
-        return (self.at(min(q + of_share, 1.0)) - self.at(max(q - of_share, 0.0))) / 2
-
 
 def _estimate(
     metric: OnlineMetric, group: str | None, curve: _Curve, found: dict[str, Any] | None, at: int, level: float
@@ -85,13 +82,15 @@ def _estimate(
     error = ratio_error(units, n, d, nn, dd, nd)
     low, high = woodruff(_q(metric), error, units, level, effective=d**2 / dd)
     unknown, scale = math.isnan(low), scale_of(metric)
+    ends = (math.nan, math.nan) if unknown else (curve.at(low) / scale, curve.at(high) / scale)
+    student = float(student_quantiles((1.0 + level) / 2.0, np.array(d**2 / dd - 1.0)))
     return OnlineEstimate(
         metric=metric,
         slice=group,
         value=curve.at(_q(metric)) / scale,
-        low=math.nan if unknown else curve.at(low) / scale,
-        high=math.nan if unknown else curve.at(high) / scale,
-        error=math.nan if unknown else curve.error(_q(metric), error) / scale,
+        low=ends[0],
+        high=ends[1],
+        error=(ends[1] - ends[0]) / 2.0 / student,
         numerator=float(n),
         denominator=float(d),
         units=int(units),

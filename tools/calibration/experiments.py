@@ -1,0 +1,103 @@
+"""How often conclusions of experiments are wrong, over n topics.
+
+Experiments have two factors of two levels and one of three, all 12 combinations. *Effects* is the share of experiments
+in which any main effect is significant at 5 % (Holm), and *interactions* any interaction, where configurations are
+alike; *interval* is the share of intervals of main effects and interactions that hold the true one, where one factor
+adds 0.3 standard deviations. *Not the best* is how often the best configuration is not among those that may be, where
+all are equal, or one is 0.3 standard deviations better; *dominated* is how often any is called dominated where all are
+alike, and so are their costs: 5 % at most each.
+
+Scores are a topic's level and noise of the configuration: normal; of Student's t with 3 degrees of freedom (*heavy
+tails*); RR of a relevant document at a random rank, which one configuration in five changes (*many ties*); or
+exponential where documents are stemmed, and normal elsewhere (*skewed*).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from calibration import Measured
+from judged.comparison import Choices
+from judged.evaluation import evaluate
+from judged.experiments.effects import factor_effects
+from judged.stats.selection import may_be_best
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SIZES = (6, 12, 50, 200)
+LEVELS = [
+    {"stemmer": stemmer, "stop": stop, "k1": k1}
+    for stemmer, stop, k1 in product(("none", "porter"), (False, True), (0.9, 1.2, 1.6))
+]
+WORLDS = ("normal", "heavy tails", "many ties", "skewed")
+CHOICES = Choices("randomisation", resamples=999)
+EFFECT = 0.3
+_STEMMED = np.array([level["stemmer"] == "porter" for level in LEVELS])
+
+
+def scores(rng: np.random.Generator, world: str, topics: int) -> np.ndarray:
+    """Draw scores whose noise has a standard deviation of about 1, with equal means: (configurations, topics)."""
+    size = len(LEVELS), topics
+    if world == "heavy tails":
+        return rng.normal(size=topics) + rng.standard_t(3, size) / np.sqrt(3)
+    if world == "many ties":
+        ranks, other = rng.integers(1, 11, topics), rng.integers(1, 11, size)
+        return 5.0 / np.where(rng.random(size) < 0.2, other, ranks)
+    noise = rng.normal(size=size)
+    if world == "skewed":
+        noise[_STEMMED] = rng.exponential(size=(_STEMMED.sum(), topics)) - 1.0
+    return rng.normal(size=topics) + noise
+
+
+def effects(world: str, topics: int, trials: int) -> dict[str, float]:
+    """Return how often a family of effects errs, and how many intervals hold the true effect."""
+    rng, wrong, held = np.random.default_rng([51, topics]), np.zeros(2), list[bool]()
+    for _ in range(trials):
+        values = scores(rng, world, topics)
+        found = factor_effects(values, LEVELS, 0, CHOICES)
+        wrong += [any(one.found.significant for one in part if one.found) for part in (found.main, found.interactions)]
+        found = factor_effects(values + EFFECT * _STEMMED[:, None], LEVELS, 0, CHOICES)
+        for one in (*found.main, *found.interactions):
+            if one.found and one.found.interval:
+                truth = EFFECT * (one.factors == ("stemmer",))
+                held.append(one.found.interval[0] <= truth + 1e-9 and one.found.interval[1] >= truth - 1e-9)
+    rates = dict(zip(("effects", "interactions"), (wrong / trials).tolist(), strict=True))
+    return rates | {"interval": float(np.mean(held)) if held else np.nan}
+
+
+def best(world: str, topics: int, trials: int) -> dict[str, float]:
+    """Return how often the best configuration is not among those that may be, and how often an equal one is."""
+    rng, missed = np.random.default_rng([52, topics]), np.zeros(2)
+    for _ in range(trials):
+        values = scores(rng, world, topics)
+        missed[0] += not may_be_best(values, resamples=999)[0]
+        values[0] += EFFECT
+        missed[1] += not may_be_best(values, resamples=999)[0]
+    return dict(zip(("not the best, all equal", "not the best, one better"), (missed / trials).tolist(), strict=True))
+
+
+def dominated(world: str, topics: int, trials: int) -> float:
+    """Return how often any of equal configurations with equal costs is called dominated."""
+    rng, wrong = np.random.default_rng([53, topics]), 0
+    names = [f"c{at:02}" for at in range(len(LEVELS))]
+    queries = [f"q{at:03}" for at in range(topics)]
+    made = evaluate({q: {"d": 1} for q in queries}, {name: {q: ["d"] for q in queries} for name in names}, "DCG@10")
+    for _ in range(trials):
+        table = replace(made, values=10.0 + scores(rng, world, topics)[:, None])
+        found = table.tradeoff({name: {"ms": 1.0} for name in names}, resamples=999)
+        wrong += len(found.front) < len(names)
+    return wrong / trials
+
+
+def measure(trials: int) -> Iterator[Measured]:
+    """Measure effects, what may be the best, and what is dominated."""
+    for topics in SIZES:
+        for world in WORLDS:
+            rates = effects(world, topics, trials) | best(world, topics, trials)
+            for method, rate in (rates | {"dominated": dominated(world, topics, trials)}).items():
+                yield Measured(method, world, topics, rate, trials)
