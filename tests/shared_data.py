@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,3 +10,21 @@ import pytest
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="the shared test data is not beside this checkout")
+
+_NUMBER = re.compile(r"\d[\d,]*\.?\d*")
+
+
+def agree(made: str, page: str, tolerance: float = 0.01) -> bool:
+    """Whether two texts have the same words, and numbers that differ by at most this share, or by one last digit.
+
+    Processors round exponentials and sums differently: a random draw, or the order of nearly equal scores, may change.
+    """
+    numbers, others = _NUMBER.findall(made), _NUMBER.findall(page)
+    if _NUMBER.sub("#", made) != _NUMBER.sub("#", page) or len(numbers) != len(others):
+        return False
+    for number, other in zip(numbers, others, strict=True):
+        first, second = (float(text.replace(",", "")) for text in (number, other))
+        digits = len(other.partition(".")[2])
+        if abs(first - second) > max(tolerance * max(first, second), 1.01 * 10.0**-digits):
+            return False
+    return True

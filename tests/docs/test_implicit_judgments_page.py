@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import implicit_judgments
 
-from shared_data import SHARED, needs_shared
+from shared_data import SHARED, agree, needs_shared
 
 
 @needs_shared
 def test_the_page_is_up_to_date() -> None:
     page = implicit_judgments.PAGE.read_text(encoding="utf-8")
-    assert implicit_judgments.page(SHARED) == page, "run tools/implicit_judgments.py"
+    assert agree(implicit_judgments.page(SHARED), page, 0.03), "run tools/implicit_judgments.py"

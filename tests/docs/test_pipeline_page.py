@@ -7,7 +7,7 @@ import re
 import sys
 from pathlib import Path
 
-from shared_data import SHARED, needs_shared
+from shared_data import SHARED, agree, needs_shared
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -24,5 +24,13 @@ def test_the_stages_before_the_reranker_are_up_to_date() -> None:
         re.findall(r"^\| (?:bm25|dense|fuse) .*", text, re.MULTILINE)
         for text in (module.page(SHARED), module.PAGE.read_text(encoding="utf-8"))
     )
-    assert made == page, "run tools/pipeline.py"
+    assert agree("\n".join(made), "\n".join(page)), "run tools/pipeline.py"
     assert len(page) == 6
+
+
+def test_texts_agree_up_to_what_processors_round() -> None:
+    assert agree("| a | 0.3735 | 1,118 |", "| a | 0.3730 | 1,118 |")
+    assert not agree("| a | 0.3735 |", "| a | 0.3630 |")
+    assert not agree("| a | 0.3735 |", "| b | 0.3735 |")
+    assert agree("15%", "16%")
+    assert not agree("15%", "17%")

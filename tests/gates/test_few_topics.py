@@ -52,6 +52,15 @@ def test_the_label_is_asked_at_the_margin_and_one_sided() -> None:
     assert found.bounded_p == pytest.approx(bounded_p(np.array(gaps), 1.0, null=-0.05) / 2)
 
 
+def test_a_pass_that_the_bounded_test_shows_one_sided_is_not_labeled() -> None:
+    """Its two-sided p-value is above 0.05, and its one-sided one below."""
+    gaps = _rare(-0.5, 1, 0.07)
+    (found,) = decided(pair(gaps, margin=0.02), test="t")
+    assert 0.025 < found.bounded_p < 0.05
+    assert few_topics(np.array(gaps) + 0.02, 0.1).tolist() == [0]
+    assert (found.status, found.sensitive) == ("pass", False)
+
+
 def test_lower_is_better_turns_the_label_too() -> None:
     gaps = _rare(0.4, 2, -0.055)
     (up,), (down,) = (

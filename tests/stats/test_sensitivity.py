@@ -54,6 +54,10 @@ def test_a_verdict_that_the_bounded_test_shows_too_is_not_sensitive() -> None:
     found = sensitivity(first, second, max_difference=1.0)
     assert found.bounded_p < 0.05
     assert (found.bounded_significant, found.sensitive, found.may_miss) == (True, False, False)
+    differences = np.concatenate([np.full(194, 0.1), np.full(6, -1.0)]) + 0.01 * (np.arange(200) % 2)
+    found = sensitivity(first, differences, max_difference=1.0)
+    assert len(few_topics(differences)) == 6
+    assert (found.bounded_significant, found.few_topics) == (True, ())
 
 
 def test_without_bounds_the_few_topics_alone_decide() -> None:

@@ -120,7 +120,7 @@ def verdicts(gaps: Floats) -> Verdicts:
 def false_verdicts(name: str, n: int, trials: int) -> tuple[Verdicts, Bools]:
     """Return what is found between systems with the same true mean, and which samples hold a topic of the rare kind."""
     drawn = RARE[name](np.random.default_rng([n, 23]), (trials, n))
-    return verdicts(drawn.gaps), drawn.rare.any(axis=1)
+    return verdicts(drawn.gaps), np.asarray(drawn.rare.any(axis=1))
 
 
 def true_verdicts(name: str, n: int, trials: int) -> Verdicts:

@@ -347,12 +347,13 @@ def pair_columns(pairs: Sequence[Pair]) -> tuple[Column, ...]:
         Column(
             "log_ratio", [log and log.difference for log in logs], NUMBER, ci=[log and log.interval for log in logs]
         ),
-        *columns_of(
-            pairs, "is_ratio", "significant", "better", "adjusted", "detectable", "sensitive", "few_topics", "sentence"
-        ),
+        *columns_of(pairs, "is_ratio", "significant", "better", "adjusted", "detectable"),
+        *columns_of(pairs, "sensitive", "few_topics"),
+        *sensitivity_columns([pair.sensitivity for pair in pairs]),
+        *columns_of(pairs, "sentence"),
     ]
     known = {column.name for column in columns} | {"interval", "posterior"}
-    for name in ("result", "effects", "wins", "result.posterior", "equivalence", "sensitivity"):
+    for name in ("result", "effects", "wins", "result.posterior", "equivalence"):
         parts = [*map(attrgetter(name), pairs)]
         some = next((part for part in parts if part is not None), None)
         prefix = {"result.posterior": "posterior_", "equivalence": "equivalence_"}.get(name, "")
@@ -361,6 +362,12 @@ def pair_columns(pairs: Sequence[Pair]) -> tuple[Column, ...]:
                 columns.append(Column(part, [getattr(row, part.removeprefix(prefix), None) for row in parts]))
                 known.add(part)
     return tuple(columns)
+
+
+def sensitivity_columns(found: Sequence[Sensitivity | None]) -> Iterator[Column]:
+    """Give the numbers behind the label, for data; null where there is no verdict on means."""
+    for name in ("bounded_p", "bounded_significant", "missed_share", "reversing_difference"):
+        yield Column(name, [some and getattr(some, name) for some in found], only="data")
 
 
 def verdict_columns(

@@ -29,7 +29,14 @@ from judged.answer import (
     significant,
 )
 from judged.comparison.answer import data_tables
-from judged.comparison.pair import DIFFERENCE, SENSITIVE, SIGNIFICANT, level_text, name_of_correction
+from judged.comparison.pair import (
+    DIFFERENCE,
+    SENSITIVE,
+    SIGNIFICANT,
+    level_text,
+    name_of_correction,
+    sensitivity_columns,
+)
 from judged.decimals import decimal, p_text
 from judged.experiments.latency import QUANTILES
 from judged.notes import first_few
@@ -255,8 +262,7 @@ class Conclusions(Answer):
             *_tested([row.found for row in rows], [row.sensitive for row in rows]),
             Column("sensitive", [row.sensitive for row in rows], only="data"),
             Column("few_topics", [self._few_topics(row) for row in rows], only="data"),
-            *(Column(name, [part and getattr(part, name) for part in (row.sensitivity for row in rows)], only="data")
-              for name in ("bounded_p", "missed_share", "reversing_difference")),
+            *sensitivity_columns([row.sensitivity for row in rows]),
             *columns_of(rows, ("detectable", number(3)), "aliased"),
             *(Column(name, [one and getattr(one, name) for one in wins], only="data")
               for name in ("wins", "ties", "losses")),

@@ -205,7 +205,7 @@ def _one_sided(
         return paired_test(first - shift, second, test, alternative=alternative, **how)
     most = paired.measure.properties.reach
     low, high = min(shift - most, 0.0), shift + most
-    given = {"alternative": alternative, "level": 1 - config.alpha, "seed": config.seed}
+    given: dict[str, Any] = {"alternative": alternative, "level": 1 - config.alpha, "seed": config.seed}
     return bounded_mean(paired.gaps + shift, low, high, **given)
 
 

@@ -96,7 +96,7 @@ _ROUNDING = 1e-12
 LEAST_DIFFERING = {"t": 6, **dict.fromkeys(_BOOTSTRAPS, 40)}
 """Topics with a difference from which a test is believed, by simulation (docs/calibration.md)."""
 
-LEAST_EFFECTIVE = dict.fromkeys(("bca", "studentised"), 12)
+LEAST_EFFECTIVE: dict[str, int] = dict.fromkeys(("bca", "studentised"), 12)
 """Effective number of topics with a difference from which a test is believed; see `effective_differing`."""
 
 

@@ -298,10 +298,12 @@ def _of_pair(pair: Pair) -> str:
         verdict = shown(test.test, pair.better, pair.other(pair.better), pair.measure)
     gap = _with_ci(pair.shown_difference, pair.shown_interval, 4, "+")
     after = f" after {test.correction}" if test.correction not in {"", "none"} else ""
-    return (
-        f"{verdict}: {pair.second} - {pair.first} {gap} over {counted(test.n, 'need')},"
-        f" p {p_text(test.decisive_p, pair.alpha)}{after}."
-    )
+    p = "" if math.isnan(test.decisive_p) else f", p {p_text(test.decisive_p, pair.alpha)}{after}"
+    said = f"{verdict}: {pair.second} - {pair.first} {gap} over {counted(test.n, 'need')}{p}."
+    if pair.insufficiency:
+        return f"{said} {pair.insufficiency.sentence('need')}"
+    few = f" It is sensitive to {counted(len(pair.few_topics), 'need')}: {', '.join(pair.few_topics)}."
+    return said + few * pair.sensitive
 
 
 def _with_ci(value: float, limits: Sequence[float] | None, digits: int = 3, sign: str = "") -> str:

@@ -299,4 +299,4 @@ def _verdict(found: MeasureComparison, pair: Pair) -> str:
 
 def _against(pair: Pair, verdict: str) -> str:
     p = f"{'p' if pair.result.posterior is None else 'P'} {probability(pair.decisive)}"
-    return f"{verdict} {p}".lstrip()
+    return f"{verdict} {p}{' (few topics)' * pair.sensitive}".lstrip()
