@@ -127,12 +127,12 @@ def simulate(
     size: int,
     measures: Sequence[str],
     times: int,
-    ends: Sequence[int] = STRATA,
+    strata: Sequence[int] = STRATA,
     rates: Sequence[float] = RATES,
     seed: int = 0,
 ) -> dict[str, Simulated]:
     """Draw many samples of so many documents a topic, and estimate each time."""
-    bands, stratum, sizes = strata_of(whole.pool, (*ends, 100))
+    bands, stratum, sizes = strata_of(whole.pool, (*strata, 100))
     first = np.unique(stratum, return_index=True)[1]
     drawn = allocated(size * len(whole.pool.query_ids), sizes, np.array(rates)[bands])
     random, topic = np.random.default_rng(seed), whole.pool.topic[first]
@@ -153,7 +153,8 @@ def simulate(
                     gathered[name][:, at, time] = one(unknown).mean(), np.nan, np.nan
                     continue
                 found = estimated(one, seen, design)
-                inside_ = found.limits[0] <= truth[name][at] <= found.limits[1]
+                ends = found.limits
+                inside_ = np.nan if ends is None else ends[0] <= truth[name][at] <= ends[1]
                 gathered[name][:, at, time] = found.value, found.error, inside_
     return {name: Simulated(np.array(truth[name]), *values) for name, values in gathered.items()}
 
@@ -177,11 +178,12 @@ def simulated_rows(
         bias = found.values.mean(axis=1) - found.truth
         noise = found.values.std(axis=1, ddof=1) / np.sqrt(times)
         worst = int(np.abs(bias / found.truth).argmax())
-        covered = found.covered.mean(axis=1)
+        given = ~np.isnan(found.covered)  # of the samples that have an interval
+        covered = np.nansum(found.covered, axis=1) / np.maximum(given.sum(axis=1), 1)
         form = "ratio" if name == "InfAP" else form_of(parse(name))
         said = (
             ["-", "-"]
-            if np.isnan(covered).any()
+            if not given.any()
             else [percent(covered.mean()), percent(covered[np.abs(covered - 0.95).argmax()])]
         )
         spread = found.values.std(axis=1, ddof=1) / found.truth
