@@ -28,7 +28,7 @@ def log_by(name, pages, seed):
     return truth, log_of(rows)
 
 
-@pytest.mark.parametrize("name", ["RCTR", "DCTR", "PBM", "UBM", "CCM", "DBN"])
+@pytest.mark.parametrize("name", ["RCTR", "DCTR", "PBM", "DCM", "CCM", "UBM", "DBN", "SDBN"])
 def test_users_of_a_model_are_predicted_best_by_it(name):
     _, log = log_by(name, 6_000, 1)
     found = compare_models(log, folds=3)

@@ -44,7 +44,6 @@ class _Part(NamedTuple):
     counts: Floats
     there: Bools
     above: Bools  # a click stands below, so that the user went on
-    last: Bools  # the last click
     followed: Bools  # another result stands below
 
 
@@ -170,7 +169,7 @@ def part_of(pair: Ints, clicked: Bools, counts: Floats) -> _Part:
     there = turned >= 0
     below = np.cumsum(clicks[::-1], axis=0)[::-1] - clicks  # clicks further down
     followed = (np.cumsum(there[::-1], axis=0)[::-1] - there) > 0
-    return _Part(turned, clicks, counts, there, below > 0, clicks & (below == 0), followed)
+    return _Part(turned, clicks, counts, there, below > 0, followed)
 
 
 def _satisfying(model: ClickModel, part: _Part, parameters: Parameters) -> Any:
@@ -204,12 +203,6 @@ def uses(model: ClickModel, part: _Part, yes: Parameters, no: Parameters) -> Ite
         The weights of either outcome: the parameters and their complements, or what stands for them.
     """
     clicked, there = part.clicked, part.there
-    if model.counted:
-        looks = there & (part.above | part.last | ~clicked.any(axis=0))
-        yield _Use("attractiveness", part.pair, clicked * 1.0, looks * 1.0)
-        place = part.pair if model.satisfied == "pair" else np.arange(len(clicked))[:, None] + 0 * part.pair
-        yield _Use("satisfaction", place, part.last * 1.0, clicked * 1.0)
-        return
     skip, unsatisfied, satisfied = _went(model, yes)
     missed = np.where(there, no["attractiveness"][part.pair], 1.0)
     content, not_content = (
@@ -230,8 +223,10 @@ def uses(model: ClickModel, part: _Part, yes: Parameters, no: Parameters) -> Ite
     yield _Use("attractiveness", part.pair, clicked * looks, looks)  # in the cascade a second click was not seen
     rated = clicked & part.followed  # below the last result nobody can go on
     happy = np.where(rated, content * ((1 - satisfied) * stopped + satisfied * went) / seen, 0.0)
-    if model.satisfied in {"attractiveness", "pair"}:
-        yield _Use("satisfaction" if model.satisfied == "pair" else "attractiveness", part.pair, happy, rated * 1.0)
+    if model.satisfied != "always":
+        name = "attractiveness" if model.satisfied == "attractiveness" else "satisfaction"
+        place = np.arange(len(clicked))[:, None] + 0 * part.pair if model.satisfied == "rank" else part.pair
+        yield _Use(name, place, happy, rated * 1.0)
     skipped = np.where(~clicked & there & part.followed, looks, 0.0)
     went_on = (
         (skipped * passed, skipped),

@@ -114,7 +114,7 @@ def fit(
         new = {name: _means(*sums[name], betas.get(name)) for name in values}
         for name, place in ones.items():
             new[name] = _with(new[name], place)
-        moved = 0.0 if model.counted else max(float(np.abs(new[name] - values[name]).max()) for name in values)
+        moved = max(float(np.abs(new[name] - values[name]).max()) for name in values)
         values = new
         if moved < TOLERANCE:
             break
