@@ -193,7 +193,7 @@ def test_dbn_finds_how_often_its_users_go_on():
 
 
 def test_every_step_makes_clicks_likelier():
-    for name, model in MODELS.items():
+    for name in MODELS:
         if name in {"RCTR", "DCTR", "CM"}:  # whose first step is the last
             continue
         _, data = simulated(name, 1_000, 2)
