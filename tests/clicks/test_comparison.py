@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from calibration.click_models import clicks_of, pages_of, truth_of
 
 from clicks.test_cells import log_of
-from clicks.users import clicks_of, pages_of, truth_of
 from judged.clicks import compare_models, fit_model
 from judged.clicks.models import MODELS
 from judged.errors import InputError
@@ -30,8 +30,8 @@ def log_by(name, pages, seed):
 
 @pytest.mark.parametrize("name", ["RCTR", "DCTR", "PBM", "DCM", "CCM", "UBM", "DBN", "SDBN"])
 def test_users_of_a_model_are_predicted_best_by_it(name):
-    _, log = log_by(name, 6_000, 1)
-    found = compare_models(log, folds=3)
+    _, log = log_by(name, 3_000, 1)
+    found = compare_models(log, folds=2)
     own = next(row for row in found.rows if row.model == name)
     assert own.chosen or own.model == found.rows[0].model
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from calibration.click_models import patterns
 
-from clicks.users import patterns
 from judged.clicks.fitting import data_of, predict
 from judged.clicks.models import MODELS
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from judged.cache import cached_property
 from judged.clicks.information import Information, totals
+from judged.clicks.posteriors import Evidence, evidence_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -115,6 +116,22 @@ class Chain:
             with np.errstate(divide="ignore"):
                 total += float(np.log(np.where(part.clicked, given, 1 - given)).sum(axis=0) @ part.counts)
         return total
+
+    def evidence(self, parameters: Parameters) -> dict[str, Evidence]:
+        """Return what single pages say of the parameters of pairs."""
+        no = {name: 1 - one for name, one in parameters.items()}
+        found: dict[str, list[tuple[Ints, Floats, Floats, Floats]]] = {}
+        for part in self.parts:
+            weight = np.broadcast_to(part.counts, part.pair.shape)
+            for use in uses(self.model, part, parameters, no):
+                if self._of_pairs(use.name):
+                    kept = part.there & (use.trials > 0)
+                    columns = use.place[kept], use.successes[kept], use.trials[kept], weight[kept]
+                    found.setdefault(use.name, []).append(columns)
+        return {
+            name: evidence_of(*(np.concatenate(column) for column in zip(*parts, strict=True)), parameters[name])
+            for name, parts in found.items()
+        }
 
     def information(self, parameters: Parameters) -> Information:
         """Give the outer products of what every page says of the parameters."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
@@ -43,7 +44,7 @@ class Values(NamedTuple):
 
     value: Floats  # from the clicks of the pair alone, without bias
     se: Floats  # its standard error, never 0
-    low: Floats  # and an interval of the true value
+    low: Floats  # and an interval of the true value; NaN: too little is known
     high: Floats
     drawn: Floats  # the value drawn towards what pairs are in general
     sd: Floats  # of the true value around it
@@ -128,7 +129,10 @@ class ClickJudgments(Answer):
     def blocks(self) -> tuple[Block, ...]:
         """Give every pair, best first within its topic."""
         count, values = len(self.grade), self.values
-        limits = None if self.grading == "people" else list(zip(values.low.tolist(), values.high.tolist(), strict=True))
+        limits = [
+            None if self.grading == "people" or math.isnan(low) else (low, high)
+            for low, high in zip(values.low.tolist(), values.high.tolist(), strict=True)
+        ]
         order = np.lexsort((-self.grade, np.unique(self.pairs["query_id"].to_pylist(), return_inverse=True)[1]))
         measured = "data" if self.grading == "people" else ""
         columns = (
@@ -238,8 +242,9 @@ def judge_clicks(
     values = Values(*(column[kept] for column in values))
     grade, sd, shared, limits = values.drawn, values.sd, 0, tuple[float, ...]()
     if chosen == "lower":
-        limits = tuple(cuts or np.unique(np.quantile(values.low, _QUANTILES)).tolist())
-        grade, sd = np.searchsorted(limits, values.low, side="left").astype(np.float64), None
+        low = np.nan_to_num(values.low)  # of a pair of which too little is known for an interval
+        limits = tuple(cuts or np.unique(np.quantile(low, _QUANTILES)).tolist())
+        grade, sd = np.searchsorted(limits, low, side="left").astype(np.float64), None
     elif chosen == "people":
         grade, sd, shared = _as_people(named, values, Qrels.of(gold))
     return ClickJudgments(
