@@ -30,7 +30,7 @@ def log_by(name, pages, seed):
 
 @pytest.mark.parametrize("name", ["RCTR", "DCTR", "PBM", "DCM", "CCM", "UBM", "DBN", "SDBN"])
 def test_users_of_a_model_are_predicted_best_by_it(name):
-    _, log = log_by(name, 3_000, 1)
+    _, log = log_by(name, 6_000 if name == "UBM" else 3_000, 1)
     found = compare_models(log, folds=2)
     own = next(row for row in found.rows if row.model == name)
     assert own.chosen or own.model == found.rows[0].model

@@ -128,10 +128,11 @@ class Chain:
                     kept = part.there & (use.trials > 0)
                     columns = use.place[kept], use.successes[kept], use.trials[kept], weight[kept]
                     found.setdefault(use.name, []).append(columns)
-        return {
-            name: evidence_of(*(np.concatenate(column) for column in zip(*parts, strict=True)), parameters[name])
-            for name, parts in found.items()
-        }
+        made: dict[str, Evidence] = {}
+        for name, parts in found.items():
+            pair, successes, trials, weight = (np.concatenate(column) for column in zip(*parts, strict=True))
+            made[name] = evidence_of(pair, successes, trials, weight, parameters[name])
+        return made
 
     def information(self, parameters: Parameters) -> Information:
         """Give the outer products of what every page says of the parameters."""

@@ -177,7 +177,8 @@ def ips(
     for name, patterns in pages.items():
         again = estimated_here(logs[name], curves[name], where=where, groups=groups)
         named = replace(patterns, pairs=with_topics(patterns.pairs, texts))
-        parts.append(IpsPart(named, curves[name], *(() if again is None else _without_groups(patterns, *again))))
+        replicates, group = (None, None) if again is None else _without_groups(patterns, *again)
+        parts.append(IpsPart(named, curves[name], replicates, group))
     return ips_of(parts, given, measures_of(measures), clip=clip, log=log.name, level=level)
 
 

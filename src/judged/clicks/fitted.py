@@ -395,6 +395,8 @@ def _resampled(found: Fit, patterns: Patterns, shrink: Shrink, resamples: int, s
             progress(f"bootstrap of {found.model.name}", at / resamples)
         times: Ints = rng.multinomial(patterns.units, np.full(patterns.units, 1 / patterns.units))
         data: Data = data_of(found.model, patterns, patterns.counts(times.astype(float)))
-        for name, values in fit(data, shrink=shrink, iterations=200, start=found.parameters).parameters.items():
+        for name, values in fit(
+            data, shrink=shrink, iterations=200, start=found.parameters, rounds=1
+        ).parameters.items():
             drawn[name].append(values)
     return {name: np.std(values, axis=0, ddof=1) for name, values in drawn.items()}

@@ -99,7 +99,7 @@ def fit(
         ``empirical``: values of pairs are drawn towards a beta distribution that is fitted to them beside, and those
         that all pages share towards their mean, as by one trial more.
     iterations
-        At most so many steps, each time that the prior changes.
+        At most so many steps, and a quarter of them each time that the prior changes.
     start
         Where to begin.
     priors, fixed
@@ -122,7 +122,7 @@ def fit(
             break
         betas = found.priors | {name: prior.mean for name, prior in drawn.items()}
         settled = all(np.allclose(betas[name], found.priors[name], rtol=_SETTLED) for name in drawn)
-        found = _em(data, found.parameters, iterations, betas, fixed, tell)
+        found = _em(data, found.parameters, max(iterations // 4, 10), betas, fixed, tell)
         steps += found.iterations
         if settled:
             break
@@ -260,7 +260,8 @@ def pair_posteriors(data: Data, found: Fit, level: float) -> dict[str, Posterior
     base, drawn = found, found.drawn
     if not drawn:
         names = [name for name in found.parameters if of_pairs(found.model, name)]
-        base = fit(data, priors=dict.fromkeys(names, JEFFREYS), start=found.parameters)
+        priors = dict.fromkeys(names, JEFFREYS)
+        base = fit(data, priors=priors, start=found.parameters, iterations=max(found.iterations // 4, 10))
         drawn = {name: Prior(*(np.array([x]) for x in (*JEFFREYS, 1.0))) for name in names}
     wider = data.information(base.parameters).widening(base.parameters, base.priors)
     made: dict[str, Posterior] = {}

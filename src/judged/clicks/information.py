@@ -57,7 +57,7 @@ class Information:
             found[name][places] = np.sqrt(np.where(variance > 0, variance, np.nan))
             begin += len(places)
         for name, variance in own.items():
-            found[name] = np.sqrt(variance + self._by_shared(name, inside) * variance**2)
+            found[name] = np.sqrt(variance + np.maximum(self._by_shared(name, inside), 0) * variance**2)
         return found
 
     def widening(self, parameters: Parameters, priors: dict[str, tuple[float, float]]) -> Parameters:
@@ -80,7 +80,8 @@ class Information:
                 )
             )
         less = sum((_squared(cross, np.nan_to_num(own[name])) for name, cross in self.cross.items()), 0.0)
-        return own, np.linalg.pinv(told - less, hermitian=True) if told.size else told
+        inside: Any = np.linalg.pinv(told - less, hermitian=True) if told.size else told
+        return own, inside
 
     def _by_shared(self, name: str, inside: Floats) -> Floats | float:
         if name not in self.cross:

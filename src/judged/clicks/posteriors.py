@@ -137,13 +137,16 @@ class Likelihood:
             each = (likelihood * np.exp(a * yes + b * no - betaln(a, b))).sum(axis=1)
             return float(np.log(np.maximum(each, 1e-300)).sum() + np.log(strength) - 2 * np.log1p(strength))
 
-        logits, strengths = np.linspace(-1.5, 1.5, _STEPS), np.linspace(*_STRENGTHS, _STEPS)
-        for at in range(3):  # find where the likelihood is, and lay the grid there
+        def weights(logits: Floats, strengths: Floats) -> Floats:
             each = np.array([[marginal(share, strength) for strength in np.exp(strengths)] for share in expit(logits)])
-            weight = np.exp(each - logsumexp(each))
-            if at < 2:
-                logits = _around(logits, weight.sum(axis=1), *_SHARES)
-                strengths = _around(strengths, weight.sum(axis=0), *_STRENGTHS)
+            return np.exp(each - logsumexp(each))
+
+        logits, strengths = np.linspace(-1.5, 1.5, _STEPS), np.linspace(*_STRENGTHS, _STEPS)
+        for _ in range(2):  # find where the likelihood is, and lay the grid there
+            weight = weights(logits, strengths)
+            logits = _around(logits, weight.sum(axis=1), *_SHARES)
+            strengths = _around(strengths, weight.sum(axis=0), *_STRENGTHS)
+        weight = weights(logits, strengths)
         share, strength = np.repeat(expit(logits), _STEPS), np.tile(np.exp(strengths), _STEPS)
         likely = weight.ravel() > 1e-3 * weight.max()
         chance = weight.ravel()[likely] / weight.ravel()[likely].sum()
