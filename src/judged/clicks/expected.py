@@ -136,6 +136,7 @@ def ratios_of(clicks: Floats, expected: Floats, shown: Floats, error: Floats, le
         distance = np.log(betaincinv(a, b, (1 + side * level) / 2) / mean)
         squares = np.maximum(distance**2 + most**2 * error, 1e-4 * distance**2)
         ends.append(mean * np.exp(side * np.sqrt(squares)) * shown / known)
+    ends[0] = np.where(clicks > 0, ends[0], 0.0)  # the estimate is in its interval (Brown, Cai and DasGupta, 2001)
     count = np.maximum(clicks, 0.5)
     variance = (1 - count / (shown + 1)) / count + error
     return Ratios(clicks / known, count / known * np.sqrt(np.maximum(variance, 1e-3 / count)), *ends)
