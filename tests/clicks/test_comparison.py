@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from calibration.click_models import clicks_of, pages_of, truth_of
 
 from clicks.test_cells import log_of
-from clicks.users import clicks_of, pages_of, truth_of
 from judged.clicks import compare_models, fit_model
 from judged.clicks.models import MODELS
 from judged.errors import InputError
@@ -28,10 +28,10 @@ def log_by(name, pages, seed):
     return truth, log_of(rows)
 
 
-@pytest.mark.parametrize("name", ["RCTR", "DCTR", "PBM", "UBM", "CCM", "DBN"])
+@pytest.mark.parametrize("name", ["RCTR", "DCTR", "PBM", "DCM", "CCM", "UBM", "DBN", "SDBN"])
 def test_users_of_a_model_are_predicted_best_by_it(name):
-    _, log = log_by(name, 6_000, 1)
-    found = compare_models(log, folds=3)
+    _, log = log_by(name, 6_000 if name == "UBM" else 3_000, 1)
+    found = compare_models(log, folds=2)
     own = next(row for row in found.rows if row.model == name)
     assert own.chosen or own.model == found.rows[0].model
 

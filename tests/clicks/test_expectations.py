@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from calibration.click_models import patterns
 
-from clicks.users import patterns
 from judged.clicks.fitting import data_of, predict
 from judged.clicks.models import MODELS
 
@@ -79,7 +79,7 @@ def expected(model, truth, there, clicked):
             continue
         if model.satisfied == "attractiveness":
             made["attractiveness"][:, at] += p @ (clicks[at] & pleases[at]), p @ clicks[at]
-        if model.satisfied == "pair":
+        if model.satisfied in {"pair", "rank"}:
             made["satisfaction"][:, at] += p @ (clicks[at] & pleases[at]), p @ clicks[at]
         kinds = (looks[at] & ~clicks[at], clicks[at] & ~pleases[at], clicks[at] & pleases[at])
         for name, kind in zip(model.go_on, kinds, strict=True):
@@ -88,7 +88,7 @@ def expected(model, truth, there, clicked):
     return made, np.log(total)
 
 
-@pytest.mark.parametrize("name", [name for name, model in MODELS.items() if not model.counted])
+@pytest.mark.parametrize("name", MODELS)
 def test_expectations_and_likelihoods_are_those_of_all_states(name):
     model, rng = MODELS[name], np.random.default_rng(7)
     tried = 0
@@ -128,16 +128,21 @@ def test_predictions_are_shares_of_all_states(name):
             assert given[0, at] == pytest.approx((same @ clicks[at]) / same.sum(), abs=1e-12)
 
 
-@pytest.mark.parametrize("name", ["DCM", "SDBN"])
-def test_counted_models_take_the_last_click_for_the_one_that_satisfied(name):
-    pair = np.array([[0, 1, 2], [0, 1, 2], [0, 1, 2]])
-    clicked = np.array([[1, 0, 1], [1, 0, 0], [0, 0, 0]], dtype=bool)
-    data = data_of(MODELS[name], patterns(pair, clicked), np.ones(3))
-    start = data.start()
-    sums = data.sums(start, start)
-    # one page is looked at down to rank 3, one to rank 1, one to its end
-    np.testing.assert_array_equal(sums["attractiveness"], [[2, 0, 1], [3, 2, 2]])
-    np.testing.assert_array_equal(sums["satisfaction"], [[1, 0, 1], [2, 0, 1]])
+@pytest.mark.parametrize("name", [name for name, model in MODELS.items() if model.go_on])
+def test_probabilities_of_all_clicks_of_a_page_are_those_of_all_states(name):
+    """Of one to four results, every set of clicks: as enumerated, and 1 in all."""
+    model, rng = MODELS[name], np.random.default_rng(13)
+    for size in range(1, K + 1):
+        there, truth = np.arange(K) < size, drawn(model, rng)
+        p, _, clicks, _, _ = enumerated(model, truth, there)
+        likely = []
+        for clicked in STATES[: 2**K, -K:]:
+            if not (clicked & ~there).any():
+                page = patterns(np.where(there, np.arange(K), -1)[None], clicked[None], pairs=K)
+                likely.append(np.exp(data_of(model, page, np.ones(1)).loglik(truth)))
+                assert likely[-1] == pytest.approx(p[(clicks == clicked[:, None]).all(axis=0)].sum(), abs=1e-13)
+        assert len(likely) == 2**size
+        assert sum(likely) == pytest.approx(1, abs=1e-12)
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 
@@ -32,7 +30,21 @@ def test_value_error_and_weight_by_hand():
     assert (made.left_out, made.values.rank.tolist()) == (2, [1, 2])
     # of 13 pages 12 have a click at rank 1 and 6 at rank 2
     assert made.values.value.tolist() == pytest.approx([12 / (12 * 12 / 13), 6 / (12 * 6 / 13)])
-    assert made.values.se.tolist() == pytest.approx([math.sqrt(12) / (12 * 12 / 13), math.sqrt(6) / (12 * 6 / 13)])
+    # and nearly all pages of its rank are of the pair: what is expected is as uncertain as what is clicked
+    assert (made.values.low < made.values.value).all()
+    assert (made.values.se < made.values.value / np.sqrt([12, 6]) / 2).all()
+
+
+def test_pairs_without_clicks_have_errors_and_intervals_too(log):
+    made = judge_clicks(log)
+    none = made.values.clicks == 0
+    assert none.sum() > 20
+    assert (made.values.se > 0).all()
+    table = made.to_arrow("judgments")
+    low, high = (np.array(table[name].to_pylist()) for name in ("ci_low", "ci_high"))
+    value = np.array(table["value"].to_pylist())
+    assert (low <= value + 1e-12).all()
+    assert (high > value).all()
 
 
 def test_grades_and_errors_follow_from_the_prior(log):

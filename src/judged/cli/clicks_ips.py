@@ -20,9 +20,8 @@ if TYPE_CHECKING:
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
 @click.option(
     "--propensities",
-    required=True,
     metavar="FILE",
-    help="How often ranks are looked at: CSV or JSON with rank and value.",
+    help="How often ranks are looked at: CSV or JSON with rank and value.  [default: estimated from LOG]",
 )
 @click.option("-m", "--measure", multiple=True, metavar="NAME", help="DCG@k, P@k or RBP.  [default: DCG@10, P@10]")
 @click.option(
@@ -37,11 +36,12 @@ if TYPE_CHECKING:
 @answer_options()
 @shared("run_format")
 def command(
-    path: str, runs: tuple[str, ...], propensities: str, measure: tuple[str, ...], give: Give, **options: Any
+    path: str, runs: tuple[str, ...], propensities: str | None, measure: tuple[str, ...], give: Give, **options: Any
 ) -> None:
     """Score RUNs by the clicks of LOG, each weighted by the inverse of how often its rank is looked at.
 
-    The first RUN is what the others are compared with. What was never shown has no clicks.
+    The first RUN is what the others are compared with. What was never shown has no clicks. Intervals allow for the
+    error of propensities that are estimated from LOG, and take others as known.
     """
     from judged.clicks import ips
 

@@ -77,6 +77,8 @@ class Patterns(ReadOnly):
         How many units there are.
     by
         As of `Cells`.
+    keys
+        Of units in order of their codes, by which units of other pages of the log are found; None: they have none.
     """
 
     pairs: Table
@@ -86,6 +88,7 @@ class Patterns(ReadOnly):
     unit: Ints
     units: int
     by: str
+    keys: Any = None
 
     def counts(self, weights: Floats | None = None) -> Floats:
         """Count the pages of each pattern, (N,): those of each unit as often as its weight, (U,), says."""
@@ -203,7 +206,8 @@ def patterns_of(
     clicked[pattern, rank - 1] = (bits >> (rank - 1)) & 1
     units = every["unit"].combine_chunks().dictionary_encode()  # numbered as they come: keys may be others next time
     codes = np.asarray(units.indices, dtype=np.int64)
-    return Patterns(pairs, matrix, clicked, np.asarray(every["pattern"]), codes, len(units.dictionary), by)
+    keys = units.dictionary
+    return Patterns(pairs, matrix, clicked, np.asarray(every["pattern"]), codes, len(keys), by, keys)
 
 
 def _pages(

@@ -14,6 +14,7 @@ import numpy as np
 
 from judged.cache import cached_property
 from judged.clicks.information import Information, totals
+from judged.clicks.posteriors import Evidence, evidence_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,7 +45,6 @@ class _Part(NamedTuple):
     counts: Floats
     there: Bools
     above: Bools  # a click stands below, so that the user went on
-    last: Bools  # the last click
     followed: Bools  # another result stands below
 
 
@@ -117,6 +117,23 @@ class Chain:
                 total += float(np.log(np.where(part.clicked, given, 1 - given)).sum(axis=0) @ part.counts)
         return total
 
+    def evidence(self, parameters: Parameters) -> dict[str, Evidence]:
+        """Return what single pages say of the parameters of pairs."""
+        no = {name: 1 - one for name, one in parameters.items()}
+        found: dict[str, list[tuple[Ints, Floats, Floats, Floats]]] = {}
+        for part in self.parts:
+            weight = np.broadcast_to(part.counts, part.pair.shape)
+            for use in uses(self.model, part, parameters, no):
+                if self._of_pairs(use.name):
+                    kept = part.there & (use.trials > 0)
+                    columns = use.place[kept], use.successes[kept], use.trials[kept], weight[kept]
+                    found.setdefault(use.name, []).append(columns)
+        made: dict[str, Evidence] = {}
+        for name, parts in found.items():
+            pair, successes, trials, weight = (np.concatenate(column) for column in zip(*parts, strict=True))
+            made[name] = evidence_of(pair, successes, trials, weight, parameters[name])
+        return made
+
     def information(self, parameters: Parameters) -> Information:
         """Give the outer products of what every page says of the parameters."""
         common = [name for name in parameters if not self._of_pairs(name)]
@@ -170,7 +187,7 @@ def part_of(pair: Ints, clicked: Bools, counts: Floats) -> _Part:
     there = turned >= 0
     below = np.cumsum(clicks[::-1], axis=0)[::-1] - clicks  # clicks further down
     followed = (np.cumsum(there[::-1], axis=0)[::-1] - there) > 0
-    return _Part(turned, clicks, counts, there, below > 0, clicks & (below == 0), followed)
+    return _Part(turned, clicks, counts, there, below > 0, followed)
 
 
 def _satisfying(model: ClickModel, part: _Part, parameters: Parameters) -> Any:
@@ -204,12 +221,6 @@ def uses(model: ClickModel, part: _Part, yes: Parameters, no: Parameters) -> Ite
         The weights of either outcome: the parameters and their complements, or what stands for them.
     """
     clicked, there = part.clicked, part.there
-    if model.counted:
-        looks = there & (part.above | part.last | ~clicked.any(axis=0))
-        yield _Use("attractiveness", part.pair, clicked * 1.0, looks * 1.0)
-        place = part.pair if model.satisfied == "pair" else np.arange(len(clicked))[:, None] + 0 * part.pair
-        yield _Use("satisfaction", place, part.last * 1.0, clicked * 1.0)
-        return
     skip, unsatisfied, satisfied = _went(model, yes)
     missed = np.where(there, no["attractiveness"][part.pair], 1.0)
     content, not_content = (
@@ -230,8 +241,10 @@ def uses(model: ClickModel, part: _Part, yes: Parameters, no: Parameters) -> Ite
     yield _Use("attractiveness", part.pair, clicked * looks, looks)  # in the cascade a second click was not seen
     rated = clicked & part.followed  # below the last result nobody can go on
     happy = np.where(rated, content * ((1 - satisfied) * stopped + satisfied * went) / seen, 0.0)
-    if model.satisfied in {"attractiveness", "pair"}:
-        yield _Use("satisfaction" if model.satisfied == "pair" else "attractiveness", part.pair, happy, rated * 1.0)
+    if model.satisfied != "always":
+        name = "attractiveness" if model.satisfied == "attractiveness" else "satisfaction"
+        place = np.arange(len(clicked))[:, None] + 0 * part.pair if model.satisfied == "rank" else part.pair
+        yield _Use(name, place, happy, rated * 1.0)
     skipped = np.where(~clicked & there & part.followed, looks, 0.0)
     went_on = (
         (skipped * passed, skipped),

@@ -365,7 +365,9 @@ def _held_out(
     for fold in range(folds):
         tell((1 + fold) / (1 + folds))
         own = (part == fold) * 1.0
-        found = fit(data_of(model, patterns, patterns.counts(1 - own)), iterations=iterations, start=whole.parameters)
+        found = fit(
+            data_of(model, patterns, patterns.counts(1 - own)), iterations=iterations, start=whole.parameters, rounds=1
+        )
         given, before = predict(model, patterns, found.parameters)
         counts = patterns.counts(own)
         with np.errstate(divide="ignore"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -10,7 +11,8 @@ import pyarrow as pa
 
 from judged.answer import CHANGE, NUMBER, TEXT, Answer, Column, Sentences, Table, columns_of, counted
 from judged.clicks.cells import patterns_of
-from judged.clicks.examination import by_value, read_propensities
+from judged.clicks.examination import GROUPS, by_value, estimated_here, read_propensities
+from judged.clicks.examination import propensities as estimate_propensities
 from judged.clicks.pairs import column_and_texts, with_topics
 from judged.data.compute import pc
 from judged.data.qrels import Qrels
@@ -19,18 +21,18 @@ from judged.evaluation.inputs import measures_of, runs_of
 from judged.judging import judge, judge_list
 from judged.notes import Note
 from judged.online.arguments import need
-from judged.online.offline.concordance import ratio_estimate
+from judged.online.offline.concordance import Estimate, influenced, ratio_estimate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged._types import Floats
+    from judged._types import Floats, Ints
     from judged.answer import Block
     from judged.clicks.cells import Patterns
+    from judged.clicks.examination import Replicates
     from judged.data.run import Run
     from judged.measures.base import Measure
     from judged.online.log import InteractionLog
-    from judged.online.offline.concordance import Estimate
 
 _FEW = 0.1  # of the clicks: so few that count as many make an interval of little worth
 _Limits = tuple[float, float] | None
@@ -64,6 +66,7 @@ class IpsScores(Answer):
     clipped: int
     effective: float  # so many clicks of equal weight tell as much (Kish)
     units: int
+    estimated: bool  # whether propensities are from the same log, and intervals allow for their error
     rows: tuple[Ips, ...]
     notes: tuple[Note, ...] = ()
 
@@ -77,7 +80,11 @@ class IpsScores(Answer):
         """On what the numbers rest."""
         cut = "" if self.clip is None else f", {self.clipped} of them with a weight cut to {self.clip:g}"
         what = f"{counted(self.clicks, 'click')} of {counted(self.units, 'user')} on {counted(self.pages, 'page')}{cut}"
-        return (f"{what}: as much as {self.effective:.0f} of equal weight.",)
+        if self.estimated:
+            how = "estimated from the same log: intervals allow for their error"
+        else:
+            how = "not from this log, and taken as known: intervals do not allow for their error"
+        return f"{what}: as much as {self.effective:.0f} of equal weight.", f"Propensities are {how}."
 
     def blocks(self) -> tuple[Block, ...]:
         """Give every run by every measure."""
@@ -96,14 +103,14 @@ class IpsScores(Answer):
 
     def facts(self) -> dict[str, Any]:
         """Give what was asked, and what it rests on."""
-        names = ("log", "level", "clip", "pages", "other", "clicks", "clipped", "effective", "units")
+        names = ("log", "level", "clip", "pages", "other", "clicks", "clipped", "effective", "units", "estimated")
         return {name: getattr(self, name) for name in names}
 
 
 def ips(
     log: InteractionLog,
     runs: Any,
-    propensities: Any,
+    propensities: Any = None,
     measures: Any = ("DCG@10", "P@10"),
     *,
     clip: float | None = None,
@@ -122,7 +129,8 @@ def ips(
     runs
         Rankings, as `evaluate` takes them.
     propensities
-        As `read_propensities` takes them: of the ranks down to `depth`.
+        As `read_propensities` takes them: of the ranks down to `depth`. None: those that `propensities` estimates from
+        this log.
     measures
         Measures that add up what each document is worth at its rank, and need nothing else: DCG, P, RBP.
     clip
@@ -139,7 +147,7 @@ def ips(
     Raises
     ------
     InputError
-        If a rank has no propensity, or no page has a topic of the runs.
+        If a rank has no propensity, no page has a topic of the runs, or the log cannot tell propensities.
     MeasureError
         If a measure needs more than the rank of each clicked document.
 
@@ -148,26 +156,50 @@ def ips(
     A value is the mean over pages of ``sum over clicks of worth(rank in the run) / propensity(logged rank)``: what the
     measure would be with grades of 1 for what attracts the user of that page (Joachims, Swaminathan and Schnabel, WSDM
     2017). What was never shown was never clicked: a run is worth at least so much. Self-normalised, the same sum is
-    divided by the weight of all clicks: less variance, and a bias that vanishes with more clicks. Intervals take the
-    propensities for known.
+    divided by the weight of all clicks: less variance, and a bias that vanishes with more clicks.
+
+    Propensities that the log itself gives, which are recognized by their values, rest on the same clicks: users are
+    left out in up to fifty groups, and propensities and values are estimated anew (jackknife). With fewer than ten
+    users there is then no interval. Other propensities are taken as known.
     """
     need(log=log, level=level)
+    if propensities is None:
+        propensities = estimate_propensities(log, stratum=stratum, where=where, depth=depth)
     curves, given = read_propensities(propensities), runs_of(runs)
     column, texts = column_and_texts(log, topics)
     logs = {"": log} if stratum is None else by_value(log, stratum)
     if lacking := [name for name in logs if name not in curves]:
         fix = "say of which column they are (stratum)" if "" in lacking else f"estimate them with stratum={stratum!r}"
         raise InputError(f"there are no propensities of {lacking[0] or 'all pages'}", fix=fix)
-    parts = [
-        (replace(made, pairs=with_topics(made.pairs, texts)), curves[name])
-        for name, own in logs.items()
-        for made in [patterns_of(own, by=column, where=where, depth=depth)]
-    ]
+    pages = {name: patterns_of(own, by=column, where=where, depth=depth) for name, own in logs.items()}
+    groups = min(GROUPS, *(patterns.units for patterns in pages.values()))
+    parts: list[IpsPart] = []
+    for name, patterns in pages.items():
+        again = estimated_here(logs[name], curves[name], where=where, groups=groups)
+        named = replace(patterns, pairs=with_topics(patterns.pairs, texts))
+        replicates, group = (None, None) if again is None else _without_groups(patterns, *again)
+        parts.append(IpsPart(named, curves[name], replicates, group))
     return ips_of(parts, given, measures_of(measures), clip=clip, log=log.name, level=level)
 
 
+class IpsPart(NamedTuple):
+    """Pages, how often their ranks are looked at, and the same without each group of users, if that is estimated."""
+
+    patterns: Patterns
+    curve: Floats
+    replicates: Floats | None = None  # (G, K)
+    group: Ints | None = None  # (U,): of each unit of the pages
+
+
+def _without_groups(patterns: Patterns, replicates: Replicates, source: Patterns) -> tuple[Floats, Ints]:
+    """Return propensities without each group of users, and the group of each unit of the pages."""
+    place = pc.fill_null(pc.index_in(patterns.keys, value_set=source.keys), -1).to_numpy(zero_copy_only=False)
+    other = np.arange(patterns.units) % max(len(replicates.left), 1)  # has no part in the estimation
+    return np.exp(replicates.left), np.where(place >= 0, replicates.group[place], other)
+
+
 def ips_of(
-    parts: Sequence[tuple[Patterns, Floats]],
+    parts: Sequence[IpsPart],
     runs: Sequence[Run],
     measures: Sequence[Measure],
     *,
@@ -178,20 +210,42 @@ def ips_of(
     """Do what `ips` does, of patterns with the propensities of their ranks."""
     if clip is not None and clip < 1:
         raise InputError(f"clip is {clip:g}", fix="give a weight of 1 or more: that of a rank that is always looked at")
-    sums = [_sums(patterns, curve, runs, measures, clip) for patterns, curve in parts]
+    numbers = {len(part.replicates) for part in parts if part.replicates is not None}
+    groups = None if not numbers else min(numbers) if len(numbers) == 1 else 0
+    sums = [_sums(part, runs, measures, clip, groups or 0) for part in parts]
     above = np.concatenate([part.above for part in sums], axis=2)  # (R, M, U)
-    weight, pages = (np.concatenate([getattr(part, name) for part in sums]) for name in ("weight", "pages"))
+    weight, pages, weights = (
+        np.concatenate([getattr(part, name) for part in sums]) for name in ("weight", "pages", "weights")
+    )
     if not pages.any():
         raise InputError("no page has a topic of the runs", fix="say how pages find topics: topics=", path=log)
-    weights = np.concatenate([part.weights for part in sums])
-    worth = [float(_worth(measure, 1)[0]) for measure in measures]
+    left, left_weight, left_pages = (
+        np.sum([getattr(part, name) for part in sums], axis=0) for name in ("left", "left_weight", "left_pages")
+    )
+
+    def estimate(over: Floats, under: Floats, left_over: Floats, left_under: Floats, **kind: bool) -> Estimate:
+        known = ratio_estimate(over, under, level, **kind)
+        if groups is None:
+            return known
+        value = left_over / left_under
+        influence = (groups - 1) / max(groups, 1) * (value.mean() - value) if groups else value
+        made = influenced(known.value, influence, pages.sum() - left_pages, level, **{"signed": not kind} | kind)
+        if kind or not made.known or not made.value > 0:
+            return made
+        # On the logarithmic scale. `ratio_interval` would allow for the skewness of as few users as there are groups.
+        times = math.exp((made.high - made.value) / made.value)
+        return Estimate(made.value, made.value / times, made.value * times)
+
     rows: list[Ips] = []
-    for r, run in enumerate(runs):
-        for m, measure in enumerate(measures):
-            value = ratio_estimate(above[r, m], pages, level)
-            normalised = ratio_estimate(above[r, m] / worth[m], weight, level, share=True)
-            difference = ratio_estimate(above[r, m] - above[0, m], pages, level, signed=True)
+    for m, measure in enumerate(measures):
+        single = float(sums[0].single[m])
+        for r, run in enumerate(runs):
+            value = estimate(above[r, m], pages, left[r, m], left_pages)
+            normalised = estimate(above[r, m] / single, weight, left[r, m] / single, left_weight, share=True)
+            gap, left_gap = above[r, m] - above[0, m], left[r, m] - left[0, m]
+            difference = estimate(gap, pages, left_gap, left_pages, signed=True)
             rows.append(Ips(run.name, str(measure), *_two(value), *_two(normalised), *_two(difference)))
+    rows.sort(key=lambda row: [run.name for run in runs].index(row.run))
     clicks, effective = len(weights), float(weights.sum() ** 2 / max((weights**2).sum(), 1e-300))
     notes: list[Note] = []
     if clicks and effective < _FEW * clicks:
@@ -201,25 +255,30 @@ def ips_of(
         notes.append(Note("few-effective", text))
     return IpsScores(
         log, level, clip, int(pages.sum()), sum(part.other for part in sums), clicks,
-        sum(part.clipped for part in sums), effective, int((pages > 0).sum()), tuple(rows), tuple(notes),
+        sum(part.clipped for part in sums), effective, int((pages > 0).sum()), groups is not None,
+        tuple(rows), tuple(notes),
     )  # fmt: skip
 
 
 class _Sums(NamedTuple):
+    single: Floats  # (M,): what a click on the first document of a run is worth
     above: Floats  # (R, M, U): what the clicks of each unit are worth
     weight: Floats  # (U,): of its clicks
     pages: Floats  # (U,)
     weights: Floats  # of each click
     clipped: int
     other: int
+    left: Floats  # (R, M, G): what all clicks are worth without each group of users, whose propensities differ
+    left_weight: Floats  # (G,)
+    left_pages: Floats  # (G,)
 
 
-def _sums(
-    patterns: Patterns, curve: Floats, runs: Sequence[Run], measures: Sequence[Measure], clip: float | None
-) -> _Sums:
-    """Add up over units what clicks are worth in each run."""
-    if patterns.pair.shape[1] > len(curve):
-        problem = f"there are propensities of {counted(len(curve), 'rank')}, and clicks at {patterns.pair.shape[1]}"
+def _sums(part: IpsPart, runs: Sequence[Run], measures: Sequence[Measure], clip: float | None, groups: int) -> _Sums:
+    """Add up what clicks are worth in each run: over units, and over all users but each group."""
+    patterns, curve = part.patterns, part.curve
+    ranks = patterns.pair.shape[1]
+    if ranks > len(curve):
+        problem = f"there are propensities of {counted(len(curve), 'rank')}, and clicks at {ranks}"
         raise InputError(problem, fix="look at fewer ranks (depth), or estimate them deeper")
     size = patterns.pairs.num_rows
     columns = {"query_id": patterns.pairs["query"], "doc_id": patterns.pairs["doc_id"]}
@@ -235,25 +294,44 @@ def _sums(
         asked |= np.asarray(pc.is_in(columns["query_id"], value_set=present))
     first = patterns.pair.max(axis=1)
     counts = asked[first][patterns.pattern]  # of all results of a page the topic is the same
-    inverse = 1 / curve[: patterns.pair.shape[1]]
-    weight = np.minimum(inverse, np.inf if clip is None else clip)
-    pattern, rank = np.nonzero(patterns.clicked & (patterns.pair >= 0) & asked[first][:, None])
-    pair, times = patterns.pair[pattern, rank], np.bincount(patterns.pattern, minlength=len(patterns.pair))[pattern]
+    clicked = patterns.clicked & (patterns.pair >= 0) & asked[first][:, None]
+    page, rank = np.nonzero(clicked[patterns.pattern])
+    pair, unit = patterns.pair[patterns.pattern[page], rank], patterns.unit[page]
+    deepest = max(int(rank_of.max()), 1)
+    worth = np.stack([np.concatenate([[0.0], _worth(measure, deepest)]) for measure in measures])
+    gained = worth[:, rank_of[:, pair]].swapaxes(0, 1)  # (R, M, clicks)
 
-    def by_unit(of_clicks: Floats) -> Floats:
-        of_pages = np.bincount(pattern, of_clicks, len(patterns.pair))[patterns.pattern]
-        return np.bincount(patterns.unit, of_pages, patterns.units).astype(np.float64)
+    def weights_of(curves: Floats) -> Floats:
+        return np.minimum(1 / curves[..., :ranks], np.inf if clip is None else clip)
 
-    worth = [np.concatenate([[0.0], _worth(m, max(int(rank_of.max()), 1))]) for m in measures]
-    own = weight[rank]
-    above = [[by_unit(own * worth[m][rank_of[r, pair]]) for m in range(len(measures))] for r in range(len(runs))]
+    def sums_by(place: Ints, number: int, column: Floats) -> Floats:
+        rows = column.reshape(math.prod(column.shape[:-1]), column.shape[-1])
+        made = np.stack([np.bincount(place, row, number) for row in rows]).astype(np.float64)
+        return made.reshape(*column.shape[:-1], number)
+
+    own = weights_of(curve)[rank]
+    group = np.arange(patterns.units) % max(groups, 1) if part.group is None else part.group
+    curves = np.broadcast_to(curve, (groups, len(curve))) if part.replicates is None else part.replicates[:groups]
+    again, place, number = weights_of(curves), group[unit] * ranks + rank, groups * ranks
+
+    def left_out(column: Floats) -> Floats:
+        if not groups:
+            return np.zeros((*column.shape[:-1], 0))
+        cells = sums_by(place, number, column).reshape(*column.shape[:-1], groups, ranks)
+        return ((cells.sum(axis=-2, keepdims=True) - cells) * again).sum(axis=-1)
+
+    pages = np.bincount(patterns.unit, counts, patterns.units).astype(np.float64)
     return _Sums(
-        np.array(above).reshape(len(runs), len(measures), patterns.units),
-        by_unit(own),
-        np.bincount(patterns.unit, counts, patterns.units).astype(np.float64),
-        np.repeat(own, times),
-        int(times[inverse[rank] > weight[rank]].sum()),
+        worth[:, 1],
+        sums_by(unit, patterns.units, gained * own),
+        sums_by(unit, patterns.units, own),
+        pages,
+        own,
+        int((1 / curve[rank] > own).sum()),
         int((~counts).sum()),
+        left_out(gained),
+        left_out(np.ones(len(rank))),
+        pages.sum() - np.bincount(group, pages, groups)[:groups],
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -22,12 +23,14 @@ from judged.online.engine import identifier, literal
 from judged.stats.student import student_quantile
 
 if TYPE_CHECKING:
-    from judged._types import Floats
+    from collections.abc import Callable
+
+    from judged._types import Floats, Ints
     from judged.answer import Block
     from judged.clicks.cells import Patterns
     from judged.online.log import InteractionLog
 
-_GROUPS = 50  # of users, left out one after the other
+GROUPS = 50  # of users, left out one after the other
 _LEAST = 10  # groups of users: of fewer there is no interval
 
 
@@ -205,10 +208,7 @@ def propensities(
     clicks), only randomised results are free of bias.
     """
     need(log=log, level=level)
-    chance = log.shown.where("propensity > 0 AND propensity < 1")
-    if randomised is None:
-        randomised = bool(log.engine.rows(f"SELECT count(*) AS n FROM {chance}")[0]["n"])
-    counted = replace(log, shown=chance) if randomised else log
+    counted, randomised = _by_chance(log, randomised)
     strata = {"": counted} if stratum is None else by_value(counted, stratum)
     ranks: list[Propensity] = []
     links: list[RankLink] = []
@@ -221,12 +221,88 @@ def propensities(
     return Propensities(log.name, randomised, stratum, level, tuple(ranks), tuple(links), tuple(notes))
 
 
+def _by_chance(log: InteractionLog, randomised: bool | None = None) -> tuple[InteractionLog, bool]:
+    """Return the log with those results alone that chance put where they are, if `randomised`; None: if it has any."""
+    chance = log.shown.where("propensity > 0 AND propensity < 1")
+    if randomised is None:
+        randomised = bool(log.engine.rows(f"SELECT count(*) AS n FROM {chance}")[0]["n"])
+    return (replace(log, shown=chance) if randomised else log), randomised
+
+
 def by_value(log: InteractionLog, column: str) -> dict[str, InteractionLog]:
     """Cut a log by a column of its pages; empty for pages without a value."""
     need_column(log, column)
     value = f"coalesce(CAST({identifier(column)} AS VARCHAR), '')"
     rows = log.engine.rows(f"SELECT DISTINCT {value} AS value FROM {log.serp} ORDER BY value")
     return {row["value"]: replace(log, serp=log.serp.where(f"{value} = {literal(row['value'])}")) for row in rows}
+
+
+class Replicates(NamedTuple):
+    """How often ranks are looked at, estimated once without each group of users."""
+
+    whole: Harvest
+    left: Floats  # (G, K): logarithms; of fewer than 10 users there are none
+    group: Ints  # (U,): of each unit of the patterns
+
+    def error(self) -> Floats:
+        """Return standard errors of the logarithms, (K,): NaN where there are none."""
+        groups = len(self.left)
+        if not groups:
+            return np.full(len(self.whole.log), np.nan)
+        return np.sqrt((groups - 1) / groups * ((self.left - self.left.mean(axis=0)) ** 2).sum(axis=0))
+
+
+def replicates_of(patterns: Patterns, groups: int = GROUPS) -> Replicates:
+    """Estimate how often ranks are looked at, by all users and without each of so many groups of them, or fewer."""
+    count = _counter(patterns)
+    shown, clicked = count(None)
+    several = (shown > 0).sum(axis=1) > 1  # pairs that say something of ranks
+    ranks = shown.shape[1]
+    whole = harvest(shown[several], clicked[several]) if several.any() else Harvest(np.full(ranks, np.nan), clicked)
+    groups = min(groups, patterns.units)
+    group = np.arange(patterns.units) % groups
+    left = np.zeros((0, ranks))
+    if groups >= _LEAST and several.any():
+        parts = (count((group == at).astype(np.float64)) for at in range(groups))
+        left = np.stack([harvest((shown - s)[several], (clicked - k)[several]).log for s, k in parts])
+    return Replicates(whole, left, group)
+
+
+def _counter(patterns: Patterns) -> Callable[[Floats | None], tuple[Floats, Floats]]:
+    """Return a function that counts impressions and clicks of each pair at each rank, (P, K), with weights of units."""
+    there = patterns.pair >= 0
+    size, ranks = patterns.pairs.num_rows, patterns.pair.shape[1]
+    pattern, rank = np.nonzero(there)
+    place, clicks = patterns.pair[there] * ranks + rank, patterns.clicked[there]
+
+    def count(weights: Floats | None) -> tuple[Floats, Floats]:
+        times = patterns.counts(weights)[pattern]
+        shown, clicked = (np.bincount(place, column, size * ranks) for column in (times, times * clicks))
+        return shown.astype(np.float64).reshape(size, ranks), clicked.astype(np.float64).reshape(size, ranks)
+
+    return count
+
+
+def estimated_here(
+    log: InteractionLog, curve: Floats, *, where: str | None = None, groups: int = GROUPS
+) -> tuple[Replicates, Patterns] | None:
+    """Find out whether propensities are what the log itself gives, and estimate them without each group of users.
+
+    Intervals that take such propensities for known are too narrow: they rest on the same clicks.
+
+    Returns
+    -------
+    tuple or None
+        Replicates, and the pages that they were estimated from; None if the propensities are not from this log.
+    """
+    for condition in dict.fromkeys([where, None]):
+        with suppress(InputError):
+            patterns = patterns_of(_by_chance(log)[0], where=condition, depth=len(curve))
+            shown, clicked = _counter(patterns)(None)
+            own = np.exp(harvest(shown, clicked).log)
+            if np.allclose(own, curve[: len(own)], rtol=1e-6, atol=0):
+                return replicates_of(patterns, groups), patterns
+    return None
 
 
 def propensities_of(
@@ -239,35 +315,19 @@ def propensities_of(
     InputError
         If ranks are not joined.
     """
-    there = patterns.pair >= 0
-    size, ranks = patterns.pairs.num_rows, patterns.pair.shape[1]
-    pattern, rank = np.nonzero(there)
-    place, clicks = patterns.pair[there] * ranks + rank, patterns.clicked[there]
-
-    def counts(weights: Floats | None) -> tuple[Floats, Floats]:
-        times = patterns.counts(weights)[pattern]
-        shown, clicked = (np.bincount(place, column, size * ranks) for column in (times, times * clicks))
-        return shown.astype(np.float64).reshape(size, ranks), clicked.astype(np.float64).reshape(size, ranks)
-
-    shown, clicked = counts(None)
-    several = (shown > 0).sum(axis=1) > 1  # pairs that say something of ranks
+    shown, clicked = _counter(patterns)(None)
+    several = (shown > 0).sum(axis=1) > 1
     n, c = shown.sum(axis=0), clicked.sum(axis=0)
-    whole = harvest(shown[several], clicked[several]) if several.any() else Harvest(np.full(ranks, np.nan), c)
+    replicates = replicates_of(patterns)
+    whole, error, groups = replicates.whole, replicates.error(), len(replicates.left)
     _refuse_unjoined(whole, shown, several, stratum)
-    groups = min(_GROUPS, patterns.units)
     notes: list[Note] = []
-    error = np.full(ranks, np.nan)
-    if groups >= _LEAST:
-        group = np.arange(patterns.units) % groups
-        parts = (counts((group == at).astype(np.float64)) for at in range(groups))
-        left = np.stack([harvest((shown - s)[several], (clicked - k)[several]).log for s, k in parts])
-        error = np.sqrt((groups - 1) / groups * ((left - left.mean(axis=0)) ** 2).sum(axis=0))
-    else:
+    if not groups:
         text = f"{counted(patterns.units, 'user')} are too few for intervals of propensities"
         notes.append(Note("few-users", text, stratum))
     half = error * student_quantile((1 + level) / 2, max(groups - 1, 1))
     ends = np.exp(np.stack([whole.log - half, whole.log + half], axis=1)).tolist()
-    rate = np.divide(c, n, out=np.full(ranks, np.nan), where=n > 0)
+    rate = np.divide(c, n, out=np.full(len(n), np.nan), where=n > 0)
     found = [
         Propensity(
             stratum,

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from judged.answer import COUNT, TEXT, Answer, Column, Sentences, Table, columns_of, counted, number
 from judged.clicks.cells import cells_of
-from judged.clicks.examination import single_curve
+from judged.clicks.examination import estimated_here, single_curve
 from judged.decimals import decimal
 from judged.errors import InputError
 from judged.notes import Note
@@ -33,16 +34,40 @@ class Shrunk(NamedTuple):
 
     value: Floats
     sd: Floats
-    low: Floats
-    high: Floats
     prior: float  # a: in expected clicks, what the prior is worth; `inf` where no differences are shown
 
 
-def expected_clicks(cells: Cells, propensities: Floats | None = None) -> tuple[Floats, Floats]:
-    """Give the clicks of each pair, and those that its impressions would have at their ranks: (P,) each.
+class Ratios(NamedTuple):
+    """Clicks over expected clicks of each pair by its own clicks alone: (P,) each."""
+
+    value: Floats
+    se: Floats  # never 0
+    low: Floats
+    high: Floats
+
+
+def expected_clicks(
+    cells: Cells, propensities: Floats | None = None, replicates: Floats | None = None
+) -> tuple[Floats, Floats, Floats]:
+    """Return the clicks of each pair, the clicks expected of its impressions, and the error of these: (P,) each.
 
     An impression is worth the click-through rate of its rank in its stratum, whatever is shown there; or, with
     propensities by rank, its share of all clicks by these.
+
+    Parameters
+    ----------
+    cells
+        Counts.
+    propensities
+        (K,): how often each rank is looked at.
+    replicates
+        (G, K): the same, each without one of G groups of users, where propensities are estimated from these cells.
+
+    Returns
+    -------
+    clicks, expected, error : arrays
+        ``error`` is the relative variance that expected clicks add to that of a pair's own clicks, which are among
+        those that the expectation is estimated from: it may be below 0.
 
     Raises
     ------
@@ -55,29 +80,82 @@ def expected_clicks(cells: Cells, propensities: Floats | None = None) -> tuple[F
         if len(propensities) < deepest:
             problem = f"there are propensities of {counted(len(propensities), 'rank')}, and {deepest} were shown"
             raise InputError(problem, fix="look at fewer ranks (depth), or estimate them deeper")
-        looks = cells.shown * propensities[cells.rank - 1]
-        return counts, np.bincount(cells.pair, looks, size) * (counts.sum() / looks.sum())
+
+        def shares(curve: Floats) -> Floats:
+            looks = cells.shown * curve[cells.rank - 1]
+            return np.bincount(cells.pair, looks, size) / looks.sum()
+
+        total, share = float(counts.sum()), shares(propensities)
+        error = np.full(size, -1 / max(total, 1.0))
+        if replicates is not None:
+            ratios = np.log(np.stack([shares(curve) for curve in replicates]) / share)
+            error += (len(ratios) - 1) * ratios.var(axis=0)
+        return counts, share * total, error
     place = cells.stratum * (deepest + 1) + cells.rank
     clicks, shown = (np.bincount(place, column) for column in (cells.clicked, cells.shown))
-    rate = np.divide(clicks, shown, out=np.zeros(len(shown)), where=shown > 0)
-    return counts, np.bincount(cells.pair, cells.shown * rate[place], size).astype(np.float64)
+    part, rate = cells.shown / shown[place], clicks[place] / shown[place]  # of what the rank shows
+    expected = np.bincount(cells.pair, part * clicks[place], size).astype(np.float64)
+    missed = (cells.shown - cells.clicked + 0.5) / (cells.shown + 1)
+    common = np.bincount(cells.pair, part * part * clicks[place] * (1 - rate), size)
+    own = np.bincount(cells.pair, part * cells.clicked * missed, size)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        error = common / expected**2 - 2 * own / (np.maximum(counts, 0.5) * expected)
+    return counts, expected, np.where(expected > 0, error, 0.0)
 
 
-def shrunk(clicks: Floats, expected: Floats, level: float = 0.95) -> Shrunk:
+def ratios_of(clicks: Floats, expected: Floats, shown: Floats, error: Floats, level: float = 0.95) -> Ratios:
+    """Divide clicks by expected clicks, with intervals that hold for few clicks and none.
+
+    Parameters
+    ----------
+    clicks, expected, shown, error
+        (P,) each: of `expected_clicks`, and impressions.
+    level
+        Of the intervals.
+
+    Notes
+    -----
+    The rate of clicks is Beta(clicks + 1/2, shown - clicks + 1/2) by the prior of Jeffreys, and its interval is divided
+    by expected clicks per impression. The error of these widens it on the logarithmic scale: squares of distances from
+    the mean add up, for either end (Zou and Donner, Statistics in Medicine 2008). Without clicks the standard error is
+    that of half a click, and where no ranks have clicks half a click is expected.
+
+    Examples
+    --------
+    >>> none, some = (ratios_of(*(np.array([x]) for x in (c, 2.0, 20.0, 0.0))) for c in (0.0, 4.0))
+    >>> [round(float(x[0]), 2) for x in none], [round(float(x[0]), 2) for x in some]
+    ([0.0, 0.35, 0.0, 1.17], [2.0, 0.9, 0.72, 4.08])
+    """
+    from scipy.special import betaincinv
+
+    known = np.where(expected > 0, expected, 0.5)
+    a, b = clicks + 0.5, np.maximum(shown - clicks, 0) + 0.5
+    mean, most = a / (a + b), NormalDist().inv_cdf((1 + level) / 2)
+    ends: list[Floats] = []
+    for side in (-1, 1):
+        distance = np.log(betaincinv(a, b, (1 + side * level) / 2) / mean)
+        squares = np.maximum(distance**2 + most**2 * error, 1e-4 * distance**2)
+        ends.append(mean * np.exp(side * np.sqrt(squares)) * shown / known)
+    ends[0] = np.where(clicks > 0, ends[0], 0.0)  # the estimate is in its interval (Brown, Cai and DasGupta, 2001)
+    count = np.maximum(clicks, 0.5)
+    variance = (1 - count / (shown + 1)) / count + error
+    return Ratios(clicks / known, count / known * np.sqrt(np.maximum(variance, 1e-3 / count)), *ends)
+
+
+def shrunk(clicks: Floats, expected: Floats) -> Shrunk:
     """Shrink ratios of counts to expectations by gamma and Poisson, the prior's shape by maximum likelihood.
 
     Parameters
     ----------
     clicks, expected
         (P,) each.
-    level
-        Of the intervals, which hold a true ratio that is drawn from the prior so often.
 
     Notes
     -----
     The clicks of a pair with ratio t are Poisson(t * expected), and t is Gamma(a, a) over pairs, with mean 1
     (DuMouchel, The American Statistician 1999, with one component). Clicks of one impression are 0 or 1, which vary
-    less than Poisson's: intervals of pairs that are clicked nearly always are too wide.
+    less than Poisson's. Where better documents are shown more often or higher up, true ratios go with expected clicks,
+    which the prior does not know of: there is a standard deviation, and no interval. `ratios_of` has intervals.
 
     Examples
     --------
@@ -86,7 +164,7 @@ def shrunk(clicks: Floats, expected: Floats, level: float = 0.95) -> Shrunk:
     ([0.05, 2.9, 0.53, 1.65], 0.54)
     """
     from scipy.optimize import minimize_scalar
-    from scipy.special import gammaincinv, gammaln
+    from scipy.special import gammaln
 
     known = expected > 0
     count, rate = clicks[known], expected[known]
@@ -101,10 +179,9 @@ def shrunk(clicks: Floats, expected: Floats, level: float = 0.95) -> Shrunk:
     a = math.exp(found.x)
     if a > 0.9 * _WIDE:
         ones = np.ones(len(clicks))
-        return Shrunk(ones, np.zeros(len(clicks)), ones, ones, math.inf)
+        return Shrunk(ones, np.zeros(len(clicks)), math.inf)
     shape, scale = clicks + a, expected + a
-    low, high = (gammaincinv(shape, (1 + side * level) / 2) / scale for side in (-1, 1))
-    return Shrunk(shape / scale, np.sqrt(shape) / scale, low, high, a)
+    return Shrunk(shape / scale, np.sqrt(shape) / scale, a)
 
 
 class RankRate(NamedTuple):
@@ -131,6 +208,7 @@ class Coec(Answer):
     shown: Floats = field(repr=False)
     clicks: Floats = field(repr=False)
     expected: Floats = field(repr=False)
+    ratios: Ratios = field(repr=False)
     shrunk: Shrunk = field(repr=False)
     ranks: tuple[RankRate, ...]
     notes: tuple[Note, ...] = ()
@@ -143,7 +221,7 @@ class Coec(Answer):
     @property
     def sentences(self) -> tuple[str, ...]:
         """How far pairs differ, and how much is known of them."""
-        beyond, below = int((self.shrunk.low > 1).sum()), int((self.shrunk.high < 1).sum())
+        beyond, below = int((self.ratios.low > 1).sum()), int((self.ratios.high < 1).sum())
         pairs = counted(self.pairs.num_rows, "pair")
         if math.isinf(self.prior):
             drawn = "No differences between true ratios are shown: each is taken for 1."
@@ -161,8 +239,13 @@ class Coec(Answer):
             self.ranks, ("stratum", TEXT) if many else "stratum", ("rank", COUNT), ("shown", COUNT), ("clicks", COUNT),
             ("ctr", number(4), "clicks an impression"),
         )  # fmt: skip
-        order = np.lexsort((np.arange(len(made.low)), -made.low)).tolist()
-        raw = np.divide(self.clicks, self.expected, out=np.full(len(self.clicks), np.nan), where=self.expected > 0)
+        raw = self.ratios
+        order = np.lexsort((np.arange(len(raw.low)), -raw.low)).tolist()
+        ci = [
+            (low, high) if expected else None
+            for low, high, expected in zip(raw.low.tolist(), raw.high.tolist(), self.expected.tolist(), strict=True)
+        ]
+        value = np.where(self.expected > 0, raw.value, np.nan).tolist()
         pairs = Table(
             "pairs",
             (
@@ -171,14 +254,8 @@ class Coec(Answer):
                 Column("shown", self.shown.tolist(), COUNT),
                 Column("clicks", self.clicks.tolist(), COUNT),
                 Column("expected", self.expected.tolist(), _TWO),
-                Column("raw", raw.tolist(), _TWO, "COEC"),
-                Column(
-                    "value",
-                    made.value.tolist(),
-                    _TWO,
-                    "shrunk",
-                    ci=list(zip(made.low.tolist(), made.high.tolist(), strict=True)),
-                ),
+                Column("raw", value, _TWO, "COEC", ci=ci),
+                Column("value", made.value.tolist(), _TWO, "shrunk"),
                 Column("sd", made.sd.tolist(), only="data"),
             ),
             "Pairs",
@@ -234,11 +311,23 @@ def coec(
     shown at several ranks; over all pairs they are as many as there are clicks. What is usually shown high up for good
     reason is expected to be clicked for that reason too: the measure is fair between documents of one rank, and leans
     towards those that were shown low (Zhang and Jones, WWW 2007; Cheng and Cantu-Paz, WSDM 2010).
+
+    Intervals are of a pair's own clicks (`ratios_of`), and allow for the error of expected clicks: of the rates of
+    ranks, and of propensities that the same log gives. Other propensities are taken as known.
     """
     need(log=log, level=level, dwell=dwell)
-    curve = None if propensities is None else single_curve(propensities)
     cells = cells_of(counted_as(log, counting, dwell), **choice)
-    return coec_of(cells, log.name, counting, level, propensities=curve)
+    curve, replicates = looks_of(log, propensities, choice.get("where"))
+    return coec_of(cells, log.name, counting, level, propensities=curve, replicates=replicates)
+
+
+def looks_of(log: InteractionLog, propensities: Any, where: str | None) -> tuple[Floats | None, Floats | None]:
+    """Read propensities, and estimate them without each group of users if the log itself gives them."""
+    if propensities is None:
+        return None, None
+    curve = single_curve(propensities)
+    again = estimated_here(log, curve, where=where)
+    return curve, None if again is None or not len(again[0].left) else np.exp(again[0].left)
 
 
 def coec_of(
@@ -248,8 +337,9 @@ def coec_of(
     level: float = 0.95,
     *,
     propensities: Floats | None = None,
+    replicates: Floats | None = None,
 ) -> Coec:
-    """Do what `coec` does, of cells.
+    """Do what `coec` does, of cells; `replicates` as for `expected_clicks`.
 
     >>> import pyarrow as pa
     >>> from judged.clicks import Cells
@@ -262,9 +352,9 @@ def coec_of(
     ([45.2, 14.8], 60.0)
     """
     check_share("level", level)
-    clicks, expected = expected_clicks(cells, propensities)
-    made = shrunk(clicks, expected, level)
+    clicks, expected, error = expected_clicks(cells, propensities, replicates)
     shown = np.bincount(cells.pair, cells.shown, cells.pairs.num_rows).astype(np.float64)
+    made = shrunk(clicks, expected)
     codes, cell = np.unique(np.stack([cells.stratum, cells.rank]), axis=1, return_inverse=True)
     seen, clicked = (np.bincount(cell.ravel(), column).astype(int).tolist() for column in (cells.shown, cells.clicked))
     ranks = tuple(
@@ -278,7 +368,11 @@ def coec_of(
     if fixed > 0.5:
         text = f"{fixed:.0%} of impressions are of pairs that stood at one rank only: there, rank and document are one"
         notes.append(Note("one-rank", text))
-    return Coec(log, counting, level, made.prior, cells.pairs, shown, clicks, expected, made, ranks, tuple(notes))
+    ratios = ratios_of(clicks, expected, shown, error, level)
+    return Coec(
+        log, counting, level, made.prior, cells.pairs, shown, clicks, expected, ratios, made, ranks,
+        tuple(notes),
+    )  # fmt: skip
 
 
 def _of_one_rank(cells: Cells) -> float:

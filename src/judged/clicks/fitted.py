@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
+from scipy.special import expit, logit
 
 from judged.answer import COUNT, TEXT, Chart, Column, Sentences, Table, counted, number
 from judged.clicks.cells import cells_of, patterns_of
-from judged.clicks.fitting import Fit, Shrink, data_of, fit, of_pairs
+from judged.clicks.fitting import Fit, Shrink, data_of, fit, of_pairs, pair_posteriors
 from judged.clicks.information import totals
 from judged.clicks.looked_at import LookedAt
 from judged.clicks.models import model_of
+from judged.clicks.posteriors import Posterior
 from judged.errors import InputError
 from judged.notes import Note
 from judged.online.arguments import need
@@ -66,6 +69,8 @@ class ModelFit(LogAnswer):
         (K,): results looked at by rank, given the clicks above, and results shown.
     resamples : int
         Of users, where errors are of a bootstrap; 0: they are of observed information.
+    posteriors : dict of Posterior
+        What is known of parameters of pairs, by name; none of a bootstrap.
     """
 
     kind: ClassVar[str] = "click-model"
@@ -91,6 +96,7 @@ class ModelFit(LogAnswer):
     looked: Floats = field(repr=False)
     shown_at: Floats = field(repr=False)
     resamples: int
+    posteriors: dict[str, Posterior] = field(default_factory=dict[str, Posterior], repr=False)
 
     @property
     def title(self) -> str:
@@ -138,25 +144,32 @@ class ModelFit(LogAnswer):
             )
         if self.priors:
             said.append("What all pages share is drawn towards its mean as by one trial more.")
+        level = percent(self.level)
         if self.resamples:
-            how = f"a bootstrap of {self.unit}s ({self.resamples} resamples)"
-        else:
-            how = "observed information, as if pages were independent and the model right"
-        return (*said, f"{percent(self.level)} intervals are of {how}, on the scale of log odds.")
+            how = f"a bootstrap of {self.unit}s ({self.resamples} resamples), on the scale of log odds"
+            return (*said, f"{level} intervals are of {how}.")
+        common = "are of observed information"
+        if self.posteriors:
+            prior = (
+                "the fitted prior" if self.priors else "the prior of Jeffreys, if they were tried five times or more"
+            )
+            common = (
+                f"of pairs are of their posterior distribution with {prior}; those of what all pages share {common}"
+            )
+        return (*said, f"{level} intervals {common}.", "Both take pages for independent, and the model for right.")
 
     def _own(self) -> list[str]:
         return [name for name in self.values if of_pairs(self.model, name)]
 
     def limits(self, name: str) -> list[tuple[float, float] | None]:
-        """Give the intervals of a parameter: symmetric on the scale of log odds."""
-        value, error = self.values[name], self.errors[name]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            half = NormalDist().inv_cdf((1 + self.level) / 2) * error / (value * (1 - value))
-            odds = np.log(value / (1 - value))
-            ends = [1 / (1 + np.exp(-(odds + side * half))) for side in (-1, 1)]
+        """Return the intervals of a parameter; None where too little is known."""
+        if name in self.posteriors:
+            low, high = self.posteriors[name].low, self.posteriors[name].high
+        else:
+            low, high = logit_interval(self.values[name], self.errors[name], self.level)
         return [
-            (low, high) if np.isfinite(low + high) else None
-            for low, high in zip(*map(np.ndarray.tolist, ends), strict=True)
+            None if math.isnan(one) or math.isnan(other) else (one, other)
+            for one, other in zip(low.tolist(), high.tolist(), strict=True)
         ]
 
     def _pairs(self) -> Table:
@@ -319,10 +332,13 @@ def fit_model(
         raise InputError(f"nothing is clicked on the pages of {log.name} that count", fix="count other pages")
     data.need_connected()
     found = fit(data, shrink=shrink, iterations=iterations, tell=tell)
+    posteriors: dict[str, Posterior] = {}
     if patterns is not None and resamples:
         errors = _resampled(found, patterns, shrink, resamples, seed, progress)
     else:
+        posteriors = pair_posteriors(data, found, level)
         errors = data.information(found.parameters).errors(found.parameters, found.priors)
+        errors |= {name: known.sd for name, known in posteriors.items()}
     given = about(log, unit, level, {"queries": f"told apart by {column}", "where": where or ""})
     given["notes"] += unsettled(found)
     looked, shown_at = data.examination(found.parameters)
@@ -330,8 +346,21 @@ def fit_model(
         **given, model=chosen, by=column, shrink=shrink, results=int(shown.sum()), clicks=int(clicked.sum()),
         iterations=found.iterations, converged=found.converged, values=found.parameters, errors=errors,
         loglik=data.loglik(found.parameters) / float(shown.sum()), priors=found.priors, pairs=pairs, shown=shown,
-        clicked=clicked, looked=looked, shown_at=shown_at, resamples=resamples,
+        clicked=clicked, looked=looked, shown_at=shown_at, resamples=resamples, posteriors=posteriors,
     )  # fmt: skip
+
+
+def logit_interval(value: Floats, error: Floats, level: float) -> tuple[Floats, Floats]:
+    """Return intervals that are symmetric on the scale of log odds; NaN at 0 and at 1, and where there is no error.
+
+    >>> [round(float(end[0]), 3) for end in logit_interval(np.array([0.2]), np.array([0.05]), 0.95)]
+    [0.12, 0.315]
+    """
+    known = (value > 0) & (value < 1) & np.isfinite(error)
+    inside = np.where(known, value, 0.5)
+    half = NormalDist().inv_cdf((1 + level) / 2) * np.where(known, error, 0.0) / (inside * (1 - inside))
+    low, high = (np.where(known, expit(logit(inside) + side * half), np.nan) for side in (-1, 1))
+    return low, high
 
 
 def unsettled(found: Fit) -> tuple[Note, ...]:
@@ -366,6 +395,8 @@ def _resampled(found: Fit, patterns: Patterns, shrink: Shrink, resamples: int, s
             progress(f"bootstrap of {found.model.name}", at / resamples)
         times: Ints = rng.multinomial(patterns.units, np.full(patterns.units, 1 / patterns.units))
         data: Data = data_of(found.model, patterns, patterns.counts(times.astype(float)))
-        for name, values in fit(data, shrink=shrink, iterations=200, start=found.parameters).parameters.items():
+        for name, values in fit(
+            data, shrink=shrink, iterations=200, start=found.parameters, rounds=1
+        ).parameters.items():
             drawn[name].append(values)
     return {name: np.std(values, axis=0, ddof=1) for name, values in drawn.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -11,6 +11,7 @@ from scipy.special import digamma
 
 from judged.clicks.chains import Chain, part_of, predicted
 from judged.clicks.looked_at import LookedAt, predictions
+from judged.clicks.posteriors import JEFFREYS, Likelihood, Posterior, Prior
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -30,6 +31,10 @@ Beta: TypeAlias = tuple[float, float]
 
 TOLERANCE = 1e-5
 """A fit has converged where no probability moves by more in a step."""
+
+_TRIED, _SETTLED = 1e-9, 0.05  # least trials of a pair that counts; relative changes of priors that are none
+
+_FEWEST = 5  # trials of a pair with an interval, without shrinkage
 
 _STRONGEST = (
     30.0  # trials: where pairs seem not to differ, moments cannot tell by how little, and errors must not vanish
@@ -54,6 +59,8 @@ class Fit:
         Steps, and whether nothing moved any more after them.
     moved
         By how much at most in the last one.
+    drawn
+        Beta distributions that values of pairs may be drawn from, by name, where they are fitted.
     """
 
     model: ClickModel
@@ -63,6 +70,7 @@ class Fit:
     iterations: int
     converged: bool
     moved: float
+    drawn: dict[str, Prior] = field(default_factory=dict[str, Prior])
 
 
 def data_of(model: ClickModel, patterns: Patterns, counts: Floats) -> Data:
@@ -78,6 +86,7 @@ def fit(
     start: Parameters | None = None,
     priors: Mapping[str, Beta] | None = None,
     fixed: Mapping[str, int] | None = None,
+    rounds: int = 4,
     tell: Callable[[float], None] | None = None,
 ) -> Fit:
     """Fit a model.
@@ -90,16 +99,48 @@ def fit(
         ``empirical``: values of pairs are drawn towards a beta distribution that is fitted to them beside, and those
         that all pages share towards their mean, as by one trial more.
     iterations
-        At most so many steps.
+        At most so many steps, and a quarter of them each time that the prior changes.
     start
         Where to begin.
     priors, fixed
         Pseudo-counts, and places whose value is 1: in the place of what `shrink` and the model say.
+    rounds
+        How often the prior of pairs is fitted anew, at most.
     tell
         Called with the share of the steps that are done.
     """
+    if priors is not None or shrink == "none":
+        return _em(data, dict(start or data.start()), iterations, priors or {}, fixed, tell, variational=False)
+    found = _em(data, dict(start or data.start()), iterations, None, fixed, tell)
+    steps, drawn = found.iterations, dict[str, Prior]()
+    for _ in range(rounds):
+        drawn = {
+            name: Likelihood.of(evidence, found.parameters[name], (0.5, 0.5)).prior(found.sums[name][1] > _TRIED)
+            for name, evidence in data.evidence(found.parameters).items()
+        }
+        if not drawn:
+            break
+        betas = found.priors | {name: prior.mean for name, prior in drawn.items()}
+        settled = all(np.allclose(betas[name], found.priors[name], rtol=_SETTLED) for name in drawn)
+        found = _em(data, found.parameters, max(iterations // 4, 10), betas, fixed, tell)
+        steps += found.iterations
+        if settled:
+            break
+    return replace(found, iterations=steps, drawn=drawn)
+
+
+def _em(
+    data: Data,
+    values: Parameters,
+    iterations: int,
+    priors: Mapping[str, Beta] | None,
+    fixed: Mapping[str, int] | None,
+    tell: Callable[[float], None] | None,
+    *,
+    variational: bool = True,
+) -> Fit:
+    """Fit a model with given priors; None: beta distributions by moments, fitted beside."""
     model = data.model
-    values = dict(start or data.start())
     ones = data.fixed() if fixed is None else fixed
     for name, place in ones.items():
         values[name] = _with(values[name], place)
@@ -109,19 +150,19 @@ def fit(
     step, moved = 0, np.inf
     while step < iterations:
         step += 1
-        if priors is None and shrink == "empirical":
+        if priors is None:
             betas = {name: (beta_of if of_pairs(model, name) else _one_more)(*sums[name]) for name in values}
         new = {name: _means(*sums[name], betas.get(name)) for name in values}
         for name, place in ones.items():
             new[name] = _with(new[name], place)
-        moved = 0.0 if model.counted else max(float(np.abs(new[name] - values[name]).max()) for name in values)
+        moved = max(float(np.abs(new[name] - values[name]).max()) for name in values)
         values = new
         if moved < TOLERANCE:
             break
         if tell is not None and not step % 10:
             tell(step / iterations)
         yes, no = dict(values), {name: 1 - one for name, one in values.items()}
-        if priors is None:
+        if variational:
             for name in filter(partial(of_pairs, model), betas):
                 yes[name], no[name] = _typical(*sums[name], *betas[name])
         sums = data.sums(yes, no)
@@ -186,7 +227,8 @@ def _means(successes: Floats, trials: Floats, beta: Beta | None) -> Floats:
     a, b = beta or (0.0, 0.0)
     below = trials + a + b
     overall = float(successes.sum() / max(trials.sum(), 1e-300)) if trials.any() else 0.5
-    return np.where(below > 0, (successes + a) / np.where(below > 0, below, 1.0), overall)
+    shares = np.where(below > 0, (successes + a) / np.where(below > 0, below, 1.0), overall)
+    return np.minimum(shares, 1.0)  # sums of rounded probabilities may be a bit more than their number
 
 
 def _with(values: Floats, place: int) -> Floats:
@@ -206,3 +248,30 @@ def predict(model: ClickModel, patterns: Patterns, parameters: Parameters) -> tu
         given, before, _ = predicted(model, part, parameters)
         found[0, rows], found[1, rows] = given.T, before.T
     return found[0], found[1]
+
+
+def pair_posteriors(data: Data, found: Fit, level: float) -> dict[str, Posterior]:
+    """Return what is known of the parameters of pairs, with the fitted prior; without shrinkage, with that of Jeffreys.
+
+    The posterior of a pair takes the other parameters as known; it is widened by as much as parameters that all pages
+    share add to its standard error. Without shrinkage there is none (NaN) of pairs tried less than five times: the
+    prior of Jeffreys would decide, which says that a share is near 0 or near 1.
+    """
+    base, drawn = found, found.drawn
+    if not drawn:
+        names = [name for name in found.parameters if of_pairs(found.model, name)]
+        priors = dict.fromkeys(names, JEFFREYS)
+        base = fit(data, priors=priors, start=found.parameters, iterations=max(found.iterations // 4, 10))
+        drawn = {name: Prior(*(np.array([x]) for x in (*JEFFREYS, 1.0))) for name in names}
+    wider = data.information(base.parameters).widening(base.parameters, base.priors)
+    made: dict[str, Posterior] = {}
+    for name, evidence in data.evidence(base.parameters).items():
+        likelihood = Likelihood.of(evidence, base.parameters[name], drawn[name].mean)
+        known = likelihood.posterior(drawn[name], level, wider[name])
+        if not found.drawn:
+            told, value = found.sums[name][1] >= _FEWEST, found.parameters[name]
+            known = Posterior(*(np.where(told, column, np.nan) for column in known))
+            # The maximum is at 0 or 1 where the interval of the posterior, which has equal tails, does not reach it.
+            known = known._replace(low=np.minimum(known.low, value), high=np.maximum(known.high, value))
+        made[name] = known
+    return made

@@ -48,8 +48,26 @@ class Information:
     cross: dict[str, Any] = field(default_factory=dict[str, Any])
 
     def errors(self, parameters: Parameters, priors: dict[str, tuple[float, float]]) -> Parameters:
-        """Give standard errors of all parameters; NaN where nothing is known, and at 0 and 1."""
+        """Return standard errors of all parameters; NaN where nothing is known, and at 0 and 1."""
         found = {name: np.full(len(values), np.nan) for name, values in parameters.items()}
+        own, inside = self._variances(parameters, priors)
+        begin = 0
+        for name, places in self.free.items():
+            variance = np.diag(inside)[begin : begin + len(places)]
+            found[name][places] = np.sqrt(np.where(variance > 0, variance, np.nan))
+            begin += len(places)
+        for name, variance in own.items():
+            found[name] = np.sqrt(variance + np.maximum(self._by_shared(name, inside), 0) * variance**2)
+        return found
+
+    def widening(self, parameters: Parameters, priors: dict[str, tuple[float, float]]) -> Parameters:
+        """Return how much wider standard errors of pairs are because parameters that all share are estimated: (P,)."""
+        own, inside = self._variances(parameters, priors)
+        more = {name: np.nan_to_num(self._by_shared(name, inside) * variance) for name, variance in own.items()}
+        return {name: np.sqrt(1 + np.maximum(part, 0)) for name, part in more.items()}
+
+    def _variances(self, parameters: Parameters, priors: dict[str, tuple[float, float]]) -> tuple[Parameters, Floats]:
+        """Return variances of parameters of pairs, were all others known, and covariances of those that all share."""
         own: Parameters = {}
         with np.errstate(divide="ignore", invalid="ignore"):
             for name, told in self.own.items():
@@ -61,20 +79,15 @@ class Information:
                     or [np.zeros(0)]
                 )
             )
-            less = sum((_squared(cross, np.nan_to_num(own[name])) for name, cross in self.cross.items()), 0.0)
-            inside = np.linalg.pinv(told - less, hermitian=True) if told.size else told
-            begin = 0
-            for name, places in self.free.items():
-                variance = np.diag(inside)[begin : begin + len(places)]
-                found[name][places] = np.sqrt(np.where(variance > 0, variance, np.nan))
-                begin += len(places)
-            for name, variance in own.items():
-                more = 0.0
-                if name in self.cross:
-                    cross = self.cross[name]
-                    more = np.asarray((cross * (cross @ inside)).sum(axis=1)).ravel() * variance**2
-                found[name] = np.sqrt(variance + more)
-        return found
+        less = sum((_squared(cross, np.nan_to_num(own[name])) for name, cross in self.cross.items()), 0.0)
+        inside: Any = np.linalg.pinv(told - less, hermitian=True) if told.size else told
+        return own, inside
+
+    def _by_shared(self, name: str, inside: Floats) -> Floats | float:
+        if name not in self.cross:
+            return 0.0
+        cross = self.cross[name]
+        return np.asarray((cross * (cross @ inside)).sum(axis=1)).ravel()
 
 
 def _curvature(value: Floats, prior: tuple[float, float] | None) -> Floats:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
@@ -12,8 +13,7 @@ import pyarrow as pa
 
 from judged.answer import COUNT, SHARE, TEXT, Answer, Column, Sentences, Table, counted, number
 from judged.clicks.cells import cells_of
-from judged.clicks.examination import single_curve
-from judged.clicks.expected import coec_of, counted_as
+from judged.clicks.expected import coec_of, counted_as, looks_of
 from judged.clicks.pairs import column_and_texts, with_topics
 from judged.data.compute import pc
 from judged.data.origin import Origin
@@ -43,11 +43,11 @@ class Values(NamedTuple):
     """What a source says of pairs: (P,) each."""
 
     value: Floats  # from the clicks of the pair alone, without bias
-    se: Floats  # its standard error
-    drawn: Floats  # the same drawn towards what pairs are in general
-    sd: Floats  # of the true value around it
-    low: Floats  # and an interval of that
+    se: Floats  # its standard error, never 0
+    low: Floats  # and an interval of the true value; NaN: too little is known
     high: Floats
+    drawn: Floats  # the value drawn towards what pairs are in general
+    sd: Floats  # of the true value around it
     weight: Floats  # between 0 and 1: how much of `drawn` is `value`
     shown: Floats
     clicks: Floats
@@ -129,18 +129,20 @@ class ClickJudgments(Answer):
     def blocks(self) -> tuple[Block, ...]:
         """Give every pair, best first within its topic."""
         count, values = len(self.grade), self.values
-        ci = list(zip(values.low.tolist(), values.high.tolist(), strict=True)) if self.grading == "value" else None
+        limits = [
+            None if self.grading == "people" or math.isnan(low) else (low, high)
+            for low, high in zip(values.low.tolist(), values.high.tolist(), strict=True)
+        ]
         order = np.lexsort((-self.grade, np.unique(self.pairs["query_id"].to_pylist(), return_inverse=True)[1]))
         measured = "data" if self.grading == "people" else ""
         columns = (
             Column("query_id", self.pairs["query_id"].to_pylist(), TEXT, "topic"),
             Column("doc_id", self.pairs["doc_id"].to_pylist(), TEXT, "document"),
-            Column("grade", self.grade.tolist(), number(0 if self.sd is None else 2), ci=ci),
+            Column("grade", self.grade.tolist(), number(0 if self.sd is None else 2)),
             Column("sd", [None] * count if self.sd is None else self.sd.tolist(), number(2)),
             Column("weight", values.weight.tolist(), SHARE),
-            Column("value", values.value.tolist(), _THREE, only=measured),
+            Column("value", values.value.tolist(), _THREE, ci=limits, only=measured),
             Column("se", [None] * count if measured else values.se.tolist(), _THREE, only=measured),
-            Column("low", values.low.tolist(), only="data"),
             Column("shown", values.shown.tolist(), COUNT),
             Column("clicks", values.clicks.tolist(), COUNT),
             Column("rank", values.rank.tolist(), number(1), "mean rank"),
@@ -240,8 +242,9 @@ def judge_clicks(
     values = Values(*(column[kept] for column in values))
     grade, sd, shared, limits = values.drawn, values.sd, 0, tuple[float, ...]()
     if chosen == "lower":
-        limits = tuple(cuts or np.unique(np.quantile(values.low, _QUANTILES)).tolist())
-        grade, sd = np.searchsorted(limits, values.low, side="left").astype(np.float64), None
+        low = np.nan_to_num(values.low)  # of a pair of which too little is known for an interval
+        limits = tuple(cuts or np.unique(np.quantile(low, _QUANTILES)).tolist())
+        grade, sd = np.searchsorted(limits, low, side="left").astype(np.float64), None
     elif chosen == "people":
         grade, sd, shared = _as_people(named, values, Qrels.of(gold))
     return ClickJudgments(
@@ -262,12 +265,12 @@ def _values(
         counting = _COUNTING[source]
         if counting != "clicks":
             cells = cells_of(counted_as(log, counting, dwell), **choice)
-        curve = None if propensities is None else single_curve(propensities)
-        made = coec_of(cells, log.name, counting, level, propensities=curve)
-        ratio, known = made.shrunk, np.maximum(made.expected, 1e-300)
-        raw, se = made.clicks / known, np.sqrt(made.clicks) / known
-        weight = made.expected / (made.expected + ratio.prior) if np.isfinite(ratio.prior) else np.zeros(size)
-        return cells.pairs, Values(raw, se, *ratio[:4], weight, shown, made.clicks, rank), made.notes
+        curve, replicates = looks_of(log, propensities, choice.get("where"))
+        made = coec_of(cells, log.name, counting, level, propensities=curve, replicates=replicates)
+        prior = made.shrunk.prior
+        weight = made.expected / (made.expected + prior) if np.isfinite(prior) else np.zeros(size)
+        values = Values(*made.ratios, *made.shrunk[:2], weight, shown, made.clicks, rank)
+        return cells.pairs, values, made.notes
     if propensities is not None:
         raise InputError(f"{source} estimates how ranks are looked at itself", fix="leave the propensities out")
     from judged.clicks import fit_model
@@ -277,13 +280,10 @@ def _values(
         raise InputError(f"{source} says nothing of documents", fix="take another model, such as PBM")
     drawn, own = (made.values["attractiveness"] for made in (fitted, alone))
     sd, se = (_known(made.errors["attractiveness"], drawn, shown) for made in (fitted, alone))
-    limits = np.array([ends or (np.nan, np.nan) for ends in fitted.limits("attractiveness")])
-    low, high = (np.where(np.isnan(end), drawn, end) for end in limits.T)
+    low, high = np.array([ends or (np.nan, np.nan) for ends in alone.limits("attractiveness")]).T
     spread = max(float(np.var(drawn)), 1e-300)
-    values = Values(
-        own, se, drawn, sd, low, high, spread / (spread + sd**2), shown,
-        fitted.clicked, rank,
-    )  # fmt: skip
+    weight = spread / (spread + sd**2)
+    values = Values(own, se, low, high, drawn, sd, weight, shown, fitted.clicked, rank)
     return fitted.pairs, values, fitted.notes
 
 

@@ -10,6 +10,7 @@ from scipy.sparse import coo_array
 
 from judged.cache import cached_property
 from judged.clicks.information import Information, shared_only, totals
+from judged.clicks.posteriors import Evidence, evidence_of
 from judged.errors import InputError
 
 if TYPE_CHECKING:
@@ -107,6 +108,17 @@ class LookedAt:
         """Give the logarithm of the probability of all clicks."""
         _, _, p = self._at(parameters)
         return float(log_of(p, self.clicked) + log_of(1 - p, self.shown - self.clicked))
+
+    def evidence(self, parameters: Parameters) -> dict[str, Evidence]:
+        """Return what single results say of the parameters of pairs."""
+        if not self.model.attractive:
+            return {}
+        alpha, gamma, p = self._at(parameters)
+        looks = gamma * (1 - alpha) / np.maximum(1 - p, _TINY)
+        sure, missed = np.ones_like(p), self.shown - self.clicked
+        pair, weight = np.tile(self.pair, 2), np.concatenate([self.clicked, missed])
+        columns = np.concatenate([sure, np.zeros_like(p)]), np.concatenate([sure, np.clip(looks, 0, 1)])
+        return {"attractiveness": evidence_of(pair, *columns, weight, parameters["attractiveness"])}
 
     def information(self, parameters: Parameters) -> Information:
         """Give the outer products of what every result says of its parameters."""

@@ -30,8 +30,6 @@ class ClickModel:
     go_on
         The probability to go on to the next result after none was clicked, after a click that did not satisfy, and
         after one that did: a number, or the name of a parameter. Empty for the other models.
-    counted
-        It is fitted in one step by taking the last click for the one that satisfied, as its authors do.
     """
 
     name: str
@@ -42,7 +40,6 @@ class ClickModel:
     examined: Literal["", "rank", "rank and last click"] = ""
     satisfied: Literal["", "always", "pair", "rank", "attractiveness"] = ""
     go_on: tuple[float | str, ...] = ()
-    counted: bool = False
 
     @property
     def continuation(self) -> tuple[str, ...]:
@@ -71,7 +68,7 @@ _ALL = (
     ClickModel(
         "DCM", "dependent click model", "Guo, Liu and Wang, WSDM 2009",
         "users go down, and after a click the rank decides whether they go on",
-        satisfied="rank", go_on=(1.0, 1.0, 0.0), counted=True,
+        satisfied="rank", go_on=(1.0, 1.0, 0.0),
     ),
     ClickModel(
         "CCM", "click chain model", "Guo et al., WWW 2009",
@@ -89,7 +86,7 @@ _ALL = (
     ),
     ClickModel(
         "SDBN", "simplified dynamic Bayesian network", "Chapelle and Zhang, WWW 2009",
-        "users go down until a click satisfies", satisfied="pair", go_on=(1.0, 1.0, 0.0), counted=True,
+        "users go down until a click satisfies", satisfied="pair", go_on=(1.0, 1.0, 0.0),
     ),
 )  # fmt: skip
 
