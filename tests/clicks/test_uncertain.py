@@ -46,7 +46,7 @@ def of_log(seed: int, pages: int):
 def simulated(pages: int):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        logs = [of_log(seed, pages) for seed in range(36)]
+        logs = [of_log(seed, pages) for seed in range(72)]
         made = [evaluate_uncertain(qrels, runs, MEASURES, resamples=100).rows for qrels, runs, _ in logs]
     return made, [truth for *_, truth in logs]
 
@@ -60,7 +60,7 @@ def test_intervals_cover_the_true_mean_where_grades_as_they_stand_are_biased(pag
         held += [rows[at].ci[0] <= true <= rows[at].ci[1] for rows in made]
         off.append(abs(np.mean([rows[at].value for rows in made]) - true))
         plain.append(abs(np.mean([rows[at].plain for rows in made]) - true))
-    assert 0.91 <= np.mean(held) <= 0.985
+    assert 0.92 <= np.mean(held) <= 0.98
     assert all(corrected < raw for corrected, raw in zip(off[1::2], plain[1::2], strict=True))  # nDCG
 
 
@@ -69,7 +69,7 @@ def test_intervals_of_differences_cover_too():
     for at, measure in enumerate(MEASURES):
         true = np.mean([truth["good"][measure] - truth["lot"][measure] for truth in truths])
         rows = [made[2 + at] for made in made]
-        assert np.mean([row.difference_ci[0] <= true <= row.difference_ci[1] for row in rows]) >= 0.9
+        assert np.mean([row.difference_ci[0] <= true <= row.difference_ci[1] for row in rows]) >= 0.92
     assert made[0][0].difference_ci is None
 
 

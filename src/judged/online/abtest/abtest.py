@@ -343,8 +343,8 @@ def _unequal_note(rows: Iterable[ArmDifference], unit: str) -> Iterator[Note]:
     for row in few:
         text = (
             f"a fixed-sample test rejects too often if more active {unit}s have higher values: the smaller arm has"
-            f" {row.effective_users:,.0f} effective {unit}s. With 50 or more in each arm, 8% of simulated tests of equal"
-            " arms were significant at 5%"
+            f" {row.effective_users:,.0f} effective {unit}s. With 50 or more in each arm, 8% of simulated tests of"
+            " equal arms were significant at 5%"
         )
         yield Note("unequal-users", text, str(row.metric), weight=1.0 / row.effective_users, of="metrics")
 
