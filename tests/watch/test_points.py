@@ -1,0 +1,382 @@
+"""Points, pools, limits, and sentences of a watch, by hand."""
+
+from __future__ import annotations
+
+import math
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from judged.errors import InputError
+from judged.watch import watch
+from judged.watch.config import CanarySeries, Event, TableSeries, WatchConfig
+from judged.watch.points import DayPoint, Meaning, meanings, merged, of_canaries, of_table, remember, remembered
+from judged.watch.rollback import Guard, Rollback, _guard, rollbacks
+from judged.watch.watched import (
+    Days,
+    Point,
+    Watched,
+    _constant,
+    _length,
+    _mean,
+    _missing,
+    _pooled,
+    days_of,
+    parted,
+    watched,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FIRST = date(2026, 3, 2)
+NAN = math.nan
+
+
+def day(number: int) -> date:
+    return FIRST + timedelta(number)
+
+
+def config(folder: Any = "", *events: Event, better: Any = "less", days: int = 10, **more: Any) -> WatchConfig:
+    table = TableSeries("faults", "t.csv", better)
+    return WatchConfig(FIRST, day(days - 1), series=(table,), event=events, path=str(folder / "w.toml") if folder else "",
+                       **{"margin_relative": 0.1, **more})  # fmt: skip
+
+
+def series(values: Any, errors: Any = None, sizes: Any = None) -> Days:
+    values = np.array(values, dtype=float)
+    errors, sizes = (np.ones(len(values)) if one is None else np.array(one, dtype=float) for one in (errors, sizes))
+    return Days(FIRST, values, errors, sizes)
+
+
+def test_points_stand_at_their_days() -> None:
+    points = [DayPoint("s", "", day(at).isoformat(), 10.0 + at, 0.1 * at, NAN, 100.0 + at) for at in (-1, 0, 2, 3, 4)]
+    found = days_of(points, FIRST, day(3), np.array([False, False, False, True]))
+    assert found.first == FIRST
+    for values, expected in zip(
+        (found.values, found.errors, found.sizes),
+        ((10, NAN, 12, NAN), (0, NAN, 0.2, NAN), (100, NAN, 102, NAN)),
+        strict=True,
+    ):
+        assert values == pytest.approx(expected, nan_ok=True)
+
+
+def test_a_later_reading_of_a_day_takes_the_place_of_the_first() -> None:
+    def point(name: str, when: int, value: float) -> DayPoint:
+        return DayPoint(name, "", day(when).isoformat(), value, 1.0, 1.0, 1.0)
+
+    found = merged([point("b", 0, 1), point("a", 1, 2), point("a", 0, 3)], [point("a", 1, 4), point("a", 2, 5)])
+    assert [(one.series, one.value) for one in found] == [("a", 3), ("a", 4), ("a", 5), ("b", 1)]
+
+
+def test_quality_has_the_mix_of_the_baseline() -> None:
+    """Baseline of two days: class a has 3 + 1 pages of value 0.5 and 0.7, b 4 + 8 of 0.1 and 0.4; c comes later."""
+    a = series([0.5, 0.7, 0.9, NAN], [0.1, 0.1, 0.3, NAN], [3, 1, 5, NAN])
+    b = series([0.1, 0.4, 0.2, 0.3], [0.1, 0.1, 0.4, 0.2], [4, 8, 5, 5])
+    c = series([NAN, NAN, 0.8, 0.8], sizes=[NAN, NAN, 5, 5])
+    whole = series([0.3, 0.4, 0.7, NAN])
+    quality, mix = parted(whole, {"a": a, "b": b, "c": c}, np.array([True, True, False, False]))
+    # a is 4 of 16 pages, b 12
+    expected = [0.25 * 0.5 + 0.75 * 0.1, 0.25 * 0.7 + 0.75 * 0.4, 0.25 * 0.9 + 0.75 * 0.2, NAN]
+    assert quality.values == pytest.approx(expected, nan_ok=True)
+    assert mix.values == pytest.approx(whole.values - np.array(expected), nan_ok=True)
+    assert quality.errors[2] == pytest.approx(math.hypot(0.25 * 0.3, 0.75 * 0.4))
+    assert mix.errors is whole.errors
+    known = series([0.3, 0.4, 0.7, 0.6])
+    missing, _ = parted(known, {"a": a, "b": b}, np.array([True, True, False, False]))
+    usual = (3 * 0.5 + 0.7) / 4
+    assert missing.values[3] == pytest.approx(0.25 * usual + 0.75 * 0.3)
+    assert missing.errors[3] == pytest.approx(0.75 * 0.2)
+    nothing, rest = parted(known, {"c": c}, np.array([True, True, False, False]))
+    assert np.isnan(nothing.values).all()
+    assert rest is known
+
+
+def test_days_are_pooled_by_their_sizes() -> None:
+    made = _pooled(series([1, 2, NAN, NAN, NAN, 5, 9], [0.1, 0.2, NAN, NAN, NAN, 0.3, 1], [1, 3, 7, 5, NAN, 2, 1]), 3)
+    assert made.values == pytest.approx([7 / 4, 5])
+    assert made.errors == pytest.approx([math.hypot(0.1, 0.6) / 4, 0.3])
+    assert made.sizes == pytest.approx([4, 2])
+    assert np.isnan(_pooled(series([NAN, NAN], sizes=[2, 3]), 2).sizes).all()
+    whole = series([1, 2])
+    assert _pooled(whole, 1) is whole
+
+
+@pytest.mark.parametrize(
+    ("share", "pages", "days"),
+    [(0.5, 20, 1), (0.5, 19.8, 7), (0.01, 1000, 1), (0.99, 1000, 1), (0.01, 999, 7), (0.01, 1000 / 7, 7),
+     (0.01, 142, 14), (0.01, 1000 / 14, 14), (0.01, 71, 28), (0.01, 1000 / 28 + 0.01, 28), (0.01, 35, 0)],
+)  # fmt: skip
+def test_a_point_has_ten_events_and_ten_of_the_others(share: float, pages: float, days: int) -> None:
+    made = series([share, NAN, share], sizes=[pages, 10**6, pages])
+    assert _length(made, Meaning(1, share=True)) == days
+    assert _length(made, Meaning(1)) == 1
+
+
+@pytest.mark.parametrize(("error", "days"), [(0.3, 1), (0.32, 7), (0.83, 7), (0.84, 14), (0.0, 1)])
+def test_a_point_of_money_has_as_many_equal_sums(error: float, days: int) -> None:
+    """Of a mean of 1 with an error e there are 1 / e^2 equal sums a day: 0.316 for 10, 0.837 for 10 / 7."""
+    made = series([1.0] * 4, [error] * 4, [5.0] * 4)
+    assert _length(made, Meaning(1, amount=True)) == days
+
+
+@pytest.mark.parametrize(
+    ("values", "share"),
+    [([1, 2, 3], 0.0), ([NAN, 1, 2, NAN], 0.0), ([1, NAN, 1], 0.35), ([1, *[NAN] * 2, *[1] * 17], 0.1),
+     ([1, *[NAN], *[1] * 18], 0.05), ([1, *[NAN], *[1] * 19], 0.05), ([1, NAN, NAN, 1], 0.5)],
+)  # fmt: skip
+def test_missing_days_are_rounded_up_to_a_twentieth(values: list[float], share: float) -> None:
+    assert _missing(np.array(values, dtype=float)) == pytest.approx(share)
+
+
+def test_a_mean_of_days_is_weighted_by_sizes() -> None:
+    made = series([9, 1, NAN, 4], sizes=[9, 1, 5, 2])
+    assert _mean(made, slice(1, None)) == pytest.approx(3)
+    assert math.isnan(_mean(made, slice(2, 3)))
+    assert _mean(series([9, 4], sizes=[NAN, 2]), slice(0, None)) == 4
+
+
+@pytest.mark.parametrize(
+    ("better", "values", "since"),
+    [
+        (-1, [1.11], 10), (-1, [1.09], None), (-1, [0.5], None), (1, [0.89], 10), (1, [0.91], None), (1, [1.5], None),
+        (0, [0.89], 10), (0, [1.11], 10), (0, [1.05], None), (-1, [1.2, 1.0], None), (-1, [1.2, 1.0, 1.2, 1.3], 12),
+        (-1, [1.2, NAN, 1.3], 12), (-1, [1.2, 1.3, NAN], 10),
+    ],
+)  # fmt: skip
+def test_a_series_that_never_varied_is_off_beyond_the_margin(
+    better: int, values: list[float], since: int | None
+) -> None:
+    made = series([1.0] * 10 + values, sizes=[2.0] * 9 + [4.0] * (1 + len(values)))
+    found = watched(("s", "p"), made, Meaning(better), config(), 0.01)
+    assert (found.series, found.part, found.centre, found.within, found.better) == ("s", "p", 1.0, 1.0, better)
+    assert (found.state, found.since) == (("fine", None) if since is None else ("alarm", day(since)))
+    assert found.level == [value for value in values if value == value][-1]
+    assert found.size == pytest.approx((18 + 4 * (1 + len(values))) / (10 + len(values)))
+    assert found.alike == 0.0
+    assert [point.inside for point in found.points] == [True] * 10 + [False] * len(values)
+    assert not any(point.alarm for point in found.points[:10])
+    assert [point.start for point in found.points] == [day(at) for at in range(10 + len(values))]
+    assert {(point.expected, point.sigma) for point in found.points} == {(1.0, 0.0)}
+    direct = _constant(("s", "p"), made, np.arange(len(made.values)) < 10, Meaning(better), config())
+    assert direct.points == found.points or any(value != value for value in values)
+
+
+@pytest.mark.parametrize(("known", "why"), [(7, "the baseline has 7 of the 8 points of 1 day"), (8, "")])
+def test_a_baseline_has_eight_points(known: int, why: str) -> None:
+    found = watched(("s", ""), series([1.0] * known + [NAN] * (10 - known) + [1.0]), Meaning(0), config(), 0.01)
+    assert found.why.startswith(why)
+    assert (found.state == "not watched") == bool(why)
+
+
+def test_rare_events_are_not_watched() -> None:
+    found = watched(("s", ""), series([0.5] * 10, sizes=[0.5] * 10), Meaning(0, share=True), config(), 0.01)
+    assert (found.state, found.why) == ("not watched", "it has fewer than 10 events in 28 days")
+
+
+def test_rows_of_a_table(tmp_path: Path) -> None:
+    """Without an error: of a share its binomial one, of a number by size that of a Poisson count."""
+    (tmp_path / "t.csv").write_text(
+        "date,numerator,denominator,error,slice\n2026-03-02T10:00,1,4,,\n2026-03-03,8,4,,\n2026-03-04,-8,4,,\n"
+        "2026-03-05,1,4,0,a\n2026-03-06,1,4,0.5,\n2026-03-07,0,4,,\n2026-03-08,4,4,,\n2026-03-09,4,0,,\n"
+    )
+    rows = list(of_table(TableSeries("faults", "t.csv"), config(tmp_path)))
+    assert [(row.series, row.part, row.day) for row in rows] == [
+        ("faults", "a" if at == 3 else "", day(at).isoformat()) for at in range(7)
+    ]
+    assert [row.value for row in rows] == [0.25, 2.0, -2.0, 0.25, 0.25, 0.0, 1.0]
+    expected = [math.sqrt(0.25 * 0.75 / 4), math.sqrt(2 / 4), math.sqrt(2 / 4), 0.0, 0.5, 0.0, 0.0]
+    assert [row.error for row in rows] == pytest.approx(expected)
+    assert [(row.numerator, row.denominator) for row in rows[:2]] == [(1, 4), (8, 4)]
+    remember(tmp_path / "state", [*rows, DayPoint("q", "", "2026-03-02", 1.0, 2.0, NAN, 3.0)])
+    again = remembered(tmp_path / "state")
+    assert again[:-1] == rows
+    assert math.isnan(again[-1].numerator)
+    assert again[-1]._replace(numerator=0.0) == DayPoint("q", "", "2026-03-02", 1.0, 2.0, 0.0, 3.0)
+    assert remembered(tmp_path / "none") == []
+
+
+def test_canaries_by_hand(tmp_path: Path) -> None:
+    """RR of two queries: 1 and 1/2, then 1/2 and nothing. RBO with the baseline's last run, of ranks 1 and 2 alike: 1."""
+    (tmp_path / "q").write_text("q1 0 a 1\nq2 0 b 1\n")
+    best = "q1 Q0 a 1 2 x\nq1 Q0 c 2 1 x\nq2 Q0 d 1 2 x\nq2 Q0 b 2 1 x\n"
+    for number, text in (
+        (0, "q1 Q0 z 1 1 x\nq2 Q0 z 1 1 x\n"),
+        (9, best),
+        (10, best),
+        (11, "q1 Q0 c 1 2 x\nq1 Q0 a 2 1 x\n"),
+    ):
+        (tmp_path / f"c-{day(number)}.run").write_text(text)
+    canary = CanarySeries("q", "c-*.run", ("RR",))
+    points = list(of_canaries(canary, config(tmp_path)))
+    rr = [point for point in points if point.series == "RR of canaries"]
+    assert [(one.day, one.value, one.numerator, one.denominator) for one in rr] == [
+        (day(0).isoformat(), 0.0, 0.0, 2), (day(9).isoformat(), 0.75, 1.5, 2),
+        (day(10).isoformat(), 0.75, 1.5, 2), (day(11).isoformat(), 0.25, 0.5, 2),
+    ]  # fmt: skip
+    like = [point for point in points if point.series == "RBO of canaries"]
+    assert [one.value for one in like][:3] == pytest.approx([0, 1, 1])
+    assert 0 < like[3].value < 0.5  # of one query the two documents change places, of the other there is nothing
+    assert [one.numerator for one in like] == pytest.approx([2 * one.value for one in like])
+    assert {(one.error, one.denominator, one.part) for one in points} == {(2**-0.5, 2, "")}
+    with pytest.raises(InputError, match="as old as the baseline"):
+        list(of_canaries(CanarySeries("q", f"c-{day(10)}.run"), config(tmp_path)))
+
+
+def test_what_series_mean() -> None:
+    from judged.watch.config import LogSeries
+
+    log = LogSeries(("PageCTR", "RevenuePerSearch", "ZeroResultQueries"))
+    tables = tuple(TableSeries(name, "t", name) for name in ("more", "less", "either"))  # type: ignore[arg-type]
+    found = meanings(WatchConfig(FIRST, day(9), log=log, canary=(CanarySeries("q", "r"),), series=tables))
+    assert found == {
+        "PageCTR": Meaning(0, share=True), "RevenuePerSearch": Meaning(1, amount=True),
+        "ZeroResultQueries": Meaning(-1, share=True), "nDCG@10 of canaries": Meaning(1), "RBO of canaries": Meaning(1),
+        "more": Meaning(1), "less": Meaning(-1), "either": Meaning(0),
+    }  # fmt: skip
+    for name in ("more", "PageCTR"):
+        with pytest.raises(InputError, match="two series"):
+            meanings(WatchConfig(FIRST, day(9), series=(*tables, TableSeries(name, "t"))))
+
+
+def guard(state: Any, a_day: float = NAN, part: str = "") -> Guard:
+    return Guard("clicks", part, -0.1, (-0.2, 0.0), state, a_day)
+
+
+EVENT = Event(day(20), "ranker 2", deploy=True)
+
+
+@pytest.mark.parametrize(
+    ("decision", "guards", "text"),
+    [
+        ("roll back", [guard("harmed", 9), guard("fine"), guard("harmed", part="x")],
+         "roll back. clicks and clicks of x got worse by more than 5 %."),
+        ("keep", [guard("fine")], "keep. Nothing got worse by 5 %."),
+        ("keep watching", [guard("fine"), guard("open", 1234.4)],
+         ("keep watching. clicks may have lost more than 5 %."
+          " To wait costs some 1,234 a day of clicks, if what was seen goes on.")),
+        ("keep watching", [guard("open", 1.0)], ("keep watching. clicks may have lost more than 5 %."
+          " To wait costs some 1 a day of clicks, if what was seen goes on.")),
+        ("keep watching", [guard("open", 0.99), guard("open", part="x")],
+         "keep watching. clicks and clicks of x may have lost more than 5 %."),
+        ("nothing is known", [], ("nothing is known: no series with a direction has a baseline of 8 points, 8 points"
+          " in the 28 days before the deployment, and a point after it.")),
+    ],
+)  # fmt: skip
+def test_sentences_of_deployments(decision: Any, guards: list[Guard], text: str) -> None:
+    assert str(Rollback(EVENT, decision, tuple(guards), 0.05)) == f"ranker 2 of {day(20)}: {text}"
+
+
+def seen(values: list[float], *, better: int = 1, part: str = "", sigma: float = 1.0, **more: Any) -> Watched:
+    points = tuple(Point(day(at), value, 100.0, sigma, False, False) for at, value in enumerate(values))
+    return Watched("s", part, "fine", points=points, better=better, **{"size": 50.0, "alike": 0.0, **more})
+
+
+def test_a_deployment_against_the_weeks_before_by_hand() -> None:
+    """20 days at 100 and 5 at 80, of a standard deviation of 1: - 20 %, and 50 times 20 lost a day."""
+    found = _guard(seen([100.0] * 20 + [80.0] * 5), EVENT, None, 0.05, 0.05)
+    assert found is not None
+    assert (found.relative, found.a_day, found.state) == (pytest.approx(-0.2), pytest.approx(1000), "harmed")
+    weekly = _guard(seen([100.0] * 20 + [80.0] * 5, days=7), EVENT, None, 0.05, 0.05)
+    assert weekly is not None
+    assert weekly.a_day == pytest.approx(1000 / 7)
+    gained = _guard(seen([100.0] * 20 + [120.0] * 5), EVENT, None, 0.05, 0.05)
+    assert gained is not None
+    assert (gained.relative, gained.state, math.isnan(gained.a_day)) == (pytest.approx(0.2), "fine", True)
+    # half of the points after it are those of the next deployment
+    cut = _guard(seen([100.0] * 20 + [80.0] * 5 + [150.0] * 5), EVENT, day(25), 0.05, 0.05)
+    assert cut is not None
+    assert cut == found
+    # what resembles the day before tells less: by sqrt((1 + 0.6) / (1 - 0.6)) = 2
+    wide = _guard(seen([100.0] * 20 + [80.0] * 5, alike=0.6), EVENT, None, 0.05, 0.05)
+    assert wide is not None
+    assert (wide.ci[1] - wide.ci[0]) / (found.ci[1] - found.ci[0]) == pytest.approx(2, rel=0.02)
+    lesser = _guard(seen([100.0] * 20 + [80.0] * 5, sigma=2.0), EVENT, None, 0.05, 0.05)
+    assert lesser is not None
+    assert lesser.ci == pytest.approx(wide.ci)
+
+
+@pytest.mark.parametrize(
+    ("values", "known"),
+    [
+        ([100.0] * 21, True),
+        ([100.0] * 20, False),
+        ([NAN] * 12 + [100.0] * 9, True),
+        ([NAN] * 13 + [100.0] * 8, False),
+        ([100.0] * 20 + [NAN], False),
+    ],
+)
+def test_eight_points_before_and_one_after(values: list[float], known: bool) -> None:
+    assert (_guard(seen(values), EVENT, None, 0.05, 0.05) is not None) == known
+    assert _guard(seen(values, sigma=0.0), EVENT, None, 0.05, 0.05) is None
+
+
+def test_four_weeks_before_a_deployment_count() -> None:
+    event = Event(day(40), "x", deploy=True)
+    recent = _guard(seen([500.0] * 12 + [100.0] * 28 + [100.0]), event, None, 0.05, 0.05)
+    older = _guard(seen([500.0] * 13 + [100.0] * 27 + [100.0]), event, None, 0.05, 0.05)
+    assert recent is not None
+    assert older is not None
+    assert recent.relative == pytest.approx(0.0)
+    assert older.relative < -0.05
+
+
+def test_each_deployment_is_decided_by_series_with_a_direction() -> None:
+    later = Event(day(30), "ranker 3", deploy=True)
+    found = [
+        seen([100.0] * 20 + [80.0] * 10 + [79.0] * 10), seen([100.0] * 40, part="x"), seen([100.0] * 20 + [1.0] * 20, part="mix"),
+        seen([100.0] * 20 + [1.0] * 20, better=0, part="y"), Watched("none", "", "not watched", better=1),
+    ]  # fmt: skip
+    first, second = rollbacks(found, config("", later, EVENT, Event(day(3), "left out", day(4))))
+    assert (first.event, first.decision, first.margin) == (EVENT, "roll back", 0.1)
+    assert [(one.part, one.state) for one in first.guards] == [("", "harmed"), ("x", "fine")]
+    assert second.event == later
+    # the level before the second is 85.7 in the mean of 28 days; from day 2 on, 18 at 100 and 10 at 80: 92.9
+    assert second.guards[0].relative == pytest.approx(79 / ((18 * 100 + 10 * 80) / 28) - 1)
+    (none,) = rollbacks(found[2:], config("", EVENT))
+    assert (none.decision, none.guards) == ("nothing is known", ())
+    (open_,) = rollbacks([seen([100.0] * 20 + [90.0], sigma=3.0)], config("", EVENT))
+    assert (open_.decision, open_.guards[0].state) == ("keep watching", "open")
+    assert open_.guards[0].a_day == pytest.approx(500)
+
+
+def test_the_answer_of_a_watch(tmp_path: Path) -> None:
+    """A series that never varied: 0.1 for 10 days, then 0.2."""
+    rows = [f"{day(at)},{1 if at < 10 else 2},10,0.01" for at in range(12)]
+    (tmp_path / "t.csv").write_text("\n".join(["date,numerator,denominator,error", *rows]) + "\n")
+    found = watch(config(tmp_path, Event(day(3), "a fair", day(3)), Event(day(11), "v2", deploy=True)))
+    assert (found.calm, found.title, len(found.alarms)) == (False, f"Watch of {day(11)}", 1)
+    said, table, deployments, chart, points, *_ = found.blocks()
+    assert said.texts == (  # type: ignore[attr-defined]
+        f"faults is off since {day(10)}: 0.2, where the baseline has 0.1 (+100.0 %).", str(found.rollbacks[0]),
+    )  # fmt: skip
+    (row,) = table.records()  # type: ignore[attr-defined]
+    assert (row["series"], row["state"], row["since"]) == ("faults", "alarm", day(10).isoformat())
+    assert (row["centre"], row["level"]) == (pytest.approx(0.1), pytest.approx(0.2))
+    assert (row["relative"], row["within"], row["days"]) == (pytest.approx(1.0), 1, 1)
+    assert found.rollbacks[0].decision == "nothing is known"
+    assert deployments.records() == []  # type: ignore[attr-defined]
+    assert len(chart.lines) == 1  # type: ignore[attr-defined]
+    drawn = points.records()  # type: ignore[attr-defined]
+    # the day that is left out has no point
+    assert [point["start"] for point in drawn] == [day(at).isoformat() for at in range(12) if at != 3]
+    assert [point["start_ms"] for point in drawn][:2] == [1_772_409_600_000, 1_772_496_000_000]
+    assert [point["kind"] for point in drawn] == ["baseline"] * 9 + ["alarm"] * 2
+    assert found.facts() == {
+        "today": day(11).isoformat(), "baseline": [FIRST.isoformat(), day(9).isoformat()], "alarms_a_month": 0.5,
+        "margin_relative": 0.1,
+    }  # fmt: skip
+    lines = found.prometheus().splitlines()
+    assert len(lines) == 6
+    assert [line for line in lines if line.startswith("judged_watch_alarm")] == [
+        'judged_watch_alarm{series="faults",part=""} 1'
+    ]
+    levels = {line.split("{")[0]: float(line.split()[-1]) for line in lines[3:]}
+    assert levels == pytest.approx({"judged_watch_alarm": 1, "judged_watch_baseline": 0.1, "judged_watch_level": 0.2})
+    quiet = watch(config(tmp_path, better="more"))
+    assert (quiet.calm, quiet.blocks()[0].texts) == (True, ("Nothing is off in 1 series.",))  # type: ignore[attr-defined]
+    with pytest.raises(InputError, match="nothing is known"):
+        (tmp_path / "t.csv").write_text("date,numerator,denominator\n")
+        watch(config(tmp_path))
