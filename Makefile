@@ -6,6 +6,9 @@ BIN := $(VENV)/bin
 
 N ?= 100000
 
+# Tests start Python hundreds of times, and compiling our sources costs each half a second: write bytecode.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: demo test quick fuzz check lowest wheel release fix bench mutants docs site spark clean
 
 demo: $(VENV)/.installed  ## Install judged into .venv and run it on the sample
