@@ -193,7 +193,7 @@ def matrix(
     cuts: tuple[float, float] | None = None,
     level: float = 0.95,
     fdr: float = 0.1,
-    resamples: int = 100000,
+    resamples: int | None = None,
     seed: int = 0,
     dialect: str | Dialect | None = None,
     topics: TopicPolicy | None = None,
