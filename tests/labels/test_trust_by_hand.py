@@ -260,3 +260,29 @@ def test_grades_of_a_model_against_people() -> None:
     assert text[0].startswith(f"m gives {np.mean([a == b for _, a, b in rows]):.0%} of {len(rows)} documents")
     assert text[1] == "1 grade of m are not on the scale, and count as not judged."
     assert len(text) == 2
+
+
+def test_tables_of_quality_and_calibration() -> None:
+    people = {f"t{topic}": {"a": topic % 3, "b": 1} for topic in range(4)}
+    model = {f"t{topic}": {"a": 1, "b": topic % 2} for topic in range(8)}
+    slicing = slice_topics({topic: {"k": "xy"[topic > "t1"]} for topic in people}, "k")
+    runs = {"one": {topic: ["a", "b"] for topic in model}, "two": {topic: ["b", "a"] for topic in model}}
+    trusted = quality({"ann": people, "m": model}, slicing=slicing)
+    shown = {block.name: block.labels for block in trusted.blocks() if hasattr(block, "labels")}
+    assert {name: shown[name] for name in ("judges", "slices")} == {"judges": 2, "slices": 1}
+    assert [*shown] == ["judges", "slices", "grades", "topics"]
+    found = calibrate(people, {"m": model}, runs, "nDCG@2", slicing=slicing)
+    tables = {block.name: block for block in found.blocks() if hasattr(block, "labels")}
+    labels = {name: tables[name].labels for name in ("judges", "slices", "systems", "families", "contested")}
+    assert labels == {"judges": 1, "slices": 2, "systems": 2, "families": 2, "contested": 3}
+    assert tables["contested"].folded
+    assert not tables["families"].folded
+    assert {row["runs"] for row in tables["contested"].records()} == {2}
+    assert (found.labelled, found.others, found.level) == (4, 4, 0.95)
+    assert "worth" in tables["judges"].text()
+    notes = {note.rule: note.text for note in found.notes}
+    # 1 - 0.05^(1/4): an error on more topics is in the sample in 95 of 100 samples
+    assert f"fewer than {1 - 0.05**0.25:.0%} of all topics" in notes["rare-errors"]
+    alone = calibrate(people, {"m": {topic: own for topic, own in model.items() if topic in people}}, runs, "nDCG@2")
+    assert "nothing-to-correct" in {note.rule for note in alone.notes}
+    assert not alone.means

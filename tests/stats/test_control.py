@@ -10,7 +10,15 @@ import pytest
 from calibration import series
 from scipy import stats
 
-from judged.stats.control import Signal, _limits, _longest_by_chance, control_limits, pooled_errors, weekly
+from judged.stats.control import (
+    Signal,
+    _limits,
+    _longest_by_chance,
+    _mean_difference,
+    control_limits,
+    pooled_errors,
+    weekly,
+)
 
 
 def test_limits_by_hand() -> None:
@@ -182,3 +190,8 @@ def test_days_that_differ_more_alarm_without_the_correction_alone() -> None:
     assert outside < 0.015
     assert sigma > 1.8
     assert alarms(0.02, laney=False)[0] > 0.1
+
+
+def test_the_mean_difference_is_that_of_all_pairs() -> None:
+    z = np.array([3.0, 1, 4, 1, 5, 9, 2, 6])
+    assert _mean_difference(z) == pytest.approx(np.abs(z[:, None] - z).sum() / (8 * 7))

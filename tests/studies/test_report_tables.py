@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from judged.stats.crossed import Trials
 from judged.studies.effects import Effect
 from judged.studies.planning import Contrast, Spreads
 from judged.studies.preference import Side
 from judged.studies.records import StudyRecords
 from judged.studies.study_report import StudyReport, report
-from studies_made import records
+from studies_made import crossed, drawn, records
 
 
 @cache
@@ -188,3 +189,31 @@ def test_power_is_that_of_draws(contrast: Contrast, people: int, topics: int) ->
 def test_power_needs_six_people_and_topics(contrast: Contrast, people: int, topics: int, enough: bool) -> None:
     assert (contrast.power(9.0, Spreads(trials=0.1), people, topics) > 0) == enough
     assert contrast.power(9.0, Spreads(), people, topics) == float(enough)
+
+
+def test_tables_name_their_rows_by_outcome_and_systems() -> None:
+    labels = {block.name: block.labels for block in small().blocks() if hasattr(block, "labels")}
+    assert {name: labels[name] for name in ("effects", "practice", "searching")} == {
+        "effects": 3, "practice": 2, "searching": 2,
+    }  # fmt: skip
+    folded = {block.name for block in small().blocks() if getattr(block, "folded", False)}
+    assert folded >= {"practice", "searching"}
+    assert "effects" not in folded
+
+
+def test_intervals_are_of_95_percent_if_no_level_is_given() -> None:
+    where = crossed(8, 6)
+    values = drawn(np.random.default_rng(1), where)
+    trials = Trials(values, *(where[name] for name in ("system", "person", "topic", "position")))
+    default, usual, narrow = (trials.learning(*level) for level in ((), (0.95,), (0.9,)))
+    assert default is not None
+    assert usual is not None
+    assert narrow is not None
+    assert default.over_people.ci == usual.over_people.ci != narrow.over_people.ci
+    assert trials.differences()[0, 1].over_both.ci == trials.differences(0.95)[0, 1].over_both.ci
+    for level in (0.9, 0.95):
+        spread = trials.differences(level)[0, 1].over_people
+        half = stats.t.ppf((1 + level) / 2, spread.df) * spread.error
+        estimate = trials.differences(level)[0, 1].estimate
+        assert spread.ci == pytest.approx((estimate - half, estimate + half))
+        assert spread.p == pytest.approx(2 * stats.t.sf(abs(estimate) / spread.error, spread.df))

@@ -381,3 +381,19 @@ def test_the_answer_of_a_watch(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("date,numerator,denominator\n")
     with pytest.raises(InputError, match="nothing is known"):
         watch(config(tmp_path))
+
+
+def test_bands_of_two_standard_deviations(tmp_path: Path) -> None:
+    rows = [f"{day(at)},{10 + at % 3},100,0.01" for at in range(20)]
+    (tmp_path / "t.csv").write_text("\n".join(["date,numerator,denominator,error", *rows]) + "\n")
+    found = watch(config(tmp_path, days=14, better="either"))
+    (one,) = found.watched
+    drawn, points = found.table("days1").records(), found.table("points").records()
+    for row, other, point in zip(drawn, points, one.points, strict=True):
+        assert (row["value"], row["expected"]) == (point.value, point.expected)
+        assert row["expected_ci"] == pytest.approx((point.expected - 2 * point.sigma, point.expected + 2 * point.sigma))
+        assert (other["value"], other["expected"], other["sigma"]) == (point.value, point.expected, point.sigma)
+        assert (other["start"], other["alarm"]) == (point.start.isoformat(), 0)
+    assert one.centre == pytest.approx(np.mean([0.1, 0.11, 0.12] * 4 + [0.1, 0.11]))
+    assert one.level == pytest.approx(np.mean([0.1 + 0.01 * (at % 3) for at in range(13, 20)]))  # the last week
+    assert {block.name: block.labels for block in found.blocks() if hasattr(block, "labels")}["series"] == 2
