@@ -189,3 +189,18 @@ def test_power_is_that_of_a_plain_program(n: int, between: bool, spreads: Spread
     for difference in (0.4, 1.2, -1.2):
         expected = plain_power(n, between, difference, spreads, people, topics)
         assert Contrast(n, between).power(difference, spreads, people, topics) == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize(("difference", "text"), [(5.0, "> 99%"), (0.5, None)])
+def test_the_power_of_a_plan_is_written_in_percent(difference: float, text: str | None) -> None:
+    design = parse_design(first_design())
+    spreads = Spreads(people_by_system=0.3, topics_by_system=0.3, trials=1.0)
+    plan = plan_study(design, difference, spreads)
+    found = plan_power(design, difference, spreads)
+    assert (found > 0.99) == (text is not None)
+    assert f"with a probability of {text or f'{100 * found:.0f}%'} (" in plan.sentences[0]
+
+
+def plan_power(design: Design, difference: float, spreads: Spreads) -> float:
+    people = sum(group.participants for group in design.groups)
+    return plain_power(len(design.conditions), False, difference, spreads, people, len(design.tasks))

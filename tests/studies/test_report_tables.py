@@ -12,8 +12,9 @@ import pytest
 from scipy import stats
 
 from judged.stats.crossed import Trials
+from judged.studies.design import first_design, parse_design
 from judged.studies.effects import Effect
-from judged.studies.planning import Contrast, Spreads
+from judged.studies.planning import Contrast, Spreads, plan_study
 from judged.studies.preference import Side
 from judged.studies.records import StudyRecords
 from judged.studies.study_report import StudyReport, report
@@ -217,3 +218,26 @@ def test_intervals_are_of_95_percent_if_no_level_is_given() -> None:
         estimate = trials.differences(level)[0, 1].estimate
         assert spread.ci == pytest.approx((estimate - half, estimate + half))
         assert spread.p == pytest.approx(2 * stats.t.sf(abs(estimate) / spread.error, spread.df))
+
+
+def test_a_plan_says_what_it_takes() -> None:
+    spreads = Spreads(0.0, 0.3, 0.3, 1.0)
+    plan = plan_study(parse_design(first_design()), 0.5, spreads)
+    shares = Contrast(2).variances(spreads, 24, 6)
+    assert shares == pytest.approx((2 * 0.09 / 24, 2 * 0.09 / 6, 4 / 144))
+    first, *_, last = plan.sentences
+    power = Contrast(2).power(0.5, spreads, 24, 6)
+    assert f"is found with a probability of {100 * power:.0f}%" in first
+    people, topics, trials = (f"{100 * share / sum(shares):.0f}%" for share in shares)
+    assert f"people are {people}, topics {topics}, single trials {trials}:" in last
+    sure = plan_study(parse_design(first_design()), 50.0, spreads)
+    assert "probability of > 99%" in sure.sentences[0]
+    assert "it is at most" not in sure.sentences[1]
+    rows = plan.table("people_needed").records()
+    assert [row["n"] for row in rows] == [4, 6, 8, 12, 18, 24]
+    for row in rows:
+        assert row["most"] == pytest.approx(Contrast.most(0.5, spreads, row["n"]))
+        if row["people"] is not None:
+            assert row["people"] % 4 == 0
+            assert row["trials"] == row["people"] * row["n"]
+            assert Contrast(2).power(0.5, spreads, row["people"], row["n"]) >= 0.8
