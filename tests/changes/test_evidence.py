@@ -24,9 +24,7 @@ from judged.changes.questions import (
     slices,
     worst,
 )
-from judged.changes.questions import (
-    tested as tested_by_users,
-)
+from judged.changes.questions import tested as decided_by_users
 from judged.changes.sheet import Change
 from judged.data.topics import Topics
 from judged.watch.config import Event
@@ -48,7 +46,8 @@ def comparison(topics: int = 24, baseline: Any = None, candidate: Any = None) ->
 
 def off_policy(users: int = 100, **intervals: tuple[float, float] | None) -> Any:
     rows = [
-        SimpleNamespace(estimator=name.replace("_", " "), difference_ci=interval) for name, interval in intervals.items()
+        SimpleNamespace(estimator=name.replace("_", " "), difference_ci=interval)
+        for name, interval in intervals.items()
     ]
     return SimpleNamespace(rows=rows, users=users)
 
@@ -203,15 +202,15 @@ def test_slices_with_six_topics_improve_or_pay(rows: list[Any], state: str, text
         ("old,2,4\nnew,3,4\n", "bad", [0.5, 0.0], "ms rises."),
         ("old,2,4\nnew,3,5\n", "bad", [0.5, 0.25], "ms and mb rise."),
         ("old,2,4\nnew,2,3\n", "good", [0.0, -0.25], "No cost rises."),
-        ("old,0,4\nnew,2,4\n", "bad", [math.nan, 0.0], "ms rises."),
+        ("old,0,4\nnew,2,4\n", "bad", [None, 0.0], "ms rises."),
     ],
 )
-def test_costs_that_rise_are_bad(tmp_path: Any, rows: str, state: str, relative: list[float], text: str) -> None:
+def test_costs_that_rise_are_bad(tmp_path: Any, rows: str, state: str, relative: list[float | None], text: str) -> None:
     (tmp_path / "costs.csv").write_text(f"run,ms,mb\n{rows}")
     found = costs(tmp_path / "costs.csv", ("old", "new"), ("ms", "mb"))
     assert (found.state, found.said) == (state, text)
     rows_shown = found.blocks[0].records()  # type: ignore[union-attr]
-    assert [row["relative"] for row in rows_shown] == pytest.approx(relative, nan_ok=True)
+    assert [row["relative"] for row in rows_shown] == pytest.approx(relative)
     assert [row["baseline"] for row in rows_shown] == [float(rows.split(",")[1]), 4.0]
 
 
@@ -226,13 +225,13 @@ def test_reviewed_shares_have_exact_intervals_and_six_are_needed(tmp_path: Any) 
     for row, (wrong, of) in zip(found.blocks[0].records(), ((30, 100), (5, 50)), strict=True):  # type: ignore[union-attr]
         expected = binomtest(wrong, of).proportion_ci(0.95)
         assert row["share"] == pytest.approx(wrong / of)
-        assert (row["share_low"], row["share_high"]) == pytest.approx((expected.low, expected.high), abs=1e-6)
+        assert tuple(row["share_ci"]) == pytest.approx((expected.low, expected.high), abs=1e-6)
         assert (row["wrong"], row["reviewed"]) == (wrong, of)
     assert found.said == "5 of 50, was 30 of 100."
     assert [reviewed(*sides).state for sides in (((6, 6), (0, 6)), ((0, 6), (6, 6)), ((5, 5), (0, 6)))] == [
         "good", "bad", "not tested",
     ]  # fmt: skip
-    assert [row["share_low"] is None for row in reviewed((2, 2), (0, 3)).blocks[0].records()] == [True, False]  # type: ignore[union-attr]
+    assert [row["share_ci"] is None for row in reviewed((2, 2), (0, 3)).blocks[0].records()] == [True, False]  # type: ignore[union-attr]
 
 
 @pytest.mark.filterwarnings("ignore::judged.errors.JudgedWarning")
@@ -256,7 +255,7 @@ def test_decisions_of_gate_users_lists_and_watch_are_states() -> None:
     gates = [gated(holder(status=status, verdict="v")).state for status in ("pass", "fail", "other")]
     assert gates == ["good", "bad", "undecided"]
     users = [
-        tested_by_users(holder(), SimpleNamespace(decision=decision)).state  # type: ignore[arg-type]
+        decided_by_users(holder(), SimpleNamespace(decision=decision)).state  # type: ignore[arg-type]
         for decision in ("ship", "do not ship", "broken", "keep running")
     ]
     assert users == ["good", "bad", "bad", "undecided"]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from judged.errors import InputError
 from judged.labels.by_topic import topic_interval
@@ -50,6 +51,25 @@ def test_variance_of_repeats_is_recovered() -> None:
     assert np.mean([one for one, _ in found]) == pytest.approx(variance, rel=0.02)  # standard error 0.9 %
     noisy = np.var([WORTH[judged(chance, truth(chance, 1, 10))].mean() for _ in range(4000)])
     assert np.mean([share for _, share in found]) == pytest.approx(variance / noisy, rel=0.06)
+
+
+@pytest.mark.parametrize(("systems", "level"), [(1, 0.95), (3, 0.9)])
+def test_the_interval_of_a_variance_is_a_chi_square_interval(systems: int, level: float) -> None:
+    """Five topics with a variance of 5 squared means, by system, are added to the 14 that were repeated."""
+    chance = np.random.default_rng(systems)
+    first, again = chance.random((2, systems, 14))
+    scores = 4 * chance.random(30)
+    halves = ((first - again) ** 2).mean(axis=0) / 2
+    relative = (14 * np.var(halves, ddof=1) / halves.mean() ** 2 + 5 * 5 / systems) / (14 + 5)
+    freedom = min(2 * 14 / relative, 14 * systems)
+    ends = freedom * halves.mean() / stats.chi2.ppf([(1 + level) / 2, (1 - level) / 2], freedom)
+    made = OwnVariance.of(first, again, scores, level)
+    assert made.variance == pytest.approx(halves.mean())
+    assert made.share == pytest.approx(halves.mean() / np.var(scores, ddof=1))
+    assert made.share_ci == pytest.approx(tuple(ends / np.var(scores, ddof=1)))
+    assert OwnVariance.of(first[:, :11], again[:, :11], scores).share_ci is None
+    if level == 0.95:
+        assert OwnVariance.of(first, again, scores) == made
 
 
 @pytest.mark.slow

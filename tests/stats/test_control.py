@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import math
+from itertools import combinations
 
 import numpy as np
 import pytest
 from calibration import series
 from scipy import stats
 
-from judged.stats.control import Signal, _limits, _longest_by_chance, control_limits, pooled_errors, weekly
+from judged.stats.control import (
+    Signal,
+    _limits,
+    _longest_by_chance,
+    _mean_difference,
+    control_limits,
+    pooled_errors,
+    weekly,
+)
 
 
 def test_limits_by_hand() -> None:
@@ -21,6 +30,17 @@ def test_limits_by_hand() -> None:
     assert limits.low.tolist() == pytest.approx([5 - 0.3 * limits.sigma_z] * 8)
     assert limits.high.tolist() == pytest.approx([5 + 0.3 * limits.sigma_z] * 8)
     assert (limits.base, limits.run, limits.signals) == (8, 9, ())
+
+
+def test_sigma_z_is_ginis_mean_difference_of_unequal_points() -> None:
+    """Weighted by sizes, the points do not sum to 0 in their own errors."""
+    rng = np.random.default_rng(3)
+    values, sizes = rng.random(11), rng.integers(1, 90, 11).astype(float)
+    limits = control_limits(values, rng.random(11) + 0.5, weights=sizes)
+    z = (values - np.average(values, weights=sizes)) / limits.errors
+    assert abs(z.sum()) > 0.1
+    mean = np.mean([abs(one - other) for one, other in combinations(z, 2)])
+    assert limits.sigma_z == pytest.approx(mean * math.sqrt(math.pi) / 2)
 
 
 def test_later_points_are_held_against_a_prediction() -> None:
@@ -170,3 +190,8 @@ def test_days_that_differ_more_alarm_without_the_correction_alone() -> None:
     assert outside < 0.015
     assert sigma > 1.8
     assert alarms(0.02, laney=False)[0] > 0.1
+
+
+def test_the_mean_difference_is_that_of_all_pairs() -> None:
+    z = np.array([3.0, 1, 4, 1, 5, 9, 2, 6])
+    assert _mean_difference(z) == pytest.approx(np.abs(z[:, None] - z).sum() / (8 * 7))

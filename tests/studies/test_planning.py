@@ -152,3 +152,55 @@ def test_a_design_says_what_is_compared() -> None:
             plan_study(design, **{"difference": 0.5, "spreads": spreads, **wrong})
     with pytest.raises(InputError, match="people by system"):
         Spreads(people_by_system=-1)
+
+
+def plain_power(n: int, between: bool, difference: float, spreads: Spreads, people: int, topics: int) -> float:
+    """Average the power over the middles of 24 equal parts of both estimated variances, with SciPy's distributions."""
+    of_people = 2 * spreads.people_by_system**2 / people
+    if between:
+        of_people = 2 * n * (spreads.people**2 + spreads.people_by_system**2) / people
+    of_topics, of_trials = 2 * spreads.topics_by_system**2 / topics, 2 * n * spreads.trials**2 / (people * topics)
+    df_people, df_topics = people - (n if between else 1), topics - 1
+    df_trials = people * topics - (people if between else n * people) - n * (topics - 1)
+    middles = (np.arange(24) + 0.5) / 24
+    over_topics = (of_topics + of_trials) * stats.chi2.ppf(middles, df_topics) / df_topics
+    true = stats.norm(difference, math.sqrt(of_people + of_topics + of_trials))
+    found = []
+    for over_people in (of_people + of_trials) * stats.chi2.ppf(middles, df_people) / df_people:
+        both, squares = over_people + over_topics, over_people**2 / df_people + over_topics**2 / df_topics
+        if df_trials > 0:
+            both, squares = both - of_trials, squares + of_trials**2 / df_trials
+        variance = np.maximum(np.maximum(both, over_people), over_topics)
+        limit = stats.t.ppf(0.975, variance**2 / squares) * np.sqrt(variance)
+        found.append(true.sf(limit) + true.cdf(-limit))
+    return float(np.mean(found))
+
+
+@pytest.mark.parametrize(
+    ("n", "between", "spreads", "people", "topics"),
+    [
+        (2, False, Spreads(3.0, 0.3, 0.2, 1.0), 8, 6),
+        (3, False, Spreads(3.0, 0.1, 0.1, 2.0), 6, 7),
+        (2, True, Spreads(0.5, 0.3, 0.2, 2.0), 14, 6),
+        (6, False, Spreads(0.0, 0.3, 0.2, 1.0), 6, 6),  # no trials are left over
+    ],
+)
+def test_power_is_that_of_a_plain_program(n: int, between: bool, spreads: Spreads, people: int, topics: int) -> None:
+    for difference in (0.4, 1.2, -1.2):
+        expected = plain_power(n, between, difference, spreads, people, topics)
+        assert Contrast(n, between).power(difference, spreads, people, topics) == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize(("difference", "text"), [(5.0, "> 99%"), (0.5, None)])
+def test_the_power_of_a_plan_is_written_in_percent(difference: float, text: str | None) -> None:
+    design = parse_design(first_design())
+    spreads = Spreads(people_by_system=0.3, topics_by_system=0.3, trials=1.0)
+    plan = plan_study(design, difference, spreads)
+    found = plan_power(design, difference, spreads)
+    assert (found > 0.99) == (text is not None)
+    assert f"with a probability of {text or f'{100 * found:.0f}%'} (" in plan.sentences[0]
+
+
+def plan_power(design: Design, difference: float, spreads: Spreads) -> float:
+    people = sum(group.participants for group in design.groups)
+    return plain_power(len(design.conditions), False, difference, spreads, people, len(design.tasks))

@@ -68,6 +68,8 @@ def test_what_is_recorded(tmp_path: Path) -> None:
     assert first["ended"] >= first["started"]
     assert second["ended"] is None
     assert [row["action"] for row in records["events"].to_pylist()] == ["query", "click", "back", "save", "end"]
+    (end,) = (row for row in records["events"].to_pylist() if row["action"] == "end")  # of the trial that has ended
+    assert (end["participant"], end["position"], end["at"]) == ("p1", 1, first["ended"])
     assert [row["doc_id"] for row in records["saved"].to_pylist()] == ["b"]
     assert records["answers"]["questionnaire"].to_pylist() == ["ease"]
     assert store.records(personal=True)["answers"]["text"].to_pylist() == ["Ann", None]
@@ -120,6 +122,35 @@ def test_what_an_action_adds(before: tuple[Action | str, ...], new: Action | str
 def action(given: Action | str) -> Action:
     name, _, doc_id = given.partition(" ") if isinstance(given, str) else ("", "", "")
     return given if isinstance(given, Action) else Action(name, 1, doc_id=doc_id)
+
+
+def test_pages_of_results_and_actions_are_numbered_from_1(tmp_path: Path) -> None:
+    store = store_of(design_in(tmp_path), tmp_path / "store.db", 1)
+    store.finish("p1", "task-1")
+    for action in (
+        SHOWN,
+        Action("click", 1, doc_id="b", rank=2),
+        SHOWN._replace(rank=11),
+        Action("save", 2, doc_id="d"),
+    ):
+        found = store.act("p1", 1, action)
+    assert [(one.action, one.page) for one in found] == [
+        ("query", 1), ("click", 1), ("back", 1), ("query", 2), ("save", 2),
+    ]  # fmt: skip
+    assert store.actions("p1", 1) == found
+    assert store.actions("p1", 2) == ()
+    with sqlite3.connect(tmp_path / "store.db") as connection:
+        assert [number for (number,) in connection.execute("select number from actions order by number")] == [
+            1, 2, 3, 4, 5,
+        ]  # fmt: skip
+
+
+def test_one_item_may_be_in_two_questionnaires(tmp_path: Path) -> None:
+    store = store_of(design_in(tmp_path), tmp_path / "store.db", 1)
+    both = [{"questionnaire": name, "item": "1", "value": value} for name, value in (("ease", 5.0), ("trust", 2.0))]
+    assert store.finish("p1", "questions-1", both)
+    rows = store.records()["answers"].to_pylist()
+    assert {row["questionnaire"]: row["value"] for row in rows} == {"ease": 5.0, "trust": 2.0}
 
 
 def test_tabs_at_once_lose_and_double_nothing(tmp_path: Path) -> None:

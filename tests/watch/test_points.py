@@ -40,8 +40,8 @@ def day(number: int) -> date:
 
 
 def config(folder: Any = "", *events: Event, better: Any = "less", days: int = 10, **more: Any) -> WatchConfig:
-    table = TableSeries("faults", "t.csv", better)
-    return WatchConfig(FIRST, day(days - 1), series=(table,), event=events, path=str(folder / "w.toml") if folder else "",
+    table, path = TableSeries("faults", "t.csv", better), str(folder / "w.toml") if folder else ""
+    return WatchConfig(FIRST, day(days - 1), series=(table,), event=events, path=path,
                        **{"margin_relative": 0.1, **more})  # fmt: skip
 
 
@@ -153,7 +153,7 @@ def test_a_series_that_never_varied_is_off_beyond_the_margin(
     found = watched(("s", "p"), made, Meaning(better), config(), 0.01)
     assert (found.series, found.part, found.centre, found.within, found.better) == ("s", "p", 1.0, 1.0, better)
     assert (found.state, found.since) == (("fine", None) if since is None else ("alarm", day(since)))
-    assert found.level == [value for value in values if value == value][-1]
+    assert found.level == [value for value in values if not math.isnan(value)][-1]
     assert found.size == pytest.approx((18 + 4 * (1 + len(values))) / (10 + len(values)))
     assert found.alike == 0.0
     assert [point.inside for point in found.points] == [True] * 10 + [False] * len(values)
@@ -161,7 +161,7 @@ def test_a_series_that_never_varied_is_off_beyond_the_margin(
     assert [point.start for point in found.points] == [day(at) for at in range(10 + len(values))]
     assert {(point.expected, point.sigma) for point in found.points} == {(1.0, 0.0)}
     direct = _constant(("s", "p"), made, np.arange(len(made.values)) < 10, Meaning(better), config())
-    assert direct.points == found.points or any(value != value for value in values)
+    assert direct.points == found.points or any(map(math.isnan, values))
 
 
 @pytest.mark.parametrize(("known", "why"), [(7, "the baseline has 7 of the 8 points of 1 day"), (8, "")])
@@ -199,7 +199,7 @@ def test_rows_of_a_table(tmp_path: Path) -> None:
 
 
 def test_canaries_by_hand(tmp_path: Path) -> None:
-    """RR of two queries: 1 and 1/2, then 1/2 and nothing. RBO with the baseline's last run, of ranks 1 and 2 alike: 1."""
+    """RR of two queries: 1 and 1/2, then 1/2 and nothing. RBO with the baseline's last run is 1 if both are alike."""
     (tmp_path / "q").write_text("q1 0 a 1\nq2 0 b 1\n")
     best = "q1 Q0 a 1 2 x\nq1 Q0 c 2 1 x\nq2 Q0 d 1 2 x\nq2 Q0 b 2 1 x\n"
     for number, text in (
@@ -326,7 +326,8 @@ def test_four_weeks_before_a_deployment_count() -> None:
 def test_each_deployment_is_decided_by_series_with_a_direction() -> None:
     later = Event(day(30), "ranker 3", deploy=True)
     found = [
-        seen([100.0] * 20 + [80.0] * 10 + [79.0] * 10), seen([100.0] * 40, part="x"), seen([100.0] * 20 + [1.0] * 20, part="mix"),
+        seen([100.0] * 20 + [80.0] * 10 + [79.0] * 10), seen([100.0] * 40, part="x"),
+        seen([100.0] * 20 + [1.0] * 20, part="mix"),
         seen([100.0] * 20 + [1.0] * 20, better=0, part="y"), Watched("none", "", "not watched", better=1),
     ]  # fmt: skip
     first, second = rollbacks(found, config("", later, EVENT, Event(day(3), "left out", day(4))))
@@ -354,7 +355,7 @@ def test_the_answer_of_a_watch(tmp_path: Path) -> None:
     )  # fmt: skip
     (row,) = table.records()  # type: ignore[attr-defined]
     assert (row["series"], row["state"], row["since"]) == ("faults", "alarm", day(10).isoformat())
-    assert (row["centre"], row["level"]) == (pytest.approx(0.1), pytest.approx(0.2))
+    assert (row["centre"], row["level"]) == pytest.approx((0.1, 0.2))
     assert (row["relative"], row["within"], row["days"]) == (pytest.approx(1.0), 1, 1)
     assert found.rollbacks[0].decision == "nothing is known"
     assert deployments.records() == []  # type: ignore[attr-defined]
@@ -377,6 +378,22 @@ def test_the_answer_of_a_watch(tmp_path: Path) -> None:
     assert levels == pytest.approx({"judged_watch_alarm": 1, "judged_watch_baseline": 0.1, "judged_watch_level": 0.2})
     quiet = watch(config(tmp_path, better="more"))
     assert (quiet.calm, quiet.blocks()[0].texts) == (True, ("Nothing is off in 1 series.",))  # type: ignore[attr-defined]
+    (tmp_path / "t.csv").write_text("date,numerator,denominator\n")
     with pytest.raises(InputError, match="nothing is known"):
-        (tmp_path / "t.csv").write_text("date,numerator,denominator\n")
         watch(config(tmp_path))
+
+
+def test_bands_of_two_standard_deviations(tmp_path: Path) -> None:
+    rows = [f"{day(at)},{10 + at % 3},100,0.01" for at in range(20)]
+    (tmp_path / "t.csv").write_text("\n".join(["date,numerator,denominator,error", *rows]) + "\n")
+    found = watch(config(tmp_path, days=14, better="either"))
+    (one,) = found.watched
+    drawn, points = found.table("days1").records(), found.table("points").records()
+    for row, other, point in zip(drawn, points, one.points, strict=True):
+        assert (row["value"], row["expected"]) == (point.value, point.expected)
+        assert row["expected_ci"] == pytest.approx((point.expected - 2 * point.sigma, point.expected + 2 * point.sigma))
+        assert (other["value"], other["expected"], other["sigma"]) == (point.value, point.expected, point.sigma)
+        assert (other["start"], other["alarm"]) == (point.start.isoformat(), 0)
+    assert one.centre == pytest.approx(np.mean([0.1, 0.11, 0.12] * 4 + [0.1, 0.11]))
+    assert one.level == pytest.approx(np.mean([0.1 + 0.01 * (at % 3) for at in range(13, 20)]))  # the last week
+    assert {block.name: block.labels for block in found.blocks() if hasattr(block, "labels")}["series"] == 2

@@ -99,6 +99,22 @@ def test_where_lists_are_alike_clicks_tell_nothing(tmp_path: Path) -> None:
     assert interleaving(log, count_shared=True).overall[3:5] == (1.0, 2.0)
 
 
+@pytest.mark.parametrize(
+    ("options", "policy", "text"),
+    [
+        ({}, "above where lists part", "clicks of team drafts count for neither"),
+        ({"count_shared": True}, "above where lists part", "clicks count"),
+        ({}, "several clicks on one result", "count once"),
+        ({"count_repeated": True}, "several clicks on one result", "count as several"),
+        ({}, "intervals hold", "on any day, narrowest at 5,000 users"),
+        ({"any_day": False}, "intervals hold", "on one day, set before"),
+    ],
+)
+def test_the_options_are_shown_with_the_result(options: Any, policy: str, text: str, tmp_path: Path) -> None:
+    log = logged(tmp_path, [("u1", draft("ABAB"), [1])])
+    assert dict(interleaving(log, **options).policies)[policy] == text
+
+
 def test_probabilistic_credit_by_hand(tmp_path: Path) -> None:
     """A = a, b and B = b, a; shown b, a. With 1 and 1/8 as weights b is B's with 8/9; then a is all that is left."""
     mixed = next(

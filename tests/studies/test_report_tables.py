@@ -1,0 +1,243 @@
+"""Tables and warnings of a study's report: each number from the rows that it was made of."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from judged.stats.crossed import Trials
+from judged.studies.design import first_design, parse_design
+from judged.studies.effects import Effect
+from judged.studies.planning import Contrast, Spreads, plan_study
+from judged.studies.preference import Side
+from judged.studies.records import StudyRecords
+from judged.studies.study_report import StudyReport, report
+from studies_made import crossed, drawn, records
+
+
+@cache
+def small() -> StudyReport:
+    return report(records(people=6, topics=4))
+
+
+def made(**changed: Any) -> StudyReport:
+    return replace(small(), **changed)
+
+
+def last_texts(found: StudyReport) -> tuple[str, ...]:
+    return found.blocks()[-1].texts  # type: ignore[attr-defined]
+
+
+def effect(**changed: Any) -> Effect:
+    base = Effect(
+        outcome="o", better="more", first="a", second="b", means=(1.0, 2.0), counts=(30, 29), difference=1.0,
+        design="within", people=9, n=8, people_ci=(0.4, 1.6), ci=(0.2, 1.8), p=0.01, adjusted=0.02, people_p=0.03,
+        topics_p=0.04, mixed=1.1, mixed_error=0.5,
+    )  # fmt: skip
+    return base._replace(**changed)
+
+
+@pytest.mark.parametrize(
+    ("one", "said"),
+    [
+        (effect(), "o, for other people and topics: b less a: +1.00 [+0.20, +1.80]; b is better."),
+        (effect(n=1), "o, for other people: b less a: +1.00 [+0.20, +1.80]; b is better."),
+        (effect(n=2, difference=-1.0), "o, for other people and topics: b less a: -1.00 [+0.20, +1.80]; b is worse."),
+        (effect(better=""), "o, for other people and topics: b less a: +1.00 [+0.20, +1.80]; b is different."),
+        (effect(adjusted=0.2), "o, for other people and topics: b less a: +1.00 [+0.20, +1.80]; undecided."),
+        (effect(reason="Few."), "o, for other people and topics: b less a: +1.00 [+0.20, +1.80]; no verdict. Few."),
+        (effect(ci=(math.nan, math.nan), reason="Few."),
+         "o: a 1.00 (30 trials), b 2.00 (29 trials); difference +1.00. Not tested. Few."),
+        (effect(ci=(math.nan, math.nan), difference=math.nan, second="", counts=(1, 0), reason="One."),
+         "o: a 1.00 (1 trial). Not tested. One."),
+    ],
+)  # fmt: skip
+def test_sentences_of_an_effect(one: Effect, said: str) -> None:
+    found = made(outcome="o", effects=(effect(outcome="other"), one), preferred=())
+    assert found.sentences == (said,)
+    rows = found.table("effects").records()
+    assert [row["outcome"] for row in rows] == ["o", "other"]
+    row = rows[0]
+    assert (row["first_mean"], row["second_mean"]) == one.means
+    assert (row["first_trials"], row["second_trials"]) == one.counts
+    names = ("p", "people", "n", "people_p", "topics_p", "mixed", "mixed_error", "design")
+    numbers = {name: row[name] for name in names}
+    assert numbers == {name: getattr(one, name) for name in numbers}
+    assert row["people_difference_ci"] == pytest.approx(one.people_ci)
+    assert row["adjusted_p"] == one.adjusted
+
+
+@pytest.mark.parametrize(
+    ("changed", "warnings"),
+    [
+        ({"effects": (effect(),)}, []),
+        ({"effects": (effect(adjusted=0.2),)}, ["undecided does not"]),
+        ({"effects": (effect(reason="Few."),)}, ["a difference without a verdict"]),
+        ({"effects": (effect(),), "n": 5}, ["with 5 topics"]),
+        ({"effects": (effect(),), "people": 5}, ["with 5 people"]),
+        ({"effects": (effect(), effect(second="c"))}, ["each interval is of one pair"]),
+        ({"effects": (effect(design="between"),)}, ["people used one system"]),
+        ({"effects": (effect(outcome="x", adjusted=0.2, design="between", reason="r"), effect())}, []),
+    ],
+)
+def test_what_may_not_be_concluded(changed: dict[str, Any], warnings: list[str]) -> None:
+    found = last_texts(made(**{"outcome": "o", "people": 6, "n": 6, **changed}))
+    assert found[0] == "What may not be concluded:"
+    assert found[-1] == "all outcomes but o explore: of many, some differ by chance."
+    assert len(found) == 2 + len(warnings)
+    assert all(text.startswith(start) for text, start in zip(found[1:-1], warnings, strict=True))
+
+
+def test_counts_of_a_study() -> None:
+    found = report(records(people=9, topics=6))
+    assert (found.people, found.n, found.trials, found.title) == (9, 6, 54, "Study")
+    facts = dict(found.facts())
+    assert facts == {"name": "Study", "outcome": "satisfaction", "people": 9, "n": 6, "trials": 54, "level": 0.95}
+    (row,) = found.table("preferences").records()
+    assert (row["first"], row["second"], row["people"], row["wins"], row["losses"]) == ("a", "b", 9, 6, 0)
+    assert row["value"] == pytest.approx((6 + 3 / 2) / 9)
+    assert any(text.startswith("Side by side, b was preferred to a 6 times of 9 and a 0 times; 9 people compared them")
+               for text in found.sentences)  # fmt: skip
+    learned = [(row["outcome"] == "satisfaction", row["system"]) for row in found.table("practice").records()]
+    assert set(learned) == {(True, ""), (True, "a"), (True, "b"), (False, "")}
+    for row, one in zip(found.table("searching").records(), found.searching, strict=True):
+        assert (row["system"], row["ways"]) == (one.system, one.ways)
+        assert (row["effective"], row["own"]) == (one.effective, one.own)
+        assert row["short_query"] == one.shares["short query"]
+
+
+def test_notes_of_trials_and_sides() -> None:
+    people = [{"participant": f"p{at}"} for at in range(6)]
+    trials = [
+        {"participant": f"p{at}", "position": 1, "query_id": "q", "system": "ab"[at % 2], "started": 0,
+         "ended": None if at == 2 else 60_000 * (1 + at)}
+        for at in range(6)
+    ]  # fmt: skip
+    sides = [{"participant": f"p{at}", "query_id": "q", "left": "a", "right": "b", "preferred": "a"} for at in range(6)]
+    found = report(StudyRecords.of({"participants": people, "trials": trials, "preferences": sides}), outcome="minutes")
+    assert found.side == Side(6, 6, 1.0, 2 / 64, preferred=True)
+    texts = {note.rule: note.text for note in found.notes}
+    assert texts["unfinished-trials"] == "1 trial of 6 not finished; what was answered of them counts"
+    assert texts["side-preferred"] == "what stood left was preferred in 100%: sides count beside systems"
+    tables = {"participants": people, "trials": trials[3:], "preferences": sides[:5]}
+    few = report(StudyRecords.of(tables), outcome="minutes")
+    assert "side-preferred" not in {note.rule for note in few.notes}
+    assert "unfinished-trials" not in {note.rule for note in few.notes}
+
+
+def test_measures_beside_what_people_say() -> None:
+    base = records(people=9, topics=6)
+    trials = [(row["participant"], row["position"]) for row in base["trials"].to_pylist()]
+    measured = {trial: float(at % 5) for at, trial in enumerate(trials)}
+    found = report(base, measured=measured)
+    rows = {row["outcome"]: row for row in found.table("agreements").records()}
+    assert rows["minutes"]["pooled"] == pytest.approx(1.0)  # the minutes are 1 + at % 5
+    assert rows["minutes"]["positive"] == 1.0
+    assert rows["satisfaction"]["trials"] == 54
+    shares = next(one for one in found.agreements if one.outcome == "satisfaction").persons
+    assert rows["satisfaction"]["positive"] == sum(value > 0 for value in shares) / 9
+    assert not report(base, measured=dict(list(measured.items())[:2])).agreements
+    assert report(base, measured=dict(list(measured.items())[:3])).agreements
+
+
+def simulated(contrast: Contrast, spreads: Spreads, people: int, topics: int, difference: float) -> float:
+    """Return the share of 40,000 draws that find the difference, from the distributions that the docstring states."""
+    rng, times = np.random.default_rng(1), 40_000
+    n = contrast.conditions
+    of_people, of_topics, of_trials = contrast.variances(spreads, people, topics)
+    df = people - (n if contrast.between else 1), topics - 1
+    over = [(part + of_trials) * rng.chisquare(free, times) / free
+            for part, free in zip((of_people, of_topics), df, strict=True)]  # fmt: skip
+    left = people * topics - (people if contrast.between else n * people) - n * (topics - 1)
+    squares = over[0] ** 2 / df[0] + over[1] ** 2 / df[1] + (of_trials**2 / left if left > 0 else 0.0)
+    variance = np.maximum(over[0] + over[1] - (of_trials if left > 0 else 0), np.maximum(*over))
+    estimate = rng.normal(difference, math.sqrt(of_people + of_topics + of_trials), times)
+    p = 2 * stats.t.sf(np.abs(estimate) / np.sqrt(variance), variance**2 / squares)
+    return float((p < 0.05).mean())
+
+
+@pytest.mark.parametrize(
+    ("contrast", "people", "topics"),
+    [
+        (Contrast(2), 8, 8),  # 64 - 16 - 14: 34 left
+        (Contrast(3), 6, 6),  # 36 - 18 - 15: 3 left
+        (Contrast(4), 8, 6),  # 48 - 32 - 20: none left
+        (Contrast(2, between=True), 12, 6),
+        (Contrast(3, between=True), 18, 6),
+    ],
+)
+def test_power_is_that_of_draws(contrast: Contrast, people: int, topics: int) -> None:
+    spreads = Spreads(0.3, 0.2, 0.2, 0.8)
+    found = contrast.power(0.9, spreads, people, topics)
+    assert found == pytest.approx(simulated(contrast, spreads, people, topics, 0.9), abs=0.012)
+    assert 0.03 < found < 0.95
+
+
+@pytest.mark.parametrize(
+    ("contrast", "people", "topics", "enough"),
+    [
+        (Contrast(2), 6, 6, True), (Contrast(2), 5, 6, False), (Contrast(2), 6, 5, False), (Contrast(7), 7, 6, False),
+        (Contrast(2, between=True), 12, 6, True), (Contrast(2, between=True), 11, 6, False),
+        (Contrast(7, between=True), 42, 6, True),
+    ],
+)  # fmt: skip
+def test_power_needs_six_people_and_topics(contrast: Contrast, people: int, topics: int, enough: bool) -> None:
+    assert (contrast.power(9.0, Spreads(trials=0.1), people, topics) > 0) == enough
+    assert contrast.power(9.0, Spreads(), people, topics) == float(enough)
+
+
+def test_tables_name_their_rows_by_outcome_and_systems() -> None:
+    labels = {block.name: block.labels for block in small().blocks() if hasattr(block, "labels")}
+    assert {name: labels[name] for name in ("effects", "practice", "searching")} == {
+        "effects": 3, "practice": 2, "searching": 2,
+    }  # fmt: skip
+    folded = {block.name for block in small().blocks() if getattr(block, "folded", False)}
+    assert folded >= {"practice", "searching"}
+    assert "effects" not in folded
+
+
+def test_intervals_are_of_95_percent_if_no_level_is_given() -> None:
+    where = crossed(8, 6)
+    values = drawn(np.random.default_rng(1), where)
+    trials = Trials(values, *(where[name] for name in ("system", "person", "topic", "position")))
+    default, usual, narrow = (trials.learning(*level) for level in ((), (0.95,), (0.9,)))
+    assert default is not None
+    assert usual is not None
+    assert narrow is not None
+    assert default.over_people.ci == usual.over_people.ci != narrow.over_people.ci
+    assert trials.differences()[0, 1].over_both.ci == trials.differences(0.95)[0, 1].over_both.ci
+    for level in (0.9, 0.95):
+        spread = trials.differences(level)[0, 1].over_people
+        half = stats.t.ppf((1 + level) / 2, spread.df) * spread.error
+        estimate = trials.differences(level)[0, 1].estimate
+        assert spread.ci == pytest.approx((estimate - half, estimate + half))
+        assert spread.p == pytest.approx(2 * stats.t.sf(abs(estimate) / spread.error, spread.df))
+
+
+def test_a_plan_says_what_it_takes() -> None:
+    spreads = Spreads(0.0, 0.3, 0.3, 1.0)
+    plan = plan_study(parse_design(first_design()), 0.5, spreads)
+    shares = Contrast(2).variances(spreads, 24, 6)
+    assert shares == pytest.approx((2 * 0.09 / 24, 2 * 0.09 / 6, 4 / 144))
+    first, *_, last = plan.sentences
+    power = Contrast(2).power(0.5, spreads, 24, 6)
+    assert f"is found with a probability of {100 * power:.0f}%" in first
+    people, topics, trials = (f"{100 * share / sum(shares):.0f}%" for share in shares)
+    assert f"people are {people}, topics {topics}, single trials {trials}:" in last
+    sure = plan_study(parse_design(first_design()), 50.0, spreads)
+    assert "probability of > 99%" in sure.sentences[0]
+    assert "it is at most" not in sure.sentences[1]
+    rows = plan.table("people_needed").records()
+    assert [row["n"] for row in rows] == [4, 6, 8, 12, 18, 24]
+    for row in rows:
+        assert row["most"] == pytest.approx(Contrast.most(0.5, spreads, row["n"]))
+        if row["people"] is not None:
+            assert row["people"] % 4 == 0
+            assert row["trials"] == row["people"] * row["n"]
+            assert Contrast(2).power(0.5, spreads, row["people"], row["n"]) >= 0.8
