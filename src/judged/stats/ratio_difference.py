@@ -103,10 +103,14 @@ def ratio_difference(
     value = second.value - first.value
     # both ratios in one call, as the search for the p-value computes their intervals at many levels
     both = [(ratio.value, ratio.error, ratio.units, ratio.effective) for ratio in (first, second)]
-    columns = [np.array(column, dtype=np.float64) for column in zip(*both, strict=True)]
+    columns = (np.array(column, dtype=np.float64) for column in zip(*both, strict=True))
+    values, errors, units, effective = columns
 
     def ends(confidence: float) -> tuple[float, float]:
-        (low, lower), (high, upper) = (side.tolist() for side in ratio_intervals(*columns, confidence, **kinds))
+        (low, lower), (high, upper) = (
+            side.tolist()
+            for side in ratio_intervals(values, errors, units, effective, confidence, **kinds, signed=False)
+        )
         below, above = min(second.value - lower, _FAR), min(upper - second.value, _FAR)
         beside, beyond = min(high - first.value, _FAR), min(first.value - low, _FAR)
         down = below**2 + beside**2 - 2.0 * rho * below * beside
