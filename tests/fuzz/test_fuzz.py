@@ -40,7 +40,7 @@ def test_what_kills_hangs_or_fills_a_process_is_caught() -> None:
         2: ("found = bytearray(1200 << 20)", "MB"),
         3: ("while True: pass", "processor time"),
     }
-    report = run_all(iter(deaths), 1, seconds=8, instead={seed: code for seed, (code, _) in deaths.items()})
+    report = run_all(iter(deaths), 1, seconds=3, instead={seed: code for seed, (code, _) in deaths.items()})
     assert [deaths[seed][1] in why for seed, _, why in report.failures] == [True] * 4
 
 

@@ -141,6 +141,7 @@ def test_all_variants_have_names_of_their_own() -> None:
 
 
 @each
+@settings(max_examples=40)  # of each measure: what many share, as cutoffs, is drawn thousands of times
 @given(data=st.data())
 def test_any_parameters_are_read_back(name: str, data: st.DataObject) -> None:
     entry = REGISTRY[name]

@@ -262,7 +262,8 @@ def test_intervals_hold_the_planted_shares() -> None:
     held = np.zeros(2)
     for seed in range(120):
         made = planted({"a": losses}, topics=40, seed=seed)
-        last = [one for one in waterfall(*made[:2]).steps if one.unit == "document"]
+        tables = {name: made.responses[name] for name in ("answers", "context", "citations", "support")}
+        last = [one for one in waterfall(tables, made.qrels).steps if one.unit == "document"]
         truths = (0.7, 0.8 * 0.7 * 0.9)
         for at, (share, truth) in enumerate(zip((last[1].share, last[2].overall), truths, strict=True)):
             low, high = share.ci or (np.nan, np.nan)

@@ -159,17 +159,18 @@ def test_confusion_matrix(capsys: pytest.CaptureFixture[str]) -> None:
     """Planted against found, over worlds that no rule was made on: the declared rate, and four of five at least.
 
     What is found in a pipeline with nothing wrong is a false discovery; with 5 % declared, ten worlds have more than
-    two discoveries in about one run of a hundred. Lost shards, cut candidates and the like damage no kind
-    that is tested: what is found there is false too.
+    two discoveries in about one run of a hundred. Lost shards and removed content damage no kind that is tested: what
+    is found there is false too.
     """
-    matrix = {damage: Counter[str]() for damage in DAMAGES}
-    for damage, seed in product(DAMAGES, range(100, 100 + WORLDS)):
+    harmless = ("nothing", "lost shard", "content removed")
+    matrix = {damage: Counter[str]() for damage in DAMAGES if damage in {*harmless, *BY_TEST}}
+    for damage, seed in product(matrix, range(100, 100 + WORLDS)):
         matrix[damage].update(found(sorted_out(world(damage, seed))))
     with capsys.disabled():
         print("\n" + "\n".join(f"{damage:20}{dict(kinds)}" for damage, kinds in matrix.items()))  # noqa: T201
     for damage, kind in BY_TEST.items():
         assert matrix[damage][kind] >= 0.8 * WORLDS, damage
-    for damage in ("nothing", "lost shard", "content removed"):
+    for damage in harmless:
         assert sum(matrix[damage].values()) <= 2, damage
 
 

@@ -9,17 +9,15 @@ import pytest
 from fastapi.testclient import TestClient
 from playwright.sync_api import expect
 
-from judged import clicks, sample
+from judged import clicks
 from judged.online import read_log
+from judged.sample import LOG
 from judged.web.app import make_app
-from judged.web.workspace import open_sample
-
-OPENED = open_sample()
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_from_models_to_people(serve: Any, tab: Any, width: int) -> None:
-    shown = tab(serve(OPENED) + "/", width)
+def test_from_models_to_people(serve: Any, tab: Any, sample: Any, width: int) -> None:
+    shown = tab(serve(sample) + "/", width)
     page = shown.page
     page.get_by_label("Workbench").get_by_role("link", name="Clicks").click()
     for name in ("How often ranks are looked at", "Clicks against people's judgments"):
@@ -34,16 +32,16 @@ def test_from_models_to_people(serve: Any, tab: Any, width: int) -> None:
     shown.clean()
 
 
-def test_twins_say_what_functions_say() -> None:
-    client, log = TestClient(make_app(OPENED)), read_log(sample.LOG)
+def test_twins_say_what_functions_say(sample: Any) -> None:
+    client, log = TestClient(make_app(sample)), read_log(LOG)
     assert client.get("/api/v1/clicks").json() == clicks.compare_models(log).to_dict()
     assert client.get("/api/v1/clicks/ranks").json() == clicks.propensities(log).to_dict()
 
 
-def test_without_a_log_the_page_says_how_to_open_one(tmp_path: Any) -> None:
-    client = TestClient(make_app(replace(OPENED, log=())))
+def test_without_a_log_the_page_says_how_to_open_one(sample: Any, tmp_path: Any) -> None:
+    client = TestClient(make_app(replace(sample, log=())))
     assert "--log LOG" in client.get("/clicks").text
     assert client.get("/api/v1/clicks/people").status_code == 400
     (tmp_path / "empty.jsonl").write_text("")
-    client = TestClient(make_app(replace(open_sample(), log=(str(tmp_path / "empty.jsonl"),))))
+    client = TestClient(make_app(replace(sample, log=(str(tmp_path / "empty.jsonl"),))))
     assert client.get("/clicks/ranks").status_code == client.get("/api/v1/clicks/ranks").status_code == 400

@@ -9,23 +9,20 @@ import pytest
 from fastapi.testclient import TestClient
 from playwright.sync_api import expect
 
-from judged import sample
 from judged.online import abtest, read_log
+from judged.sample import LOG
 from judged.watch import watch
 from judged.web.app import make_app
-from judged.web.workspace import open_sample
-
-OPENED = open_sample()
 
 
 @pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def opened(sample: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     folder = tmp_path_factory.mktemp("watch")
     days = "".join(f"2026-03-{1 + at:02},{10 + at % 3 + 20 * (at > 24)},100\n" for at in range(31))
     (folder / "review.csv").write_text(f"date,numerator,denominator\n{days}")
     watched = "[watch]\nbaseline_from = 2026-03-01\nbaseline_to = 2026-03-20\n[[series]]\nname = 'wrong'\n"
     (folder / "watch.toml").write_text(watched + "table = 'review.csv'\nbetter = 'less'\n")
-    return replace(open_sample(), watch=str(folder / "watch.toml"))
+    return replace(sample, watch=str(folder / "watch.toml"))
 
 
 @pytest.mark.parametrize("width", [390, 1280])
@@ -60,18 +57,18 @@ def test_from_users_to_the_watch_and_to_a_change(serve: Any, tab: Any, opened: A
 
 def test_twins_say_what_functions_say(opened: Any) -> None:
     client = TestClient(make_app(opened))
-    assert client.get("/api/v1/users").json() == abtest(read_log(sample.LOG)).to_dict()
+    assert client.get("/api/v1/users").json() == abtest(read_log(LOG)).to_dict()
     assert client.get("/api/v1/users/watch").json() == watch(opened.watch).to_dict()
     made = client.get("/api/v1/change", params={"first": "bm25", "second": "tfidf"}).json()
     assert (made["baseline"], made["candidate"], made["decision"]) == ("bm25", "tfidf", "undecided")
 
 
-def test_what_is_not_open_says_how_to_open_it_and_what_is_wrong_is_said() -> None:
-    client = TestClient(make_app(replace(OPENED, log=())))
+def test_what_is_not_open_says_how_to_open_it_and_what_is_wrong_is_said(sample: Any) -> None:
+    client = TestClient(make_app(replace(sample, log=())))
     assert "--log LOG" in client.get("/users").text
     assert "--watch CONFIG" in client.get("/users/watch").text
     assert client.get("/api/v1/users").status_code == client.get("/api/v1/users/watch").status_code == 400
     assert client.get("/change", params={"first": "bm25", "second": "bm25"}).status_code == 400
     assert client.get("/api/v1/change", params={"first": "none"}).status_code == 400
-    client = TestClient(make_app(replace(OPENED, watch="none.toml")))
+    client = TestClient(make_app(replace(sample, watch="none.toml")))
     assert client.get("/users/watch").status_code == 400

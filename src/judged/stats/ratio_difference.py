@@ -6,7 +6,9 @@ import math
 from dataclasses import dataclass
 from statistics import NormalDist
 
-from judged.stats.ratio import ratio_error, ratio_interval
+import numpy as np
+
+from judged.stats.ratio import ratio_error, ratio_interval, ratio_intervals
 
 _STEPS = 20  # of halving, down to a p-value's fifth digit
 _FAR = 1e100  # as far as an end may lie: squares of it are numbers
@@ -39,11 +41,15 @@ class RatioSums:
         """The sum over units of the squares of ``n - value * d``."""
         return max(self.nn - 2.0 * self.value * self.nd + self.value**2 * self.dd, 0.0)
 
+    @property
+    def effective(self) -> float:
+        """Kish's effective number of units; NaN where there are none."""
+        return self.d**2 / self.dd if self.dd else math.nan
+
     def interval(self, level: float, *, share: bool, counted: bool) -> tuple[float, float]:
         """Give the interval of the ratio."""
         kinds = {"share": share, "counted": counted}
-        effective = self.d**2 / self.dd if self.dd else math.nan
-        return ratio_interval(self.value, self.error, self.units, level, effective=effective, **kinds)
+        return ratio_interval(self.value, self.error, self.units, level, effective=self.effective, **kinds)
 
 
 @dataclass(frozen=True)
@@ -93,11 +99,18 @@ def ratio_difference(
     [0.2, 0.07, 0.321, 0.003]
     """
     # `rho`: of `correlation`. `share`, `counted`: as for `ratio_interval`.
-    kinds = {"share": share, "counted": counted}
+    kinds = {"share": np.array(share), "counted": np.array(counted)}
     value = second.value - first.value
+    # both ratios in one call, as the search for the p-value computes their intervals at many levels
+    both = [(ratio.value, ratio.error, ratio.units, ratio.effective) for ratio in (first, second)]
+    columns = (np.array(column, dtype=np.float64) for column in zip(*both, strict=True))
+    values, errors, units, effective = columns
 
     def ends(confidence: float) -> tuple[float, float]:
-        (low, high), (lower, upper) = (ratio.interval(confidence, **kinds) for ratio in (first, second))
+        (low, lower), (high, upper) = (
+            side.tolist()
+            for side in ratio_intervals(values, errors, units, effective, confidence, **kinds, signed=False)
+        )
         below, above = min(second.value - lower, _FAR), min(upper - second.value, _FAR)
         beside, beyond = min(high - first.value, _FAR), min(first.value - low, _FAR)
         down = below**2 + beside**2 - 2.0 * rho * below * beside
