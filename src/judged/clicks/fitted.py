@@ -354,7 +354,7 @@ def logit_interval(value: Floats, error: Floats, level: float) -> tuple[Floats, 
     """Return intervals that are symmetric on the scale of log odds; NaN at 0 and at 1, and where there is no error.
 
     >>> [round(float(end[0]), 3) for end in logit_interval(np.array([0.2]), np.array([0.05]), 0.95)]
-    [0.12, 0.315]
+    [0.119, 0.316]
     """
     known = (value > 0) & (value < 1) & np.isfinite(error)
     inside = np.where(known, value, 0.5)

@@ -53,7 +53,7 @@ LEAST_REPEATED = 12
 """Minimum number of topics that were judged twice for an interval of the judge's own variance."""
 _ADDED = 5  # topics
 _PEOPLE = "people"
-_NUMBER_OF = Show(lambda topics: f"{len(topics)}", "int64")
+_NAMES = Show(", ".join, "string")
 _GRADES = (CONTRADICTS, NOT, PARTIAL, SUPPORT)  # the grade of a verdict is its place: kappa and shift need an order
 
 
@@ -202,7 +202,7 @@ class VerdictCalibration(Answer):
         means = columns_of(
             self.means, ("judge", TEXT), ("measure", TEXT), ("run", TEXT), ("labelled", COUNT, "topics"),
             ("known", NUMBER, "people"), ("model", NUMBER), ("bias", number(4, "+")), "bias_ci", ("believed", TEXT),
-            ("few_topics", _NUMBER_OF, "few topics"), ("selection_p", P_VALUE, "selection p"),
+            ("few_topics", _NAMES, "few topics"), ("selection_p", P_VALUE, "selection p"),
             ("value", NUMBER, "corrected"), ("weight", number(2)), ("repeated", COUNT), ("own_sd", NUMBER, "own sd"),
             ("own_share", SHARE, "own share"), "own_share_ci",
         )  # fmt: skip
