@@ -26,6 +26,10 @@ SLOW = (
     "web/test_leaderboard", "web/test_learn", "web/test_matrix", "web/test_uploads", "web/test_paths",
     "web/test_slices", "web/test_topics", "clicks/", "watch/", "changes/",
     "studies/test_effects", "studies/test_storage", "studies/test_planning", "studies/test_log", "web/test_study",
+    "arrays/test_arrays", "arrays/test_types", "diagnosis/test_review", "experiments/test_engines", "test_few_units",
+    "explanation/test_other_tools", "explanation/test_working", "judging/test_judge", "rag/test_judge_error",
+    "rag/test_waterfall", "stats/test_prediction", "stats/test_selection", "traces/test_damaged", "traces/test_funnel",
+    "web/test_downloads", "web/test_judging", "web/test_search", "words/test_results",
 )  # fmt: skip
 ORACLE = (
     "oracle/", "compat/test_ir_measures", "compat/test_pytrec_eval", "measures/test_assessors",
