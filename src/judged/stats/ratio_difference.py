@@ -8,7 +8,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from judged.stats.ratio import ratio_error, ratio_interval, ratio_intervals
+from judged.stats.ratio import effective_units, ratio_error, ratio_interval, ratio_intervals
 
 _STEPS = 20  # of halving, down to a p-value's fifth digit
 _FAR = 1e100  # as far as an end may lie: squares of it are numbers
@@ -44,7 +44,7 @@ class RatioSums:
     @property
     def effective(self) -> float:
         """Kish's effective number of units; NaN where there are none."""
-        return self.d**2 / self.dd if self.dd else math.nan
+        return effective_units(self.d, self.dd)
 
     def interval(self, level: float, *, share: bool, counted: bool) -> tuple[float, float]:
         """Give the interval of the ratio."""

@@ -27,7 +27,7 @@ def student_cdf(t: float, df: int) -> float:
     return 0.5 + math.copysign(within, t) / 2.0
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=256)
 def student_quantile(probability: float, df: int) -> float:
     """Give the t below which a T with ``df`` degrees of freedom falls with this probability, by bisection.
 
