@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -66,9 +66,9 @@ class Reproduction(Answer, ReadOnly):
     original: str
     again: str
     query_ids: tuple[str, ...]
-    tau: Floats = field(repr=False)
-    overlap: Floats = field(repr=False)
-    rbo: Floats = field(repr=False)
+    tau: Floats
+    overlap: Floats
+    rbo: Floats
     cutoff: int
     rbo_p: float
     scores: tuple[Closeness, ...]

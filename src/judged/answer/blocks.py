@@ -136,7 +136,7 @@ class Chart:
     width: int = 460
     height: int | None = None
     numbers: Table | None = None
-    draw: Callable[[], Any] | None = field(default=None, repr=False)
+    draw: Callable[[], Any] | None = None
     folded: bool = False
 
 

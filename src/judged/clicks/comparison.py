@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -125,9 +125,9 @@ class ModelComparison(LogAnswer):
     pages: int
     units: int
     rows: tuple[ModelRow, ...]
-    ranks: tuple[RankRow, ...] = field(repr=False)
-    calibration: tuple[ModelCalibration, ...] = field(repr=False)
-    looked: dict[str, tuple[Floats, Floats]] = field(repr=False)
+    ranks: tuple[RankRow, ...]
+    calibration: tuple[ModelCalibration, ...]
+    looked: dict[str, tuple[Floats, Floats]]
     refused: tuple[tuple[str, str], ...]
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -126,7 +126,7 @@ class Propensities(Answer):
     stratum: str | None
     level: float
     ranks: tuple[Propensity, ...]
-    links: tuple[RankLink, ...] = field(repr=False)
+    links: tuple[RankLink, ...]
     notes: tuple[Note, ...] = ()
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
@@ -204,12 +204,12 @@ class Coec(Answer):
     counting: str
     level: float
     prior: float
-    pairs: ArrowTable = field(repr=False)  # query, doc_id
-    shown: Floats = field(repr=False)
-    clicks: Floats = field(repr=False)
-    expected: Floats = field(repr=False)
-    ratios: Ratios = field(repr=False)
-    shrunk: Shrunk = field(repr=False)
+    pairs: ArrowTable  # query, doc_id
+    shown: Floats
+    clicks: Floats
+    expected: Floats
+    ratios: Ratios
+    shrunk: Shrunk
     ranks: tuple[RankRate, ...]
     notes: tuple[Note, ...] = ()
 

@@ -87,16 +87,16 @@ class ModelFit(LogAnswer):
     iterations: int
     converged: bool
     loglik: float
-    values: Parameters = field(repr=False)
-    errors: Parameters = field(repr=False)
+    values: Parameters
+    errors: Parameters
     priors: dict[str, tuple[float, float]]
-    pairs: ArrowTable = field(repr=False)
-    shown: Floats = field(repr=False)
-    clicked: Floats = field(repr=False)
-    looked: Floats = field(repr=False)
-    shown_at: Floats = field(repr=False)
+    pairs: ArrowTable
+    shown: Floats
+    clicked: Floats
+    looked: Floats
+    shown_at: Floats
     resamples: int
-    posteriors: dict[str, Posterior] = field(default_factory=dict[str, Posterior], repr=False)
+    posteriors: dict[str, Posterior] = field(default_factory=dict[str, Posterior])
 
     @property
     def title(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
@@ -69,10 +69,10 @@ class ClickJudgments(Answer):
     left_out: int  # pairs with less evidence
     nameless: int  # pairs whose query has no topic
     shared: int  # pairs that people graded too, by which values became grades
-    pairs: ArrowTable = field(repr=False)  # query_id, doc_id
-    grade: Floats = field(repr=False)
-    sd: Floats | None = field(repr=False)  # of the true grade; None where grades allow for it already
-    values: Values = field(repr=False)
+    pairs: ArrowTable  # query_id, doc_id
+    grade: Floats
+    sd: Floats | None  # of the true grade; None where grades allow for it already
+    values: Values
     notes: tuple[Note, ...] = ()
 
     @property

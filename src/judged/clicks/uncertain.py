@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -61,7 +61,7 @@ class UncertainScores(Answer):
     resamples: int
     seed: int
     rows: tuple[UncertainMean, ...]
-    topic_scores: tuple[tuple[str, str, str, float, float], ...] = field(repr=False)
+    topic_scores: tuple[tuple[str, str, str, float, float], ...]
     notes: tuple[Note, ...] = ()
 
     @property

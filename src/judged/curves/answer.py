@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
@@ -71,12 +71,12 @@ class Curves(ReadOnly, Answer):
     how: How
     name: str
     points: Floats
-    x: Floats = field(repr=False)
-    mean: Floats = field(repr=False)
-    low: Floats = field(repr=False)
-    high: Floats = field(repr=False)
-    n: Ints = field(repr=False)
-    scores: Scores = field(repr=False)
+    x: Floats
+    mean: Floats
+    low: Floats
+    high: Floats
+    n: Ints
+    scores: Scores
     interval: IntervalMethod
     notes: tuple[Note, ...] = ()
 

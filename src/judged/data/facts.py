@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
@@ -27,7 +27,7 @@ class Facts:
 
     id_name: ClassVar[str]
 
-    table: Table = field(repr=False)
+    table: Table
     where: str = "<table>"
 
     def __post_init__(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -58,13 +58,13 @@ class Qrels:
     ['query_id', 'doc_id', 'relevance']
     """
 
-    table: Table = field(repr=False)
+    table: Table
     name: str = "qrels"
     where: str = "<table>"
     sha256: str | None = None
-    left_out: frozenset[str] = field(default=frozenset(), repr=False)
-    chosen_by: str = field(default="", repr=False)
-    origin: Origin | None = field(default=None, repr=False)
+    left_out: frozenset[str] = frozenset()
+    chosen_by: str = ""
+    origin: Origin | None = None
 
     def __post_init__(self) -> None:
         if not self.table.num_rows:

@@ -53,7 +53,7 @@ class Run:
     {'query_id': ['q1', 'q1'], 'doc_id': ['d1', 'd2'], 'score': [0.9, 0.5]}
     """
 
-    rows: Rows = field(repr=False)
+    rows: Rows
     name: str = "run"
 
     @classmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
@@ -62,7 +62,7 @@ class Texts:
     'Income tax: How it is paid...'
     """
 
-    documents: Mapping[str, Text] = field(repr=False)
+    documents: Mapping[str, Text]
     where: str = "<texts>"
 
     @classmethod

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -47,7 +47,7 @@ class Topics:
     (Topics('topics': 2 topics, attributes kind), 'peace', ('kind',))
     """
 
-    table: Table = field(repr=False)
+    table: Table
     name: str = "topics"
     where: str = "<table>"
 

@@ -105,8 +105,8 @@ class Scores(Answer, ReadOnly):
     measures: tuple[Measure, ...]  # M
     query_ids: tuple[str, ...]  # T: all topics that count for some run, in byte order
     # (R, M, T): NaN where a topic does not count for a run, or a measure leaves it out
-    values: Floats = field(repr=False)
-    counted: Bools = field(repr=False)  # (R, T): whether a topic counts for a run
+    values: Floats
+    counted: Bools  # (R, T): whether a topic counts for a run
     policies: Policies  # what the numbers rest on
     qrels: QrelsFacts  # what the numbers rest on
     notes: tuple[Note, ...] = _WhenRead()  # type: ignore[assignment]

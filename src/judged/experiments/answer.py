@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -100,9 +100,9 @@ class Conclusions(Answer):
     effects: FactorEffects
     choice: Choice
     may_be_best: tuple[str, ...]
-    costs: Costs = field(repr=False)
+    costs: Costs
     slicing: Slicing | None
-    queries: Mapping[str, str] = field(repr=False)
+    queries: Mapping[str, str]
     level: float
     notes: tuple[Note, ...] = ()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
@@ -99,7 +99,7 @@ class Plan(Answer):
     build_seconds: int
     query_seconds: int
     folder: Path
-    configurations: tuple[Configuration, ...] = field(repr=False)
+    configurations: tuple[Configuration, ...]
     left_out: tuple[LeftOut, ...] = ()
     notes: tuple[Note, ...] = ()
 

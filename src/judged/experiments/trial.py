@@ -8,7 +8,7 @@ import tempfile
 import weakref
 from collections.abc import Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock, Thread
@@ -104,7 +104,7 @@ class Trial(Answer):
     reworded: bool
     changed: Mapping[str, Any]
     refused: tuple[str, ...]
-    toml: str = field(repr=False)
+    toml: str
     notes: tuple[Note, ...] = ()
 
     @property

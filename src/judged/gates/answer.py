@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged.answer import (
@@ -105,7 +105,7 @@ class GateResult(Answer):
     candidate: str
     checks: tuple[CheckResult, ...]
     guardrails: tuple[GuardrailResult, ...]
-    scores: Scores = field(repr=False)
+    scores: Scores
     notes: tuple[Note, ...] = ()
 
     @property

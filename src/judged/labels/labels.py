@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
@@ -69,7 +69,7 @@ class Labels:
     (Labels('labels': 3 labels, 2 pairs, 2 judges), ('ann', 'bob'), [2.0, 1.0])
     """
 
-    table: Table = field(repr=False)
+    table: Table
     name: str = "labels"
     where: str = "<labels>"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
@@ -63,7 +63,7 @@ class Pool(Answer):
     kind: ClassVar[str] = "pooling"
     main: ClassVar[str] = "pairs"
 
-    pairs: ArrowTable = field(repr=False)
+    pairs: ArrowTable
     method: str
 
     @classmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -30,9 +30,9 @@ class LabelStatus(Answer):
     main: ClassVar[str] = "judges"
 
     store: str
-    judges: tuple[dict[str, Any], ...] = field(repr=False)
-    topics: tuple[dict[str, Any], ...] = field(repr=False)
-    kinds: tuple[dict[str, Any], ...] = field(repr=False)
+    judges: tuple[dict[str, Any], ...]
+    topics: tuple[dict[str, Any], ...]
+    kinds: tuple[dict[str, Any], ...]
     title: ClassVar[str] = "Labels so far"  # pyright: ignore[reportIncompatibleMethodOverride]
 
     def facts(self) -> Mapping[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, get_args
 
@@ -46,7 +46,7 @@ class ChosenTopics(Answer):
     kind: ClassVar[str] = "topics"
     main: ClassVar[str] = "topics"
 
-    topics: ArrowTable = field(repr=False)
+    topics: ArrowTable
     scheme: Scheme
     queries: int
     searches: float

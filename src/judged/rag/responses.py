@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -113,7 +113,7 @@ class Responses:
     (Responses('responses': 1 answer of 1 system), ('a',), ['support'])
     """
 
-    tables: Mapping[str, Table] = field(repr=False)
+    tables: Mapping[str, Table]
     name: str = "responses"
     where: str = "<responses>"
     notes: tuple[Note, ...] = ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged.answer import Answer, Chart, Column, Line, Sentences, Table, counted, listed
@@ -130,8 +130,8 @@ class SliceComparison(Answer):
 
     overall: Comparison
     slicing: Slicing
-    rows: tuple[SlicePair, ...] = field(repr=False)
-    between: tuple[BetweenSlices, ...] = field(repr=False)
+    rows: tuple[SlicePair, ...]
+    between: tuple[BetweenSlices, ...]
     families: dict[str, int]
     notes: tuple[Note, ...] = ()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from judged.answer import COUNT, NUMBER, TEXT, Answer, Chart, Column, Sentences, Table, columns_of
@@ -52,7 +52,7 @@ class ScoresOfParts(Answer, Generic[Row]):
     known: ClassVar[tuple[str, ...]]  # what JSON has of each part beside the number of its topics
 
     scores: Scores
-    estimates: tuple[Row, ...] = field(repr=False)
+    estimates: tuple[Row, ...]
     method: IntervalMethod
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged.answer import ANY, CHANGE, COUNT, SHARE, YES_NO, Column, Table, columns_of, counted
@@ -94,7 +94,7 @@ class SlicedScores(ScoresOfParts[SliceEstimate]):
     known: ClassVar[tuple[str, ...]] = ("share", "weight")
 
     slicing: Slicing
-    averages: tuple[Average, ...] = field(repr=False)
+    averages: tuple[Average, ...]
     tests: int
     weights: tuple[str, ...]
     notes: tuple[Note, ...] = ()

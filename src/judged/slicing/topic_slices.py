@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -112,8 +112,8 @@ class Slicing(ReadOnly):
 
     slices: tuple[Slice, ...]
     query_ids: tuple[str, ...]
-    members: Bools = field(repr=False)
-    attributes: Attributes = field(repr=False)
+    members: Bools
+    attributes: Attributes
 
     @property
     def names(self) -> tuple[str, ...]:

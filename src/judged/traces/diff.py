@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -52,7 +52,7 @@ class TraceDiff(Answer):
     baseline: TraceFunnel
     other: TraceFunnel
     choices: Choices
-    provenance: Provenance = field(repr=False)
+    provenance: Provenance
     notes: tuple[Note, ...] = ()
 
     @property

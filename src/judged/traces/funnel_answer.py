@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -118,8 +118,8 @@ class TraceFunnel(Answer):
     listed: tuple[tuple[str, str, int, float], ...]
     lost: tuple[tuple[str, str, str, float], ...]
     level: float
-    provenance: Provenance = field(repr=False)
-    slicing: Slicing | None = field(default=None, repr=False)
+    provenance: Provenance
+    slicing: Slicing | None = None
     notes: tuple[Note, ...] = ()
 
     def below(self, cutoff: float) -> tuple[tuple[str, str, str, float], ...]:

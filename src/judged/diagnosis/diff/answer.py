@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from judged.answer import Answer, Column, Item, Lists, Ranking, Sentences, Table
@@ -227,7 +227,7 @@ class Diff(Answer):
     named: bool
     rel: float
     highest: float
-    provenance: Provenance = field(repr=False)
+    provenance: Provenance
     notes: tuple[Note, ...] = ()
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -86,10 +86,10 @@ class Matrix(Answer):
     given_cuts: bool
     points: tuple[Point, ...]
     changes: tuple[Change, ...]
-    lost: dict[str, dict[str, Discoveries]] = field(repr=False)
-    slicing: Slicing | None = field(repr=False)
+    lost: dict[str, dict[str, Discoveries]]
+    slicing: Slicing | None
     choices: MatrixChoices
-    barren: Bools = field(repr=False)
+    barren: Bools
     notes: tuple[Note, ...] = ()
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, get_args
 
 from judged.answer import Answer, Column, Sentences, Table
@@ -158,11 +158,11 @@ class ReviewList(Answer):
     highest: float
     runs: tuple[str, ...]
     kinds: tuple[ReviewKind, ...]
-    items: tuple[ReviewItem, ...] = field(repr=False)
+    items: tuple[ReviewItem, ...]
     found: Mapping[ReviewKind, int]
     turning: int
-    rates: tuple[ReviewRates, ...] = field(repr=False)
-    provenance: Provenance = field(repr=False)
+    rates: tuple[ReviewRates, ...]
+    provenance: Provenance
     notes: tuple[Note, ...] = ()
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -83,8 +83,8 @@ class Stages(Answer):
     trace: Trace
     baseline: Trace | None
     choices: Cut
-    provenance: Provenance = field(repr=False)
-    slicing: Slicing | None = field(default=None, repr=False)
+    provenance: Provenance
+    slicing: Slicing | None = None
     notes: tuple[Note, ...] = ()
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged.answer import Answer, Sentences, Table
@@ -25,7 +25,7 @@ class TopicLoss(Answer):
     stages: Stages
     query_id: str
     query: str  # its text; empty where it is not known
-    provenance: Provenance = field(repr=False)
+    provenance: Provenance
     notes: tuple[Note, ...] = ()
 
     @property

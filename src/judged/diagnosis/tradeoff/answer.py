@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -87,8 +87,8 @@ class Tradeoff(Answer):
     benefits: tuple[str, ...]
     baseline: str
     level: float
-    rows: tuple[TradeoffRow, ...] = field(repr=False)
-    provenance: Provenance = field(repr=False)
+    rows: tuple[TradeoffRow, ...]
+    provenance: Provenance
     notes: tuple[Note, ...] = ()
 
     @property

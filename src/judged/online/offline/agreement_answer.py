@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged.answer import TEXT, Sentences, Table, columns_of
@@ -215,7 +215,7 @@ class PreferenceAgreement(JudgedPages):
 
     rules: tuple[str, ...]
     depth: int
-    rows: tuple[AgreementRow, ...] = field(repr=False)
+    rows: tuple[AgreementRow, ...]
     repeated: Repeated
 
     def of(self, rule: str, slice: str | None = None) -> AgreementRow:

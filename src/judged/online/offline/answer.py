@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -160,9 +160,9 @@ class OfflineOnline(JudgedPages):
     meanings: tuple[str, ...]
     worse: tuple[str, ...]
     least_pages: int
-    relations: tuple[Relation, ...] = field(repr=False)
-    calibration: tuple[CalibrationBin, ...] = field(repr=False)
-    topics: tuple[TopicRelation, ...] = field(repr=False)
+    relations: tuple[Relation, ...]
+    calibration: tuple[CalibrationBin, ...]
+    topics: tuple[TopicRelation, ...]
 
     def of(self, measure: str, outcome: str, slice: str | None = None) -> Relation:
         """Give one relation.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 from math import ceil
@@ -58,7 +58,7 @@ class Filling(Prepared):
 
     responses: Responses | None = None
     fills: str = ""
-    unasked: tuple[Row, ...] = field(default=(), repr=False)
+    unasked: tuple[Row, ...] = ()
 
 
 def prepare_table(
