@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 from calibration import off_policy as simulation
+from scipy.stats import t as student_t
 
 from judged.clicks import off_policy
 from judged.errors import InputError
@@ -193,14 +194,65 @@ def test_a_missing_rank_leaves_the_probability_of_a_list_unknown():
 
 def test_direct_is_the_sum_of_mean_clicks_and_its_error_that_of_users():
     """One document at one rank, shown on every page: the direct estimate is the mean click, with its t interval."""
-    rng = np.random.default_rng(5)
-    pages = [(user, ["a"], (1.0,), [0] if rng.random() < 0.3 else []) for user in range(200)]
+    pages = [(user, ["a"], (1.0,), [0] if user < 61 else []) for user in range(200)]
     row = rows_of(log_of(pages, "marginal"), {"q": {"a": 1.0}}, depth=1)["direct"]
-    clicks = np.array([bool(clicked) for *_, clicked in pages], dtype=float)
-    error = clicks.std(ddof=1) / np.sqrt(200)
-    assert row.value == pytest.approx(clicks.mean(), abs=1e-12)
-    assert (row.ci[1] - row.ci[0]) / 2 / error == pytest.approx(2.0, abs=0.05)  # t of 59 to 199 degrees of freedom
+    clicks = np.arange(200) < 61
+    own = 0.305 + (clicks - 0.305) * 200 / 199  # less the error of the mean, which each user is a part of
+    effective = np.abs(own).sum() ** 2 / (own**2).sum()
+    half = student_t.ppf(0.975, math.floor(effective - 1)) * own.std(ddof=1) / math.sqrt(200)
+    assert row.value == pytest.approx(0.305, abs=1e-12)
+    assert row.ci == pytest.approx((0.305 - half, 0.305 + half), rel=1e-4)
     assert row.difference == pytest.approx(0.0, abs=1e-12)
+
+
+def test_estimates_that_differ_from_what_was_logged():
+    """A coin shows a or b to 400 users; a is clicked by 120 of 200, b by 60 of 200; the other ranker shows a.
+
+    Weights 2 and 0: clicks a page 2 * 120 / 400 = 0.6, as logged 180 / 400. Squares of 2 c - 0.6 over users: 120 of
+    1.4, 280 of 0.6. The effective number of users is 200, by clicks 120.
+    """
+    pages = [(user, ["ab"[user % 2]], (0.5,), [0] if user // 2 < (120, 60)[user % 2] else []) for user in range(400)]
+    found = off_policy(log_of(pages, "marginal"), {"q": {"a": 1.0}}, topics={"q": "q"}, depth=1)
+    assert found.logged == pytest.approx(0.45)
+    row = {one.estimator: one for one in found.rows}["item-position"]
+    error = math.sqrt((120 * 1.4**2 + 280 * 0.6**2) / 399 / 400)
+    half = student_t.ppf(0.975, 119) * error
+    assert (row.value, row.effective) == pytest.approx((0.6, 200))
+    assert row.ci == pytest.approx((0.6 - half, 0.6 + half), rel=1e-9)
+    # differences: a clicked 2 - 1, b clicked 0 - 1, of mean 0.15
+    gap_error = math.sqrt((120 * 0.85**2 + 60 * 1.15**2 + 220 * 0.15**2) / 399 / 400)
+    half = student_t.ppf(0.975, 119) * gap_error
+    assert row.difference == pytest.approx(0.15)
+    assert row.difference_ci == pytest.approx((0.15 - half, 0.15 + half), rel=1e-9)
+    tables = {block.name: block for block in found.blocks() if hasattr(block, "columns")}
+    assert tables["estimates"].column("estimator").values == list(NAMES)
+    assert tables["assumptions"].folded
+    assert [line.split()[0] for line in tables["weights"].text(200).splitlines()[1:]] == ["1"]
+    (weights,) = found.weights
+    assert (weights.rank, weights.pages, weights.mean, weights.most, weights.never) == (1, 400, 1.0, 2.0, 0.0)
+    assert weights.error == pytest.approx(1 / math.sqrt(399))
+    assert found.overlaps
+    assert (found.depth, found.clip, found.run) == (1, 10.0, found.run)
+    clipped = off_policy(log_of(pages, "marginal"), {"q": {"a": 1.0}}, topics={"q": "q"}, depth=1, clip=1.5)
+    cut = {one.estimator: one for one in clipped.rows}["clipped"]
+    assert (cut.value, cut.unknown) == pytest.approx((1.5 * 120 / 400, 0.5 * 200 / 400))
+
+
+@pytest.mark.parametrize(("clicking", "known"), [(14, False), (15, True)])
+def test_fifteen_effective_users_must_click(clicking, known):
+    pages = [(user, ["a"], (1.0,), [0] if user < clicking else []) for user in range(200)]
+    row = rows_of(log_of(pages, "marginal"), {"q": {"a": 1.0}}, depth=1)["item-position"]
+    assert (row.ci is not None) == known
+
+
+@pytest.mark.parametrize(("users", "known"), [(49, False), (50, True)])
+def test_fifty_effective_users_are_needed(users, known):
+    pages = [(user, ["a"], (1.0,), [0] if user % 2 else []) for user in range(users)]
+    row = rows_of(log_of(pages, "marginal"), {"q": {"a": 1.0}}, depth=1)["item-position"]
+    assert (row.ci is not None) == known
+    of_lists = rows_of(log_of([*pages, *((user + users, *rest) for user, *rest in pages)], "conditional"),
+                       {"q": {"a": 1.0}}, depth=1)["whole list"]  # fmt: skip
+    assert (of_lists.ci is not None) == known  # twice as many are needed
 
 
 def logged(pages, *, users=400, seed=0, propensity=None, policy=LOGGED, convention="independent"):

@@ -24,6 +24,7 @@ from judged.clicks import (
     propensities,
 )
 from judged.clicks.fitted import logit_interval
+from judged.errors import InputError
 from online.offline.pages_made import log_of
 
 HAS = frozenset({"shown", "clicks", "ranks", "unclicked"})
@@ -408,3 +409,44 @@ def test_scores_by_uncertain_judgments_have_a_row_for_each_run_and_measure():
              for row in made.rows[2:]]  # fmt: skip
     assert f"{sum(clear)} of 2 differences" in made.sentences[1]
     assert json.loads(made.json())["resamples"] == 200
+
+
+def test_grades_of_people_hide_what_was_measured():
+    """25 pairs that people graded: a is clicked more than b, and they give a 1 and b 0; z was graded -1, which is 0."""
+    pages, people = [], {}
+    for topic in range(12):
+        pages += [{"query": f"t{topic}", "shown": ["ab", "ba"][at % 2], "clicks": ["a"] * (at < 8) + ["b"] * (at < 2)}
+                  for at in range(12)]  # fmt: skip
+        people[f"t{topic}"] = {"a": 1, "b": 0}
+    pages += [{"query": "u", "shown": ["z"], "clicks": []} for _ in range(12)]
+    people["u"] = {"z": -1}
+    log = log_of([page | {"user": at} for at, page in enumerate(pages)], has=HAS)
+    made = judge_clicks(log, gold=people)
+    rows = table(made, "judgments")
+    assert (made.grading, made.shared) == ("people", 25)
+    assert {"value", "se"}.isdisjoint(headings(rows))
+    assert set(rows.column("se").values) == {None}
+    assert rows.column("value").ci == [None] * 25
+    by_doc = dict(zip(made.pairs["doc_id"].to_pylist(), made.grade.tolist(), strict=True))
+    assert by_doc["a"] > by_doc["b"] >= 0
+    assert by_doc["z"] == 0
+    assert f"{made.sd[0]:.2f}" in made.sentences[0]
+    assert "25 pairs" in made.sentences[0]
+    measured = judge_clicks(log)
+    assert {"value", "se"} <= set(headings(table(measured, "judgments")))
+    fewer = {topic: grades for topic, grades in people.items() if topic < "t6"}
+    with pytest.raises(InputError, match="people graded"):
+        judge_clicks(log, gold=dict(list(fewer.items())[:8]))
+
+
+def test_mean_ranks_are_put_together_in_bands():
+    """Twelve documents in one order: ranks 1, 2 and 3, 4 and 5, 6 to 10, 11 and below."""
+    docs = [f"d{rank:02}" for rank in range(1, 14)]
+    pages = [{"query": "q", "shown": docs, "clicks": [docs[at % 13]], "user": at} for at in range(26)]
+    judgments = judge_clicks(log_of(pages, has=HAS), depth=13)
+    made = against_people(judgments, {"q": {doc: int(doc[1:]) % 3 for doc in docs}})
+    assert [(row.ranks, row.documents) for row in made.ranks] == [
+        ("1", 1), ("2 to 3", 2), ("4 to 5", 2), ("6 to 10", 5), ("11 and below", 3)
+    ]  # fmt: skip
+    assert [row.ctr for row in made.ranks] == pytest.approx([1 / 13] * 5)
+    assert [row.people for row in made.ranks] == pytest.approx([1, 1, 1.5, (0 + 1 + 2 + 0 + 1) / 5, 1])

@@ -111,3 +111,13 @@ def test_values_and_errors_are_asked_for(tmp_path):
         evaluate_uncertain(tmp_path / "judgments.csv", {"q": ["a"]}, "P@1")
     noisy = [{"query_id": "q", "doc_id": f"d{at}", "grade": at, "value": at, "se": 9.0} for at in range(1, 5)]
     assert "little-evidence" in {note.rule for note in evaluate_uncertain(noisy, {"q": ["d1"]}, "DCG@1").notes}
+
+
+def test_a_mean_of_two_topics_has_errors_and_one_of_one_has_none():
+    rows = [{"query_id": f"q{at}", "doc_id": "a", "grade": 1.0 + at, "value": 1.0 + at, "se": 0.1} for at in range(2)]
+    both = evaluate_uncertain(rows, {"q0": ["a"], "q1": ["a"]}, "DCG@1").rows[0]
+    assert both.value == pytest.approx(1.5, abs=0.05)
+    assert both.by_topics**2 + both.by_judgments**2 == pytest.approx(0.25, rel=0.2)  # half of the variance 1/2
+    single = evaluate_uncertain(rows[:1], {"q0": ["a"]}, "DCG@1").rows[0]
+    assert (single.plain, single.ci) == (1.0, None)
+    assert np.isnan([single.by_topics, single.by_judgments, single.share]).all()

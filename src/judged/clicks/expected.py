@@ -88,8 +88,8 @@ def expected_clicks(
         total, share = float(counts.sum()), shares(propensities)
         error = np.full(size, -1 / max(total, 1.0))
         if replicates is not None:
-            ratios = np.log(np.stack([shares(curve) for curve in replicates]) / share)
-            error += (len(ratios) - 1) * ratios.var(axis=0)
+            again = np.log([shares(curve) for curve in replicates])
+            error += (len(again) - 1) * again.var(axis=0)
         return counts, share * total, error
     place = cells.stratum * (deepest + 1) + cells.rank
     clicks, shown = (np.bincount(place, column) for column in (cells.clicked, cells.shown))

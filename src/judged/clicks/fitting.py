@@ -218,16 +218,20 @@ def beta_of(successes: Floats, trials: Floats) -> Beta:
 
 def _one_more(successes: Floats, trials: Floats) -> Beta:
     """Give one more trial, with the share of all: what is seldom tried on any page is neither 0 nor 1 for it."""
-    mean = float(successes.sum() / max(trials.sum(), 1e-300))
+    mean = _share_of_all(successes, trials)
     return mean, 1 - mean
+
+
+def _share_of_all(successes: Floats, trials: Floats) -> float:
+    return float(successes.sum() / trials.sum()) if trials.any() else 0.5
 
 
 def _means(successes: Floats, trials: Floats, beta: Beta | None) -> Floats:
     """Give shares; where nothing was tried, that of all together."""
     a, b = beta or (0.0, 0.0)
     below = trials + a + b
-    overall = float(successes.sum() / max(trials.sum(), 1e-300)) if trials.any() else 0.5
-    shares = np.where(below > 0, (successes + a) / np.where(below > 0, below, 1.0), overall)
+    overall = np.full(len(below), _share_of_all(successes, trials))
+    shares = np.divide(successes + a, below, out=overall, where=below > 0)
     return np.minimum(shares, 1.0)  # sums of rounded probabilities may be a bit more than their number
 
 

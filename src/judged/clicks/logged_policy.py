@@ -203,13 +203,11 @@ def _target(name: str, cells: Ints, chance: Floats, number: int, *, is_run: bool
 
 
 def places(cells: Ints, wanted: Ints) -> Ints:
-    """Return where codes are among others in ascending order; -1 if they are not.
+    """Return where codes are among one or more others in ascending order; -1 if they are not.
 
     >>> places(np.array([2, 5]), np.array([5, 3])).tolist()
     [1, -1]
     """
-    if not len(cells):
-        return np.full(len(wanted), -1)
     at = np.minimum(np.searchsorted(cells, wanted), len(cells) - 1)
     return np.where(cells[at] == wanted, at, -1)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import coo_array
+from scipy.special import xlogy
 
 from judged.cache import cached_property
 from judged.clicks.information import Information, shared_only, totals
@@ -215,8 +216,7 @@ def last_clicks(clicked: Any) -> Ints:
 
 def log_of(p: Floats, weights: Floats) -> Any:
     """Add up weighted logarithms, where the weight is not 0; minus infinity where what happened cannot happen."""
-    with np.errstate(divide="ignore"):
-        return np.sum(np.where(weights > 0, weights * np.log(np.where(weights > 0, p, 1.0)), 0.0))
+    return xlogy(weights, p).sum()
 
 
 def predictions(model: ClickModel, patterns: Patterns, parameters: Parameters) -> tuple[Floats, Floats]:

@@ -173,16 +173,14 @@ class Rates:
     def __init__(self, cells: Ints, ranks: Ints, rewards: Floats, number: int, depth: int, prior: float = 10.0) -> None:
         of_rank = np.bincount(ranks, minlength=depth)
         self.ranks = np.bincount(ranks, rewards, depth) / np.maximum(of_rank, 1)
-        self._sums, self._counts = np.bincount(cells, rewards, number), np.bincount(cells, minlength=number)
+        # The last cell is empty: that of -1.
+        self._sums, self._counts = np.bincount(cells, rewards, number + 1), np.bincount(cells, minlength=number + 1)
         self._prior = prior
 
     def of(self, cells: Ints, ranks: Ints) -> Floats:
         """Return the expected reward of each cell; a cell of -1, or one without rewards, has the mean of its rank."""
-        known = cells >= 0
-        at = np.where(known, cells, 0)
-        sums, counts = np.where(known, self._sums[at], 0.0), np.where(known, self._counts[at], 0)
-        total = counts + self._prior
-        return np.where(total > 0, (sums + self._prior * self.ranks[ranks]) / np.maximum(total, 1e-300), 0.0)
+        sums, total = self._sums[cells] + self._prior * self.ranks[ranks], self._counts[cells] + self._prior
+        return np.divide(sums, total, out=np.zeros(len(total)), where=total > 0)
 
 
 def direct_residuals(cells: Ints, rewards: Floats, units: Ints, weights: Floats, center: Floats) -> Floats:
