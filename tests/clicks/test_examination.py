@@ -65,6 +65,8 @@ def test_ranks_that_no_document_joins_are_refused():
     with pytest.raises(InputError, match=r"rank 3 and 4 cannot be compared with rank 1 and 2") as caught:
         propensities(log_of(pages(["abcd", "badc"] * 10, ["ab", "ab"] * 10), has=HAS))
     assert "2 ranks only (depth)" in str(caught.value)
+    with pytest.raises(InputError, match="1 document stood at more than one rank"):
+        propensities(log_of(pages(["ab", "ca"], ["b", "c"]), has=HAS))  # a was never clicked
     with pytest.raises(InputError, match="0 documents stood"):
         propensities(log_of(pages(["ab"] * 3, ["a"] * 3), has=HAS))
     with pytest.raises(InputError, match="shown at rank 1: no ranks"):

@@ -227,6 +227,8 @@ def test_estimates_that_differ_from_what_was_logged():
     tables = {block.name: block for block in found.blocks() if hasattr(block, "columns")}
     assert tables["estimates"].column("estimator").values == list(NAMES)
     assert tables["assumptions"].folded
+    needed = dict(zip(NAMES, tables["assumptions"].column("propensities").values, strict=True))
+    assert (needed["item-position"], needed["direct"]) == ("marginal or independent", "none")
     assert [line.split()[0] for line in tables["weights"].text(200).splitlines()[1:]] == ["1"]
     (weights,) = found.weights
     assert (weights.rank, weights.pages, weights.mean, weights.most, weights.never) == (1, 400, 1.0, 2.0, 0.0)
@@ -405,3 +407,25 @@ def test_of_a_published_log_that_was_filled_at_random_the_other_ones_clicks_are_
     for name in ("item-position", "self-normalized", "direct", "doubly robust"):
         assert rows[name].value == pytest.approx(0.0057, abs=0.0002)
     assert all(abs(one.mean - 1) < 3 * one.error for one in found.weights)
+
+
+def test_doubly_robust_values_use_rates_of_the_other_half_of_the_users():
+    """One rank: of each half of the users (even, odd), rates by document, with ten clicks' worth of their mean."""
+    rng = np.random.default_rng(12)
+    shown = ["ab"[int(x)] for x in rng.random(300) < 0.4]
+    clicked = (rng.random(300) < np.where(np.array(shown) == "a", 0.5, 0.2)).astype(float)
+    pages = [(user, [doc], ({"a": 0.6, "b": 0.4}[doc],), [0] if click else [])
+             for user, (doc, click) in enumerate(zip(shown, clicked.tolist(), strict=True))]  # fmt: skip
+    table = [{"rank": 1, "doc_id": "a", "probability": 0.3}, {"rank": 1, "doc_id": "b", "probability": 0.7}]
+    rows = rows_of(log_of(pages, "marginal"), table, depth=1)
+    values = []
+    for user in range(300):
+        other = np.arange(300) % 2 != user % 2
+        mean = clicked[other].mean()
+        rates = {doc: (clicked[other & (np.array(shown) == doc)].sum() + 10 * mean)
+                 / ((other & (np.array(shown) == doc)).sum() + 10) for doc in "ab"}  # fmt: skip
+        weight = {"a": 0.3 / 0.6, "b": 0.7 / 0.4}[shown[user]]
+        values.append(0.3 * rates["a"] + 0.7 * rates["b"] + weight * (clicked[user] - rates[shown[user]]))
+    assert rows["doubly robust"].value == pytest.approx(np.mean(values), rel=1e-12)
+    by_doc = [clicked[np.array(shown) == doc].mean() for doc in "ab"]
+    assert rows["direct"].value == pytest.approx(0.3 * by_doc[0] + 0.7 * by_doc[1], rel=1e-12)

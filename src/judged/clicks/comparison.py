@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
+from scipy.special import logit
 
 from judged.answer import COUNT, TEXT, Chart, Column, Sentences, Table, columns_of, counted, number
 from judged.clicks.cells import patterns_of
@@ -380,8 +381,7 @@ def _held_out(
         surprise -= np.stack([counts[rows] @ one[rows] for one in logs]) / np.log(2)
         shown += counts @ there
         p, weight = given[rows][there[rows]], np.broadcast_to(counts[rows, None], there[rows].shape)[there[rows]]
-        with np.errstate(divide="ignore"):
-            odds = np.clip(np.log(p) - np.log1p(-p), _LEAST_ODDS, _MOST_ODDS - 1e-9)
+        odds = np.clip(logit(p), _LEAST_ODDS, _MOST_ODDS - 1e-9)
         group = ((odds - _LEAST_ODDS) / (_MOST_ODDS - _LEAST_ODDS) * _GROUPS).astype(np.int64)
         clicks = weight * patterns.clicked[rows][there[rows]]
         groups += [totals(group, one, _GROUPS) for one in (weight, weight * p, clicks)]
