@@ -102,6 +102,8 @@ def test_where_chance_put_results_only_those_count():
 
     made = propensities(replace(log, shown=by_chance))
     assert made.randomised
+    assert "by chance" in made.sentences[2]
+    assert "by chance" not in propensities(log).sentences[2]
     assert made.ranks[0].shown == 10
     assert not propensities(log).randomised
 

@@ -224,7 +224,8 @@ def test_nothing_is_warned_of_where_clicks_are_the_same_on_all_pages(name):
             errors = data.information(found.parameters).errors(found.parameters, found.priors)
             for kind, values in found.parameters.items():
                 assert ((values >= 0) & (values <= 1)).all()
-                logit_interval(values, errors[kind], 0.95)
+                assert (kind in errors) != (kind in known)
+                logit_interval(values, errors.get(kind, values), 0.95)
             assert all(((one.low >= 0) & (one.high <= 1) | np.isnan(one.low)).all() for one in known.values())
             predict(MODELS[name], made, found.parameters)
 

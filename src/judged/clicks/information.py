@@ -48,16 +48,14 @@ class Information:
     cross: dict[str, Any] = field(default_factory=dict[str, Any])
 
     def errors(self, parameters: Parameters, priors: dict[str, tuple[float, float]]) -> Parameters:
-        """Return standard errors of all parameters; NaN where nothing is known, and at 0 and 1."""
-        found = {name: np.full(len(values), np.nan) for name, values in parameters.items()}
-        own, inside = self._variances(parameters, priors)
+        """Return standard errors of the parameters that all pages share; NaN where nothing is known, and at 0 and 1."""
+        found = {name: np.full(len(parameters[name]), np.nan) for name in self.free}
+        _, inside = self._variances(parameters, priors)
         begin = 0
         for name, places in self.free.items():
             variance = np.diag(inside)[begin : begin + len(places)]
             found[name][places] = np.sqrt(np.where(variance > 0, variance, np.nan))
             begin += len(places)
-        for name, variance in own.items():
-            found[name] = np.sqrt(variance + np.maximum(self._by_shared(name, inside), 0) * variance**2)
         return found
 
     def widening(self, parameters: Parameters, priors: dict[str, tuple[float, float]]) -> Parameters:
