@@ -65,6 +65,9 @@ def test_a_difference_of_two_shares() -> None:
     assert (rows.labels, table(found, "slices").labels, table(found, "interactions").labels) == (2, 3, 2)
     assert (column(found, "arms", "arm"), column(found, "arms", "users")) == (["a", "b"], [200, 200])
     assert "exposed over 10.0 days" in table(found, "arms").note
+    made = found.assignment
+    assert (made.days, made.longest, made.number, made.crossed, made.unfinished) == (9.975, 9.975, 400, 0, 0)
+    assert made.a_day == pytest.approx(400 / 9.975)
     assert {"units", "interval", "arm_interval"}.isdisjoint(column.name for column in rows.shown)
     assert column(found, "slices", "slice") == ["desk", "phone"]
     assert column(found, "slices", "units") == [50, 150]

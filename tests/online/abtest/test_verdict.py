@@ -180,3 +180,29 @@ def test_intervals_for_any_day_are_wider_and_fixed_ones_are_students() -> None:
     assert few.difference.value == 10.0
     three = difference(10.0, 20.0, 0.5, units=3)
     assert three.difference.high == pytest.approx(10 + 2.776445 * 0.5, rel=1e-6)  # 4 degrees of freedom
+
+
+def test_reasons_name_the_metrics_that_they_are_about() -> None:
+    """Clicks per page are undecided, revenue has a baseline that may be 0, and dissatisfied clicks are safe."""
+    goal = difference(10.0, 10.0, 0.2, metric="SatisfiedPageCTR", base_error=0.0)
+    unknown = difference(0.1, 0.1, 0.01, role="guardrail", base_error=1.0)
+    safe = difference(10.0, 5.0, 0.5, metric="DissatisfiedClicks", role="guardrail")
+    made = verdict("b", [goal, unknown, safe], users(), 0.02, 200)
+    assert made.decision == "keep running"
+    first, second, third, *_ = made.reasons
+    assert "SatisfiedPageCTR" in first
+    assert "RevenuePerUser" in second
+    assert "2%" in second
+    assert "RevenuePerUser" in third
+    assert "SatisfiedPageCTR" not in third
+    assert not any("DissatisfiedClicks" in reason for reason in made.reasons)
+    known = verdict("b", [goal], users(), 0.001, 200)
+    assert not any("relative size" in reason for reason in known.reasons)
+    days = known.reasons[-1]
+    assert f"{math.ceil(known.days):,} more days" in days
+    assert "200 users a day" in days
+    better = verdict("b", [difference(10.0, 20.0, 0.5), unknown], users(), 0.02, 200)
+    assert len(better.reasons) == 2  # both about the guardrail
+    harmed = verdict("b", [goal, difference(10.0, 5.0, 0.5, role="guardrail")], users(), 0.02, 200)
+    assert (harmed.decision, len(harmed.reasons)) == ("do not ship", 1)
+    assert "RevenuePerUser" in harmed.reasons[0]

@@ -163,7 +163,8 @@ def test_a_change_that_was_tested_both_ways() -> None:
     assert made.users_interleaving == pytest.approx((z * 0.02 * 30 / 0.1) ** 2)
     assert made.users_abtest == pytest.approx((z * 0.01 * 60 / 0.04) ** 2)
     assert pair(0.06, 0.14, gain=-0.2, ends=(-0.06, -0.02)).agree == "no"
-    assert pair(0.06, 0.14, gain=-0.2, ends=(-0.06, -0.02), better=-1).agree == "yes"
+    less = pair(0.06, 0.14, gain=-0.2, ends=(-0.06, -0.02), better=-1)
+    assert (less.agree, less.gain) == ("yes", 0.2)
     turned = pair(0.06, 0.14, gain=-0.2, ends=(-0.06, -0.02), arm="old")
     assert (turned.agree, turned.gain) == ("yes", 0.2)
     assert pair(-0.01, 0.2, gain=0.2, ends=(0.02, 0.06)).agree == "interleaving does not tell"
@@ -187,3 +188,9 @@ def test_past_changes_are_set_side_by_side(tmp_path: Path) -> None:
     assert (pairs.labels, pairs.column("agree").values, pairs.column("other").values) == (1, ["no"], ["B"])
     sentence = plan.blocks()[2].texts[0]
     assert "in 1 of 1, and agreed in 0" in sentence
+
+
+def test_lists_that_nobody_clicked_say_nothing(tmp_path: Path) -> None:
+    found = interleaving(logged(tmp_path, [(f"u{at}", draft("ABAB"), []) for at in range(4)]), baseline="A")
+    assert (found.lists, found.users, found.overall.lists, found.overall.wins) == (4, 4, 0, 0.0)
+    assert found.decision == "keep running"

@@ -231,12 +231,11 @@ def outcomes_of(
     )
     serp, unit = (rows[name].to_numpy() for name in ("serp", "unit"))
     share = rows["share"].to_numpy().astype(np.float64)  # NaN: it counts for neither
-    begin = np.flatnonzero(np.append(True, serp[1:] != serp[:-1])) if len(serp) else np.zeros(0, np.int64)
+    _, begin, many = np.unique(serp, return_index=True, return_counts=True)
     names, part_of = np.unique(np.array(rows["part"].to_pylist(), dtype=object)[begin], return_inverse=True)
-    many = np.diff(np.append(begin, len(serp)))
     win, loss = more_clicks(share, many)
     signed = np.nan_to_num(2.0 * share - 1.0)
-    credit = np.add.reduceat(signed, begin) if len(begin) else np.zeros(0)
+    credit = np.add.reduceat(signed, begin)
     return Outcomes(unit[begin], part_of, win, loss, credit, tuple(map(str, names)))
 
 
