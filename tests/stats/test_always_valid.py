@@ -203,3 +203,7 @@ def test_differences_are_those_of_growthbook() -> None:
     made = adjusted_difference(*sides)
     assert made.value == pytest.approx(0.9936663191676383, abs=2e-4)
     assert 0.3484 < made.error < 0.34845664440909146
+
+
+def test_overwhelming_evidence_is_a_number() -> None:
+    assert e_value(1e4, 1e6, 1e6, 600.0) == math.exp(700.0)
