@@ -240,7 +240,7 @@ def _flipped(one: CrossedEffect, codes: Ints, seed: int) -> float:
     """Test by the signs of what each person, or topic, adds to the difference if there is none."""
     shares = (one.weights * one.residuals) @ dummies(codes)
     used = shares[np.abs(shares) > _NONE]
-    return paired_test(np.zeros(len(used)), used * len(used), seed=seed).p if len(used) >= _LEAST else math.nan
+    return paired_test(np.zeros(len(used)), used, seed=seed).p if len(used) >= _LEAST else math.nan
 
 
 def _permuted(one: CrossedEffect, trials: Trials, pair: tuple[int, int], seed: int) -> float:
