@@ -158,6 +158,9 @@ def test_differences_of_rounding_size_are_0_and_have_no_interval() -> None:
         assert spread.insufficient.code == "no-variance"
         assert math.isnan(spread.p)
         assert math.isnan(spread.error)
+    # of values in the millions a difference of a hundred-thousandth is rounding as well
+    large = trials_of(where, 1e6 * (person + topic) + 1e-5 * where["system"]).differences()[0, 1]
+    assert large.estimate == 0.0
     # a difference of a millionth is none of rounding
     small = trials_of(where, person + topic + 1e-6 * where["system"]).differences()[0, 1]
     assert small.estimate == pytest.approx(1e-6, rel=1e-6)
@@ -189,22 +192,22 @@ def test_which_unit_there_is_too_little_of() -> None:
     assert reasons(whole(4, 6, between=True)) == [(*none, "person")] * 2
 
 
-@pytest.mark.parametrize(("times", "verdict"), [(1, True), (2, False)])
-def test_five_effective_people_are_enough_for_a_verdict(times: int, verdict: bool) -> None:
+@pytest.mark.parametrize(("pairs", "verdict"), [(6, True), (9, False)])
+def test_five_effective_people_are_enough_for_a_verdict(pairs: int, verdict: bool) -> None:
     """Of six people one tried more topics with both systems: its weight is more, the effective number less than 6."""
-    person = np.repeat(np.arange(6), [12 * times, 6, 6, 6, 6, 6])
+    person = np.repeat(np.arange(6), [2 * pairs, 6, 6, 6, 6, 6])
     system, topic = np.tile([0, 1], len(person) // 2), np.zeros(len(person), int)
-    topic = np.concatenate([np.repeat(np.arange(of), 2) for of in (6 * times, 3, 3, 3, 3, 3)])
+    topic = np.concatenate([np.repeat(np.arange(of), 2) for of in (pairs, 3, 3, 3, 3, 3)])
     values = np.random.default_rng(3).normal(size=len(person))
     found = Trials(values, system, person, topic, np.zeros(len(person), int)).differences()[0, 1]
     weight = np.bincount(person, np.abs(found.weights))
-    # pairs are worth the same each: 6, 3, 3, 3, 3, 3 of 21 count as 441 / 81 people, 12 and 3s of 27 as 729 / 189
+    # pairs are worth the same each: 6, 3, 3, 3, 3, 3 of 21 count as 441 / 81 people, 9 and 3s of 24 as 576 / 126
     assert weight / weight.sum() == pytest.approx(np.bincount(person) / len(person))
     assert (found.over_people.no_verdict is None) == verdict
     assert found.over_people.insufficient is None
     if not verdict:
         assert found.over_people.no_verdict is not None
-        assert found.over_people.no_verdict.observed == pytest.approx(27**2 / (12**2 + 5 * 3**2))
+        assert found.over_people.no_verdict.observed == pytest.approx(24**2 / (9**2 + 5 * 3**2))
 
 
 def test_one_person_and_one_topic_have_no_variance() -> None:
@@ -215,6 +218,7 @@ def test_one_person_and_one_topic_have_no_variance() -> None:
     assert (found.people, found.topics, found.design) == (1, 1, "within")
     assert math.isnan(found.over_people.error)
     assert math.isnan(found.over_both.p)
+    assert (found.over_people.df, found.over_both.df) == (0.0, 0.0)
     assert reasons(found) == [("few-units", "few-units", "person")] * 2
 
 

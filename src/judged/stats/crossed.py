@@ -139,13 +139,12 @@ class Trials:
             "topics": dummies(self.topic),
             "positions": dummies(np.unique(self.position, return_inverse=True)[1]),
         }
-        constant = np.ones((len(systems), 1))
-        for count in range(len(columns) + 1):
+        for count in range(len(columns)):
             for left_out in combinations(columns, count):
                 kept = [own for name, own in columns.items() if name not in left_out]
-                if _weights(_basis(np.hstack([constant, *kept])), systems, contrast) is not None:
+                if _weights(_basis(np.hstack(kept)), systems, contrast) is not None:
                     return left_out
-        return ()
+        return tuple(columns)
 
     def learning(self, level: float = 0.95) -> CrossedEffect | None:
         """Estimate the change from one task of a person to the next; None where topics do not change their places."""
@@ -155,7 +154,7 @@ class Trials:
 
     def _fits(self, wanted: Floats, fixed: Floats) -> tuple[_Fit, _Fit]:
         """Fit with people in the model, and without."""
-        members, one = (dummies(self.person), dummies(self.topic)), np.ones((len(wanted), 1))
+        members, one = (dummies(self.person), dummies(self.topic)), np.ones(len(wanted))[:, None]
         own = np.hstack([fixed, members[1], *(members[1] * column[:, None] for column in wanted.T)])
         alone = _basis(own, self.person, np.hstack([one, wanted]))
         left = len(self.values) - alone.shape[1]
@@ -168,9 +167,10 @@ class Trials:
 
     def _effect(self, fits: tuple[_Fit, _Fit], wanted: Floats, contrast: Floats, level: float) -> CrossedEffect | None:
         check_share("level", level)
-        known = ((fit, _weights(fit.nuisance, wanted, contrast)) for fit in fits)
-        fit, weights = next((pair for pair in known if pair[1] is not None), (None, None))
-        if fit is None or weights is None:
+        for fit in fits:
+            if (weights := _weights(fit.nuisance, wanted, contrast)) is not None:
+                break
+        else:
             return None
         residuals = _beyond(fit.basis, self.values)
         of_people = _cluster_variance(residuals, weights, fit.basis, fit.people, together=fit.design == "between")
