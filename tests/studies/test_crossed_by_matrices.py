@@ -161,9 +161,47 @@ def test_differences_of_rounding_size_are_0_and_have_no_interval() -> None:
     # of values in the millions a difference of a hundred-thousandth is rounding as well
     large = trials_of(where, 1e6 * (person + topic) + 1e-5 * where["system"]).differences()[0, 1]
     assert large.estimate == 0.0
+    # and so are differences of people, whose variance is below the square of that
+    own = 1e-8 * np.array([1, -2, 3, 0, 2, -1, 4, -3])[where["person"]]
+    people = trials_of(where, 1e3 * (person + topic) + own * where["system"]).differences()[0, 1].over_people
+    assert people.insufficient is not None
+    assert people.insufficient.code == "no-variance"
     # a difference of a millionth is none of rounding
     small = trials_of(where, person + topic + 1e-6 * where["system"]).differences()[0, 1]
     assert small.estimate == pytest.approx(1e-6, rel=1e-6)
+
+
+def test_topics_that_do_not_differ_where_people_do() -> None:
+    """Each of six people does each of six topics with both systems, which differ by what a person adds."""
+    person, topic, system = (codes.ravel() for codes in np.meshgrid(range(6), range(6), range(2), indexing="ij"))
+    own = np.array([1.0, 2.0, 4.0, 2.0, 0.0, 3.0])
+    found = Trials(topic + own[person] * system, system, person, topic, np.zeros(72, int)).differences()[0, 1]
+    assert found.over_people.ci == pytest.approx(stats.ttest_1samp(own, 0.0).confidence_interval(0.95))
+    assert reasons(found) == [("", "", "person"), ("no-variance", "no-variance", "topic")]
+
+
+def test_people_of_systems_that_more_and_fewer_used() -> None:
+    where = crossed(18, 6, 3, between=True)
+    trials = trials_of(where, drawn(np.random.default_rng(1), where), ~np.isin(where["person"], [1, 2, 5, 8]))
+    found = trials.differences()
+    assert {pair: (one.fewest_people, one.people) for pair, one in found.items()} == {
+        (0, 1): (5, 6 + 5), (0, 2): (3, 6 + 3), (1, 2): (3, 5 + 3),
+    }  # fmt: skip
+    assert [reasons(one)[0] for one in found.values()] == [("", "few-units", "person")] * 3
+    lacking = [one.over_people.no_verdict for one in found.values()]
+    assert [one and (one.observed, one.required) for one in lacking] == [(5, 6), (3, 6), (5, 6)]  # the first that lacks
+
+
+def test_who_tried_one_topic_alone_has_no_part() -> None:
+    where = crossed(6, 6)
+    values = drawn(np.random.default_rng(1), where)
+    more = {"person": 6, "topic": 6, "position": 0, "system": 1}
+    trials = trials_of({name: np.append(of, more[name]) for name, of in where.items()}, np.append(values, 99.0))
+    found, without = trials.differences()[0, 1], trials_of(where, values).differences()[0, 1]
+    assert (found.people, found.topics, found.fewest_people) == (6, 6, 6)
+    assert found.estimate == pytest.approx(without.estimate)
+    assert found.weights[-1] == pytest.approx(0.0, abs=1e-12)
+    assert reasons(found) == [("", "", "person")] * 2
 
 
 def whole(people: int, topics: int, *, between: bool = False) -> CrossedEffect:

@@ -187,8 +187,8 @@ class Trials:
         arms = [people]
         if fit.design == "between":
             arms = [one for one in ((parts * own) @ fit.people for own in wanted[:, contrast != 0].T) if one.any()]
-        lacking_people = [_Lack("person", *_too_few(arm, of_people[0] * (of_people[0] > rounding))) for arm in arms]
-        lacking_topics = _Lack("topic", *_too_few(topics, of_topics[0] * (of_topics[0] > rounding)))
+        lacking_people = [_Lack("person", *_too_few(arm, of_people[0], rounding)) for arm in arms]
+        lacking_topics = _Lack("topic", *_too_few(topics, of_topics[0], rounding))
         return CrossedEffect(
             estimate,
             fit.design,
@@ -222,9 +222,12 @@ class _Lack(NamedTuple):
     verdict: Insufficiency | None
 
 
-def _too_few(weights: Floats, variance: float) -> tuple[Insufficiency | None, Insufficiency | None]:
+def _too_few(
+    weights: Floats, variance: float, rounding: float
+) -> tuple[Insufficiency | None, Insufficiency | None]:
     """Return what units, with their total absolute weights, lack for an interval and for a verdict."""
     units = int((weights > 0).sum())
+    variance *= variance > rounding
     interval = insufficiency(units, variance=variance, weights=weights)
     verdict = insufficiency(
         units, "verdict", variance=variance, weights=weights, min_effective_units=_EFFECTIVE_FOR_VERDICT
@@ -234,7 +237,7 @@ def _too_few(weights: Floats, variance: float) -> tuple[Insufficiency | None, In
 
 def dummies(codes: Ints) -> Floats:
     """Give a column of zeros and ones for each code."""
-    return (codes[:, None] == np.arange(int(codes.max()) + 1)) * 1.0
+    return (codes[:, None] == np.arange(int(codes.max()) + 1)).astype(np.float64)
 
 
 def _weights(basis: Floats, wanted: Floats, contrast: Floats) -> Floats | None:
