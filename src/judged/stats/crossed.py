@@ -297,9 +297,8 @@ def _spread(estimate: float, variance: float, df: float, level: float, lacking: 
     unit, insufficient, no_verdict = next((one for one in lacking if one.interval), None) or next(
         (one for one in lacking if one.verdict), _Lack("person", None, None)
     )
-    if insufficient is not None or not (variance > 0 and df > 0):
-        insufficient = insufficient or insufficiency(math.inf, variance=0.0)
-        return Spread(math.nan, df, (math.nan, math.nan), math.nan, insufficient, no_verdict or insufficient, unit)
+    if insufficient is not None:  # among them what has no variance
+        return Spread(math.nan, df, (math.nan, math.nan), math.nan, insufficient, no_verdict, unit)
     error = math.sqrt(variance)
     far = float(stdtrit(df, 0.5 + level / 2)) * error
     p = float(2 * stdtr(df, -abs(estimate) / error))
