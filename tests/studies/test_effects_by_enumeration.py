@@ -230,6 +230,17 @@ def test_practice_with_all_systems_and_with_each() -> None:
     assert [row.system for row in practice(outcome_from(values, late))] == ["", "a"]
 
 
+def test_practice_of_two_positions() -> None:
+    """The second less the first of each of eight people, with topics and systems in the model."""
+    where = crossed(8, 2)
+    values = drawn(np.random.default_rng(6), where, 0.5)
+    found = practice(outcome_from(values, where))[0]
+    columns = [where[name][:, None] == np.arange(1, where[name].max() + 1) for name in ("topic", "system", "person")]
+    model = np.column_stack([where["position"], np.ones(16), *columns]) * 1.0
+    assert found.change == pytest.approx(np.linalg.lstsq(model, values, rcond=None)[0][0])
+    assert (found.first, found.last) == pytest.approx([values[where["position"] == at].mean() for at in (0, 1)])
+
+
 def test_practice_of_people_and_topics_with_gaps_in_their_codes() -> None:
     """The first person and the first topic have system a alone."""
     where = crossed(6, 6)
