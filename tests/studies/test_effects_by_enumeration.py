@@ -75,19 +75,22 @@ def test_every_column_of_three_systems_within_people() -> None:
 
 
 def test_people_with_one_system_each_are_drawn_anew() -> None:
-    """Nine people with a and with b, four with c: of each pair the systems of people change places."""
-    system_of = np.array([0] * 4 + [1] * 3 + [2] * 5)
-    where = {"person": np.repeat(np.arange(12), 6), "topic": np.tile(np.arange(6), 12)}
+    """Of each pair the systems of people change places; some people have fewer trials than others."""
+    system_of = np.array([0] * 4 + [1] * 4 + [2] * 5)
+    where = {"person": np.repeat(np.arange(13), 6), "topic": np.tile(np.arange(6), 13)}
     where["position"] = (where["topic"] + where["person"]) % 6
     where["system"] = system_of[where["person"]]
-    values = np.random.default_rng(8).normal(size=72) + np.random.default_rng(9).normal(size=12)[where["person"]]
+    kept = (where["topic"] < 5) | (where["person"] % 3 > 0)
+    where = {name: codes[kept] for name, codes in where.items()}
+    rng = np.random.default_rng(8)
+    values = rng.normal(size=kept.sum()) + rng.normal(size=13)[where["person"]]
     found = trials_of(where, values).differences()
     for row, (pair, one) in zip(effects(outcome_from(values, where)), found.items(), strict=True):
         chosen = np.isin(system_of, pair)
-        means = np.array([one.residuals[where["person"] == person].mean() for person in range(12)])[chosen]
+        means = np.array([one.residuals[where["person"] == person].mean() for person in range(13)])[chosen]
         expected = p_of_groups(system_of[chosen] == pair[1], means)
         assert row.people_p == pytest.approx(expected, abs=4 * math.sqrt(expected * (1 - expected) / 9999))
-        assert (row.design, row.people, row.people_ci) == ("between", chosen.sum(), one.over_people.ci)
+        assert (row.design, row.people, row.people_ci) == ("between", one.people, one.over_people.ci)
         assert row.topics_p == pytest.approx(p_of_signs(one, where["topic"]))
     again, other = (effects(outcome_from(values, where), seed=seed)[0].people_p for seed in (0, 1))
     assert again == effects(outcome_from(values, where))[0].people_p != other
@@ -129,6 +132,14 @@ def test_permutations_need_six_people_or_topics() -> None:
     for one in (five, few):
         assert not math.isnan(one.p)  # an interval and a p-value are there, a verdict is not
         assert not one.has_verdict
+    # an interval for other topics takes three of them
+    where = crossed(8, 3)
+    values = drawn(np.random.default_rng(2), where, 0.5, own=0.5)
+    three, both = within(8, 3), trials_of(where, values).differences()[0, 1].over_both
+    assert (three.p, three.ci) == (both.p, both.ci)
+    pair = within(8, 2)
+    assert (math.isnan(pair.p), math.isnan(pair.people_p), math.isnan(pair.people_ci[0])) == (True, False, False)
+    assert pair.reason == "Not enough data: 2 topics, at least 3 are required."
     two = within(2, 8)
     assert math.isnan(two.p)
     assert math.isnan(two.topics_p)
