@@ -291,18 +291,18 @@ def test_when_a_mixed_model_is_fitted(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(("share", "fitted"), [(1.5e-5, True), (0.6e-5, False)])
 def test_a_mixed_model_leaves_some_of_the_variance_to_single_trials(share: float, fitted: bool) -> None:
-    """Of values with a variance of 1 single trials have 15, or 6, millionths: 10 are required."""
+    """Of values with a variance of 100 single trials have 15, or 6, millionths: 10 are required."""
     where, rng = crossed(16, 12), np.random.default_rng(3)
     levels = rng.normal(size=16)[where["person"]] + rng.normal(size=12)[where["topic"]]
-    values = levels / levels.std() + math.sqrt(share) * rng.normal(size=16 * 12)
+    values = 10 * (levels / levels.std() + math.sqrt(share) * rng.normal(size=16 * 12))
     found = parts(outcome_from(values, where))
     assert (found is not None) == fitted
     if found is not None:
-        assert found.trials**2 == pytest.approx(share, rel=0.25)
+        assert found.trials**2 == pytest.approx(100 * share, rel=0.25)
 
 
 def test_parts_of_people_with_one_system_each() -> None:
-    where = crossed(12, 6, between=True)
+    where = crossed(8, 6, between=True)
     values = drawn(np.random.default_rng(5), where, 1.0, own=1.0)
     found = parts(outcome_from(values, where))
     assert found is not None
