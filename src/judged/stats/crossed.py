@@ -222,9 +222,7 @@ class _Lack(NamedTuple):
     verdict: Insufficiency | None
 
 
-def _too_few(
-    weights: Floats, variance: float, rounding: float
-) -> tuple[Insufficiency | None, Insufficiency | None]:
+def _too_few(weights: Floats, variance: float, rounding: float) -> tuple[Insufficiency | None, Insufficiency | None]:
     """Return what units, with their total absolute weights, lack for an interval and for a verdict."""
     units = int((weights > 0).sum())
     variance *= variance > rounding

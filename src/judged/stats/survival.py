@@ -144,7 +144,8 @@ def kaplan_meier(times: Ints | list[int], ended: Ints | list[int], censored: Int
     left = at_risk - end
     shares = np.divide(left, at_risk, out=np.zeros(len(time)), where=at_risk > 0)
     steps = np.divide(end, at_risk * left, out=np.zeros(len(time)), where=left > 0)
-    return SurvivalCurve(time, end, lost, at_risk, np.cumprod(shares), np.cumsum(steps))
+    survival, spread = (sums.astype(np.float64) for sums in (np.cumprod(shares), np.cumsum(steps)))
+    return SurvivalCurve(time, end, lost, at_risk, survival, spread)
 
 
 def clustered_error(value: float, squares: float, units: float) -> float:
