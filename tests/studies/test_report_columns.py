@@ -342,3 +342,17 @@ def test_practice_does_not_count_as_trials() -> None:
               for row in base["trials"].to_pylist()]  # fmt: skip
     found = report(StudyRecords.of({**base.tables, "trials": trials}))
     assert (found.people, found.n, found.trials) == (5, 4, 15)
+
+
+def test_trials_that_were_begun_and_not_ended_are_counted() -> None:
+    """One was not begun, so far as is known, and one of practice was not ended."""
+    trial = {"query_id": "t", "system": "a"}
+    times = ((0, 60_000, False), (0, None, False), (None, None, False), (None, 60_000, False), (0, None, True))
+    trials = [{**trial, "participant": "p", "position": at, "started": start, "ended": end, "practice": practised}
+              for at, (start, end, practised) in enumerate(times, 1)]  # fmt: skip
+    found = report(StudyRecords.of({"participants": [{"participant": "p"}], "trials": trials}))
+    assert [note.text for note in found.notes] == ["1 trial of 4 not finished; what was answered of them counts"]
+    assert found.outcome == "finished"
+    (whole,) = report(StudyRecords.of({"participants": [{"participant": "p"}], "trials": trials[:1]})).effects
+    assert (whole.outcome, whole.counts) == ("minutes", (1, 0))
+    assert found.side is None
