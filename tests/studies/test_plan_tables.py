@@ -115,6 +115,11 @@ def test_sentences_where_people_are_enough_and_where_they_are_not() -> None:
     # 2 x 0.09 / 24, 2 x 0.09 / 12, 4 / 288: of 0.0363889 in all
     assert "people are 21%, topics 41%, single trials 38%:" in shares
 
+    fewest, most_topics = (Contrast(2).power(0.8, SPREADS, 24, topics) for topics in (6, 48))
+    assert fewest < 0.9 < most_topics
+    end = f"it is {fewest:.0%} for 6 topics and > 99% for 48."
+    assert plan.blocks()[2].sentence == f"With 24 participants {end}"
+
     limited = planned(design, 0.5, power=0.6, alpha=0.1)
     most = Contrast.most(0.5, SPREADS, 12, 0.1)
     assert 0.9 < most < 0.99
