@@ -274,3 +274,10 @@ def test_what_is_missing_is_counted_and_named(tmp_path: Path) -> None:
     notes = check_design(design).notes
     assert "s0.run has no result for t1, t2, t3, t4 and t9:" in notes[-2].text
     assert notes[-1].text.startswith("no judgments for t0, t1, t2, t3 and t4:")  # five are named
+
+
+@pytest.mark.parametrize(("topics", "rest"), [('use = ["x"]', ""), ("", '[[task]]\ntopic = "x"\n')])
+def test_twenty_topics_are_named_where_none_is_near(tmp_path: Path, topics: str, rest: str) -> None:
+    with pytest.raises(InputError) as refused:
+        parsed(tmp_path, topics, rest)
+    assert f"use one of {', '.join(f'q{at}' for at in range(20))}." in str(refused.value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -142,6 +143,22 @@ def test_participants_by_group_and_number() -> None:
     assert made.participant_of(made.token("p1")[:-1]) is None
     with pytest.raises(InputError, match="holds no answers"):
         StudyStore.open("sqlite://")
+
+
+def test_secrets_and_connections_of_a_store() -> None:
+    made = store()
+    assert len(made.secret) == 24 * 8 / 6  # 24 random bytes in an alphabet of 64 characters
+    assert made.secret != store().secret
+    shown = repr(made)
+    assert made.secret not in shown
+    assert "engine" not in shown
+    assert made.where in shown
+    pool = made.engine.pool
+    made.close()
+    assert made.engine.pool is not pool
+    assert abs(now_ms() - 1000 * time.time()) < 10_000
+    records = StudyRecords.of({"participants": [{"participant": "p"}], "trials": []})
+    assert repr(records) == "StudyRecords(where='<study>', notes=())"
 
 
 def test_everything_that_is_recorded() -> None:

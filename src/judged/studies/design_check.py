@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -52,7 +52,7 @@ class DesignCheck(Answer):
 
     kind: ClassVar[str] = "study-check"
 
-    design: Design = field(repr=False)
+    design: Design
     balances: dict[str, tuple[Balance, ...]]
     minutes: float
     notes: tuple[Note, ...] = ()
