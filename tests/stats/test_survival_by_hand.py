@@ -116,6 +116,10 @@ def test_intervals_where_all_have_ended() -> None:
     first = kaplan_meier([2, 5], [4, 4], [2, 0])
     upper = ratio_interval(0.6, first.greenwood(2), 10, 0.9, share=True)[1]
     assert first.interval(5, 0.0, 10, 0.9) == (0.0, upper)
+    half = kaplan_meier([2, 3, 5], [0, 4, 4], [2, 0, 0])
+    upper = ratio_interval(0.5, half.greenwood(3), 10, 0.9, share=True)[1]
+    assert half.interval(5, 0.0, 10, 0.9) == pytest.approx((0.0, upper))
+    assert upper < 0.9
     # up to the last step nothing had ended
     assert kaplan_meier([2, 5], [0, 8], [2, 0]).interval(5, 0.0, 10, 0.9) == (0.0, 1.0)
     after = kaplan_meier([2, 5, 7], [4, 6, 0], [0, 0, 0])
