@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from scipy import stats
 from judged import Qrels
 from judged.errors import InputError
 from judged.studies.design import Group
-from judged.studies.log import log_lines
+from judged.studies.log import log_lines, write_log
 from judged.studies.measures import FEWEST, measure_agreement, measured_trials
 from judged.studies.outcomes import BEHAVIOUR, Outcome, Value, outcome_of, outcomes
 from judged.studies.pilot import pilot_spreads
@@ -22,6 +23,9 @@ from judged.studies.records import StudyRecords
 from judged.studies.searching import searching, way_of
 from studies.study_designs import made
 from studies_made import crossed, drawn
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 NAN = math.nan
 P1 = {"participant": "p", "position": 1}
@@ -349,6 +353,15 @@ def test_every_line_of_a_log() -> None:
         ("unsave", 1008, b),
     ]
     assert {line["query_id"] for line in lines if "action_name" in line} == {"p-2-1"}
+
+
+def test_a_log_is_written_as_it_is_spoken(tmp_path: Path) -> None:
+    event_of = {**P1, "at": 1, "action": "query", "query": "Bücher ☃", "page": 1, "rank": 1, "shown": ["d"]}
+    made_of = study(trials=[T1], events=[event_of])
+    write_log(made_of, tmp_path / "log.ndjson")
+    (line,) = (tmp_path / "log.ndjson").read_text("utf-8").splitlines()
+    assert '"Bücher ☃"' in line
+    assert [json.loads(line)] == list(log_lines(made_of))
 
 
 @pytest.mark.parametrize(("people", "topics", "small"), [(8, 8, False), (7, 8, True), (8, 7, True)])
