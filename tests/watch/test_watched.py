@@ -82,7 +82,9 @@ def test_a_series_by_hand(
     assert [point.expected for point in found.points] == pytest.approx(expected, nan_ok=True)
     assert [point.sigma for point in found.points] == pytest.approx(sigmas)
     assert [point.inside for point in found.points] == [at < 20 for at in range(42)]
-    sides = [cusum(side * np.where(np.arange(42) < 20, NAN, z), k, LEVEL)[1] for side in ([better] if better else (1, -1))]
+    sides = [
+        cusum(side * np.where(np.arange(42) < 20, NAN, z), k, LEVEL)[1] for side in ([better] if better else (1, -1))
+    ]
     since = int(max(side[-1] for side in sides))
     assert [point.alarm for point in found.points] == [any(side[at] >= 0 for side in sides) for at in range(42)]
     if off is None:
