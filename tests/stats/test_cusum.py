@@ -143,7 +143,7 @@ def test_simulated_years_are_standardised_by_their_baselines(days: int, monkeypa
 
     def alarms(z: Any, k: float, level: float) -> float:
         seen.append((z, k))
-        return 100 / level
+        return 101 / level
 
     monkeypatch.setattr(module, "_noise", noise)
     monkeypatch.setattr(module, "_alarms", alarms)
@@ -155,10 +155,12 @@ def test_simulated_years_are_standardised_by_their_baselines(days: int, monkeypa
     expected = (drawn - weekday @ means)[days:] / np.sqrt(squares / (days - number))
     assert seen[0][0] == pytest.approx(expected)
     assert {k for _, k in seen} == {0.75}
-    # 100 / level alarms are at most 0.8 * 0.01 * 365 a year from 34.2 on; 0.5 to 200 is halved 12 times
+    # 101 / level alarms are at most 0.8 * 0.01 * 365 a year from 34.6 on; 0.5 to 200 is halved 12 times
     steps = 4096 * math.log(found / 0.5) / math.log(400)
     assert steps == pytest.approx(round(steps), abs=1e-6)
-    assert 100 / 2.92 <= found < 100 / 2.92 * 400 ** (1 / 4096)
+    assert 101 / 2.92 <= found < 101 / 2.92 * 400 ** (1 / 4096)
+    monkeypatch.setattr(module, "_alarms", lambda *_: 0.8 * 0.01 * 365)  # as many as are allowed
+    assert threshold.__wrapped__(days, 0.3, 0.01, 0.75) == pytest.approx(0.5 * 400 ** (1 / 4096))
 
 
 def test_delays_of_known_noise(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import date
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -249,7 +249,7 @@ def test_series_mixes_and_classes_share_the_false_alarms(tmp_path: Path, monkeyp
     """Less is better of three parts, which take one side each; the other two series are watched on both sides."""
     calls: list[Any] = []
 
-    def watched(name: Any, days: Any, meaning: Any, asked: Any, rate: float, *, told: str = "alarm") -> Watched:
+    def watched(name: Any, days: Any, meaning: Any, _: Any, rate: float, *, told: str = "alarm") -> Watched:
         calls.append((name, days, meaning, rate, told))
         return Watched(*name, "fine")
 
@@ -288,12 +288,12 @@ def test_what_a_log_says_beside_what_is_remembered(tmp_path: Path, monkeypatch: 
     """Classes of another `by` and series that are no longer asked for are remembered, and not watched."""
     seen: list[Any] = []
 
-    def watched_series(points: Any, *rest: Any) -> list[Watched]:
+    def watched_series(points: Any, *_: Any) -> list[Watched]:
         seen.extend(points)
         return [Watched("PageCTR", "", "fine")]
 
     new = [point("PageCTR", part, at) for at in range(2) for part in ("", "device=x")]
-    monkeypatch.setattr(MODULE, "of_log", lambda log, asked: iter(new))
+    monkeypatch.setattr(MODULE, "of_log", lambda *_: iter(new))
     monkeypatch.setattr(MODULE, "_watched", watched_series)
     old = [point("PageCTR", "device=y", 0), point("PageCTR", "language=en", 0), point("faults", "language=en", 0),
            point("PageCTR", "", 0, 0.9), point("gone", "", 0)]  # fmt: skip
@@ -327,7 +327,7 @@ def test_days_of_a_log(by: str, monkeypatch: pytest.MonkeyPatch) -> None:
             metric=SimpleNamespace(kind=kind), value=value, error=0.1, numerator=3.0, denominator=6.0
         )
 
-    def over_time(log: Any, metrics: Any, *, where: str | None) -> Any:
+    def over_time(_: Any, metrics: Any, *, where: str | None) -> Any:
         asked.append((metrics, where))
         days = [(0, False, 0.1), (1, True, 0.5), (2, True, NAN), (3, True, 0.75), (4, False, 0.9)]
         series = [
@@ -339,7 +339,7 @@ def test_days_of_a_log(by: str, monkeypatch: pytest.MonkeyPatch) -> None:
         return SimpleNamespace(series=series)
 
     monkeypatch.setattr(points, "over_time", over_time)
-    monkeypatch.setattr(points, "slice_pages", lambda log, name: SimpleNamespace(values=(f"{name} x", 'a "b"')))
+    monkeypatch.setattr(points, "slice_pages", lambda _, name: SimpleNamespace(values=(f"{name} x", 'a "b"')))
     metrics = ("PageCTR", "ZeroResultQueries")
     found = list(of_log(SimpleNamespace(), WatchConfig(FIRST, day(9), log=LogSeries(metrics, by))))  # type: ignore[arg-type]
     parts = ["", "device=device x", 'device=a "b"'] if by else [""]
@@ -367,11 +367,11 @@ def test_a_log_of_one_day_is_that_day(sizes: tuple[int, int], days: int, monkeyp
         days = [SimpleNamespace(start_ms=1_772_409_600_000, complete=False, estimate=one)] * number
         return SimpleNamespace(metric="PageCTR", points=days)
 
-    def over_time(log: Any, metrics: Any, *, where: str | None) -> Any:
+    def over_time(*_: Any, where: str | None) -> Any:
         return SimpleNamespace(series=[series(1)] if where else [series(number) for number in sizes])
 
     monkeypatch.setattr(points, "over_time", over_time)
-    monkeypatch.setattr(points, "slice_pages", lambda log, name: SimpleNamespace(values=("x",)))
+    monkeypatch.setattr(points, "slice_pages", lambda *_: SimpleNamespace(values=("x",)))
     asked = WatchConfig(FIRST, day(9), log=LogSeries(("PageCTR",), "device"))
     found = list(of_log(SimpleNamespace(), asked))  # type: ignore[arg-type]
     assert [one.part for one in found] == ["", "", "device=x"] * days
@@ -411,8 +411,8 @@ def test_the_first_configuration_has_four_weeks_at_most(
     module = sys.modules["judged.watch.config"]
     start = 1_772_409_600_000 + 3_600_000
     period = (start, start + int((days - 1 / 24) * 86_400_000))
-    monkeypatch.setattr(module, "check_log", lambda log: SimpleNamespace(period=period))
-    monkeypatch.setattr(module, "headlines", lambda log, unit: ("one", "two", "three", "four", "five"))
+    monkeypatch.setattr(module, "check_log", lambda _: SimpleNamespace(period=period))
+    monkeypatch.setattr(module, "headlines", lambda *_: ("one", "two", "three", "four", "five"))
     log: Any = SimpleNamespace(name="log")
     if last is None:
         with pytest.raises(InputError, match="the log has 8 days"):
@@ -423,6 +423,6 @@ def test_the_first_configuration_has_four_weeks_at_most(
     assert 'metrics = ["one", "two", "three", "four"]' in text
     assert 'state = "s.json" ' in text
     assert 'state = "watch.json" ' in first_config(log)
-    monkeypatch.setattr(module, "check_log", lambda log: SimpleNamespace(period=None))
+    monkeypatch.setattr(module, "check_log", lambda _: SimpleNamespace(period=None))
     with pytest.raises(InputError, match="no dates"):
         first_config(log)
