@@ -19,6 +19,7 @@ from judged.labels.labels import Labels
 from judged.slicing.documents import day_of, days_by_doc
 from judged.stats.correction import adjust
 from judged.stats.counts import chances_of_more
+from judged.stats.inputs import spread
 from judged.stats.paired import paired_test
 from judged.stats.skewness import allowing_for_skew
 from judged.stats.sufficiency import insufficiency
@@ -154,7 +155,7 @@ def of_topics(
     gaps = np.array(list(known.values()))
     found = paired_test(np.zeros(len(gaps)), gaps, **paired)
     (found,) = allowing_for_skew([gaps], [found])
-    interval = None if insufficiency(len(gaps), variance=float(gaps.var())) else found.interval
+    interval = None if insufficiency(len(gaps), variance=spread(gaps)) else found.interval
     yield FailureTest(failure, where, what, len(gaps), found.difference, interval, found.p, gain, known)
 
 
