@@ -209,8 +209,8 @@ def _merged(
         return
     rank, relevance, topic = (np.array([row[at] for row in rows]) for at in (0, 1, 3))
     times = np.bincount(rank)
-    share = np.bincount(rank, relevance) / np.maximum(times, 1)
-    curve = isotonic_regression(share, weights=np.maximum(times, 1e-9), increasing=False).x
+    share = np.bincount(rank, relevance) / times
+    curve = isotonic_regression(share, weights=times, increasing=False).x
     beyond = relevance - curve[rank]  # how much more often it is relevant than what stands there usually is
     gain = _gain_of_ranks(made, stage, qrels)
     last = 1 if len(stage.parents) == 2 else len(stage.parents)  # of two sources one test says all
