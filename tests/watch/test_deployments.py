@@ -163,6 +163,33 @@ def test_a_guard_compares_weighted_means_with_fiellers_interval(better: int, day
 
 
 @pytest.mark.parametrize(
+    ("after", "sigma", "state", "a_day"),
+    [
+        ([100.5], 6.0, "open", None),
+        ([99.99], 6.0, "open", 0.5),
+        ([100.0], 6.0, "open", None),
+        ([99.99] * 5, 0.1, "fine", None),
+    ],
+)
+def test_what_may_be_lost_a_day(after: list[float], sigma: float, state: str, a_day: float | None) -> None:
+    """A point counts 50: a hundredth less is half a unit a day; what gains, or is fine, costs nothing."""
+    found = _guard(seen([100.0] * 20 + after, sigma=sigma), EVENT, None, 0.05, 0.05)
+    assert found is not None
+    assert found.state == state
+    assert found.a_day == pytest.approx(NAN if a_day is None else a_day, nan_ok=True)
+
+
+def test_a_deployment_lasts_until_the_next_one() -> None:
+    values = [*[100.0] * 20, *[80.0] * 4, *[100.0] * 4, *[50.0] * 4]
+    deploys = [Event(day(at), str(at), deploy=True) for at in (28, 20, 24)]
+    found = list(rollbacks([seen(values)], config("", *deploys)))
+    assert [one.event.what for one in found] == ["20", "24", "28"]
+    means = [100.0, (20 * 100 + 4 * 80) / 24, (20 * 100 + 4 * 80 + 4 * 100) / 28]
+    expected = [after / before - 1 for after, before in zip((80, 100, 50), means, strict=True)]
+    assert [one.guards[0].relative for one in found] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
     ("better", "low", "high", "state"),
     [
         (1, -0.2, -0.11, "harmed"), (1, -0.2, -0.1, "open"), (1, -0.1, 0.1, "open"), (1, -0.09, 0.1, "fine"),

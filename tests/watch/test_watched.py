@@ -152,7 +152,7 @@ def test_series_that_vary_by_rounding_or_by_an_unknown_amount() -> None:
         assert (found.points[0].sigma == 0.0) == constant
     unknown = series([0.5, 0.6] * 6, errors=[NAN] * 12)
     found = watched(("s", "p"), unknown, Meaning(1), config(), 0.01)
-    assert (found.series, found.part, found.state) == ("s", "p", "not watched")
+    assert (found.series, found.part, found.state, found.better, found.days) == ("s", "p", "not watched", 0, 1)
     assert found.why == "its baseline does not tell how much its points vary"
     assert watched(("s", ""), series([0.5] * 12, errors=[NAN] * 12), Meaning(1), config(), 0.01).state == "fine"
     weeks = series([0.5] * 60, sizes=[4] * 60)

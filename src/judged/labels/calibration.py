@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -102,11 +102,11 @@ class Calibration(Answer):
     others: int  # topics that only the models judged
     level: float
     judges: tuple[JudgeCalibration, ...]
-    means: tuple[CorrectedMean, ...] = field(repr=False)
+    means: tuple[CorrectedMean, ...]
     slices: tuple[SliceCalibration, ...]
     families: tuple[FamilyBias, ...]
-    contested: tuple[Contested, ...] = field(repr=False)
-    grades: Mapping[str, Table] = field(repr=False)  # by judge, how often grades met
+    contested: tuple[Contested, ...]
+    grades: Mapping[str, Table]  # by judge, how often grades met
     notes: tuple[Note, ...] = ()
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -62,7 +62,7 @@ class Estimates(Answer):
 
     rows: tuple[Estimate, ...]
     topics: tuple[str, ...]
-    by_topic: Mapping[tuple[str, str], tuple[Floats, Floats]] = field(repr=False)
+    by_topic: Mapping[tuple[str, str], tuple[Floats, Floats]]
     level: float
     notes: tuple[Note, ...] = ()
 

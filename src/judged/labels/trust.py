@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -96,10 +96,10 @@ class LabelQuality(Answer):
     alpha: Agreement
     pairs: int
     judges: tuple[JudgeQuality, ...]
-    topics: tuple[Spread, ...] = field(repr=False)
+    topics: tuple[Spread, ...]
     slices: tuple[Spread, ...]
     grades: tuple[Spread, ...]
-    systems: JudgeAgreement | None = field(repr=False)
+    systems: JudgeAgreement | None
     threshold: float = 0.05
     notes: tuple[Note, ...] = ()
 

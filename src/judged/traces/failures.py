@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -154,14 +154,14 @@ class Failures(Answer):
 
     funnel: TraceFunnel
     found: tuple[tuple[str, str, str, str, float], ...]
-    recoverable: Mapping[str, Any] = field(repr=False)
-    limits: Mapping[str, Any] = field(repr=False)
+    recoverable: Mapping[str, Any]
+    limits: Mapping[str, Any]
     cutoff: float = math.inf
     tests: tuple[FailureTest, ...] = ()
     untested: tuple[Untested, ...] = ()
     curves: tuple[ScoreBand, ...] = ()
     fdr: float = 0.05
-    traffic: Floats | None = field(default=None, repr=False)
+    traffic: Floats | None = None
     notes: tuple[Note, ...] = ()
 
     @property
