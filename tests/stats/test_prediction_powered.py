@@ -113,6 +113,14 @@ def test_sentences_of_what_predictions_are_worth(worth: tuple[float, float] | No
     assert not Corrected(0.5, None, 0.5, 0.5, None, 24, 9, 3.2, worth, 0.95).holds
 
 
+def test_predictions_that_leave_no_variance_are_worth_infinitely_many() -> None:
+    """In most samples of a perfect judge's 0 and 0.9 the others are all drawn alike, and nothing varies."""
+    known = np.array([0.0, 0.9] * 4)
+    found = prediction_powered(known, known / 0.9, [0.5, 0.5 + 1e-3], resamples=200)
+    assert found.worth_interval is not None
+    assert found.worth_interval[1] > found.worth_interval[0] >= 0
+
+
 def test_three_known_values_and_two_others_are_the_fewest() -> None:
     assert prediction_powered([1, 2, 4], [1, 2, 3], [1, 2], resamples=100).n == 3
     for sizes in ((2, 2, 2), (3, 3, 1)):
