@@ -46,7 +46,7 @@ def sigma_of(values: Any) -> float:
     ("better", "margin", "after", "off"),
     [
         (1, 0.02, 0.0, None), (1, 0.1, -3.0, 30), (-1, 0.1, 3.0, 30), (0, 0.1, -3.0, 30), (0, 1.0, 3.0, 30),
-        (1, 0.1, 3.0, None), (-1, 0.02, -3.0, None),
+        (1, 0.1, 3.0, None), (-1, 0.02, -3.0, None), (0, 0.05, 0.9, 30), (1, 0.1, -9.0, 41),
     ],
 )  # fmt: skip
 def test_a_series_by_hand(
@@ -55,7 +55,7 @@ def test_a_series_by_hand(
     """20 days of a baseline, which is too short for weekdays, and 22 later; two of these are missing."""
     rng = np.random.default_rng(2)
     values = lift + np.clip(rng.standard_normal(42), -1.2, 1.2) * np.where(np.arange(42) < 20, 1.0, 0.2)
-    values[30:] += after
+    values[off or 30 :] += after
     values[[25, 38]] = NAN
     sizes = np.where(np.arange(42) < 36, 10.0, 40.0)
     errors = np.where(sizes == 10, 0.5, 0.25)
@@ -92,7 +92,7 @@ def test_a_series_by_hand(
         rows = np.array([34, 35, 36, 37, 39, 40, 41])  # the last seven with a value
     else:
         assert (found.state, found.since) == ("mix moved", day(since))
-        assert off - 4 <= since <= off
+        assert off - 4 <= since <= off + 1
         rows = np.array([at for at in range(since, 42) if at != 38])
     assert found.level == pytest.approx(np.average(values[rows], weights=sizes[rows]))
 
@@ -106,7 +106,7 @@ def test_points_of_weeks_by_hand(length: int, events: float, asked: dict[str, An
     values[8 * length : 9 * length] = 0.1
     sizes = np.full(n, 2 * events)
     made = Days(FIRST, values, np.full(n, 0.2), sizes)
-    found = watched(("s", ""), made, Meaning(1, share=True), config(days=8 * length + 2), 0.01)
+    found = watched(("s", ""), made, Meaning(1, share=True), config(days=8 * length + 1), 0.01)
     assert (found.days, len(found.points)) == (length, 14)
     means = values[: 14 * length].reshape(14, length).mean(axis=1)
     assert [point.value for point in found.points] == pytest.approx(means)
