@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from judged.rag.judge_error import (
     OwnVariance,
     VerdictAgreement,
     VerdictCalibration,
+    _twice,
     _variance_interval,
     calibrate,
     verdict_labels,
@@ -283,6 +285,19 @@ def test_means_of_a_model_beside_peoples() -> None:
     assert two.agreement == found.agreement
     with pytest.raises(InputError, match="a margin of 0"):
         calibrate(supports(), "ann", "SupportP", margin=0.0)
+
+
+def test_topics_that_were_scored_twice_for_all_systems() -> None:
+    """Of q1 one system has no first score, of q2 none again; q4 was not asked again, and the order differs."""
+    first: Any = SimpleNamespace(run_names=("a", "b"), query_ids=("q1", "q2", "q3", "q4"), values=np.array(
+        [[[NAN, 0.1, 0.2, 0.3]], [[0.5, 0.6, 0.7, 0.8]]]))  # fmt: skip
+    again: Any = SimpleNamespace(run_names=("a", "b"), query_ids=("q3", "q2", "q1"), values=np.array(
+        [[[0.25, 0.15, 0.05]], [[0.75, NAN, 0.45]]]))  # fmt: skip
+    one, two = _twice(first, again)
+    assert (one.tolist(), two.tolist()) == ([[0.2], [0.7]], [[0.25], [0.75]])
+    other: Any = SimpleNamespace(**{**vars(again), "run_names": ("a",)})
+    for none in (None, other):
+        assert [part.shape for part in _twice(first, none)] == [(1, 0), (1, 0)]
 
 
 def test_labels_of_verdicts() -> None:

@@ -69,6 +69,10 @@ def test_intervals_by_hand() -> None:
     half = stats.t.ppf(0.95, 10) * math.sqrt(others)
     expected = found.value - math.hypot(left.mean() - low, half), found.value + math.hypot(high - left.mean(), half)
     assert found.interval == pytest.approx(expected)
+    wider = prediction_powered(y, f, rest, level=0.9, bounds=(-1.0, 3.0), resamples=100)
+    low, high = adjusted(left[None], (-1 - 3 * found.weight, 3 + found.weight), 0.9)[0]
+    expected = found.value - math.hypot(left.mean() - low, half), found.value + math.hypot(high - left.mean(), half)
+    assert wider.interval == pytest.approx(expected)
     for bounds in ((0.0, 0.99), (0.01, 1.0), (math.nan, 1.0), (0.0, math.inf)):  # none, for these values
         assert prediction_powered(y, f, rest, level=0.9, bounds=bounds, resamples=100).known_interval == (
             plain.known_interval
