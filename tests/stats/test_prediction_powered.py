@@ -79,6 +79,13 @@ def test_intervals_by_hand() -> None:
         )
 
 
+def test_a_judge_that_is_off_by_the_same_everywhere_leaves_the_error_of_the_others() -> None:
+    f, rest = np.array([0.0, 4, 8, 12, 16, 20]), np.array([9.0, 10, 11, 10, 9, 11, 10, 10, 9, 11, 10, 10])
+    found = prediction_powered(f + 1, f, rest, level=0.9, resamples=100)
+    assert (found.weight, found.value) == (1.0, 11.0)
+    assert found.interval == pytest.approx(stats.t.interval(0.9, 5, 11.0, stats.sem(rest)))
+
+
 def test_what_predictions_are_worth_is_drawn_over_units() -> None:
     """Each of 200 drawn samples is estimated by itself: drawn known units first, then drawn others."""
     rng = np.random.default_rng(4)
