@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from dataclasses import replace
 from types import SimpleNamespace
@@ -283,6 +284,8 @@ def test_means_of_a_model_beside_peoples() -> None:
     assert (two.means[0].ci, math.isnan(two.means[0].value)) == (None, True)
     assert "So there are no intervals, and" in two.notes[-1].text
     assert two.agreement == found.agreement
+    usual = {name: one.default for name, one in inspect.signature(calibrate).parameters.items()}
+    assert [usual[name] for name in ("margin", "level", "resamples", "seed")] == [0.05, 0.95, 1000, 0]
     with pytest.raises(InputError, match="a margin of 0"):
         calibrate(supports(), "ann", "SupportP", margin=0.0)
 

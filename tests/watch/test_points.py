@@ -85,6 +85,9 @@ def test_quality_has_the_mix_of_the_baseline() -> None:
     usual = (3 * 0.5 + 0.7) / 4
     assert missing.values[3] == pytest.approx(0.25 * usual + 0.75 * 0.3)
     assert missing.errors[3] == pytest.approx(0.75 * 0.2)
+    halves = {name: Days(FIRST, one.values, one.errors, one.sizes / 32) for name, one in (("a", a), ("b", b))}
+    small, _ = parted(whole, halves, np.array([True, True, False, False]))  # a weighs 1/8 and b 3/8
+    assert small.values == pytest.approx(expected, nan_ok=True)
     nothing, rest = parted(known, {"c": c}, np.array([True, True, False, False]))
     assert np.isnan(nothing.values).all()
     assert rest is known
@@ -96,6 +99,7 @@ def test_days_are_pooled_by_their_sizes() -> None:
     assert made.errors == pytest.approx([math.hypot(0.1, 0.6) / 4, 0.3])
     assert made.sizes == pytest.approx([4, 2])
     assert np.isnan(_pooled(series([NAN, NAN], sizes=[2, 3]), 2).sizes).all()
+    assert _pooled(series([1, 2], sizes=[0.25, 0.5]), 2).sizes.tolist() == [0.75]
     whole = series([1, 2])
     assert _pooled(whole, 1) is whole
 
