@@ -182,6 +182,9 @@ def test_systems_under_a_model_and_what_is_contested() -> None:
     again = calibrate(people, {"m": model}, runs, "P@2", labelled=TOPICS[2:6], families={"one": "f"}, level=0.95,
                       rel=1, highest=2, resamples=100, seed=0)  # fmt: skip
     assert again.json() == alone.json()
+    for odd in ({"resamples": 0}, {"seed": -1}, {"level": 0.0}):
+        with pytest.raises(InputError):
+            calibrate(people, {"m": model}, **odd)
     usual = {name: one.default for name, one in inspect.signature(calibrate).parameters.items()}
     assert [usual[name] for name in ("level", "rel", "resamples", "seed")] == [0.95, 1, 1000, 0]
 

@@ -255,20 +255,24 @@ def test_series_mixes_and_classes_share_the_false_alarms(tmp_path: Path, monkeyp
 
     monkeypatch.setattr(MODULE, "watched", watched)
     rows = {
-        "faults": [(at, part) for part in ("", "a", "b") for at in (-2, 0, 1, 5)],
+        "faults": [(at, part) for part in ("", "a", "b") for at in (-2, 0, 1, 9)],
         "one": [(at, part) for part in ("", "c") for at in range(3)], "apart": [(0, "d")],
     }  # fmt: skip
     for name, own in rows.items():
-        lines = [f"{day(at)},{1 + (part == 'a')},4,{part}" for at, part in own]
+        sizes = [{("a", 9): 20, ("b", 0): 12}.get((part, at), 4) for at, part in own]
+        lines = [
+            f"{day(at)},{size * (1 + (part == 'a')) / 4},{size},{part}"
+            for size, (at, part) in zip(sizes, own, strict=True)
+        ]
         (tmp_path / f"{name}.csv").write_text("\n".join(["date,numerator,denominator,slice", *lines]) + "\n")
     tables = tuple(TableSeries(name, f"{name}.csv", "less" if name == "faults" else "either") for name in rows)
     events = (
         Event(day(-9), "long ago", day(-7)), Event(day(-9), "begins before", day(-2)), Event(day(1), "within", day(1)),
-        Event(day(5), "deployed", deploy=True), Event(day(8), "later", day(9)),
+        Event(day(5), "deployed", deploy=True), Event(day(2), "later", day(8)),
     )  # fmt: skip
     asked = WatchConfig(FIRST, day(9), alarms_a_month=3.044, series=tables, event=events, path=str(tmp_path / "w"))
     found = watch(asked)
-    assert found.today == day(5)
+    assert found.today == day(9)
     less, either = Meaning(-1), Meaning(0)
     assert [(name, meaning, told) for name, _, meaning, _, told in calls] == [
         (("faults", ""), less, "alarm"), (("faults", "mix"), either, "mix moved"), (("faults", "a"), less, "alarm"),
@@ -278,10 +282,11 @@ def test_series_mixes_and_classes_share_the_false_alarms(tmp_path: Path, monkeyp
     assert [rate for *_, rate, _ in calls] == pytest.approx([0.1 / 9] * 6)
     assert {days.first for _, days, *_ in calls} == {day(-2)}
     nan = math.nan
-    assert calls[2][1].values.tolist() == pytest.approx([nan, nan, 0.5, nan, nan, nan, nan, 0.5], nan_ok=True)
-    # classes have as many of the pages: quality is the mean of 1/2 and 1/4, and what is left of the whole is mix
-    assert calls[0][1].values[2] == pytest.approx(0.375)
-    assert calls[1][1].values[2] == pytest.approx(0.25 - 0.375)
+    assert calls[2][1].values.tolist() == pytest.approx([nan, nan, 0.5, *[nan] * 8, 0.5], nan_ok=True)
+    # on the first and last day of the baseline a has 4 + 20 of all pages, and b 12 + 4; what is left is mix
+    quality = (24 * 0.5 + 16 * 0.25) / 40
+    assert calls[0][1].values[2] == pytest.approx(quality)
+    assert calls[1][1].values[2] == pytest.approx(0.25 - quality)
 
 
 def test_what_a_log_says_beside_what_is_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -423,6 +428,7 @@ def test_the_first_configuration_has_four_weeks_at_most(
     assert 'metrics = ["one", "two", "three", "four"]' in text
     assert 'state = "s.json" ' in text
     assert 'state = "watch.json" ' in first_config(log)
+    assert 'state = "Würfel.json" ' in first_config(log, "Würfel.json")
     monkeypatch.setattr(module, "check_log", lambda _: SimpleNamespace(period=None))
     with pytest.raises(InputError, match="no dates"):
         first_config(log)
