@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from types import SimpleNamespace
 from typing import Any
@@ -258,6 +259,8 @@ def test_losses_of_a_pipeline_by_kind() -> None:
     }
     assert (found.cutoff, found.fdr, found.notes) == (2, 0.05, found.funnel.notes)
     assert found.traffic is None  # each query was traced once
+    usual = {name: one.default for name, one in inspect.signature(failures).parameters.items()}
+    assert [usual[name] for name in ("fdr", "level", "seed")] == [0.05, 0.95, 0]
     without = failures(qrels, given, "RR")
     assert without.cutoff == math.inf
     assert "missing content" not in without.recoverable
