@@ -234,6 +234,8 @@ def test_order_sides_and_discoveries() -> None:
         "feedback",
         "feedback",
     ]
+    plain = failures(qrels, shown("ab"), "RR").untested
+    assert [row.failure for row in plain][:2] == ["missing content", "calibration"]
     corpus = funnel(qrels, traces, "RR", corpus="abc")
     _, without = all_tests(corpus, judgments, **given, fdr=0.05, level=0.95, seed=0)
     assert without[0].failure == "freshness"
