@@ -14,21 +14,25 @@ export PYTHONDONTWRITEBYTECODE :=
 demo: $(VENV)/.installed  ## Install judged into .venv and run it on the sample
 	@$(BIN)/judged demo
 
+# One worker more than there are processors: some tests wait for browsers and programs. Each file has one worker.
+PYTEST = $(BIN)/python -m pytest -n $$(( $$(nproc 2>/dev/null || echo 2) + 1 )) --dist loadfile
+
 test: $(VENV)/.tested  ## Run every test and doctest
-	$(BIN)/python -m pytest -n auto
+	$(PYTEST) -m "not page"
 
 quick: $(VENV)/.tested  ## Run the quick tests and all doctests, in less than a minute
-	$(BIN)/python -m pytest -n auto -m "not slow and not browser and not oracle"
+	$(PYTEST) -m "not slow and not browser and not oracle and not page"
 
 fuzz: $(VENV)/.tested  ## Read N damaged files, and fail where one ends in anything but a result or an error of ours
 	PYTHONPATH=tests $(BIN)/python -m fuzz $(N)
 
-check: $(VENV)/.checked  ## Lint, types, layers, and whether the documentation is up to date
+check: $(VENV)/.checked  ## Lint, types, layers, and whether the documentation and the numbers on its pages are up to date
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright --project pyproject.toml --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
 	$(BIN)/python tools/docs.py --check
+	$(PYTEST) tests/docs -m page
 
 lowest: $(VENV)-lowest/.installed  ## Try every command with the lowest versions of all dependencies
 	PYTHONPATH=src $(VENV)-lowest/bin/python -m pytest -q -p no:cacheprovider -k "not full and not closed" \

@@ -9,7 +9,11 @@ from hypothesis import HealthCheck, settings
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.append(str(Path(__file__).parents[1] / "tools"))  # the simulations of docs/calibration.md
 
+from browsing import chromium
 from marked import is_left_out, marks_of
+
+# One for a worker: two would need an event loop each.
+browser = pytest.fixture(scope="session")(chromium)
 
 settings.register_profile(
     "ci", derandomize=True, deadline=None, max_examples=100, database=None, suppress_health_check=[HealthCheck.too_slow]

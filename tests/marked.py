@@ -38,10 +38,20 @@ ORACLE = (
 )  # fmt: skip
 
 
+def is_page(path: str) -> bool:
+    """Whether a file computes the numbers of one page of the documentation anew: `make check` runs these."""
+    return path.startswith("docs/") and path.partition("::")[0].endswith("_page.py")
+
+
 def is_left_out(path: str, expression: str) -> bool:
     """Whether an expression of marks leaves out all tests of a file or folder, which then need not be imported."""
     wanted = [part.strip() for part in expression.split(" and ")]
-    return ("not slow" in wanted and path.startswith(SLOW)) or ("not oracle" in wanted and path.startswith(ORACLE))
+    left_out = (
+        ("not slow", path.startswith(SLOW)),
+        ("not oracle", path.startswith(ORACLE)),
+        ("not page", is_page(path)),
+    )
+    return any(mark in wanted and applies for mark, applies in left_out)
 
 
 def marks_of(item: pytest.Item) -> Iterator[str]:
@@ -51,5 +61,7 @@ def marks_of(item: pytest.Item) -> Iterator[str]:
         yield "slow"
     if path.startswith(ORACLE):
         yield "oracle"
+    if is_page(path):
+        yield "page"
     if "browser" in getattr(item, "fixturenames", ()):
         yield "browser"

@@ -25,6 +25,9 @@ def test_there_is_a_test_that_begins_so(path: str) -> None:
         ("data/", "not slow", False),
         ("stats/", "not slow", False),
         ("stats/test_agreement.py", "not slow", True),
+        ("docs/test_dl19_page.py", "not page", True),
+        ("docs/test_dl19_page.py", "page", False),
+        ("docs/test_site.py", "not page", False),
     ],
 )
 def test_a_file_is_left_out_if_all_its_tests_are(path: str, expression: str, expected: bool) -> None:

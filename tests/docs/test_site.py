@@ -7,16 +7,13 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from website.check import faults
 from website.pages import MODULES, anchor, is_measure, public
 
-from browsing import chromium, lacking
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from browsing import lacking
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -32,11 +29,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )  # fmt: skip
     assert built.returncode == 0, built.stderr
     return folder
-
-
-@pytest.fixture(name="browser", scope="module")
-def _browser() -> Iterator[Any]:
-    yield from chromium()
 
 
 def test_every_link_leads_somewhere_and_nothing_is_loaded_from_elsewhere(site: Path) -> None:

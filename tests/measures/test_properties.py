@@ -189,7 +189,7 @@ def test_a_measure_cannot_be_changed() -> None:
 # --- declared properties ----------------------------------------------------------------------------
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(collections(), shares)
 def test_scores_stay_in_the_declared_range(pair: tuple[Qrels, Run], share: int) -> None:
     found = judge(*pair)
@@ -205,7 +205,7 @@ def test_scores_stay_in_the_declared_range(pair: tuple[Qrels, Run], share: int) 
             assert (scores <= known.high + 1e-15).all(), (one, scores)
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(collections(), shares)
 def test_a_topic_without_relevant_documents_scores_what_undefined_says(pair: tuple[Qrels, Run], share: int) -> None:
     found = judge(*pair)
@@ -227,7 +227,7 @@ def test_a_topic_without_relevant_documents_scores_what_undefined_says(pair: tup
             assert defined.tolist() == (relevant > 0).tolist(), one
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(collections(), st.integers(1, 4), shares)
 def test_unjudged_documents_at_the_end(pair: tuple[Qrels, Run], more: int, share: int) -> None:
     qrels, run = pair
@@ -251,7 +251,7 @@ def test_measures_that_see_an_unjudged_tail_do_see_it() -> None:
             assert any(changes), one
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(untied(), st.randoms(use_true_random=False), shares)
 def test_measures_of_a_set_do_not_see_the_order(pair: tuple[Qrels, Run], chance: random.Random, share: int) -> None:
     qrels, run = pair
@@ -302,7 +302,7 @@ def test_a_cutoff_needs_a_ranking_even_where_the_measure_does_not() -> None:
         judged.measures.Accuracy(n=10, cutoff=1)(found)
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(collections(), shares)
 def test_binary_measures_do_not_see_how_relevant_a_document_is(pair: tuple[Qrels, Run], share: int) -> None:
     qrels, run = pair
@@ -322,7 +322,7 @@ def test_graded_measures_do_see_how_relevant_a_document_is() -> None:
             assert default(name)(before)[0] < default(name)(after)[0], name
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(untied(), st.randoms(use_true_random=False), shares)
 def test_a_better_document_never_lowers_a_monotone_binary_measure(
     pair: tuple[Qrels, Run], chance: random.Random, share: int
@@ -341,7 +341,7 @@ def test_a_better_document_never_lowers_a_monotone_binary_measure(
         assert (one(better) >= one(found) - 1e-15).all(), one
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(untied(), st.randoms(use_true_random=False), shares)
 def test_a_higher_grade_never_lowers_a_monotone_graded_measure(
     pair: tuple[Qrels, Run], chance: random.Random, share: int
@@ -369,7 +369,7 @@ def test_what_is_not_declared_monotone_is_not() -> None:
     assert {"nDCG", "Judged", "Unjudged"} <= {name for name in REGISTRY if not REGISTRY[name].properties.monotone}
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(collections(), shares)
 def test_a_perfect_run_scores_what_is_declared(pair: tuple[Qrels, Run], share: int) -> None:
     """A run of all relevant documents, best first."""
@@ -392,7 +392,7 @@ def test_a_perfect_run_scores_what_is_declared(pair: tuple[Qrels, Run], share: i
 # --- invariances ------------------------------------------------------------------------------------
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(untied(), st.randoms(use_true_random=False), shares)
 def test_the_names_of_documents_do_not_matter(pair: tuple[Qrels, Run], chance: random.Random, share: int) -> None:
     qrels, run = pair
@@ -408,7 +408,7 @@ def test_the_names_of_documents_do_not_matter(pair: tuple[Qrels, Run], chance: r
         assert np.array_equal(one(before), one(after), equal_nan=True), one
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(collections(score=st.sampled_from([-3.0, -0.5, 0.0, 0.25, 1.0, 4.0])), shares)
 def test_the_scale_of_scores_does_not_matter(pair: tuple[Qrels, Run], share: int) -> None:
     qrels, run = pair
@@ -418,7 +418,7 @@ def test_the_scale_of_scores_does_not_matter(pair: tuple[Qrels, Run], share: int
         assert np.array_equal(one(before), one(after), equal_nan=True), one
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(collections(), st.randoms(use_true_random=False), shares)
 def test_topics_may_be_scored_in_parts(pair: tuple[Qrels, Run], chance: random.Random, share: int) -> None:
     qrels, run = pair
@@ -460,7 +460,7 @@ def quiet() -> Any:
     return context
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(collections(), shares)
 def test_a_large_cutoff_is_no_cutoff(pair: tuple[Qrels, Run], share: int) -> None:
     found = judge(*pair)
@@ -476,7 +476,7 @@ def test_a_large_cutoff_is_no_cutoff(pair: tuple[Qrels, Run], share: int) -> Non
         assert parse(ranked_one)(found).tolist() == parse(set_one)(found).tolist()
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(collections(), shares)
 def test_judged_only_is_the_run_without_unjudged_documents(pair: tuple[Qrels, Run], share: int) -> None:
     qrels, run = pair
@@ -494,7 +494,7 @@ def test_judged_only_is_the_run_without_unjudged_documents(pair: tuple[Qrels, Ru
     assert compared > 5
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(collections(), st.integers(1, 5), shares)
 def test_depth_is_a_cutoff_for_measures_that_take_one(pair: tuple[Qrels, Run], depth: int, share: int) -> None:
     whole, cut = judge(*pair), judge(*pair, depth=depth)

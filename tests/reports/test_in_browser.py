@@ -6,13 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from browsing import chromium
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
-
-browser = pytest.fixture(scope="module")(chromium)
 
 
 @pytest.fixture(scope="module")

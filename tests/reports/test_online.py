@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from browsing import chromium
 from judged.answer import Chart
 from judged.errors import InputError
 from judged.reports import online
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from judged.reports import Report
 
 UNFIT = "ubi.ndjson is not fit: 60 of 1,060 query rows (5.7 %) are left out, more than 5 %: facet-request 60."
-browser = pytest.fixture(scope="module")(chromium)
 
 
 def test_a_report_with_a_log_has_the_section(make: Callable[..., Report]) -> None:

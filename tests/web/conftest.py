@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from browsing import chromium, served
+from browsing import served
 
 with warnings.catch_warnings():  # it says, when it is imported first, that it would rather use another client
     warnings.simplefilter("ignore")
@@ -21,8 +21,6 @@ with warnings.catch_warnings():  # it says, when it is imported first, that it w
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-browser = pytest.fixture(scope="session")(chromium)
 
 
 @pytest.fixture(scope="session")
