@@ -13,7 +13,6 @@ import pytest
 from command_line import process
 from judged import sample
 from judged.changes import review
-from judged.changes.evidence import Evidence, agreement
 from judged.changes.mended import mended
 from judged.changes.questions import costs, false_positives
 from judged.errors import InputError
@@ -98,17 +97,6 @@ def test_a_deployment_that_should_be_taken_back_outweighs_a_gate():
     made = review(QRELS, {"old": GOOD}, {"new": GOOD}, config=GATE, watch=watched)
     assert states(made)["Does the gate let it pass?"] == "good"
     assert made.decision == "do not ship"
-
-
-def test_methods_that_decide_agree_or_are_looked_at():
-    def evidence(*says):
-        return [Evidence(f"m{at}", one, 10, "users", 1.0, "x") for at, one in enumerate(says)]
-
-    assert agreement(evidence("better", "undecided", "better")).state == "good"
-    apart = agreement(evidence("undecided", "worse", "better"))
-    assert (apart.state, "m1 is nearest" in apart.said) == ("look", True)
-    assert agreement(evidence("undecided", "worse")).state == "undecided"
-    assert agreement(evidence("undecided")).said == "None decides."
 
 
 def test_the_sample_s_users_and_judgments_beside_each_other():

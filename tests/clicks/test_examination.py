@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pyarrow as pa
 import pytest
+from scipy.stats import t
 
 import planted_clicks
 from judged.clicks import propensities, read_propensities
@@ -127,3 +128,16 @@ def test_propensities_may_be_rows(table):
 def test_what_are_no_propensities_is_refused(wrong):
     with pytest.raises(InputError):
         read_propensities(wrong)
+
+
+def test_intervals_are_by_a_jackknife_over_users():
+    """Of twenty users, each is left out once: Student's t with 19 degrees of freedom, on the logarithmic scale."""
+    lists = ["ab", "ba", "ab", "ba", "ab"] * 4
+    clicks = ["a", "b", "ab", "ba", ""] * 3 + ["b", "a", "a", "", "ab"]
+    rows = pages(lists, clicks)
+    made = propensities(log_of(rows, has=HAS)).ranks[1]
+    left = [np.log(propensities(log_of([row for row in rows if row["user"] != user], has=HAS)).ranks[1].value)
+            for user in range(20)]  # fmt: skip
+    error = np.sqrt(19 / 20 * ((left - np.mean(left)) ** 2).sum())
+    assert np.log(made.ci[1] / made.value) == pytest.approx(t.ppf(0.975, 19) * error, rel=1e-9)
+    assert np.log(made.value / made.ci[0]) == pytest.approx(t.ppf(0.975, 19) * error, rel=1e-9)

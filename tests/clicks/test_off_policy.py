@@ -429,3 +429,13 @@ def test_doubly_robust_values_use_rates_of_the_other_half_of_the_users():
     assert rows["doubly robust"].value == pytest.approx(np.mean(values), rel=1e-12)
     by_doc = [clicked[np.array(shown) == doc].mean() for doc in "ab"]
     assert rows["direct"].value == pytest.approx(0.3 * by_doc[0] + 0.7 * by_doc[1], rel=1e-12)
+
+
+def test_a_rank_that_a_page_lacks_weighs_as_what_the_other_ranker_shows_there():
+    """Half of 400 pages end at rank 1; the run shows what was logged, so that all users count alike."""
+    pages = [
+        (user, ["a", "b"][: 1 + user % 2], (1.0,) * (1 + user % 2), [0] if user < 90 else []) for user in range(400)
+    ]
+    rows = rows_of(log_of(pages, "marginal"), {"q": {"a": 2.0, "b": 1.0}}, depth=2)
+    assert rows["direct"].effective == pytest.approx(400)
+    assert rows["direct"].value == pytest.approx(90 / 400)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -208,6 +209,16 @@ def test_order_of_documents_by_clicks_and_by_people(log):
     ]  # fmt: skip
     assert (orders.labels, ranks.labels, made.shared, made.systems) == (1, 1, 5, 0)
     assert all(row.ci is None and row.gain_ci is None for row in made.orders)  # two topics
+    for ci, words in (
+        ((0.1, 0.2), "Feedback failure: they go with"),
+        ((-0.2, -0.1), "They go against"),
+        ((-0.1, 0.1), "not shown that they go with"),
+        ((0.0, 0.1), "not shown that they go with"),
+    ):
+        told = replace(made, feedback=(own._replace(ci=ci), raw)).sentences[1]
+        assert words in told
+        assert "-0.577" in told
+        assert "-0.333" in told
     assert math.isnan(made.tau)
     assert math.isnan(made.clicks_a_label)
     assert len(made.sentences) == 1
@@ -338,6 +349,20 @@ def test_examination_by_rank_and_last_click(log):
     looks = table(made, "examination")
     # at rank 2: 36 - 12 pages of q and 8 of r below no click, of which a quarter is looked at, of 60
     assert looks.column("looked_at").values == pytest.approx([1, (24 + 8) / 4 / 60], abs=1e-4)
+
+
+def test_without_shrinkage_pairs_have_intervals_by_the_prior_of_jeffreys(log):
+    """Of k clicks in n pages the posterior is Beta(k + 1/2, n - k + 1/2); its interval holds the share k / n."""
+    made = fit_model(log, "DCTR", shrink="none")
+    limits = made.limits("attractiveness")
+    for at in range(5):
+        known = beta(CLICKS[at] + 0.5, SHOWN[at] - CLICKS[at] + 0.5)
+        low, high = limits[at]
+        assert known.cdf(high) == pytest.approx(0.975, abs=0.004)
+        assert low == 0 if not CLICKS[at] else known.cdf(low) == pytest.approx(0.025, abs=0.004)
+    few = fit_model(log_of([{"query": "q", "shown": ["a", "b"][: 1 + (at > 0)], "clicks": ["a"], "user": at}
+                            for at in range(5)], has=HAS), "DCTR", shrink="none")  # fmt: skip
+    assert [limits is None for limits in few.limits("attractiveness")] == [False, True]  # shown 5 and 4 times
 
 
 def test_parameters_of_going_on_are_named(log):

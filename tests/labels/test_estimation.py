@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from judged import evaluate, judge
 from judged.errors import InputError, MeasureError
 from judged.judging.unjudged import keeping
 from judged.labels import Pool, estimate, pool
-from judged.labels.estimation import design_of, estimated, form_of, shares
+from judged.labels.estimation import Estimate, Estimates, design_of, estimated, form_of, shares
 from judged.labels.pooling import allocated, candidates, draw, strata_of
 from judged.measures import parse
 from judged.measures.registry import REGISTRY
@@ -228,3 +229,158 @@ def test_what_is_judged_whole_has_no_part_in_an_interval() -> None:
     assert (found.value, found.error) == (30.0, pytest.approx(math.sqrt(variance)))
     ends = ratio_interval(20.0, math.sqrt(variance), 4, 0.95, share=False, counted=True)
     assert found.limits == pytest.approx([10 + end for end in ends])
+
+
+def by_hand(grades: dict[str, int], kept: tuple[int, ...]) -> tuple[Any, Design]:
+    """Return a judged list of one topic, of whose documents these are in a sample, drawn of all together."""
+    whole = judge({"q": grades}, {"q": list("abcdef")})
+    inside = np.isin(np.arange(len(grades)), kept)
+    return keeping(whole, inside), Design(np.zeros(len(kept), dtype=int), np.array([len(grades)]), np.array([0]), 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "hits", "relevant"),
+    [
+        ("R@3", [1, 0, 0, 0], [1, 1, 1, 0]),  # a is at rank 1, d and f below the third
+        ("R@4", [1, 1, 0, 0], [1, 1, 1, 0]), ("SetR", [1, 1, 1, 0], [1, 1, 1, 0]),
+        ("R(rel=2)@6", [0, 1, 0, 0], [0, 1, 0, 0]),
+    ],
+)  # fmt: skip
+def test_recall_of_a_sample_by_hand(name: str, hits: list[int], relevant: list[int]) -> None:
+    """Of six documents a, d, f, and e are in the sample; Tin's correction adds the covariance over the squared total.
+
+    The variance of a total of 4 of 6 is 6 * 2 / 4 = 3 times the variance of the sample.
+    """
+    seen, design = by_hand({"a": 1, "b": 1, "c": 0, "d": 2, "f": 1, "e": 0}, (0, 3, 4, 5))
+    found = estimated(parse(name), seen, design)
+    above, known = 1.5 * sum(hits), 1.5 * sum(relevant)
+    linear = np.array(hits) - above / known * np.array(relevant)
+    bias = -3 * np.cov(linear, relevant)[0, 1] / known**2
+    assert found.value == pytest.approx(above / known - bias)
+    assert found.error == pytest.approx(math.sqrt(3 * np.var(linear / known, ddof=1)))
+    assert found.topics == pytest.approx([found.value])
+
+
+def test_topics_without_a_relevant_document_in_the_sample_do_not_count() -> None:
+    whole = judge({"p": {"a": 1, "b": 0, "c": 1}, "q": {"a": 0, "b": 0}}, {"p": list("abc"), "q": list("ab")})
+    design = Design(np.repeat([0, 1], [3, 2]), np.array([3, 2]), np.array([0, 1]), 2)
+    for name, value in (("R@1", 0.5), ("AP", (1 + 2 / 3) / 2)):
+        found = estimated(parse(name), whole, design)
+        assert found.topics.tolist() == pytest.approx([value, math.nan], nan_ok=True)
+        assert (found.value, found.error) == (pytest.approx(value), 0.0)
+
+
+def test_how_a_sum_of_precisions_changes_with_each_weight() -> None:
+    """Derivatives by the weight of each unit, over its probability, of the sum over single units and pairs."""
+    from judged.labels.estimation import _pairs_in_order  # pyright: ignore[reportPrivateUsage]
+
+    rank, topic = np.array([4, 0, 1, 2, 7, 3]), np.array([0, 0, 0, 1, 0, 1])
+    design = Design(np.array([0, 0, 0, 1, 2, 1]), np.array([6, 4, 1]), np.array([0, 1, 0]), 2)
+    hits = np.array([0, 2, 3, 4])
+    joint, own = design.together(np.arange(6)), design.probability
+
+    def total(weights: Any, of: int) -> float:
+        mine = [unit for unit in hits if topic[unit] == of]
+        single = sum(weights[i] / own[i] / rank[i] for i in mine)
+        return single + sum(
+            weights[i] * weights[j] / joint[i, j] / rank[i] for i in mine for j in mine if rank[j] < rank[i]
+        )
+
+    sums, slopes = _pairs_in_order(design, hits, rank, topic)
+    assert sums == pytest.approx([total(np.ones(6), 0), total(np.ones(6), 1)])
+    for unit in range(6):
+        more, less = (np.ones(6) + sign * 0.001 * (np.arange(6) == unit) for sign in (1, -1))
+        derivative = (total(more, topic[unit]) - total(less, topic[unit])) / 0.002
+        assert slopes[unit] == pytest.approx(own[unit] * derivative)
+    none, flat = _pairs_in_order(design, hits[:0], rank, topic)
+    assert (none.tolist(), flat.tolist()) == ([0.0, 0.0], [0.0] * 6)
+
+
+def test_totals_over_topics_are_means_times_their_number() -> None:
+    runs, qrels = collection(4, 9)
+    drawn = pool(runs, sample=120)
+    kept = set(zip(drawn.pairs["query_id"].to_pylist(), drawn.pairs["doc_id"].to_pylist(), strict=True))
+    some = {topic: {doc: grade for doc, grade in docs.items() if (topic, doc) in kept} for topic, docs in qrels.items()}
+    seen = judge(some, runs["first"])
+    design = design_of(drawn, seen)
+    for level in (0.8, 0.95):
+        base, values = shares(parse("NumRel"), seen)
+        mean = mean_estimate(design, base + design.totals(values), values, level)
+        found = estimated(parse("NumRel"), seen, design, level)
+        assert (found.value, found.error) == pytest.approx((4 * mean.value, 4 * mean.error))
+        assert mean.limits is not None
+        assert found.limits == pytest.approx((4 * mean.limits[0], 4 * mean.limits[1]))
+        assert estimate(drawn, qrels, {"first": runs["first"]}, "NumRel", level=level).rows[0].ci == pytest.approx(
+            found.limits
+        )
+    assert estimate(drawn, qrels, {"first": runs["first"]}, "NumRel").level == 0.95
+    for level in (0.0, 1.0):
+        with pytest.raises(InputError, match="level"):
+            estimate(drawn, qrels, runs, "P@2", level=level)
+
+
+def test_tables_and_sentences_of_estimates() -> None:
+    rows = (Estimate("a", "P@2", 0.5, (0.25, 0.75), 0.125, "sum"), Estimate("a", "AP", 0.25, None, 0.0625, "ratio"))
+    by_topic = {
+        ("a", "P@2"): (np.array([1.0, 0.0]), np.array([0.5, 0.25])),
+        ("a", "AP"): (np.zeros(2), np.full(2, math.nan)),
+    }
+    found = Estimates(rows, ("q1", "q2"), by_topic, 0.9)
+    table, said, topics = found.blocks()
+    grid = table.grid()  # type: ignore[attr-defined]
+    assert (grid.header, grid.labels) == (("run", "measure", "value", "error", "estimator"), 2)
+    assert [tuple(map(str, row)) for row in grid.rows] == [
+        ("a", "P@2", "0.5000 [0.250, 0.750]", "0.1250", "sum"), ("a", "AP", "0.2500", "0.0625", "ratio"),
+    ]  # fmt: skip
+    assert (topics.labels, topics.folded) == (3, True)  # type: ignore[attr-defined]
+    assert [tuple(row.values()) for row in topics.records()] == [  # type: ignore[attr-defined]
+        ("a", "P@2", "q1", 1.0, 0.5), ("a", "P@2", "q2", 0.0, 0.25), ("a", "AP", "q1", 0.0, None),
+        ("a", "AP", "q2", 0.0, None),
+    ]  # fmt: skip
+    assert topics.grid().header == ("run", "measure", "topic", "value", "error")  # type: ignore[attr-defined]
+    assert said.texts == found.sentences  # type: ignore[attr-defined]
+    assert "The 90% intervals" in found.sentences[0]
+    assert (len(found.sentences), found.facts()) == (2, {"level": 0.9})
+    assert len(Estimates(rows[:1], ("q1", "q2"), by_topic, 0.9).sentences) == 1
+    assert found.title == "Estimated from a sample of the pool, 2 topics"
+
+
+def test_notes_of_samples_that_say_too_little() -> None:
+    """No relevant document but one came into the sample; or none, so that all are alike; or all were drawn."""
+    docs = [f"d{at:02}" for at in range(30)]
+    run = {"q": docs}
+    drawn = pool(run, sample=10, strata=(), seed=1)
+    kept = drawn.pairs["doc_id"].to_pylist()
+    grades = dict.fromkeys(docs, 0)
+    rules = {}
+    for name, one in (("none", {}), ("one", {kept[0]: 1}), ("many", dict.fromkeys(kept[:5], 1))):
+        found = estimate(drawn, {"q": {**grades, **one}}, run, ["P@30", "R@5"])
+        rules[name] = [(note.rule, note.subject) for note in found.notes]
+        assert (found.rows[0].ci is None) == (name != "many")
+    assert rules == {
+        "none": [("no-variation", "P@30")], "many": [],
+        "one": [("too-few-relevant", "P@30"), ("no-variation", "R@5")],  # recall of one document does not vary
+    }  # fmt: skip
+    assert estimate(pool(run), {"q": grades}, run, ["P@30"]).notes == ()
+
+
+def test_sizes_of_strata_are_whole_numbers() -> None:
+    runs, qrels = collection(4, 9)
+    drawn = pool(runs, sample=80)
+    sizes = drawn.sizes
+    kept = set(zip(drawn.pairs["query_id"].to_pylist(), drawn.pairs["doc_id"].to_pylist(), strict=True))
+    some = {topic: {doc: grade for doc, grade in docs.items() if (topic, doc) in kept} for topic, docs in qrels.items()}
+    seen = judge(some, runs["first"])
+    import pyarrow as pa
+
+    place = sizes.column_names.index("of")
+    for off, known in ((1e-5, True), (1e-3, False), (-1e-3, False)):
+        odd: Any = SimpleNamespace(
+            pairs=drawn.pairs,
+            sizes=sizes.set_column(place, "of", pa.array(np.asarray(sizes["of"], dtype=float) + off)),
+        )
+        if known:
+            assert design_of(odd, seen).sizes.tolist() == design_of(drawn, seen).sizes.tolist()
+        else:
+            with pytest.raises(InputError, match="probabilities of a stratum"):
+                design_of(odd, seen)

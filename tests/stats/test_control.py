@@ -195,3 +195,39 @@ def test_days_that_differ_more_alarm_without_the_correction_alone() -> None:
 def test_the_mean_difference_is_that_of_all_pairs() -> None:
     z = np.array([3.0, 1, 4, 1, 5, 9, 2, 6])
     assert _mean_difference(z) == pytest.approx(np.abs(z[:, None] - z).sum() / (8 * 7))
+
+
+def test_limits_move_by_the_skewness_of_a_count_by_hand() -> None:
+    """Spread 0.1 between 0 and 1: skewness 0.1 / 0.2 - 0.1 / 0.8 = 3/8, or at 0.05 at most 1.5, less 0.1 / 0.95."""
+    centres, spread = np.array([0.2, 0.05, 0.95, 0.5]), np.full(4, 0.1)
+    low, high = _limits(centres, spread, np.array([3.0, 2.0, 2.0, 1.0]), (0.0, 1.0))
+    skewness = np.array([3 / 8, 1.5 - 0.1 / 0.95, 0.1 / 0.95 - 1.5, 0.0])
+    moved = centres + 0.1 * skewness * (3**2 - 1) / 6
+    assert low == pytest.approx([0.0, moved[1] - 0.2, moved[2] - 0.2, 0.4])
+    assert high == pytest.approx([moved[0] + 0.3, moved[1] + 0.2, moved[2] + 0.2, 0.6])
+
+
+def test_weekdays_by_a_weighted_regression() -> None:
+    """Their means less the mean of all, drawn together by 1 - 1 / F of the regression on seven indicators."""
+    rng = np.random.default_rng(6)
+    days = np.arange(33) % 7
+    values, weights = 3 + 0.4 * days + rng.standard_normal(33), rng.random(33) + 0.5
+    values[31], weights[32] = np.nan, 0.0
+    some = np.arange(31)
+    root = np.sqrt(weights[some])
+    design = np.eye(7)[days[some]] * root[:, None]
+    means, full, *_ = np.linalg.lstsq(design, values[some] * root, rcond=None)
+    mean = np.average(values[some], weights=weights[some])
+    alone = (weights[some] * (values[some] - mean) ** 2).sum()
+    ratio = (alone - full[0]) / 6 / (full[0] / (31 - 7))
+    assert 1.2 < ratio < 10
+    assert weekly(values, weights, days) == pytest.approx(((1 - 1 / ratio) * (means - mean))[days])
+    short = weekly(values[:28], np.where(np.arange(28) == 5, 0.0, weights[:28]), days[:28])  # of one there are three
+    assert short.tolist() == [0.0] * 28
+    assert weekly(np.full(28, 0.3), np.ones(28), days[:28]).tolist() == [0.0] * 28
+
+
+def test_points_without_weight_have_no_error_and_no_say() -> None:
+    """Of 0.1 at 10 the pooled square is 0.1; half a weight has sqrt(0.1 / 0.5)."""
+    found = pooled_errors(np.array([0.1, 0.7, np.nan]), np.array([10.0, 0.0, 0.5]))
+    assert found.tolist() == pytest.approx([0.1, np.nan, math.sqrt(0.2)], nan_ok=True)

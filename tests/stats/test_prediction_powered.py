@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from judged.errors import InputError
-from judged.stats.prediction_powered import _estimated, prediction_powered
+from judged.stats.interval import adjusted
+from judged.stats.prediction_powered import Corrected, _estimated, _worth, prediction_powered
 from judged.stats.student import student_quantile
 
 
@@ -24,6 +27,119 @@ def test_by_hand() -> None:
     variance = weight**2 * others.var(ddof=1) / 4 + ((left - left.mean()) ** 2).sum() / (2 - 1) / 3
     assert found.interval[1] - found.value == pytest.approx(4.302653 * variance**0.5, rel=1e-6)  # t with 2 degrees
     assert (found.n, found.predicted, found.holds) == (3, 4, False)
+
+
+def test_weights_are_kept_between_0_and_1() -> None:
+    """Of rows of known values, predictions of 0.3 times them have weight 1, and others, unrelated, none."""
+    rng = np.random.default_rng(1)
+    y = rng.random(8)
+    f, rest = np.stack([0.3 * y, -y, np.full(8, 0.5)]), np.stack([rng.random(5), rng.random(5), np.full(5, 0.5)])
+    rest[0] = 0.2 + 0.01 * rest[0]
+    value, variance, weight = _estimated(np.stack([y, y, y]), f, rest)
+    assert weight.tolist() == [1.0, 0.0, 0.0]
+    assert value == pytest.approx([rest[0].mean() + 0.7 * y.mean(), y.mean(), y.mean()])
+    # a weight that is given takes no degree of freedom: sample variances of 8
+    own = np.var(y, ddof=1) / 8
+    assert variance == pytest.approx([np.var(rest[0], ddof=1) / 5 + 0.49 * own, own, own])
+
+
+def test_what_predictions_are_worth_by_hand() -> None:
+    """A variance of a third is that of three times as many values; none is worth less than nothing."""
+    found = _worth(np.array([3.0, 1.0, 1.0, 0.0, 1.0]), np.array([1.0, 1.0, 2.0, 0.0, 0.0]), 10)
+    assert found.tolist() == [20.0, 0.0, 0.0, 0.0, math.inf]
+
+
+def test_intervals_by_hand() -> None:
+    """Known values alone: Student's, or within bounds that of a mean; with predictions, both errors by Pythagoras."""
+    rng = np.random.default_rng(3)
+    y = np.array([0.0, 1.0, *rng.random(8)])  # values at the bounds are within them
+    f, rest = np.clip(y + 0.2 * rng.standard_normal(10), 0, 1), rng.random(30)
+    plain = prediction_powered(y, f, rest, level=0.9, resamples=100)
+    assert plain.known_interval == pytest.approx(stats.t.interval(0.9, 9, y.mean(), stats.sem(y)))
+    assert plain.interval is not None
+    left = y - plain.weight * f
+    others = plain.weight**2 * np.var(rest, ddof=1) / 30
+    assert 0 < plain.weight < 1
+    error = math.sqrt(((left - left.mean()) ** 2).sum() / 8 / 10 + others)  # the weight takes a degree of freedom
+    assert plain.interval == pytest.approx(stats.t.interval(0.9, 9, plain.value, error))
+    found = prediction_powered(y, f, rest, level=0.9, bounds=(0.0, 1.0), resamples=100)
+    assert found.value == plain.value == pytest.approx(plain.weight * rest.mean() + left.mean())
+    assert found.known_interval == pytest.approx(adjusted(y[None], (0.0, 1.0), 0.9)[0].tolist())
+    low, high = adjusted(left[None], (-found.weight, 1.0), 0.9)[0]  # of 0 - w * 1 to 1 - w * 0
+    half = stats.t.ppf(0.95, 10) * math.sqrt(others)
+    expected = found.value - math.hypot(left.mean() - low, half), found.value + math.hypot(high - left.mean(), half)
+    assert found.interval == pytest.approx(expected)
+    wider = prediction_powered(y, f, rest, level=0.9, bounds=(-1.0, 3.0), resamples=100)
+    low, high = adjusted(left[None], (-1 - 3 * found.weight, 3 + found.weight), 0.9)[0]
+    expected = found.value - math.hypot(left.mean() - low, half), found.value + math.hypot(high - left.mean(), half)
+    assert wider.interval == pytest.approx(expected)
+    for bounds in ((0.0, 0.99), (0.01, 1.0), (math.nan, 1.0), (0.0, math.inf)):  # none, for these values
+        assert prediction_powered(y, f, rest, level=0.9, bounds=bounds, resamples=100).known_interval == (
+            plain.known_interval
+        )
+
+
+def test_a_judge_that_is_off_by_the_same_everywhere_leaves_the_error_of_the_others() -> None:
+    f, rest = np.array([0.0, 4, 8, 12, 16, 20]), np.array([9.0, 10, 11, 10, 9, 11, 10, 10, 9, 11, 10, 10])
+    found = prediction_powered(f + 1, f, rest, level=0.9, resamples=100)
+    assert (found.weight, found.value) == (1.0, 11.0)
+    assert found.interval == pytest.approx(stats.t.interval(0.9, 5, 11.0, stats.sem(rest)))
+
+
+def test_what_predictions_are_worth_is_drawn_over_units() -> None:
+    """Each of 200 drawn samples is estimated by itself: drawn known units first, then drawn others."""
+    rng = np.random.default_rng(4)
+    y, rest = rng.random(9), rng.random(14)
+    f = y + 0.15 * rng.standard_normal(9)
+    found = prediction_powered(y, f, rest, level=0.8, resamples=200, seed=5)
+    chance = np.random.default_rng(5)
+    rows, columns = chance.integers(0, 9, (200, 9)), chance.integers(0, 14, (200, 14))
+    worths = [
+        prediction_powered(y[row], f[row], rest[column], resamples=100).worth
+        for row, column in zip(rows, columns, strict=True)
+    ]
+    assert found.worth_interval == pytest.approx(tuple(np.quantile(worths, [0.1, 0.9])))
+    assert found.interval is not None
+    _, variance, _ = _estimated(y[None], f[None], rest[None])
+    assert found.worth == pytest.approx(9 * (np.var(y, ddof=1) / 9 / variance[0] - 1))
+    assert (found.level, found.n, found.predicted, found.known) == (0.8, 9, 14, y.mean())
+    usual = prediction_powered(y, f, rest)
+    assert usual == prediction_powered(y, f, rest, level=0.95, bounds=(math.nan, math.nan), resamples=1000, seed=0)
+    assert len({usual.worth_interval, *(prediction_powered(y, f, rest, **more).worth_interval for more in (
+        {"resamples": 1001}, {"seed": 1}, {"seed": 2}))}) == 4  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("worth", "said"),
+    [
+        (None, "too little data to say what the predictions are worth beside 25 known values"),
+        ((0.0, 7.4), "the predictions are worth none of the 25 known values (up to 7 are not ruled out)"),
+        ((0.1, 7.4), "the predictions are worth 3 known values more [0, 7], beside 25"),
+    ],
+)
+def test_sentences_of_what_predictions_are_worth(worth: tuple[float, float] | None, said: str) -> None:
+    found = Corrected(0.5, None, 0.5, 0.5, None, 25, 9, 3.2, worth, 0.95)
+    assert found.sentence == said
+    assert found.holds
+    assert not Corrected(0.5, None, 0.5, 0.5, None, 24, 9, 3.2, worth, 0.95).holds
+
+
+def test_predictions_that_leave_no_variance_are_worth_infinitely_many() -> None:
+    """In most samples of a perfect judge's 0 and 0.9 the others are all drawn alike, and nothing varies."""
+    known = np.array([0.0, 0.9] * 4)
+    found = prediction_powered(known, known / 0.9, [0.5, 0.5 + 1e-3], resamples=200)
+    assert found.worth_interval is not None
+    assert found.worth_interval[1] > found.worth_interval[0] >= 0
+
+
+def test_three_known_values_and_two_others_are_the_fewest() -> None:
+    assert prediction_powered([1, 2, 4], [1, 2, 3], [1, 2], resamples=100).n == 3
+    for sizes in ((2, 2, 2), (3, 3, 1)):
+        with pytest.raises(InputError, match="too few"):
+            prediction_powered(*(np.arange(size) for size in sizes))
+    for odd in (([1, 2, 3], [1, 2], [1, 2]), ([[1, 2, 3]], [[1, 2, 3]], [1, 2]), ([1, 2, 3], [1, 2, 3], [[1, 2]])):
+        with pytest.raises(InputError, match="do not fit"):
+            prediction_powered(*odd)
 
 
 def test_an_adversary_gets_no_weight() -> None:

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from judged.errors import InputError
+from judged.studies import pilot
 from judged.studies.assignment import assignments
 from judged.studies.design import Group
-from judged.studies.effects import parts
+from judged.studies.effects import Parts, parts
 from judged.studies.outcomes import Outcome, Value
 from judged.studies.pilot import pilot_spreads
 from judged.studies.questionnaires import Questionnaire
@@ -64,22 +65,44 @@ def records() -> tuple[StudyRecords, object]:
 
 
 def test_outcomes_of_a_pilot() -> None:
-    pilot, design = records()
-    spreads, notes = pilot_spreads(pilot, design, "saved")  # type: ignore[arg-type]
+    few_people, design = records()
+    spreads, notes = pilot_spreads(few_people, design, "saved")  # type: ignore[arg-type]
     # the variance of 5, 10, 15 and 20 is 125 / 3
     assert spreads.people == pytest.approx((125 / 3) ** 0.5, abs=0.5)
     assert max(spreads.people_by_system, spreads.topics_by_system, spreads.trials) < 1
     assert notes[0].rule == "small-pilot"
     with pytest.raises(InputError, match="explain all"):  # the minutes are the position, which is in the model
-        pilot_spreads(pilot, design, "minutes")  # type: ignore[arg-type]
+        pilot_spreads(few_people, design, "minutes")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="saved, minutes"):
-        pilot_spreads(pilot, design, "ease")  # type: ignore[arg-type]
+        pilot_spreads(few_people, design, "ease")  # type: ignore[arg-type]
 
 
 def test_a_pilot_that_leaves_nothing_to_tell_single_trials_by() -> None:
     """Two people and four topics: as many trials as people and topics with each system."""
-    pilot, design = records()
-    few = {name: [row for row in pilot[name].to_pylist() if row["participant"] in {"p1", "p2"}]
+    few_people, design = records()
+    few = {name: [row for row in few_people[name].to_pylist() if row["participant"] in {"p1", "p2"}]
            for name in ("participants", "trials", "saved")}  # fmt: skip
     with pytest.raises(InputError, match="too few trials"):
         pilot_spreads(StudyRecords.of(few), design, "saved")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("systems", [1, 2])
+def test_spreads_below_a_hundredth_of_that_of_trials_are_0(systems: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of people 0.08 of 4, of people with systems 0.04, of topics 0.0396: only the last is below 0.04."""
+    asked: list[str] = []
+
+    def known(outcome: Outcome, *, by: str) -> Parts:
+        asked.append(by)
+        return Parts(outcome.name, 0.08, 9.0, 0.04 if systems == 2 else np.nan, 0.0396, 4.0)
+
+    monkeypatch.setattr(pilot, "parts", known)
+    many, design = records()
+    if systems == 1:
+        design = made(1, 4, practice=1, groups=(Group("", 4),), interfaces=2)
+    spreads, notes = pilot_spreads(many, design, "saved")  # type: ignore[arg-type]
+    assert asked == ["system" if systems == 2 else "variant"]
+    assert vars(spreads) == {
+        "people": 0.08, "people_by_system": 0.04 if systems == 2 else 0.0, "topics_by_system": 0.0, "trials": 4.0,
+    }  # fmt: skip
+    assert [note.rule for note in notes] == ["small-pilot", "no-spread"]
+    assert notes[1].text.startswith("topics by system: no more than chance")

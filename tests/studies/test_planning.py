@@ -183,6 +183,8 @@ def plain_power(n: int, between: bool, difference: float, spreads: Spreads, peop
         (3, False, Spreads(3.0, 0.1, 0.1, 2.0), 6, 7),
         (2, True, Spreads(0.5, 0.3, 0.2, 2.0), 14, 6),
         (6, False, Spreads(0.0, 0.3, 0.2, 1.0), 6, 6),  # no trials are left over
+        (4, False, Spreads(0.0, 0.3, 0.2, 1.0), 7, 8),  # 56 - 28 - 28: none either
+        (5, False, Spreads(0.0, 0.3, 0.2, 2.0), 8, 12),  # 96 - 40 - 55: one
     ],
 )
 def test_power_is_that_of_a_plain_program(n: int, between: bool, spreads: Spreads, people: int, topics: int) -> None:

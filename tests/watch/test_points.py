@@ -1,4 +1,4 @@
-"""Points, pools, limits, and sentences of a watch, by hand."""
+"""Points, pools, and limits of a watched series by hand."""
 
 from __future__ import annotations
 
@@ -10,14 +10,10 @@ import numpy as np
 import pytest
 
 from judged.errors import InputError
-from judged.watch import watch
 from judged.watch.config import CanarySeries, Event, TableSeries, WatchConfig
 from judged.watch.points import DayPoint, Meaning, meanings, merged, of_canaries, of_table, remember, remembered
-from judged.watch.rollback import Guard, Rollback, _guard, rollbacks
 from judged.watch.watched import (
     Days,
-    Point,
-    Watched,
     _constant,
     _length,
     _mean,
@@ -89,6 +85,9 @@ def test_quality_has_the_mix_of_the_baseline() -> None:
     usual = (3 * 0.5 + 0.7) / 4
     assert missing.values[3] == pytest.approx(0.25 * usual + 0.75 * 0.3)
     assert missing.errors[3] == pytest.approx(0.75 * 0.2)
+    halves = {name: Days(FIRST, one.values, one.errors, one.sizes / 32) for name, one in (("a", a), ("b", b))}
+    small, _ = parted(whole, halves, np.array([True, True, False, False]))  # a weighs 1/8 and b 3/8
+    assert small.values == pytest.approx(expected, nan_ok=True)
     nothing, rest = parted(known, {"c": c}, np.array([True, True, False, False]))
     assert np.isnan(nothing.values).all()
     assert rest is known
@@ -100,6 +99,7 @@ def test_days_are_pooled_by_their_sizes() -> None:
     assert made.errors == pytest.approx([math.hypot(0.1, 0.6) / 4, 0.3])
     assert made.sizes == pytest.approx([4, 2])
     assert np.isnan(_pooled(series([NAN, NAN], sizes=[2, 3]), 2).sizes).all()
+    assert _pooled(series([1, 2], sizes=[0.25, 0.5]), 2).sizes.tolist() == [0.75]
     whole = series([1, 2])
     assert _pooled(whole, 1) is whole
 
@@ -241,159 +241,34 @@ def test_what_series_mean() -> None:
             meanings(WatchConfig(FIRST, day(9), series=(*tables, TableSeries(name, "t"))))
 
 
-def guard(state: Any, a_day: float = NAN, part: str = "") -> Guard:
-    return Guard("clicks", part, -0.1, (-0.2, 0.0), state, a_day)
+def test_days_of_a_point_are_weighted_by_their_sizes_and_missing_ones_left_out() -> None:
+    rng = np.random.default_rng(5)
+    n = 7 * 20 + 3
+    sizes = rng.integers(20, 60, n).astype(float)
+    values = 0.05 + 0.02 * rng.standard_normal(n)
+    values[[3, 10, 139]] = np.nan
+    found = watched(
+        ("x", ""), Days(FIRST, values, np.full(n, 0.03), sizes), Meaning(1, share=True), config(days=7 * 18), 0.01
+    )
+    assert (found.days, len(found.points)) == (7, 20)
+    totals = []
+    for week, point in enumerate(found.points):
+        rows = [row for row in range(7 * week, 7 * week + 7) if not math.isnan(values[row])]
+        assert point.start == FIRST + timedelta(7 * week)
+        assert point.value == pytest.approx(np.average(values[rows], weights=sizes[rows]))
+        assert point.inside is (week < 18)
+        totals.append(sizes[rows].sum())
+    assert found.size == pytest.approx(np.mean(totals))
+    assert found.level == pytest.approx(found.points[-1].value)  # of one week
 
 
-EVENT = Event(day(20), "ranker 2", deploy=True)
-
-
-@pytest.mark.parametrize(
-    ("decision", "guards", "text"),
-    [
-        ("roll back", [guard("harmed", 9), guard("fine"), guard("harmed", part="x")],
-         "roll back. clicks and clicks of x got worse by more than 5 %."),
-        ("keep", [guard("fine")], "keep. Nothing got worse by 5 %."),
-        ("keep watching", [guard("fine"), guard("open", 1234.4)],
-         ("keep watching. clicks may have lost more than 5 %."
-          " To wait costs some 1,234 a day of clicks, if what was seen goes on.")),
-        ("keep watching", [guard("open", 1.0)], ("keep watching. clicks may have lost more than 5 %."
-          " To wait costs some 1 a day of clicks, if what was seen goes on.")),
-        ("keep watching", [guard("open", 0.99), guard("open", part="x")],
-         "keep watching. clicks and clicks of x may have lost more than 5 %."),
-        ("nothing is known", [], ("nothing is known: no series with a direction has a baseline of 8 points, 8 points"
-          " in the 28 days before the deployment, and a point after it.")),
-    ],
-)  # fmt: skip
-def test_sentences_of_deployments(decision: Any, guards: list[Guard], text: str) -> None:
-    assert str(Rollback(EVENT, decision, tuple(guards), 0.05)) == f"ranker 2 of {day(20)}: {text}"
-
-
-def seen(values: list[float], *, better: int = 1, part: str = "", sigma: float = 1.0, **more: Any) -> Watched:
-    points = tuple(Point(day(at), value, 100.0, sigma, False, False) for at, value in enumerate(values))
-    return Watched("s", part, "fine", points=points, better=better, **{"size": 50.0, "alike": 0.0, **more})
-
-
-def test_a_deployment_against_the_weeks_before_by_hand() -> None:
-    """20 days at 100 and 5 at 80, of a standard deviation of 1: - 20 %, and 50 times 20 lost a day."""
-    found = _guard(seen([100.0] * 20 + [80.0] * 5), EVENT, None, 0.05, 0.05)
-    assert found is not None
-    assert (found.relative, found.a_day, found.state) == (pytest.approx(-0.2), pytest.approx(1000), "harmed")
-    weekly = _guard(seen([100.0] * 20 + [80.0] * 5, days=7), EVENT, None, 0.05, 0.05)
-    assert weekly is not None
-    assert weekly.a_day == pytest.approx(1000 / 7)
-    gained = _guard(seen([100.0] * 20 + [120.0] * 5), EVENT, None, 0.05, 0.05)
-    assert gained is not None
-    assert (gained.relative, gained.state, math.isnan(gained.a_day)) == (pytest.approx(0.2), "fine", True)
-    # half of the points after it are those of the next deployment
-    cut = _guard(seen([100.0] * 20 + [80.0] * 5 + [150.0] * 5), EVENT, day(25), 0.05, 0.05)
-    assert cut is not None
-    assert cut == found
-    # what resembles the day before tells less: by sqrt((1 + 0.6) / (1 - 0.6)) = 2
-    wide = _guard(seen([100.0] * 20 + [80.0] * 5, alike=0.6), EVENT, None, 0.05, 0.05)
-    assert wide is not None
-    assert (wide.ci[1] - wide.ci[0]) / (found.ci[1] - found.ci[0]) == pytest.approx(2, rel=0.02)
-    lesser = _guard(seen([100.0] * 20 + [80.0] * 5, sigma=2.0), EVENT, None, 0.05, 0.05)
-    assert lesser is not None
-    assert lesser.ci == pytest.approx(wide.ci)
-
-
-@pytest.mark.parametrize(
-    ("values", "known"),
-    [
-        ([100.0] * 21, True),
-        ([100.0] * 20, False),
-        ([NAN] * 12 + [100.0] * 9, True),
-        ([NAN] * 13 + [100.0] * 8, False),
-        ([100.0] * 20 + [NAN], False),
-    ],
-)
-def test_eight_points_before_and_one_after(values: list[float], known: bool) -> None:
-    assert (_guard(seen(values), EVENT, None, 0.05, 0.05) is not None) == known
-    assert _guard(seen(values, sigma=0.0), EVENT, None, 0.05, 0.05) is None
-
-
-def test_four_weeks_before_a_deployment_count() -> None:
-    event = Event(day(40), "x", deploy=True)
-    recent = _guard(seen([500.0] * 12 + [100.0] * 28 + [100.0]), event, None, 0.05, 0.05)
-    older = _guard(seen([500.0] * 13 + [100.0] * 27 + [100.0]), event, None, 0.05, 0.05)
-    assert recent is not None
-    assert older is not None
-    assert recent.relative == pytest.approx(0.0)
-    assert older.relative < -0.05
-
-
-def test_each_deployment_is_decided_by_series_with_a_direction() -> None:
-    later = Event(day(30), "ranker 3", deploy=True)
-    found = [
-        seen([100.0] * 20 + [80.0] * 10 + [79.0] * 10), seen([100.0] * 40, part="x"),
-        seen([100.0] * 20 + [1.0] * 20, part="mix"),
-        seen([100.0] * 20 + [1.0] * 20, better=0, part="y"), Watched("none", "", "not watched", better=1),
-    ]  # fmt: skip
-    first, second = rollbacks(found, config("", later, EVENT, Event(day(3), "left out", day(4))))
-    assert (first.event, first.decision, first.margin) == (EVENT, "roll back", 0.1)
-    assert [(one.part, one.state) for one in first.guards] == [("", "harmed"), ("x", "fine")]
-    assert second.event == later
-    # the level before the second is 85.7 in the mean of 28 days; from day 2 on, 18 at 100 and 10 at 80: 92.9
-    assert second.guards[0].relative == pytest.approx(79 / ((18 * 100 + 10 * 80) / 28) - 1)
-    (none,) = rollbacks(found[2:], config("", EVENT))
-    assert (none.decision, none.guards) == ("nothing is known", ())
-    (open_,) = rollbacks([seen([100.0] * 20 + [90.0], sigma=3.0)], config("", EVENT))
-    assert (open_.decision, open_.guards[0].state) == ("keep watching", "open")
-    assert open_.guards[0].a_day == pytest.approx(500)
-
-
-def test_the_answer_of_a_watch(tmp_path: Path) -> None:
-    """A series that never varied: 0.1 for 10 days, then 0.2."""
-    rows = [f"{day(at)},{1 if at < 10 else 2},10,0.01" for at in range(12)]
-    (tmp_path / "t.csv").write_text("\n".join(["date,numerator,denominator,error", *rows]) + "\n")
-    found = watch(config(tmp_path, Event(day(3), "a fair", day(3)), Event(day(11), "v2", deploy=True)))
-    assert (found.calm, found.title, len(found.alarms)) == (False, f"Watch of {day(11)}", 1)
-    said, table, deployments, chart, points, *_ = found.blocks()
-    assert said.texts == (  # type: ignore[attr-defined]
-        f"faults is off since {day(10)}: 0.2, where the baseline has 0.1 (+100.0 %).", str(found.rollbacks[0]),
-    )  # fmt: skip
-    (row,) = table.records()  # type: ignore[attr-defined]
-    assert (row["series"], row["state"], row["since"]) == ("faults", "alarm", day(10).isoformat())
-    assert (row["centre"], row["level"]) == pytest.approx((0.1, 0.2))
-    assert (row["relative"], row["within"], row["days"]) == (pytest.approx(1.0), 1, 1)
-    assert found.rollbacks[0].decision == "nothing is known"
-    assert deployments.records() == []  # type: ignore[attr-defined]
-    assert len(chart.lines) == 1  # type: ignore[attr-defined]
-    drawn = points.records()  # type: ignore[attr-defined]
-    # the day that is left out has no point
-    assert [point["start"] for point in drawn] == [day(at).isoformat() for at in range(12) if at != 3]
-    assert [point["start_ms"] for point in drawn][:2] == [1_772_409_600_000, 1_772_496_000_000]
-    assert [point["kind"] for point in drawn] == ["baseline"] * 9 + ["alarm"] * 2
-    assert found.facts() == {
-        "today": day(11).isoformat(), "baseline": [FIRST.isoformat(), day(9).isoformat()], "alarms_a_month": 0.5,
-        "margin_relative": 0.1,
-    }  # fmt: skip
-    lines = found.prometheus().splitlines()
-    assert len(lines) == 6
-    assert [line for line in lines if line.startswith("judged_watch_alarm")] == [
-        'judged_watch_alarm{series="faults",part=""} 1'
-    ]
-    levels = {line.split("{")[0]: float(line.split()[-1]) for line in lines[3:]}
-    assert levels == pytest.approx({"judged_watch_alarm": 1, "judged_watch_baseline": 0.1, "judged_watch_level": 0.2})
-    quiet = watch(config(tmp_path, better="more"))
-    assert (quiet.calm, quiet.blocks()[0].texts) == (True, ("Nothing is off in 1 series.",))  # type: ignore[attr-defined]
-    (tmp_path / "t.csv").write_text("date,numerator,denominator\n")
-    with pytest.raises(InputError, match="nothing is known"):
-        watch(config(tmp_path))
-
-
-def test_bands_of_two_standard_deviations(tmp_path: Path) -> None:
-    rows = [f"{day(at)},{10 + at % 3},100,0.01" for at in range(20)]
-    (tmp_path / "t.csv").write_text("\n".join(["date,numerator,denominator,error", *rows]) + "\n")
-    found = watch(config(tmp_path, days=14, better="either"))
-    (one,) = found.watched
-    drawn, points = found.table("days1").records(), found.table("points").records()
-    for row, other, point in zip(drawn, points, one.points, strict=True):
-        assert (row["value"], row["expected"]) == (point.value, point.expected)
-        assert row["expected_ci"] == pytest.approx((point.expected - 2 * point.sigma, point.expected + 2 * point.sigma))
-        assert (other["value"], other["expected"], other["sigma"]) == (point.value, point.expected, point.sigma)
-        assert (other["start"], other["alarm"]) == (point.start.isoformat(), 0)
-    assert one.centre == pytest.approx(np.mean([0.1, 0.11, 0.12] * 4 + [0.1, 0.11]))
-    assert one.level == pytest.approx(np.mean([0.1 + 0.01 * (at % 3) for at in range(13, 20)]))  # the last week
-    assert {block.name: block.labels for block in found.blocks() if hasattr(block, "labels")}["series"] == 2
+def test_the_level_is_the_weighted_mean_of_the_last_seven_days_with_a_value() -> None:
+    rng = np.random.default_rng(6)
+    n = 60
+    values, sizes = 0.3 + 0.01 * rng.standard_normal(n), rng.integers(100, 900, n).astype(float)
+    values[[52, 57]] = np.nan
+    found = watched(("x", ""), Days(FIRST, values, np.full(n, 0.01), sizes), Meaning(0), config(days=40), 1e-6)
+    rows = [row for row in range(n) if not math.isnan(values[row])][-7:]
+    assert found.state == "fine"
+    assert found.level == pytest.approx(np.average(values[rows], weights=sizes[rows]))
+    assert found.since is None

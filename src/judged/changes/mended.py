@@ -12,6 +12,7 @@ from judged.answer import ANY, CHANGE, COUNT, NUMBER, P_VALUE, TEXT, Column, Tab
 from judged.changes.questions import Question
 from judged.decimals import decimal
 from judged.stats.correction import adjust
+from judged.stats.inputs import spread
 from judged.stats.paired import paired_test
 from judged.stats.sufficiency import insufficiency
 from judged.traces.failure_tests import CLASS
@@ -83,7 +84,7 @@ def _loss_change(kind: str, before: Failures, after: Failures, topics: Sequence[
     if not len(old):
         return _LossChange(kind, 0, math.nan, math.nan, math.nan, None, math.nan)
     test = paired_test(old, new)
-    interval = None if insufficiency(len(old), variance=float((new - old).var())) else test.interval
+    interval = None if insufficiency(len(old), variance=spread(new - old)) else test.interval
     p = math.nan if insufficiency(len(old), "verdict") else test.p
     return _LossChange(kind, len(old), float(old.mean()), float(new.mean()), test.difference, interval, p)
 
@@ -129,7 +130,7 @@ def _shifts(before: Failures, after: Failures, topics: Sequence[str]) -> Iterato
             if insufficiency(len(shared), "verdict"):
                 continue
             test = paired_test(one, two)
-            interval = None if insufficiency(len(shared), variance=float((two - one).var())) else test.interval
+            interval = None if insufficiency(len(shared), variance=spread(two - one)) else test.interval
             tested = (len(shared), test.difference, interval, test.p)
         n, difference, interval, p = tested
         made.append(_Shift(old.failure, old.where, old.what, n, old.found, new.found, difference, interval, p))

@@ -168,8 +168,7 @@ class ModelFit(LogAnswer):
         else:
             low, high = logit_interval(self.values[name], self.errors[name], self.level)
         return [
-            None if math.isnan(one) or math.isnan(other) else (one, other)
-            for one, other in zip(low.tolist(), high.tolist(), strict=True)
+            None if math.isnan(start) else (start, end) for start, end in zip(low.tolist(), high.tolist(), strict=True)
         ]
 
     def _pairs(self) -> Table:

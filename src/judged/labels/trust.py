@@ -308,7 +308,7 @@ def _judges(
         same = (rest[shared] == mine[shared, None]).sum() / met.sum() if shared.any() else math.nan
         shift = mine[shared] - np.nanmean(rest[shared], axis=1)
         means = topic_means(shift, topic[shared])
-        few = rest.shape[1] < 2 or not ((~np.isnan(rest)).sum(axis=1) > 1).any()
+        few = not ((~np.isnan(rest)).sum(axis=1) > 1).any()
         again, equal = _repeats(own)
         known, right = _gold(own, gold)
         seconds = own.graded["seconds"].drop_null().to_numpy()

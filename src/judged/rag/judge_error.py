@@ -85,7 +85,7 @@ class OwnVariance:
             return cls(len(halves), float(halves.mean()) if len(halves) else math.nan, math.nan, None)
         ends = _variance_interval(halves, len(first), level)
         share = min(float(halves.mean()) / whole, 1.0)
-        limits = None if ends is None else (max(ends[0] / whole, 0.0), min(ends[1] / whole, 1.0))
+        limits = None if ends is None else (min(ends[0] / whole, 1.0), min(ends[1] / whole, 1.0))
         return cls(len(halves), float(halves.mean()), share, limits)
 
 

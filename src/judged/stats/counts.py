@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,7 +37,7 @@ def rate_limits(counts: Floats, expected: Floats, level: float) -> tuple[Floats,
     from scipy.special import gammaincinv
 
     missed = (1.0 - level) / 2.0
-    low = np.where(counts > 0, gammaincinv(np.maximum(counts, 1e-9), missed), 0.0)
+    low = gammaincinv(np.maximum(counts, 1e-9), missed)  # exactly 0 for no count
     return low / expected, gammaincinv(counts + 1.0, 1.0 - missed) / expected
 
 
@@ -58,17 +59,16 @@ def chances_of_more(counts: Ints, sizes: Ints, all_counts: int, all_sizes: int) 
 
     chance, least = np.ones(len(sizes)), np.ones(len(sizes))
     order = np.argsort(sizes, kind="stable")
-    starts = np.flatnonzero(np.diff(sizes[order], prepend=-1))
+    starts = np.unique(sizes[order], return_index=True)[1]
     for members in np.split(order, starts[1:]):
         if not len(members):
             continue
         size = int(sizes[members[0]])
-        fewest, most = max(0, size + all_counts - all_sizes), min(size, all_counts)
-        had = np.arange(fewest, most + 1.0)
+        had = np.arange(min(size, all_counts) + 1.0)  # a number that is too small has no chance
         chances = np.exp(chosen(all_counts, had) + chosen(all_sizes - all_counts, size - had)
                          - chosen(all_sizes, np.array(float(size))))  # fmt: skip
         tails = np.minimum(np.cumsum(chances[::-1])[::-1], 1.0)
-        chance[members] = tails[counts[members] - fewest]
+        chance[members] = tails[counts[members]]
         least[members] = tails[-1]
     return chance, least
 
@@ -83,7 +83,7 @@ def told(p_values: Floats, least: Floats, fdr: float) -> tuple[Bools, Floats]:
     (array([ True, False, False]), array([0.01,  nan,  nan]))
     """
     ordered = np.sort(least)
-    tests = next((m for m in range(1, len(least) + 1) if np.searchsorted(ordered, fdr / m, "right") <= m), 1)
+    tests = next(m for m in itertools.count(1) if np.searchsorted(ordered, fdr / m, "right") <= m)
     testable = least <= fdr / tests
     adjusted = np.full(len(p_values), np.nan)
     if testable.any():

@@ -139,13 +139,12 @@ class Trials:
             "topics": dummies(self.topic),
             "positions": dummies(np.unique(self.position, return_inverse=True)[1]),
         }
-        constant = np.ones((len(systems), 1))
-        for count in range(len(columns) + 1):
+        for count in range(len(columns)):
             for left_out in combinations(columns, count):
                 kept = [own for name, own in columns.items() if name not in left_out]
-                if _weights(_basis(np.hstack([constant, *kept])), systems, contrast) is not None:
+                if _weights(_basis(np.hstack(kept)), systems, contrast) is not None:
                     return left_out
-        return ()
+        return tuple(columns)
 
     def learning(self, level: float = 0.95) -> CrossedEffect | None:
         """Estimate the change from one task of a person to the next; None where topics do not change their places."""
@@ -155,7 +154,7 @@ class Trials:
 
     def _fits(self, wanted: Floats, fixed: Floats) -> tuple[_Fit, _Fit]:
         """Fit with people in the model, and without."""
-        members, one = (dummies(self.person), dummies(self.topic)), np.ones((len(wanted), 1))
+        members, one = (dummies(self.person), dummies(self.topic)), np.ones(len(wanted))[:, None]
         own = np.hstack([fixed, members[1], *(members[1] * column[:, None] for column in wanted.T)])
         alone = _basis(own, self.person, np.hstack([one, wanted]))
         left = len(self.values) - alone.shape[1]
@@ -168,9 +167,10 @@ class Trials:
 
     def _effect(self, fits: tuple[_Fit, _Fit], wanted: Floats, contrast: Floats, level: float) -> CrossedEffect | None:
         check_share("level", level)
-        known = ((fit, _weights(fit.nuisance, wanted, contrast)) for fit in fits)
-        fit, weights = next((pair for pair in known if pair[1] is not None), (None, None))
-        if fit is None or weights is None:
+        for fit in fits:
+            if (weights := _weights(fit.nuisance, wanted, contrast)) is not None:
+                break
+        else:
             return None
         residuals = _beyond(fit.basis, self.values)
         of_people = _cluster_variance(residuals, weights, fit.basis, fit.people, together=fit.design == "between")
@@ -187,8 +187,8 @@ class Trials:
         arms = [people]
         if fit.design == "between":
             arms = [one for one in ((parts * own) @ fit.people for own in wanted[:, contrast != 0].T) if one.any()]
-        lacking_people = [_Lack("person", *_too_few(arm, of_people[0] * (of_people[0] > rounding))) for arm in arms]
-        lacking_topics = _Lack("topic", *_too_few(topics, of_topics[0] * (of_topics[0] > rounding)))
+        lacking_people = [_Lack("person", *_too_few(arm, of_people[0], rounding)) for arm in arms]
+        lacking_topics = _Lack("topic", *_too_few(topics, of_topics[0], rounding))
         return CrossedEffect(
             estimate,
             fit.design,
@@ -222,9 +222,10 @@ class _Lack(NamedTuple):
     verdict: Insufficiency | None
 
 
-def _too_few(weights: Floats, variance: float) -> tuple[Insufficiency | None, Insufficiency | None]:
+def _too_few(weights: Floats, variance: float, rounding: float) -> tuple[Insufficiency | None, Insufficiency | None]:
     """Return what units, with their total absolute weights, lack for an interval and for a verdict."""
     units = int((weights > 0).sum())
+    variance *= variance > rounding
     interval = insufficiency(units, variance=variance, weights=weights)
     verdict = insufficiency(
         units, "verdict", variance=variance, weights=weights, min_effective_units=_EFFECTIVE_FOR_VERDICT
@@ -234,7 +235,7 @@ def _too_few(weights: Floats, variance: float) -> tuple[Insufficiency | None, In
 
 def dummies(codes: Ints) -> Floats:
     """Give a column of zeros and ones for each code."""
-    return (codes[:, None] == np.arange(int(codes.max()) + 1)) * 1.0
+    return (codes[:, None] == np.arange(int(codes.max()) + 1)).astype(np.float64)
 
 
 def _weights(basis: Floats, wanted: Floats, contrast: Floats) -> Floats | None:
@@ -294,9 +295,8 @@ def _spread(estimate: float, variance: float, df: float, level: float, lacking: 
     unit, insufficient, no_verdict = next((one for one in lacking if one.interval), None) or next(
         (one for one in lacking if one.verdict), _Lack("person", None, None)
     )
-    if insufficient is not None or not (variance > 0 and df > 0):
-        insufficient = insufficient or insufficiency(math.inf, variance=0.0)
-        return Spread(math.nan, df, (math.nan, math.nan), math.nan, insufficient, no_verdict or insufficient, unit)
+    if insufficient is not None:  # among them what has no variance
+        return Spread(math.nan, df, (math.nan, math.nan), math.nan, insufficient, no_verdict, unit)
     error = math.sqrt(variance)
     far = float(stdtrit(df, 0.5 + level / 2)) * error
     p = float(2 * stdtr(df, -abs(estimate) / error))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.stats.control import FEWEST, control_limits, weekly
+from judged.stats.control import control_limits, weekly
 
 if TYPE_CHECKING:
     from judged._types import Bools, Floats, Ints
@@ -56,12 +56,12 @@ def baseline(values: Floats, errors: Floats, sizes: Floats, weekdays: Ints, base
         (n,): which days the baseline is.
     """
     inside = np.where(base, values, np.nan)
-    usual = weekly(inside, np.where(base, sizes, 0.0), weekdays)
+    usual = weekly(inside, sizes, weekdays)
     made = control_limits(values, errors, weights=sizes, base=base, usual=usual)
-    if math.isnan(made.centre) or made.base < FEWEST:
+    if math.isnan(made.centre):
         nothing = np.full(len(values), np.nan)
         return Baseline(math.nan, nothing, nothing, math.nan, made.base)
-    spread = made.sigma_z * made.errors * _left(inside, np.where(base, sizes, 0.0), usual)
+    spread = made.sigma_z * made.errors * _left(inside, sizes, usual)
     z = (values - usual - made.centre) / spread
     inner = z[base & np.isfinite(z)]
     alike = float((inner[1:] * inner[:-1]).sum() / (inner * inner).sum())
@@ -75,7 +75,7 @@ def _left(values: Floats, sizes: Floats, usual: Floats) -> float:
     x, w, u, n = values[known], sizes[known], usual[known], int(known.sum())
     if not u.any():
         return 1.0
-    drawn = float((w * u * u).sum() / (w * u * (x - (w * x).sum() / w.sum())).sum())  # together, by `weekly`
+    drawn = float((w * u * u).sum() / (w * u * x).sum())  # together, by `weekly`, whose sum of w * u is 0
     return math.sqrt((n - 1.0) / (n - 1.0 - 6.0 * drawn * (2.0 - drawn)))
 
 
@@ -88,11 +88,11 @@ def cusum(z: Floats, k: float, threshold: float) -> tuple[Floats, Ints]:
     >>> sums.tolist(), since.tolist()
     ([0.0, 1.5, 4.0, 3.5, 0.0], [-1, -1, 1, 1, -1])
     """
-    sums, since = np.zeros(len(z)), np.full(len(z), -1)
+    sums, since = np.zeros(len(z)), np.zeros(len(z), dtype=np.int64)
     total, first, alarm = 0.0, 0, False
     for at, value in enumerate(z.tolist()):
         if total == 0.0:
-            first, alarm = at, False
+            first = at
         if not math.isnan(value):
             total = min(max(total - value - k, 0.0), 2.0 * threshold)
         alarm = total > 0.0 and (alarm or total > threshold)

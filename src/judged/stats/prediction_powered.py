@@ -128,7 +128,8 @@ def prediction_powered(
     drawn = y[rows]
     _, spread, _ = _estimated(drawn, f[rows], rest[columns])
     worths = _worth(drawn.var(axis=1, ddof=1) / n, spread, n)
-    limits = np.quantile(worths, [(1 - level) / 2, (1 + level) / 2])
+    with np.errstate(invalid="ignore"):  # between two infinite ones: infinite
+        limits = np.nan_to_num(np.quantile(worths, [(1 - level) / 2, (1 + level) / 2]), nan=math.inf)
     untold = insufficiency(n, "verdict", variance=spread_of(y))
     return Corrected(
         value=value,

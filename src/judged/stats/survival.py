@@ -117,7 +117,7 @@ class SurvivalCurve:
         last = int(np.flatnonzero(self.survival[: step + 1] <= 0)[0])
         if not self.censored[:last].any():
             return exact_share_interval(units, level, 0)
-        if last == 0 or self.survival[last - 1] >= 1:
+        if self.survival[last - 1] >= 1:
             return 0.0, 1.0
         before = float(self.times[last - 1])
         independent = self.greenwood(before)
@@ -142,9 +142,10 @@ def kaplan_meier(times: Ints | list[int], ended: Ints | list[int], censored: Int
     gone = end + lost
     at_risk = np.cumsum(gone[::-1])[::-1]
     left = at_risk - end
-    survival: Floats = np.cumprod(left / np.maximum(at_risk, 1)).astype(np.float64)
-    steps = np.where(left > 0, end / np.maximum(at_risk * np.maximum(left, 1), 1).astype(np.float64), 0.0)
-    return SurvivalCurve(time, end, lost, at_risk, survival, np.cumsum(steps).astype(np.float64))
+    shares = np.divide(left, at_risk, out=np.zeros(len(time)), where=at_risk > 0)
+    steps = np.divide(end, at_risk * left, out=np.zeros(len(time)), where=left > 0)
+    survival, spread = (sums.astype(np.float64) for sums in (np.cumprod(shares), np.cumsum(steps)))
+    return SurvivalCurve(time, end, lost, at_risk, survival, spread)
 
 
 def clustered_error(value: float, squares: float, units: float) -> float:

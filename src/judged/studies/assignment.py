@@ -65,7 +65,7 @@ def williams(n: int) -> tuple[tuple[int, ...], ...]:
     >>> len(williams(3))
     6
     """
-    first = [(at + 1) // 2 if at % 2 else (n - at // 2) % n for at in range(n)]
+    first = [at // 2 + 1 if at % 2 else (n - at // 2) % n for at in range(n)]
     rows = [tuple((value + shift) % n for value in first) for shift in range(n)]
     return tuple(rows if n % 2 == 0 else [*rows, *(row[::-1] for row in rows)]) if n > 1 else ((0,),)
 

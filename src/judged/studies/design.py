@@ -301,7 +301,8 @@ def parse_design(text: str, path: str = "") -> Design:
                 raise SettingError(table, f"no table {table!r}", nearest(table, _TABLES))
             many = table in _LISTS
             if not isinstance(value, list if many else dict):
-                raise SettingError(table, f"{table} is no such table", f"write [[{table}]]" if many else f"[{table}]")
+                written = f"[[{table}]]" if many else f"[{table}]"
+                raise SettingError(table, f"{table} is no such table", f"write {written}")
         if "topics" not in raw:
             raise InputError("there are no topics", fix='write [topics] with file = "..." and use = ["...", "..."]')
     made = {

@@ -133,7 +133,7 @@ def effects(
     fit = _mixed(trials)
     rows = list[Effect]()
     for pair in pairs:
-        values = [trials.values[trials.system == codes.get(name, -1)] for name in pair]
+        values = [trials.values[trials.system == codes.get(name)] for name in pair]
         means, counts = [float(one.mean()) if len(one) else math.nan for one in values], [len(one) for one in values]
         shown = (outcome.name, outcome.better, *pair, (means[0], means[1]), (counts[0], counts[1]))
         if (one := estimates.get(pair)) is None:
@@ -177,16 +177,16 @@ def _without_estimate(
 ) -> tuple[Any, ...]:
     """Return what a row shows, after means and counts, of a pair that the trials cannot compare."""
     empty = [name for name, count in zip(pair, counts, strict=True) if not count]
-    confounders = trials.confounders(codes[0], codes[1]) if codes[0] is not None and codes[1] is not None else ()
+    known = [code for code in codes if code is not None]
     if not pair[1]:
         reason = "Only one system has trials: there is nothing to compare it with."
     elif empty:
         reason = f"No trial of {' and '.join(empty)} has a value."
-    elif confounders:
+    elif confounders := trials.confounders(*known):
         reason = f"Each system was used with other {' and '.join(confounders)}: the two effects cannot be separated."
     else:
         reason = "The trials cannot separate the systems from people, topics, and positions."
-    chosen = np.isin(trials.system, [code for code in codes if code is not None])
+    chosen = np.isin(trials.system, known)
     people, topics = (len(np.unique(own[chosen])) for own in (trials.person, trials.topic))
     no_interval, nan = (math.nan, math.nan), math.nan
     return nan, "", people, topics, no_interval, no_interval, nan, nan, nan, nan, nan, nan, reason
@@ -202,7 +202,7 @@ def practice(outcome: Outcome, *, level: float = 0.95) -> tuple[Practice, ...]:
         ("", np.full(len(trials.values), True)),
         *((n, trials.system == c) for c, n in enumerate(names)),
     ):
-        if len(np.unique(trials.position[kept])) < 2 or (system and len(names) == 1):
+        if system and len(names) == 1:
             continue
         some = _some(trials, kept)
         if (one := some.learning(level)) is None:
@@ -240,7 +240,7 @@ def _flipped(one: CrossedEffect, codes: Ints, seed: int) -> float:
     """Test by the signs of what each person, or topic, adds to the difference if there is none."""
     shares = (one.weights * one.residuals) @ dummies(codes)
     used = shares[np.abs(shares) > _NONE]
-    return paired_test(np.zeros(len(used)), used * len(used), seed=seed).p if len(used) >= _LEAST else math.nan
+    return paired_test(np.zeros(len(used)), used, seed=seed).p if len(used) >= _LEAST else math.nan
 
 
 def _permuted(one: CrossedEffect, trials: Trials, pair: tuple[int, int], seed: int) -> float:

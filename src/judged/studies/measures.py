@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from judged.errors import InputError
+from judged.stats.crossed import dummies
 from judged.stats.student import student_quantile
 from judged.stats.sufficiency import insufficiency
 
@@ -72,8 +73,7 @@ def measure_agreement(
     names, person = np.unique([one.participant for one, _ in rows], return_inverse=True)
     sums, centred = _sums(x, y, person, centred=False), _sums(x, y, person, centred=True)
     (ci, lacking), (within_ci, _) = (_jackknife_interval(table, level) for table in (sums, centred))
-    own = [float(_r(_sums(x[of], y[of], np.zeros(of.sum(), int), centred=False).sum(axis=0)))
-           for of in (person == code for code in range(len(names))) if of.sum() >= FEWEST]  # fmt: skip
+    own = _r(sums[sums[:, 0] >= FEWEST]).tolist()
     return Agreement(
         measure, outcome.name, len(rows), len(names),
         float(_r(sums.sum(axis=0))), ci, float(_r(centred.sum(axis=0))), within_ci,
@@ -95,7 +95,7 @@ def measured_trials(outcome: Outcome, scores: Scores, measure: str) -> dict[tupl
 
 def _sums(x: Floats, y: Floats, person: Ints, *, centred: bool) -> Floats:
     """Give n and the sums of x, y, their squares and product, by person."""
-    members = (person[:, None] == np.arange(int(person.max()) + 1)) * 1.0
+    members = dummies(person)
     if centred:
         x, y = (values - members @ (values @ members / members.sum(axis=0)) for values in (x, y))
     return members.T @ np.stack([np.ones_like(x), x, y, x * x, y * y, x * y], axis=1)

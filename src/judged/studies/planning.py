@@ -241,7 +241,7 @@ class StudyPlan(Answer):
     def blocks(self) -> tuple[Block, ...]:
         """Give what may be concluded, the people that it takes by topics, and the power by both."""
         n = self.contrast.conditions
-        every = sorted({max(n, 2, round(self.n * times / n) * n) for times in _TIMES} | {self.n})
+        every = sorted({max(n, round(self.n * times / n) * n) for times in _TIMES} | {self.n})
         needed = [self._needed(topics) for topics in every]
         table = Table(
             "people_needed",

@@ -251,7 +251,7 @@ class Questionnaire:
 
     def shares(self, values: Floats) -> Floats:
         """Say how high each scored item was answered, from 0 to 1; (..., items) as the values."""
-        low, high = np.array([item.scale for item in self.scored]).reshape(-1, 2).T
+        low, high = np.array([item.scale for item in self.scored]).reshape(len(self.scored), 2).T
         shares = (values - low) / (high - low)
         return np.where([item.reversed for item in self.scored], 1.0 - shares, shares)
 

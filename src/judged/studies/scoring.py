@@ -110,7 +110,7 @@ def agreement(records: StudyRecords, design: Design, *, level: float = 0.95) -> 
     found: list[Agreement] = []
     for name, questionnaire in known.items():
         given = [values for key, values in filled_in.items() if key[-1] == name]
-        values = questionnaire.shares(np.array(given).reshape(-1, len(questionnaire.scored)))
+        values = questionnaire.shares(np.array(given).reshape(len(given), len(questionnaire.scored)))
         whole = int((~np.isnan(values).any(axis=1)).sum())
         found.append(Agreement(name, *item_agreement(values, level=level), whole, len(values) - whole))
     return tuple(found)

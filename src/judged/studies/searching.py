@@ -76,7 +76,7 @@ def way_of(events: list[Any]) -> frozenset[str]:
     deep = any((row["rank"] or 0) > _DEEP for row in events if row["action"] == "click")
     return frozenset(name for name, there in zip(FEATURES, (
         0 < len(words) <= _SHORT,
-        first.rstrip().endswith("?") or (words[:1] and words[0] in _QUESTION),
+        first.rstrip().endswith("?") or any(word in _QUESTION for word in words[:1]),
         any(sign in first for sign in _OPERATORS),
         len(set(queries)) > 1,
         deep or any((row["page"] or 1) > 1 for row in events if row["action"] == "query"),

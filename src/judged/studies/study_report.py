@@ -112,7 +112,7 @@ class StudyReport(Answer):
         ))  # fmt: skip
 
     def _said(self, one: Effect) -> str:
-        if math.isnan(one.ci[0]):
+        if any(map(math.isnan, one.ci)):
             sides = zip((one.first, one.second), one.means, one.counts, strict=True)
             means = [f"{name} {decimal(mean, 2)} ({counted(count, 'trial')})" for name, mean, count in sides if name]
             change = "" if math.isnan(one.difference) else f"; difference {decimal(one.difference, 2, '+')}"

@@ -19,6 +19,7 @@ from judged.labels.labels import Labels
 from judged.slicing.documents import day_of, days_by_doc
 from judged.stats.correction import adjust
 from judged.stats.counts import chances_of_more
+from judged.stats.inputs import spread
 from judged.stats.paired import paired_test
 from judged.stats.skewness import allowing_for_skew
 from judged.stats.sufficiency import insufficiency
@@ -154,7 +155,7 @@ def of_topics(
     gaps = np.array(list(known.values()))
     found = paired_test(np.zeros(len(gaps)), gaps, **paired)
     (found,) = allowing_for_skew([gaps], [found])
-    interval = None if insufficiency(len(gaps), variance=float(gaps.var())) else found.interval
+    interval = None if insufficiency(len(gaps), variance=spread(gaps)) else found.interval
     yield FailureTest(failure, where, what, len(gaps), found.difference, interval, found.p, gain, known)
 
 
@@ -208,8 +209,8 @@ def _merged(
         return
     rank, relevance, topic = (np.array([row[at] for row in rows]) for at in (0, 1, 3))
     times = np.bincount(rank)
-    share = np.bincount(rank, relevance) / np.maximum(times, 1)
-    curve = isotonic_regression(share, weights=np.maximum(times, 1e-9), increasing=False).x
+    share = np.bincount(rank, relevance) / times
+    curve = isotonic_regression(share, weights=times, increasing=False).x
     beyond = relevance - curve[rank]  # how much more often it is relevant than what stands there usually is
     gain = _gain_of_ranks(made, stage, qrels)
     last = 1 if len(stage.parents) == 2 else len(stage.parents)  # of two sources one test says all

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from judged.stats.inputs import spread
 from judged.stats.interval import mean_intervals
 from judged.stats.slice_differences import against_rest
 from judged.stats.sufficiency import insufficiency
@@ -24,7 +25,7 @@ def sufficient_intervals(values: Floats, method: IntervalMethod, bounds: ArrayLi
     """Return an interval for the mean of each row, (S, T) to (S, 2); NaN where there is not enough data for one."""
     limits = mean_intervals(values, method, bounds)
     for row, known in enumerate([row[~np.isnan(row)] for row in values]):
-        if insufficiency(len(known), variance=float(known.var()) if len(known) else None):
+        if insufficiency(len(known), variance=spread(known)):
             limits[row] = np.nan
     return limits
 
@@ -39,7 +40,7 @@ def compare_with_rest(
     known = ~np.isnan(values)
     masks = np.asarray(members, dtype=np.bool_).reshape(-1, len(values)) & known
     sizes = masks.sum(axis=1)
-    variance = float(values[known].var()) if known.any() else 0.0
+    variance = spread(values[known])
     enough = [
         insufficiency(min(size, int(known.sum()) - size), "verdict", variance=variance, min_units=min_units) is None
         for size in sizes.tolist()

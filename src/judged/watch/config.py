@@ -111,11 +111,6 @@ class WatchConfig:
         for name, most in (("alarms_a_month", 30.0), ("margin_relative", 1.0)):
             if not 0 < getattr(self, name) <= most:
                 raise SettingError(name, f"{name} is {getattr(self, name)}", f"give a number above 0, at most {most:g}")
-        for event in self.event:
-            if event.until and event.until < event.date:
-                raise InputError(
-                    f"{event.what} ends before it begins", fix="write until = its last day", path=self.path
-                )
         if not (self.log or self.canary or self.series):
             raise InputError("nothing is watched", fix="write [log], [[canary]] or [[series]]")
 

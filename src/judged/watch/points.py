@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from judged.online.log import InteractionLog
     from judged.watch.config import CanarySeries, TableSeries, WatchConfig
 
-_DAY_MS = 86_400_000
 _DATE = re.compile(r"(20\d\d)-?(\d\d)-?(\d\d)")
 
 

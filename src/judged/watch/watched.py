@@ -137,17 +137,16 @@ def watched(
     starts = [days.first.toordinal() + length * at for at in range(number)]
     ends = np.array(starts) + length - 1
     base = (np.array(starts) >= config.baseline_from.toordinal()) & (ends <= config.baseline_to.toordinal())
-    weekdays = (np.array(starts) + 6) % 7 if length == 1 else np.zeros(number, dtype=np.int64)
+    weekdays = np.array(starts) % 7 if length == 1 else np.zeros(number, dtype=np.int64)
     made = baseline(days.values, days.errors, days.sizes, weekdays, base)
-    known = base & np.isfinite(days.values)
-    inside = days.values[known]
-    if math.isnan(made.centre) or np.ptp(inside) <= _SAME * np.abs(inside).max():
-        if known.sum() < FEWEST:
-            why = f"the baseline has {known.sum()} of the {FEWEST} points of {counted(length, 'day')} that it takes"
-            return Watched(series, part, "not watched", why)
-        if np.ptp(days.values[known]) > 0:
-            return Watched(series, part, "not watched", "its baseline does not tell how much its points vary")
+    inside = days.values[base & np.isfinite(days.values)]
+    if len(inside) < FEWEST:
+        why = f"the baseline has {len(inside)} of the {FEWEST} points of {counted(length, 'day')} that it takes"
+        return Watched(series, part, "not watched", why)
+    if np.ptp(inside) <= _SAME * np.abs(inside).max():
         return _constant(name, days, base, meaning, config)
+    if math.isnan(made.centre):
+        return Watched(series, part, "not watched", "its baseline does not tell how much its points vary")
     usual = days.values - made.z * made.errors
     shift = config.margin_relative * abs(made.centre) / float(np.nanmedian(made.errors[base]))
     k = round(min(max(shift / 2.0, _K[0]), _K[1]), 2)

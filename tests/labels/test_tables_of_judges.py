@@ -1,0 +1,316 @@
+"""Sentences and tables of calibrations and of the quality of labels, from numbers that are given."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from judged.answer import Column, Table
+from judged.errors import InputError
+from judged.labels.by_topic import topic_interval
+from judged.labels.calibration import Calibration, Contested, JudgeCalibration, SliceCalibration, _notes, calibrate
+from judged.labels.corrected_systems import CorrectedMean, FamilyBias, ScoresByBoth, corrected_means
+from judged.labels.trust import JudgeQuality, LabelQuality, Spread, quality
+from judged.stats.prediction_powered import prediction_powered
+
+NAN = math.nan
+JUDGE = JudgeCalibration(
+    judge="m", shared=1, absent=3, invalid=2, same=0.755, kappa=0.5, kappa_ci=(0.25, 0.75), quadratic=0.625,
+    binary=0.375, shift=0.25, shift_ci=(0.0625, 0.1875), tau=0.6667, tau_ap=0.3333, within_topics=0.875,
+    largest_error=0.01234, worth=12.4, worth_ci=(3.6, 20.4),
+)  # fmt: skip
+BARE = replace(JUDGE, invalid=0, kappa=NAN, kappa_ci=None, shift=-0.5, tau=NAN, tau_ap=NAN, within_topics=NAN,
+               largest_error=NAN, worth=NAN, worth_ci=None, shared=1234)  # fmt: skip
+MEAN = CorrectedMean("m", "a", 0.5, (0.25, 0.75), 0.625, 0.5625, (0.4, 0.7), 0.75, -0.03125, (-0.0625, 0.125))
+SLICE = SliceCalibration("m", "kind=x", 3, 9, 0.5, 0.25, 0.375, -0.25, (-0.5, 0.0))
+BIAS = FamilyBias("m", "f", 2, 0.015625, (-0.125, 0.25))
+
+
+def calibration(*judges: JudgeCalibration, **more: Any) -> Calibration:
+    usual: dict[str, Any] = {"means": (), "slices": (), "families": (), "contested": (), "grades": {}}
+    return Calibration("nDCG@10", 40, 60, 0.9, judges, **{**usual, **more})
+
+
+def cells(table: Any) -> list[tuple[str, ...]]:
+    grid = table.grid()
+    return [tuple(grid.header), *(tuple(map(str, row)) for row in grid.rows)]
+
+
+def test_sentences_of_a_calibration() -> None:
+    assert calibration(JUDGE, BARE).sentences == (
+        "m gives 76% of 1 document people's grade (kappa 0.500; quadratic 0.625), and grades 0.25 higher.",
+        "2 grades of m are not on the scale, and count as not judged.",
+        ("Systems under m: tau 0.667; within topics their scores correlate by 0.875; a mean is wrong by up to 0.012."),
+        "For nDCG@10 m is worth 12 [4, 20] topics beside the 40 that people judged.",
+        (
+            "m gives 76% of 1,234 documents people's grade (no kappa, as grades are not whole; quadratic 0.625),"
+            " and grades 0.50 lower."
+        ),
+    )
+    for low in (0.0, -0.1):
+        none = calibration(replace(JUDGE, worth_ci=(low, 7.4))).sentences[-1]
+        assert none == "For nDCG@10 m is worth none of people's topics (up to 7 are not ruled out)."
+    assert "worth 12 [0, 7]" in calibration(replace(JUDGE, worth_ci=(0.01, 7.4))).sentences[-1]
+    assert calibration(replace(BARE, shift=0.0)).sentences[-1].endswith("and grades 0.00 lower.")
+
+
+def test_tables_of_a_calibration() -> None:
+    confusion = Table("grades m", (Column("people", [1]),))
+    contested = (Contested("q", "d", "m", 1.0, 2.5, 3),)
+    full = calibration(JUDGE, means=(MEAN,), slices=(SLICE,), families=(BIAS,) * 12, contested=contested,
+                       grades={"m": confusion})  # fmt: skip
+    _, judges, slices, systems, families, grades, rest = full.blocks()
+    assert grades is confusion
+    assert cells(judges) == [
+        ("judge", "shared", "invalid", "same", "kappa", "quadratic", "binary", "shift", "tau", "tau_AP",
+         "within topics", "largest error", "worth topics"),
+        ("m", "1", "2", "76%", "0.500", "0.625", "0.375", "+0.250", "0.667", "0.333", "0.875", "0.0123", "12"),
+    ]  # fmt: skip
+    row = judges.records()[0]  # type: ignore[attr-defined]
+    assert (row["absent"], row["kappa_ci"], row["shift_ci"], row["worth_ci"]) == (
+        3, [0.25, 0.75], [0.0625, 0.1875], [3.6, 20.4],
+    )  # fmt: skip
+    assert cells(slices) == [
+        ("judge", "slice", "topics", "shared", "same", "kappa", "quadratic", "shift"),
+        ("m", "kind=x", "3", "9", "50%", "0.250", "0.375", "-0.250"),
+    ]
+    assert slices.records()[0]["shift_ci"] == [-0.5, 0.0]  # type: ignore[attr-defined]
+    assert cells(systems) == [
+        ("judge", "run", "people", "model", "corrected", "weight", "difference"),
+        ("m", "a", "0.5000", "0.6250", "0.5625 [0.400, 0.700]", "0.75", "-0.0312"),
+    ]
+    row = systems.records()[0]  # type: ignore[attr-defined]
+    assert (row["known_ci"], row["difference_ci"]) == ([0.25, 0.75], [-0.0625, 0.125])
+    assert cells(families)[:2] == [("judge", "family", "runs", "bias"), ("m", "f", "2", "+0.0156")]
+    assert families.records()[0]["ci"] == [-0.125, 0.25]  # type: ignore[attr-defined]
+    assert cells(rest) == [
+        ("topic", "document", "judge", "people", "model", "runs"), ("q", "d", "m", "1", "2.5", "3"),
+    ]  # fmt: skip
+    tables: list[Any] = [judges, slices, systems, families, rest]
+    assert [(table.name, table.labels, table.folded) for table in tables] == [
+        ("judges", 1, False), ("slices", 2, False), ("systems", 2, False), ("families", 2, False),
+        ("contested", 3, True),
+    ]  # fmt: skip
+    many = calibration(JUDGE, families=(BIAS,) * 13).table("families")
+    assert many.folded
+    assert full.facts() == {"measure": "nDCG@10", "labelled": 40, "others": 60, "level": 0.9}
+    plain = calibration(BARE)
+    assert [block.name for block in plain.blocks()] == ["sentences", "judges", "contested"]
+    assert cells(plain.table("judges"))[0][-1] == "shift"
+    assert "tau" in cells(calibration(BARE, means=(MEAN,)).table("judges"))[0]
+    assert "tau" in cells(calibration(BARE, JUDGE).table("judges"))[0]
+    assert "tau" in cells(calibration(replace(BARE, tau=0.0)).table("judges"))[0]
+
+
+@pytest.mark.parametrize(
+    ("means", "fewest", "labeled", "rules"),
+    [
+        ((MEAN,), 25, 0, []), ((), 25, 0, ["nothing-to-correct"]), ((MEAN,), 24, 0, ["few-topics"]),
+        ((MEAN,), 25, 1, ["rare-errors"]), ((), 3, 30, ["nothing-to-correct", "few-topics", "rare-errors"]),
+    ],
+)  # fmt: skip
+def test_warnings_of_a_calibration(means: Any, fewest: int, labeled: int, rules: list[str]) -> None:
+    notes = {note.rule: note.text for note in _notes(means, fewest, labeled)}
+    assert list(notes) == rules
+    if fewest < 25:
+        assert notes["few-topics"].startswith(f"{fewest} topics judged by people are fewer than 25")
+    if labeled:  # the share that a sample lacks in 5 of 100 cases
+        assert f"fewer than {1 - 0.05 ** (1 / labeled):.0%} of all topics" in notes["rare-errors"]
+
+
+TOPICS = [f"q{at:02}" for at in range(12)]
+
+
+def test_systems_under_a_model_and_what_is_contested() -> None:
+    """P@2 of two systems on 8 topics of people and 12 of the model; each document that differs, the furthest first."""
+    rng = np.random.default_rng(7)
+    people = {topic: {doc: int(rng.integers(0, 3)) for doc in "abcd"} for topic in TOPICS[:8]}
+    model = {topic: {doc: int(rng.integers(0, 3)) for doc in "abcd"} for topic in TOPICS}
+    runs = {"one": {topic: list("abcd") for topic in TOPICS}, "two": {topic: list("cadb") for topic in TOPICS}}
+    found = calibrate(people, {"m": model, "n": people}, runs, "P@2", highest=2, resamples=100, level=0.9)
+    first, second = found.judges
+    scores = {
+        (judge, run, topic): np.mean([grades[topic][doc] >= 1 for doc in ranked[topic][:2]])
+        for judge, grades in (("people", people), ("m", model)) for run, ranked in runs.items() for topic in grades
+    }  # fmt: skip
+    sides = {
+        (judge, run): np.array([scores[judge, run, topic] for topic in some])
+        for run in runs for judge, some in (("people", TOPICS[:8]), ("m", TOPICS))
+    }  # fmt: skip
+    errors = [abs(sides["m", run][:8].mean() - sides["people", run].mean()) for run in runs]
+    assert first.largest_error == pytest.approx(max(errors))
+    assert (second.largest_error, second.same, second.tau) == (0.0, 1.0, 1.0)
+    assert (found.labelled, found.others, found.level, found.measure) == (8, 4, 0.9, "P@2")
+    assert found.grades == {}  # of one model alone
+    corrected = {
+        run: prediction_powered(
+            sides["people", run], *np.split(sides["m", run], [8]), level=0.9, bounds=(0, 1), resamples=100
+        ) for run in runs
+    }  # fmt: skip
+    for one in found.means:
+        assert one.judge == "m"
+        assert (one.known, one.value) == pytest.approx((corrected[one.run].known, corrected[one.run].value))
+        assert one.ci == pytest.approx(corrected[one.run].interval)
+        assert one.model == pytest.approx(sides["m", one.run].mean())
+    worths = sorted((one.worth, one.worth_interval) for one in corrected.values())
+    assert (first.worth, first.worth_ci) == worths[1]  # the upper one of two in the middle
+    assert [(one.judge, one.family, one.runs) for one in found.families] == [
+        (judge, run, 1) for judge in "mn" for run in runs
+    ]  # fmt: skip
+    apart = (sides["m", "one"][:8] - sides["people", "one"]) - (sides["m", "two"][:8] - sides["people", "two"])
+    assert found.families[0].bias == pytest.approx(apart.mean())
+    assert found.families[0].ci == pytest.approx(topic_interval(apart, 0.9))
+    differs = [
+        (-abs(people[topic][doc] - model[topic][doc]), -((doc in "ab") + (doc in "ca")), topic, doc)
+        for topic in TOPICS[:8] for doc in "abcd" if people[topic][doc] != model[topic][doc]
+    ]  # fmt: skip
+    assert [(-abs(one.human - one.model), -one.runs, one.query_id, one.doc_id) for one in found.contested] == sorted(
+        differs
+    )
+    assert {one.judge for one in found.contested} == {"m"}
+    alone = calibrate(people, {"m": model}, runs, "P@2", labelled=TOPICS[2:6], families={"one": "f"}, resamples=100)
+    assert (alone.labelled, alone.others) == (4, 8)
+    assert list(alone.grades) == ["m"]
+    assert [one.family for one in alone.families] == ["f"]
+    assert alone.judges[0].shared == 16
+    again = calibrate(people, {"m": model}, runs, "P@2", labelled=TOPICS[2:6], families={"one": "f"}, level=0.95,
+                      rel=1, highest=2, resamples=100, seed=0)  # fmt: skip
+    assert again.json() == alone.json()
+    for odd in ({"resamples": 0}, {"seed": -1}, {"level": 0.0}):
+        with pytest.raises(InputError):
+            calibrate(people, {"m": model}, **odd)
+    usual = {name: one.default for name, one in inspect.signature(calibrate).parameters.items()}
+    assert [usual[name] for name in ("level", "rel", "resamples", "seed")] == [0.95, 1, 1000, 0]
+
+
+def test_contested_documents_are_a_hundred_at_most_and_counted_to_the_tenth_rank() -> None:
+    docs = [f"d{at:03}" for at in range(104)]
+    human, model = {"q": dict.fromkeys(docs, 1)}, {"q": dict.fromkeys(docs, 0)}
+    found = calibrate(human, {"m": model}, {"one": {"q": docs}}, "AP")  # a measure without a cutoff
+    assert len(found.contested) == 100
+    assert [one.doc_id for one in found.contested] == docs[:100]
+    assert [one.runs for one in found.contested] == [1] * 10 + [0] * 90
+    assert [one.human - one.model for one in found.contested] == [1.0] * 100
+    for grade, invalid in ((1, 0), (1.5, 104), (-0.5, 104)):
+        given = {"m": {"q": {**dict.fromkeys(docs, grade), "x": 0}}}
+        assert calibrate({"q": {**dict.fromkeys(docs, 1), "x": 0}}, given).judges[0].invalid == invalid
+    with pytest.raises(InputError, match="no grade of m lies between 0 and 1"):
+        calibrate(human, {"m": {"q": dict.fromkeys(docs, 2)}})
+
+
+def test_grades_that_are_not_whole_have_no_kappa_in_a_slice() -> None:
+    human = {"q1": {"a": 1, "b": 0, "c": 2}, "q2": {"a": 1, "b": 0}}
+    model = {"q1": {"a": 0.5, "b": 0, "c": 2}, "q2": {"a": 1, "b": 1}}
+    first, second = calibrate(human, {"m": model}, slicing={"q1": {"k": "x"}, "q2": {"k": "y"}}).slices
+    assert (math.isnan(first.kappa), second.kappa) == (True, 0.0)
+    assert (first.shift, second.shift) == (pytest.approx(-1 / 6), 0.5)
+    assert (first.same, second.same) == (pytest.approx(2 / 3), 0.5)
+
+
+def test_differences_from_the_first_system() -> None:
+    rng = np.random.default_rng(8)
+    people, model, rest = rng.random((2, 9)), rng.random((2, 9)), rng.random((2, 20))
+    seen = ScoresByBoth(("a", "b"), people, model, rest, (0.0, 1.0), tuple("abcdefghi"))
+    first, second = corrected_means("m", seen, seen.corrected(0.9, 100, 0), 0.9)
+    apart = prediction_powered(people[1] - people[0], model[1] - model[0], rest[1] - rest[0], level=0.9, resamples=100)
+    assert (second.difference, second.difference_ci) == (apart.value, apart.interval)
+    assert (first.difference, first.difference_ci) == (0.0, None)
+    alone = prediction_powered(people[1], model[1], rest[1], level=0.9, bounds=(0, 1), resamples=100)
+    assert (second.known_ci, second.ci, second.weight) == (alone.known_interval, alone.interval, alone.weight)
+
+
+ANN = JudgeQuality(
+    judge="ann", kind="human", labels=10, invalid=1, shared=8, same=0.75, shift=0.125, shift_ci=(0.0, 0.25),
+    without=0.5, repeats=4, repeated=0.5, repeated_ci=(0.1, 0.9), gold=6, right=0.8333, right_ci=(0.4, 0.9),
+    drift=-0.25, drift_p=0.0123, seconds=4.25, hasty=0.25,
+)  # fmt: skip
+BARE_JUDGE = replace(ANN, judge="bob", repeats=0, repeated=NAN, repeated_ci=None, gold=0, right=NAN, right_ci=None,
+                     drift=NAN, drift_p=NAN, seconds=NAN, hasty=NAN)  # fmt: skip
+SPREAD = Spread("1", 7, 0.5, 0.75)
+
+
+def labelled(*judges: JudgeQuality, slices: Any = (), systems: Any = None, threshold: float = 0.05) -> LabelQuality:
+    alpha: Any = SimpleNamespace(sentence="Alpha.", name="alpha", value=0.5, interval=(0.25, 0.75))
+    return LabelQuality(alpha, 12, judges, (SPREAD,), slices, (SPREAD,), systems, threshold)
+
+
+def test_tables_of_the_quality_of_labels() -> None:
+    sliced = (replace(SPREAD, name="k=x", alpha=0.625, alpha_ci=(0.5, 0.7)),)
+    found = labelled(ANN, BARE_JUDGE, slices=sliced)
+    _, judges, slices, grades, topics = found.blocks()
+    assert cells(judges) == [
+        ("judge", "kind", "labels", "invalid", "shared", "same as others", "shift", "alpha without", "same again",
+         "known right", "drift", "p of drift", "seconds"),
+        ("ann", "human", "10", "1", "8", "75%", "+0.125", "0.500", "50%", "83%", "-0.250", "0.012", "4.2"),
+        ("bob", "human", "10", "1", "8", "75%", "+0.125", "0.500", "-", "-", "-", "-", "-"),
+    ]  # fmt: skip
+    row = judges.records()[0]  # type: ignore[attr-defined]
+    keys = ("shift_ci", "repeats", "repeated_ci", "gold", "right_ci", "hasty")
+    assert [row[key] for key in keys] == [[0.0, 0.25], 4, [0.1, 0.9], 6, [0.4, 0.9], 0.25]
+    assert cells(slices) == [("slice", "pairs", "same", "distance", "alpha"), ("k=x", "7", "50%", "0.750", "0.625")]
+    assert slices.records()[0]["alpha_ci"] == [0.5, 0.7]  # type: ignore[attr-defined]
+    assert cells(grades) == [("grade", "pairs", "same", "distance"), ("1", "7", "50%", "0.750")]
+    assert cells(topics) == [("topic", "pairs", "same", "distance"), ("1", "7", "50%", "0.750")]
+    assert [key for key in topics.records()[0]] == ["query_id", "pairs", "same", "distance"]  # type: ignore[attr-defined]  # noqa: C416
+    tables: list[Any] = [judges, slices, grades, topics]
+    assert [(table.name, table.labels, table.folded, table.title) for table in tables] == [
+        ("judges", 2, False, ""), ("slices", 1, False, "By slice"), ("grades", 1, False, "By grade"),
+        ("topics", 1, True, "By topic"),
+    ]  # fmt: skip
+    bare = labelled(BARE_JUDGE)
+    assert cells(bare.table("judges"))[0][-1] == "alpha without"
+    assert "seconds" in bare.table("judges").records()[0]
+    assert [block.name for block in bare.blocks()] == ["sentences", "judges", "grades", "topics"]
+    assert bare.facts() == {"pairs": 12, "alpha": {"name": "alpha", "value": 0.5, "interval": (0.25, 0.75)}}
+    assert labelled(ANN).threshold == LabelQuality.__dataclass_fields__["threshold"].default == 0.05
+
+
+def test_sentences_of_the_quality_of_labels() -> None:
+    table = Table("systems", (Column("x", [1]),))
+    changes = [SimpleNamespace(largest_change=size, sentence=f"Changes by {size}.") for size in (0.1, 0.3, 0.2)]
+    systems: Any = SimpleNamespace(systems=changes, table=lambda name: replace(table, name=name))
+    good = replace(ANN, judge="eve", right=0.95, right_ci=(0.9, 1.0), drift_p=0.05, gold=1)
+    found = labelled(ANN, good, BARE_JUDGE, systems=systems)
+    assert found.sentences == (
+        "Alpha.",
+        "ann's later labels are 0.25 lower against the others' than the earlier ones (p = 0.012, Holm)."
+        .replace("p = ", "p "),
+        "ann graded 83% of 6 known documents right.",
+        "Changes by 0.3.",
+    )  # fmt: skip
+    assert (found.blocks()[-1].name, found.blocks()[-1].title) == ("systems", "Systems under each two judges")
+    strict = labelled(replace(ANN, drift_p=0.06), good, threshold=0.061)
+    assert sum("later labels" in text for text in strict.sentences) == 2
+    nothing = SimpleNamespace(systems=[], table=systems.table)
+    assert labelled(replace(ANN, drift_p=NAN), systems=nothing).sentences == ("Alpha.",)
+    # a judge without known documents is not the best one
+    assert len(labelled(replace(ANN, drift_p=1.0), replace(good, gold=0)).sentences) == 1
+
+
+def test_systems_under_judges_and_few_topics() -> None:
+    """Systems are scored for runs alone; with fewer topics than enough the intervals are warned of."""
+    rng = np.random.default_rng(9)
+    both = [{topic: {doc: int(rng.integers(0, 3)) for doc in "abc"} for topic in TOPICS} for _ in range(2)]
+    runs = {"one": {topic: list("abc") for topic in TOPICS}, "two": {topic: list("cba") for topic in TOPICS}}
+    given = {"ann": both[0], "bob": both[1]}
+    found = quality(given, runs, "P@1")
+    assert found.systems is not None
+    scores = {
+        name: [np.mean([own[topic][ranked[topic][0]] >= 1 for topic in TOPICS]) for ranked in runs.values()]
+        for name, own in given.items()
+    }
+    (systems,) = found.systems.systems
+    change = np.abs(np.subtract(scores["ann"], scores["bob"])).max()
+    assert systems.largest_change == pytest.approx(change)
+    assert systems.sentence in found.sentences
+    for none in ((), [], {}, None):
+        assert quality(given, none).systems is None
+    assert [note.rule for note in found.notes] == ["few-topics"]
+    assert found.notes[0].text.startswith("With 12 topics")
+    assert quality({name: {topic: own[topic] for topic in TOPICS[:2]} for name, own in given.items()}).notes == ()

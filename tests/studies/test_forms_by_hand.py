@@ -1,0 +1,195 @@
+"""Each item of each questionnaire as published, what an item and a questionnaire may be, and scores at their ends."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from judged.data.toml_places import SettingError
+from judged.errors import InputError
+from judged.studies.questionnaires import FORMS, Item, Questionnaire, sus_of_umux_lite
+from judged.studies.records import StudyRecords
+from judged.studies.scoring import SCORES, agreement, item_agreement, scores
+from studies.study_designs import made
+
+AGREE = ("Strongly disagree", "Strongly agree")
+NAN = math.nan
+
+
+def test_scales_of_all_items() -> None:
+    rows = {
+        name: [(item.name, item.scale, item.step, len(item.words), item.open, item.reversed) for item in form.items]
+        for name, form in FORMS.items()
+    }
+    assert rows == {
+        "sus": [(f"{at}", (1.0, 5.0), 1.0, 2, False, at % 2 == 0) for at in range(1, 11)],
+        "umux-lite": [(f"{at}", (1.0, 7.0), 1.0, 2, False, False) for at in (1, 2)],
+        "tlx": [(name, (0.0, 100.0), 5.0, 2, False, False)
+                for name in ("mental", "physical", "temporal", "performance", "effort", "frustration")],
+        "ease": [("1", (1.0, 7.0), 1.0, 2, False, False)],
+        "satisfaction": [("1", (1.0, 5.0), 1.0, 2, False, False)],
+    }  # fmt: skip
+    assert {name: (form.scores, form.after, form.higher_is_better) for name, form in FORMS.items()} == {
+        "sus": ((0.0, 100.0), "system", True), "umux-lite": ((0.0, 100.0), "system", True),
+        "tlx": ((0.0, 100.0), "task", False), "ease": ((1.0, 7.0), "task", True),
+        "satisfaction": ((1.0, 5.0), "task", True),
+    }  # fmt: skip
+    assert FORMS["sus"].items[0].words == FORMS["umux-lite"].items[1].words == AGREE
+    assert FORMS["tlx"].items[3].words == ("Perfect", "Failure")
+    assert FORMS["tlx"].items[0].words == FORMS["tlx"].items[5].words == ("Very low", "Very high")
+    for name in FORMS:  # a questionnaire of a form has its items
+        used = Questionnaire(name)
+        assert used.items == FORMS[name].items
+        assert (used.name, used.title, used.after) == (name, FORMS[name].title, FORMS[name].after)
+        assert (used.scores, used.higher_is_better) == (FORMS[name].scores, FORMS[name].higher_is_better)
+        assert used.scored == used.items
+
+
+def test_what_an_item_may_be() -> None:
+    item = Item("1", "?")
+    assert (item.scale, item.step, item.words, item.open, item.reversed) == ((1.0, 5.0), 1.0, (), False, False)
+    assert (item.steps, item.values) == (4.0, (1.0, 2.0, 3.0, 4.0, 5.0))
+    assert Item("1", "?", (-1.0, 1.0), 0.5).values == (-1.0, -0.5, 0.0, 0.5, 1.0)
+    assert Item("1", "?", (0.0, 1.0), 0.1).values == pytest.approx(np.arange(11) / 10)
+    assert Item("1", "?", (0.0, 1.0)).values == (0.0, 1.0)
+    assert Item("1", "?", open=True).values == ()
+    for words in (("low", "high"), ("a", "b", "c", "d", "e")):
+        assert Item("1", "?", words=words).words == words
+
+
+@pytest.mark.parametrize(
+    ("given", "key", "said"),
+    [
+        ({"scale": (1.0,)}, "scale", "the scale is [1.0]"),
+        ({"scale": (1.0, 2.0, 3.0)}, "scale", "the scale is [1.0, 2.0, 3.0]"),
+        ({"scale": (2.0, 2.0)}, "scale", "the scale is [2.0, 2.0]"),
+        ({"step": 0.0}, "step", "steps of 0 "),
+        ({"step": -1.0}, "step", "steps of -1 "),
+        ({"step": 0.3}, "step", "steps of 0.3 "),
+        ({"step": 3.0}, "step", "steps of 3 "),
+        ({"step": 100.0}, "step", "steps of 100 "),
+        ({"step": 1.001}, "step", "steps of 1.001 "),
+        ({"words": ("a",)}, "words", "there are 1 words for 5 values"),
+        ({"words": ("a", "b", "c", "d")}, "words", "there are 4 words for 5 values"),
+        ({"words": ("a", "b", "c"), "scale": (1.0, 2.0)}, "words", "there are 3 words for 2 values"),
+    ],
+)
+def test_what_an_item_may_not_be(given: dict[str, Any], key: str, said: str) -> None:
+    with pytest.raises(SettingError) as refused:
+        Item("1", "?", **given)
+    assert refused.value.key == key
+    assert said in str(refused.value)
+
+
+def test_an_own_questionnaire_needs_a_name_a_time_and_items() -> None:
+    whole: dict[str, Any] = {"name": "mine", "after": "end", "items": (Item("1", "?"),)}
+    own = Questionnaire("own", **whole)
+    assert (own.title, own.after, own.higher_is_better, own.scores) == ("mine", "end", True, (1.0, 5.0))
+    for key in whole:
+        with pytest.raises(SettingError, match="an own questionnaire needs"):
+            Questionnaire("own", **{name: value for name, value in whole.items() if name != key})
+    with pytest.raises(SettingError, match="no questionnaire 'mine'"):
+        Questionnaire("mine", **whole)
+    texts = {"items": (Item("1", "?"), Item("2", "?")), "name": "mine", "after": "task"}
+    Questionnaire("own", **texts, wording=("a", "b"))
+    with pytest.raises(SettingError, match="there are 1 texts for 2 items"):
+        Questionnaire("own", **texts, wording=("a",))
+    with pytest.raises(SettingError, match="there are 3 texts for 2 items"):
+        Questionnaire("umux-lite", wording=("a", "b", "c"))
+    for ends in (("a",), ("a", "b", "c")):
+        with pytest.raises(SettingError, match=f"there are {len(ends)} words"):
+            Questionnaire("ease", ends=ends)
+    with pytest.raises(InputError, match="two items have one name"):
+        Questionnaire("own", **{**texts, "items": (Item("1", "?"), Item("2", "?"), Item("1", "?"))})
+
+
+def test_what_is_given_goes_before_the_form() -> None:
+    given = Questionnaire("tlx", "load", "end", ends=("0", "1"), higher_is_better=True)
+    assert (given.name, given.after, given.higher_is_better) == ("load", "end", True)
+    assert {item.words for item in given.items} == {("0", "1")}
+    assert [item.text for item in given.items] == [item.text for item in FORMS["tlx"].items]
+    assert {(item.scale, item.step) for item in given.items} == {((0.0, 100.0), 5.0)}
+    worse = Questionnaire("ease", higher_is_better=False)
+    assert worse.higher_is_better is False
+    sus = Questionnaire("sus", wording=tuple("abcdefghij"))
+    assert "".join(item.text for item in sus.items) == "abcdefghij"
+    assert [item.reversed for item in sus.items] == [False, True] * 5
+    own = Questionnaire("own", "mine", "end", items=(Item("1", "?"),), higher_is_better=False)
+    assert own.higher_is_better is False
+
+
+def test_shares_scores_and_bounds_by_hand() -> None:
+    """Items from 2 to 10, the second one reversed: 4 and 8 are a quarter each, of 2 to 10 that is 4."""
+    items = (Item("1", "?", (2.0, 10.0)), Item("2", "?", (2.0, 10.0), reversed=True), Item("3", "?", open=True))
+    own = Questionnaire("own", "mine", "end", items=items)
+    assert [item.name for item in own.scored] == ["1", "2"]
+    assert own.shares(np.array([4.0, 8.0])).tolist() == [0.25, 0.25]
+    assert own.shares(np.array([[2.0, 2.0], [10.0, 4.0]])).tolist() == [[0.0, 1.0], [1.0, 0.75]]
+    assert own.score(np.array([4.0, 8.0])) == 4.0
+    assert math.isnan(own.score(np.array([4.0, NAN])))
+    # a quarter and 0 or 1: 1/8 and 5/8 of the way from 2 to 10
+    assert own.bounds(np.array([4.0, NAN])) == (3.0, 7.0)
+    assert own.bounds(np.array([4.0, 8.0])) == (4.0, 4.0)
+    assert own.bounds(np.array([NAN, NAN])) == (2.0, 10.0)
+    mixed = Questionnaire("own", "mine", "end", items=(Item("1", "?"), Item("2", "?", (1.0, 4.0))))
+    assert mixed.scored == ()
+    assert all(math.isnan(end) for end in mixed.scores)
+    assert math.isnan(mixed.score(np.array([])))
+    texts = Questionnaire("own", "mine", "end", items=(Item("1", "?", open=True),))
+    assert texts.scored == ()
+    assert math.isnan(texts.scores[1])
+    assert sus_of_umux_lite(100.0) == pytest.approx(87.9)
+    assert sus_of_umux_lite(0.0) == 22.9
+
+
+def test_every_column_of_scores() -> None:
+    design = made(questionnaires=(
+        Questionnaire("umux-lite"), Questionnaire("sus", "usability"), Questionnaire("tlx"),
+        Questionnaire("own", "words", "end", items=(Item("1", "?", open=True),)),
+    ))  # fmt: skip
+    trial = {"participant": "a", "position": 1}
+    rows = [(0, "s0", "umux-lite", "1", 7.0), (0, "s0", "umux-lite", "2", 4.0), (1, "", "tlx", "mental", 50.0),
+            (1, "", "tlx", "effort", 52.0), (0, "", "words", "1", 3.0), (0, "s1", "usability", "11", 3.0),
+            (0, "s1", "other", "1", 3.0)]  # fmt: skip
+    names = ("position", "system", "questionnaire", "item", "value")
+    made_of = StudyRecords.of({
+        "participants": [{"participant": "a"}], "trials": [{**trial, "query_id": "t", "system": "s1"}],
+        "answers": [{"participant": "a", **dict(zip(names, row, strict=True))} for row in rows],
+    })  # fmt: skip
+    table = scores(made_of, design)
+    assert table.schema == SCORES
+    umux, tlx, sus = table.to_pylist()
+    # (6 + 3) of 12; as SUS 0.65 x 75 + 22.9
+    assert umux == {"participant": "a", "position": 0, "system": "s0", "questionnaire": "umux-lite", "score": 75.0,
+                    "low": 75.0, "high": 75.0, "items": 2, "sus": pytest.approx(71.65)}  # fmt: skip
+    # one of six answers is a value of the scale: 50 / 6 and (50 + 500) / 6
+    assert tlx == {"participant": "a", "position": 1, "system": "s1", "questionnaire": "tlx", "score": None,
+                   "low": pytest.approx(50 / 6), "high": pytest.approx(550 / 6), "items": 1, "sus": None}  # fmt: skip
+    assert sus == {"participant": "a", "position": 0, "system": "s1", "questionnaire": "usability", "score": None,
+                   "low": 0.0, "high": 100.0, "items": 0, "sus": None}  # fmt: skip
+
+
+def test_agreement_of_items_that_are_reversed_and_of_few() -> None:
+    values = np.array([[1.0, 5.0], [2.0, 4.0], [4.0, 1.0], [5.0, 2.0]])
+    items = (Item("1", "?"), Item("2", "?", reversed=True))
+    design = made(questionnaires=(Questionnaire("own", "mine", "end", items=items), Questionnaire("ease"),
+                                  Questionnaire("umux-lite")))  # fmt: skip
+    answers = [{"participant": f"p{at}", "position": 0, "questionnaire": "mine", "item": f"{item + 1}", "value": value}
+               for at, row in enumerate(values) for item, value in enumerate(row)]  # fmt: skip
+    answers.append({"participant": "p9", "position": 0, "questionnaire": "mine", "item": "1", "value": 3.0})
+    people = [{"participant": f"p{at}"} for at in (0, 1, 2, 3, 9)]
+    made_of = StudyRecords.of({"participants": people, "trials": [], "answers": answers})
+    own, umux = agreement(made_of, design)
+    turned = np.column_stack([values[:, 0], 6 - values[:, 1]])
+    alpha = 2 * (1 - turned.var(axis=0, ddof=1).sum() / turned.sum(axis=1).var(ddof=1))
+    assert (own.questionnaire, own.filled_in, own.left_out) == ("mine", 4, 1)
+    assert own.alpha == pytest.approx(alpha)
+    assert own.ci == pytest.approx(item_agreement(turned)[1])
+    wide, narrow = own.ci, agreement(made_of, design, level=0.5)[0].ci
+    assert wide[0] < narrow[0] < narrow[1] < wide[1]
+    assert (umux.questionnaire, umux.filled_in, umux.left_out) == ("umux-lite", 0, 0)
+    assert math.isnan(umux.alpha)
+    assert all(math.isnan(end) for end in umux.ci)
