@@ -31,16 +31,6 @@ def check_ranges(part: Any) -> None:
     ------
     SettingError
         If a number is outside.
-
-    >>> from dataclasses import dataclass
-    >>> from typing import Annotated
-    >>> @dataclass(frozen=True)
-    ... class Page:
-    ...     results: Annotated[int, Range(1, 1000)] = 10
-    >>> check_ranges(Page(0))
-    Traceback (most recent call last):
-    ...
-    judged.data.toml_places.SettingError: results is 0. Fix: give a number from 1 to 1,000.
     """
     for key, (least, most) in _ranges(type(part)).items():
         value = getattr(part, key)

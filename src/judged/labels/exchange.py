@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 from pathlib import Path
@@ -22,6 +20,7 @@ from judged.data.topics import Topics
 from judged.decimals import read_number
 from judged.errors import InputError
 from judged.labels.labels import KINDS, SCHEMA, Labels
+from judged.tables import csv_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -323,9 +322,7 @@ def write_labels(labels: Labels, path: str | Path, *, notes: bool = False) -> No
         raise InputError("labels are not written so", fix="name a .csv, .jsonl or .parquet", path=str(path))
     with replaced(path) as part:
         if suffix == ".csv":
-            from pyarrow import csv as arrow_csv
-
-            arrow_csv.write_csv(table, part)
+            part.write_text(csv_lines([table.column_names, *_cells(table)]) + "\n", encoding="utf-8")
         elif suffix == ".parquet":
             from pyarrow import parquet
 
@@ -333,6 +330,13 @@ def write_labels(labels: Labels, path: str | Path, *, notes: bool = False) -> No
         else:
             lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in table.to_pylist())
             part.write_text("".join(lines), encoding="utf-8")
+
+
+def _cells(table: pa.Table) -> Iterator[tuple[object, ...]]:
+    """Return the rows of labels, with truth values as lower-case words."""
+    columns = (table[name].to_pylist() for name in table.column_names)
+    for row in zip(*columns, strict=True):
+        yield tuple(str(value).lower() if isinstance(value, bool) else value for value in row)
 
 
 def quepid_ratings(qrels: Qrels, topics: Mapping[str, str]) -> str:
@@ -343,13 +347,8 @@ def quepid_ratings(qrels: Qrels, topics: Mapping[str, str]) -> str:
     who wrote Faust,a,2
     who wrote Faust,b,0.5
     """
-    file = io.StringIO()
-    write = csv.writer(file, lineterminator="\n").writerow
-    write(["query", "docid", "rating"])
-    for text, ratings in _by_text(qrels, topics).items():
-        for doc, grade in ratings:
-            write([text, doc, f"{grade:.15g}"])
-    return file.getvalue().rstrip("\n")
+    rows = ((text, doc, f"{grade:.15g}") for text, ratings in _by_text(qrels, topics).items() for doc, grade in ratings)
+    return csv_lines([("query", "docid", "rating"), *rows])
 
 
 def judgment_list(qrels: Qrels, topics: Mapping[str, str]) -> str:
