@@ -96,17 +96,25 @@ def import_labels(store: LabelStore, path: str | Path, *, judge: str = "", kind:
 
 
 def label_rows(path: str | Path, *, judge: str = "", kind: Kind = "human", topics: Any = None) -> Iterator[Row]:
-    """Give the rows of a file as labels with all columns, each with its line; of a query's text also ``text``."""
+    """Return the rows of a file as labels with all columns, each with its line.
+
+    An id of a query decides; its text (``text``) only where there is no id: then it stands in the row, too. A text that
+    is that of another topic than the id says is refused.
+    """
     where, read, nothing = str(path), _reader(path), True
     ids = None if topics is None else _ids(Topics.of(topics))
     for line, given in read:
         row = _completed(given, judge, kind, where, line)
-        if "text" in given:
-            row["text"] = given["text"]
-            row["query_id"] = given["text"] if ids is None else ids.get(_folded(given["text"]), "")
-            if not row["query_id"]:
-                problem = f"the query {given['text']!r:.80} is not the text of one topic alone"
+        text = str(given.get("text") or "")
+        topic = text if ids is None else ids.get(_folded(text), "")
+        if "query_id" not in given:
+            row |= {"text": text, "query_id": topic}
+            if not topic:
+                problem = f"the query {text!r:.80} is not the text of one topic alone"
                 raise InputError(problem, fix="give each topic's text once", path=where, line=line)
+        elif ids and topic not in {"", row["query_id"]}:
+            problem = f"the row has query_id {row['query_id']}, and its text {text!r:.60} is that of topic {topic}"
+            raise InputError(problem, fix="leave the column text out, or correct it", path=where, line=line)
         nothing = False
         yield line, row
     if nothing:
@@ -223,7 +231,7 @@ def _completed(given: Mapping[str, Any], judge: str, kind: str, where: str, line
     row["grade"] = None if given["grade"] is None or given["grade"] == "" else given["grade"]
     try:
         for name in ("query_id", "doc_id"):
-            if name != "query_id" or "text" not in given:
+            if name in given:
                 row[name] = id_text(given[name], name)
         for name in ("grade", "seconds"):
             value = row[name]
