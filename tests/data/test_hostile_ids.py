@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import judged
 from judged.answer import TEXT, Column, Table
-from judged.data.facts import Facts
+from judged.data.attributes import Attributes
 from judged.data.qrels import Qrels
 from judged.data.records import read_records
 from judged.data.run import Run
@@ -142,7 +142,7 @@ def test_topics_and_facts_are_read_back(tmp_path: Path) -> None:
     topics = Topics.read(path).table
     assert topics["query_id"].to_pylist() == usable
     assert topics["text"].to_pylist() == [text.strip() for _, text, _ in rows]
-    facts = Facts.read(path, "query_id").table
+    facts = Attributes.read(path).table
     assert facts["kind"].to_pylist() == [kind for *_, kind in rows]
 
 
