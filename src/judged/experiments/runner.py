@@ -218,7 +218,9 @@ def _has_ended(process: subprocess.Popen[bytes], seconds: float) -> bool:
 def _explain(part: Path, code: int) -> Path:
     """Give the file that says why a job failed; of a process that could not write one, how it ended."""
     why = part / FAILURE
-    if not why.exists():
+    try:
+        json.loads(why.read_text(encoding="utf-8"))
+    except (OSError, ValueError):  # it could not be written, or not all of it
         said = (part / "messages.txt").read_text(encoding="utf-8", errors="replace").strip().splitlines()
         last = f": {said[-1]}" if said else ""
         how = f"was ended by signal {-code}" if code < 0 else f"ended with code {code}"
