@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Files and folders that appear whole or not at all."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from judged.errors import InputError, OutputError
 if TYPE_CHECKING:
     from collections.abc import Generator
 
+_HERE, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE, of renameat2
 _NO_FAULT_OF_THE_NAME = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EPIPE}
 
 
@@ -50,6 +51,50 @@ def replaced(path: str | Path) -> Generator[Path]:
         if part is not None:
             with suppress(OSError):  # it was renamed, or could not be made
                 part.unlink()
+
+
+@contextmanager
+def replaced_folder(path: str | Path, *, new: bool = False) -> Generator[Path]:
+    """Give a temporary folder beside ``path``, which takes its place if all goes well.
+
+    `new`: what is there already is refused.
+
+    A folder that is there is exchanged and then removed, in one step on Linux: whenever the process ends, even killed,
+    the old or the new folder is there, whole.
+    """
+    import shutil  # seldom needed, and imports much
+
+    try:
+        target = Path(path).resolve()
+        if new and target.exists():
+            raise InputError("this exists already", fix="name a new folder", path=str(path))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        part = target.with_name(f".{os.urandom(8).hex()}.part")
+        part.mkdir()
+    except OSError as error:
+        unwritten(path, error)
+    try:
+        yield part
+        if target.is_dir() and any(target.iterdir()):
+            _exchange(part, target)
+        else:
+            part.replace(target)
+    except OSError as error:
+        unwritten(path, error)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def _exchange(one: Path, other: Path) -> None:
+    """Exchange the names of two folders: at once where the system can (renameat2), or else one after the other."""
+    import ctypes
+
+    rename = getattr(ctypes.CDLL(None), "renameat2", None) if os.name == "posix" else None
+    if rename is None or rename(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE):
+        between = one.with_name(f".{os.urandom(8).hex()}.part")
+        other.rename(between)
+        one.rename(other)
+        between.rename(one)
 
 
 def unwritten(path: str | Path, error: OSError) -> NoReturn:

@@ -6,6 +6,8 @@ Every message says what is wrong, where, and what to do about it.
 from __future__ import annotations
 
 import copyreg
+import errno
+import re
 
 
 class JudgedError(Exception):
@@ -29,6 +31,18 @@ class JudgedError(Exception):
         """What is wrong, and what to do about it: the two halves of the message, for whoever shows them apart."""
         problem, _, fix = str(self).partition(" Fix: ")
         return problem.rstrip("."), fix.rstrip(".")
+
+
+_PASSWORD = re.compile(r"(:/{1,2}[^\s/@:]*:)[^\s/]*@")  # a path leaves one of two slashes
+
+
+def masked(text: str) -> str:
+    """Return a text without the passwords of addresses in it.
+
+    >>> masked("postgresql://ann:a@b@host/db: there is no such file")
+    'postgresql://ann:***@host/db: there is no such file'
+    """
+    return _PASSWORD.sub(r"\1***@", text) if ":/" in text else text
 
 
 NO_CONTENT = "no-content"
@@ -56,9 +70,9 @@ class InputError(JudgedError, ValueError):
     """
 
     def __init__(self, problem: str, *, fix: str = "", path: str = "", line: int | None = None, rule: str = "") -> None:
-        self.problem = problem
+        self.problem = masked(problem)
         self.fix = fix
-        self.path = path
+        self.path = masked(path)
         self.line = line
         self.rule = rule
         super().__init__(self._message())
@@ -69,18 +83,28 @@ class InputError(JudgedError, ValueError):
         return f"{text}. Fix: {self.fix}." if self.fix else f"{text}."
 
 
+FULL = {errno.ENOSPC, errno.EDQUOT}
+"""Numbers of system errors that say that a disk is full."""
+
+
+def is_full(error: BaseException) -> bool:
+    """Whether an error came of SQLite, for which a disk was full; SQLAlchemy keeps that of SQLite as `orig`."""
+    return getattr(getattr(error, "orig", error), "sqlite_errorname", "") == "SQLITE_FULL"
+
+
 class OutputError(JudgedError):
     """A result is there, and the place where it should go does not take it: a full disk, a closed output.
 
     >>> print(OutputError("results.csv", OSError(28, "No space left on device")))
-    results.csv: this file cannot be written (No space left on device). Fix: make room, or write elsewhere.
+    results.csv: no space left on this disk. Fix: make room, or write elsewhere.
     """
 
     def __init__(self, path: str, error: OSError) -> None:
         self.path = path
         self.errno = error.errno
         said = error.strerror or str(error)
-        super().__init__(f"{path}: this file cannot be written ({said}). Fix: make room, or write elsewhere.")
+        problem = "no space left on this disk" if error.errno in FULL else f"this file cannot be written ({said})"
+        super().__init__(f"{path}: {problem}. Fix: make room, or write elsewhere.")
 
 
 class MeasureError(JudgedError, ValueError):

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import re
 import unicodedata
 from dataclasses import dataclass
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -15,7 +13,8 @@ if TYPE_CHECKING:
 _GAP = "  "
 _MINUS = re.compile(r"(?<!\w)-(?=\d)")
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?%?|[-+]?(?:inf|nan)|[-+]", re.IGNORECASE)
-_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+_FORMULA = re.compile(r"[=+\-@'\t\r]")
+_ESCAPED = re.compile(r"'(?=[=+\-@'\t\r])")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _BIDI = re.compile(r"[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _TURNING = re.compile(rf"[^\s(]*{_BIDI.pattern}\S*?(?=[.,:!?)]*(?:\s|$))")  # a word, without what follows it
@@ -237,36 +236,40 @@ def _markdown(text: str) -> str:
     return text.markdown() if isinstance(text, Cell) else _inline(text)
 
 
-def _csv_row(cells: Iterable[str]) -> list[str]:
-    """Put an apostrophe before what a spreadsheet would take for a formula; numbers stay numbers.
+def csv_cell(value: object, delimiter: str = ",") -> str:
+    """Write a value as a cell that a spreadsheet takes for what it is, and that `csv_text` and every reader gives back.
 
-    >>> _csv_row(["=1+1", "-0.12", "-x", "+0.5%", "'=", "a=b"])
-    ["'=1+1", '-0.12', "'-x", '+0.5%', "''=", 'a=b']
+    A text that begins with ``=``, ``+``, ``-``, ``@``, ``'``, a tab, or a carriage return gets an apostrophe before it;
+    a number does not, whether it is one or looks like one. Texts with blanks at an end are quoted.
+
+    >>> [csv_cell(value) for value in ("=1+1", "-0.12", -0.12, "-x", "'x", " a", 'a "b" c', None)]
+    ["'=1+1", '-0.12', '-0.12', "'-x", "''x", '" a"', '"a ""b"" c"', '']
     """
-    return [
-        f"'{cell}"
-        if _FORMULA.match(cell) and not _NUMBER.fullmatch(cell.number if isinstance(cell, Cell) else cell)
-        else cell
-        for cell in cells
-    ]
+    text = "" if value is None else str(value)
+    plain = value.number if isinstance(value, Cell) else text
+    if _FORMULA.match(text) and not _NUMBER.fullmatch(plain):
+        text = f"'{text}"
+    special = delimiter in text or '"' in text or "\n" in text or "\r" in text or text != text.strip()
+    return '"' + text.replace('"', '""') + '"' if special else text
 
 
-def csv_lines(rows: Iterable[Iterable[str]], delimiter: str = ",") -> str:
-    """Write rows as comma-separated values, with cells that a spreadsheet takes for text."""
-    lines: list[str] = []
-    end = "\r\n"  # the writer quotes what holds a part of it; other programs end a line at either
-    target: Any = SimpleNamespace(write=lines.append)
-    csv.writer(target, delimiter=delimiter, lineterminator=end).writerows(map(_csv_row, rows))
-    return "\n".join(line.removesuffix(end) for line in lines)
+def csv_lines(rows: Iterable[Iterable[object]], delimiter: str = ",") -> str:
+    """Write rows as comma-separated values (`csv_cell`), without a line feed at the end."""
+    return "\n".join(csv_row(row, delimiter) for row in rows)
+
+
+def csv_row(row: Iterable[object], delimiter: str = ",") -> str:
+    """Write one row; of a single empty cell, so that it is not an empty line."""
+    return delimiter.join(csv_cell(value, delimiter) for value in row) or '""'
 
 
 def csv_text(cell: str) -> str:
-    """Give the text of which `csv_lines` made a cell.
+    """Return the text of which `csv_cell` made a cell, once quotes are removed.
 
-    >>> [csv_text(one) for one in csv_lines([["=x", "'=x", "'x", "-1"]]).split(",")]
-    ['=x', "'=x", "'x", '-1']
+    >>> [csv_text(cell) for cell in ("'=x", "''=x", "''x", "'x", "-1")]
+    ['=x', "'=x", "'x", "'x", '-1']
     """
-    return cell[1:] if cell[:1] == "'" and _FORMULA.match(cell) else cell
+    return cell[1:] if _ESCAPED.match(cell) else cell
 
 
 def isolated(page: str) -> str:

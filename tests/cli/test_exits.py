@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from typing import TYPE_CHECKING
 
 import pytest
@@ -46,7 +47,7 @@ def shell(command: str) -> Ended:
 @pytest.mark.parametrize(
     "error",
     [
-        RuntimeError("two\nlines"), KeyError("key"), MemoryError(), RecursionError("deep"), EOFError(),
+        RuntimeError("two\nlines"), KeyError("key"), RecursionError("deep"), EOFError(),
         OSError(errno.EIO, "Input/output error"), AssertionError(), UnicodeEncodeError("utf-8", "\udce9", 0, 1, "no"),
     ],
     ids=lambda error: type(error).__name__,
@@ -63,11 +64,62 @@ def test_an_unexpected_error_is_one_line_and_70(
     assert done.err.strip().startswith("error: ")
     assert " Fix: " in done.err
     assert len(done.err.strip().splitlines()) == 1
-    if not isinstance(error, MemoryError):
-        assert type(error).__name__ in done.err
-        assert "JUDGED_TRACEBACK" in done.err
-        monkeypatch.setenv("JUDGED_TRACEBACK", "1")
-        assert "Traceback" in run("demo").err
+    assert type(error).__name__ in done.err
+    assert "JUDGED_TRACEBACK" in done.err
+    monkeypatch.setenv("JUDGED_TRACEBACK", "1")
+    assert "Traceback" in run("demo").err
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "words"),
+    [
+        (MemoryError(), 71, "out of memory"),
+        (OSError(errno.ENOSPC, "No space left on device", "/tmp/x"), 74, "/tmp/x: no space left on this disk"),  # noqa: S108
+        (OSError(errno.EDQUOT, "Disk quota exceeded"), 74, f"{tempfile.gettempdir()}: no space left"),
+    ],
+)
+def test_what_the_machine_lacks_is_no_bug(
+    error: Exception, code: int, words: str, run: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> None:
+        raise error
+
+    monkeypatch.setattr(sample, "qrels", fail)
+    done = run("demo")
+    assert (done.code, done.out) == (code, "")
+    assert words in done.err
+    assert " Fix: " in done.err
+
+
+def test_a_database_that_is_interrupted_or_has_no_space_is_no_bug(
+    run: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    for error, code in (
+        (duckdb.InterruptException("Interrupted!"), 130),
+        (duckdb.IOException(f"Could not write file: {os.strerror(errno.ENOSPC)}"), 74),
+        (duckdb.IOException("something else"), 70),
+    ):
+
+        def fail(error: Exception = error) -> None:
+            raise error
+
+        monkeypatch.setattr(sample, "qrels", fail)
+        assert run("demo").code == code
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize("hidden", ["", "ValueError"])
+def test_a_signal_ends_the_process_with_its_own_code(number: int, code: int, hidden: str) -> None:
+    """Also where somebody's code makes another error of it."""
+    catch = f"except BaseException as e: raise {hidden}('stopped') from e" if hidden else "finally: pass"
+    body = f"try: os.kill(os.getpid(), {number}); time.sleep(5)\n    {catch}"
+    head = "import judged.cli.main as m, judged.sample as s, os, time"
+    program = f"{head}\ndef qrels():\n    {body}\ns.qrels = qrels; m.script()"
+    done = subprocess.run(
+        [sys.executable, "-c", program, "demo"], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, done.stderr.strip()) == (code, "")
 
 
 def test_ctrl_c_is_130(run: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,9 +142,9 @@ def test_an_interrupt_of_the_process_is_130() -> None:
 @pytest.mark.parametrize(
     "command", ["judged measures", "judged --help", "judged trec_eval -h", "judged " + " ".join(GATE)]
 )
-def test_an_output_of_the_shell_that_takes_nothing_is_70(command: str, where: str) -> None:
+def test_an_output_of_the_shell_that_takes_nothing_is_74(command: str, where: str) -> None:
     done = shell(f"{command} {where}")
-    assert done.code == 70
+    assert done.code == 74
     assert done.err.count("error: standard output") == (0 if "2>" in where else 1)
     assert "Traceback" not in done.err
 
@@ -173,3 +225,34 @@ def test_a_wrong_call_is_answered_with_the_right_one(
     done = run(*written)
     assert done.code == 2
     assert f"Fix: {meant}" in done.err
+
+
+@pytest.mark.usefixtures("files")
+@pytest.mark.parametrize("command", ["evaluate {} old.run", "evaluate qrels.txt {}", "labels status {}"])
+@pytest.mark.parametrize("scheme", ["postgresql", "postgresql+psycopg", "mysql"])
+def test_passwords_of_addresses_are_never_shown(command: str, scheme: str, run: Callable[..., Ended]) -> None:
+    done = run(*command.format(f"{scheme}://ann:hunter2@127.0.0.1:1/db").split())
+    assert done.code == 2
+    assert "hunter2" not in done.out + done.err
+    assert scheme.partition("+")[0] in done.err
+
+
+def test_a_full_disk_below_a_store_is_said(tmp_path: Path) -> None:
+    """A database of SQLite that may have four pages: what SQLite says of a full disk."""
+    import sqlite3
+
+    from sqlalchemy import create_engine, event
+    from sqlalchemy.exc import OperationalError
+
+    from judged.cli.exits import ended
+    from judged.errors import is_full
+
+    engine = create_engine(f"sqlite:///{tmp_path / 'x.db'}")
+    event.listen(engine, "connect", lambda connection, _: connection.execute("PRAGMA max_page_count=4"))
+    with engine.begin() as connection:
+        connection.exec_driver_sql("CREATE TABLE t (x TEXT)")
+        with pytest.raises(OperationalError) as caught:
+            connection.exec_driver_sql("INSERT INTO t VALUES (?)", ("x" * 100_000,))
+    assert is_full(caught.value)
+    assert not is_full(OperationalError("", {}, sqlite3.OperationalError("locked")))
+    assert ended(caught.value) == 74

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import gzip
 import json
+import os
 import sys
 from contextlib import contextmanager
 from pathlib import Path
@@ -386,13 +388,23 @@ def test_the_age_of_results_from_a_file(run: Callable[..., Ended]) -> None:
     gc.collect()  # errors keep what they came from, and that is to go before its database does
 
 
-def test_a_disk_that_is_full_is_no_fault_of_the_program(run: Callable[..., Ended]) -> None:
-    Path("made").mkdir()
-    Path("made/serp.parquet").symlink_to("/dev/full")
+def test_a_disk_that_is_full_leaves_the_log_that_was_there(
+    run: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("logs", "convert", "clean.ndjson", "--to", "made").code == 0
+    before = {path.name: path.read_bytes() for path in Path("made").iterdir()}
+
+    def full(_table: object, path: Path) -> None:
+        path.write_text("half")
+        if path.stem == "event":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("judged.online.storage._write", full)
     done = run("logs", "convert", "clean.ndjson", "--to", "made")
-    assert done.err.startswith("error: made: ")
-    assert "No space left on device" in done.err
-    assert not Path("made/log.json").exists()
+    assert (done.code, done.err[:12]) == (74, "error: made:")
+    assert "no space left" in done.err
+    assert {path.name: path.read_bytes() for path in Path("made").iterdir()} == before
+    assert not [path for path in Path().iterdir() if path.name.endswith(".part")]
 
 
 @pytest.mark.parametrize(

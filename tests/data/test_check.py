@@ -214,3 +214,38 @@ def test_real_runs_have_no_errors_but_the_one_with_wrong_ids() -> None:
         findings = check_run(path, qrels)
         assert all(finding.severity != "error" for finding in findings)
         assert ("extra-topics" in codes(findings)) == path.name.startswith("WRONG")
+
+
+@pytest.mark.parametrize(
+    ("returned", "cause"),
+    [
+        (["docA#1", "docB#2"], "ids of the run have a part behind them"),
+        (["docA_0", "docA_1"], "ids of the run have a part behind them"),
+        (["beir/docA", "beir/docB"], "ids of the run have a prefix"),
+        (["/data/x/docA", "/data/y/docB"], "ids of the run have a path before them"),
+        (["docA.txt", "docB.txt"], "ids of the run have a"),
+        (["doc", "doc"], "ids of the run are cut after 3 characters"),
+        (["zzz", "yyyy"], ""),
+    ],
+)
+def test_why_no_returned_document_is_judged(returned: list[str], cause: str) -> None:
+    found = check_run(Run.of({"q": returned}), Qrels.of({"q": {"docA": 1, "docB": 0}, "r": {"docC": 1}}))
+    (finding,) = [one for one in found if one.rule == "nothing-judged"]
+    assert finding.severity == "error"
+    assert cause in finding.problem
+    assert bool(cause) == (";" in finding.problem)
+
+
+def test_ids_that_are_numbers_with_a_fraction_are_named() -> None:
+    run, qrels = Run.of({"q": ["5.0", "7.0"]}), Qrels.of({"q": {"5": 1, "7": 0}})
+    assert [one.rule for one in check_run(run, qrels) if one.severity == "error"] == ["nothing-judged"]
+    assert "ids of the run end in .0" in next(one.problem for one in check_run(run, qrels) if one.severity == "error")
+    turned = check_run(Run.of({"q": ["5", "7"]}), Qrels.of({"q": {"5.0": 1, "7.0": 0}}))
+    assert "ids of the qrels end in .0" in next(one.problem for one in turned if one.severity == "error")
+
+
+def test_one_judged_document_is_something() -> None:
+    found = check_run(Run.of({"q": ["x#1", "docA"]}), Qrels.of({"q": {"docA": 1}}))
+    assert "nothing-judged" not in {one.rule for one in found}
+    other = check_run(Run.of({"q": ["docB"]}), Qrels.of({"q": {"docA": 1}, "r": {"docB": 1}}))  # judged elsewhere
+    assert "nothing-judged" in {one.rule for one in other}

@@ -100,7 +100,7 @@ def test_factors_reach_into_pipelines_but_for_what_these_fix(tmp_path: Path) -> 
             r"plan.toml:10: .*sqlite has no title_weight -1. Fix: it takes a number from 0",
         ),
         (ENGINES + "title_weight = true", r"plan.toml:10: .*it takes a number"),
-        (ENGINES + "title_weight = nan", r"plan.toml:10: .*it takes a number"),
+        (ENGINES + "title_weight = nan", r"plan.toml:10: .*title_weight is nan"),
         (ENGINES + "synonyms = 'none.txt'", r"plan.toml:7: .control.: .*none.txt: it cannot be read"),
         (ENGINES + "rewrite = 'nowhere:f'", r"plan.toml:10: .*no function 'nowhere:f'"),
         ("[control]\nengine = 'lucene'", r"plan.toml:8: \[control\]: no engine or pipeline 'lucene'.*sqlite"),

@@ -184,3 +184,22 @@ def test_pairs_come_from_tables_reviews_and_qrels(tmp_path: Path) -> None:
     with pytest.raises(InputError) as raised:  # which documents?
         read_pairs(written(tmp_path, "queries.csv", "query,users\nwho wrote Faust,3\n"))
     assert raised.value.line == 2
+
+
+def test_an_id_decides_before_a_text(tmp_path: Path) -> None:
+    """A column `text` may be that of the document: it moves no label to another topic, and invents none."""
+    table = written(
+        tmp_path, "t.csv", "query_id,doc_id,judge,grade,text\n1,D9,ann,1,A document of desks\n1,D8,ann,0,\n"
+    )
+    store = LabelStore.open(tmp_path / "a.db")
+    import_labels(store, table)
+    assert store.topics() == []
+    store.add_topics({"1": "Chair", "2": "Desk"})
+    import_labels(store, table)
+    assert {row["query_id"] for row in store.labels().table.to_pylist()} == {"1"}
+    written(tmp_path, "t.csv", "query_id,doc_id,judge,grade,text\n1,D9,ann,1,desk \n")
+    with pytest.raises(InputError, match="query_id 1, and its text 'desk ' is that of topic 2") as caught:
+        import_labels(store, table)
+    assert caught.value.line == 2
+    written(tmp_path, "t.csv", "query_id,doc_id,judge,grade,text\n1,D9,ann,1,CHAIR\n")
+    assert import_labels(store, table) == 1

@@ -45,8 +45,8 @@ def command(to: Path | None) -> None:
         from judged.traces import write_traces
         from judged.traces.sample import sample_traces
 
-        sample.copy(to)
-        write_traces(sample_traces(), to / "traces.jsonl")
+        with sample.copied(to) as folder:
+            write_traces(sample_traces(), folder / "traces.jsonl")
         files = "qrels.txt, queries.jsonl, docs.jsonl.gz, runs/, experiment.toml, traces.jsonl, simulated_log.ndjson.gz"
         click.echo(f"the sample is in {to}: {files}, simulated_interleaved.ndjson.gz, README.md")
         return

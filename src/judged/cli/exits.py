@@ -5,14 +5,16 @@ from __future__ import annotations
 import errno
 import io
 import os
+import signal
 import sys
+import tempfile
 from contextlib import suppress
 from typing import TextIO
 
 import click
 
 from judged.cli.synonyms import fix_of
-from judged.errors import JudgedError, OutputError
+from judged.errors import FULL, JudgedError, OutputError, is_full, masked
 from judged.tables import on_terminal
 
 
@@ -62,13 +64,13 @@ def stream(descriptor: int, encoding: str, errors: str, called: str = "standard 
     return shown(io.BufferedWriter(file), encoding, escaped, line_buffering=by_line)
 
 
-WRONG, FAULT, STOPPED, UNREAD = 2, 70, 130, 141
-"""Wrong input; a fault of judged or of its output; Ctrl-C; nobody reads the output (what a shell says of SIGPIPE)."""
+WRONG, FAULT, NO_MEMORY, UNWRITTEN, STOPPED, UNREAD, TERMINATED = 2, 70, 71, 74, 130, 141, 143
+"""Wrong input; a bug; no memory; no place to write; Ctrl-C; nobody reads the output (SIGPIPE); SIGTERM."""
 
 CODES = """\
-Exit codes: 0 success; 1 the answer is "no" (a gate fails, a check finds errors); 2 wrong input; 70 a bug in judged,
-or output that cannot be written; 130 interrupted by Ctrl-C; 141 the reader of the output has gone. trec_eval has its
-own. JUDGED_TRACEBACK=1 shows where a bug arose.
+Exit codes: 0 success; 1 the answer is "no" (a gate fails, a check finds errors); 2 wrong input; 70 a bug in judged;
+71 out of memory; 74 something cannot be written, as on a full disk; 130 interrupted by Ctrl-C; 141 the reader of the
+output has gone; 143 ended by SIGTERM. trec_eval has its own. JUDGED_TRACEBACK=1 shows where a bug arose.
 """
 _TRACEBACK = "JUDGED_TRACEBACK"
 _LONGEST = 200  # characters of somebody else's message
@@ -80,11 +82,11 @@ def ended(error: BaseException) -> int:
         return UNREAD
     if isinstance(error, click.Abort) and isinstance(error.__context__, EOFError):
         error = error.__context__  # Click takes every end of a file for Ctrl-D
-    if isinstance(error, KeyboardInterrupt | click.Abort):
-        return STOPPED
+    if isinstance(error, KeyboardInterrupt | click.Abort) or _interrupted(error):
+        return TERMINATED if signal.SIGTERM in _received else STOPPED
     code, sentence = _told(error)
     with suppress(OutputError):
-        click.echo(on_terminal(sentence), err=True)
+        click.echo(on_terminal(masked(sentence)), err=True)
         if code == FAULT and os.environ.get(_TRACEBACK):
             import traceback  # only faults need it
 
@@ -92,13 +94,49 @@ def ended(error: BaseException) -> int:
     return code
 
 
+_received: set[int] = set()
+
+
+def end_on_sigterm() -> None:
+    """Let SIGTERM end the command as Ctrl-C does, with nothing half written, and an exit code of its own."""
+
+    def end(number: int, _frame: object) -> None:
+        _received.add(number)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, end)
+
+
+def _full(error: BaseException) -> OutputError | None:
+    """Return what to say of a full disk, where an error came of one: the system's, or DuckDB's, which quotes it."""
+    if isinstance(error, OSError) and error.errno in FULL:
+        return OutputError(str(error.filename or tempfile.gettempdir()), error)
+    database, said = sys.modules.get("duckdb"), os.strerror(errno.ENOSPC)
+    if database is not None and isinstance(error, database.Error) and said in str(error):
+        return OutputError(tempfile.gettempdir(), OSError(errno.ENOSPC, said))
+    if is_full(error):
+        return OutputError("the database", OSError(errno.ENOSPC, said))
+    return None
+
+
+def _interrupted(error: BaseException) -> bool:
+    """Whether an error came of Ctrl-C: DuckDB has one of its own, and others hide that they were interrupted."""
+    database = sys.modules.get("duckdb")
+    if database is not None and isinstance(error, database.InterruptException):
+        return True
+    cause = error.__cause__ or error.__context__
+    return isinstance(cause, KeyboardInterrupt) or (cause is not None and _interrupted(cause))
+
+
 def _told(error: BaseException) -> tuple[int, str]:
     if isinstance(error, JudgedError):
-        return FAULT if isinstance(error, OutputError) else WRONG, f"error: {error}"
+        return UNWRITTEN if isinstance(error, OutputError) else WRONG, f"error: {error}"
+    if full := _full(error):
+        return UNWRITTEN, f"error: {full}"
     if isinstance(error, click.UsageError):
         return WRONG, _usage(error)
     if isinstance(error, MemoryError):
-        return FAULT, "error: out of memory. Fix: use fewer runs or measures at a time, or a larger machine."
+        return NO_MEMORY, "error: out of memory. Fix: use fewer runs or measures at a time, or a larger machine."
     what = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")[:_LONGEST]
     fix = f"set {_TRACEBACK}=1 to see where, and report it with the command you ran"
     return FAULT, f"error: this is a bug in judged, not a fault of your input ({what}). Fix: {fix}."

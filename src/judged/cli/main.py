@@ -15,7 +15,7 @@ import click
 
 import judged
 from judged.cli import output
-from judged.cli.exits import CODES, STOPPED, ended, guard
+from judged.cli.exits import CODES, end_on_sigterm, ended, guard
 from judged.cli.options import checked
 from judged.errors import JudgedWarning
 
@@ -135,13 +135,14 @@ def script() -> NoReturn:
     # garbage while modules are imported would take some more.
     gc.set_threshold(100_000)
     guard()
+    end_on_sigterm()
     code: Any = 0
     try:
         main()
     except SystemExit as end:
         code = end.code or 0
-    except KeyboardInterrupt:  # a second one
-        code = STOPPED
+    except KeyboardInterrupt as second:
+        code = ended(second)
     with suppress(KeyboardInterrupt):
         atexit._run_exitfuncs()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     os._exit(code)

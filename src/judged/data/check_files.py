@@ -113,7 +113,7 @@ def check_run(
 
     Examples
     --------
-    >>> run, qrels = Run.of({"q1": {"d1": 0.5, "d2": 0.5}}), Qrels.of({"q1": {"D1": 1}, "q2": {"d3": 1}})
+    >>> run, qrels = Run.of({"q1": {"d1": 0.5, "d2": 0.5}}), Qrels.of({"q1": {"D1": 1, "d2": 0}, "q2": {"d3": 1}})
     >>> [finding.rule for finding in check_run(run, qrels)]
     ['ties', 'constant-scores', 'near-same-ids', 'missing-topics']
     """
@@ -123,8 +123,7 @@ def check_run(
         found += tables.duplicate_pairs(rows, "run_id")
         found += [*tables.score_order(rows, qrels.index if qrels is not None else None), *tables.forms(rows)]
         if qrels is not None:
-            index = qrels.index
-            found += tables.against_qrels(rows, index.topic_ids, index.docs)
+            found += tables.against_qrels(rows, qrels.index)
     return _sorted(found)
 
 

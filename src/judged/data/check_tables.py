@@ -180,8 +180,9 @@ def forms(rows: Rows) -> list[Finding]:
     return found
 
 
-def against_qrels(rows: Rows, topics: Strings, docs: Strings) -> list[Finding]:
+def against_qrels(rows: Rows, index: QrelsIndex) -> list[Finding]:
     """Compare the ids of a run with those that are judged."""
+    topics, docs = index.topic_ids, index.docs
     both = int(pc.sum(pc.is_in(rows.topics, value_set=topics)).as_py() or 0)
     found = [*_near(rows, "query_id", rows.topics, topics), *_near(rows, "doc_id", rows.docs, docs)]
     if not both:
@@ -214,7 +215,43 @@ def against_qrels(rows: Rows, topics: Strings, docs: Strings) -> list[Finding]:
                 row=row,
             )
         )
+    codes = np.nan_to_num(pc.index_in(rows.topics, value_set=topics).to_numpy(zero_copy_only=False), nan=-1)
+    if (index.rows_of(codes.astype(np.int64)[rows.topic], rows.table["doc_id"]) < 0).all():
+        found.insert(0, _nothing_judged(rows, docs))
     return found
+
+
+def _nothing_judged(rows: Rows, docs: Strings) -> Finding:
+    """Say that no returned document is judged, and how ids of the run and of the qrels may differ."""
+    examples = f"the run has {first_few(rows.docs.to_pylist(), 3)}, the qrels have {first_few(docs.to_pylist(), 3)}"
+    cause, fix = "", "use one kind of document ids in both"
+    for words, (pattern, longer), advice in _CAUSES:
+        long, short = (rows.docs, docs) if longer == "run" else (docs, rows.docs)
+        cut = pc.replace_substring_regex(long, pattern, "")
+        if 2 * int(pc.sum(pc.is_in(cut, value_set=short)).as_py() or 0) >= len(long):
+            cause, fix = f"; {words}", advice
+            break
+    else:
+        lengths = set(pc.utf8_length(rows.docs).to_pylist())
+        beginnings = pc.utf8_slice_codeunits(docs, 0, max(lengths))
+        if len(lengths) == 1 and pc.all(pc.is_in(rows.docs, value_set=beginnings)).as_py():
+            cause, fix = f"; ids of the run are cut after {max(lengths)} characters", "write them whole"
+    return rows.finding("error", "nothing-judged", f"no returned document is judged: {examples}{cause}", fix)
+
+
+_PARTS = "write the id of the document in place of that of its part, each document once, with its best score"
+_SAME = "write the ids as the qrels do"
+_CAUSES = (
+    ("ids of the run end in .0", (r"\.0+$", "run"), "write whole numbers without a fraction"),
+    ("ids of the qrels end in .0", (r"\.0+$", "qrels"), "write whole numbers without a fraction"),
+    ("ids of the run have a part behind them", (r"[#@:/|_.\- ][^#@:/|_.\- ]*$", "run"), _PARTS),
+    ("ids of the run have a prefix", (r"^[^/:|#_\-]*[/:|#_\-]", "run"), _SAME),
+    ("ids of the run have a path before them", (r"^.*/", "run"), _SAME),
+    ("ids of the run have a file's ending", (r"\.[A-Za-z0-9]{1,5}$", "run"), _SAME),
+    ("ids of the qrels have a part behind them", (r"[#@:/|_.\- ][^#@:/|_.\- ]*$", "qrels"), "return parts, too"),
+    ("ids of the qrels have a prefix", (r"^[^/:|#_\-]*[/:|#_\-]", "qrels"), _SAME),
+)
+"""How ids may differ: what is left of the longer ones without what a pattern finds is what the others are."""
 
 
 def _near(rows: Rows, name: str, ours: Strings, judged: Strings) -> list[Finding]:

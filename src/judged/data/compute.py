@@ -16,7 +16,7 @@ from pyarrow import _compute as _arrow  # pyright: ignore[reportAttributeAccessI
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from judged._types import Ints, Strings
+    from judged._types import Ints, Strings, Table
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -77,6 +77,15 @@ def distinct(values: NDArray[Scalar]) -> NDArray[Scalar]:
     new = np.ones(len(ordered), dtype=np.bool_)
     new[1:] = ordered[1:] != ordered[:-1]
     return ordered[new]
+
+
+def unescaped(table: Table) -> Table:
+    """Return the texts of which `judged.tables.csv_cell` made the cells of a table that was read from CSV."""
+    for at, field in enumerate(table.schema):
+        if pa.types.is_string(field.type):
+            column = pc.replace_substring_regex(table[at], pattern="^'([=+\\-@'\t\r])", replacement=r"\1")
+            table = table.set_column(at, field, column)
+    return table
 
 
 def codes_of(column: Any, values: Strings) -> Ints:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from judged.data import files
 from judged.data.arrow_files import arrow_table, parquet_table
 from judged.data.columns import refuse_same_names
-from judged.data.compute import pc
+from judged.data.compute import pc, unescaped
 from judged.data.ids import decoded, id_column, id_text
 from judged.data.json_rows import json_kind, json_lines, load
 from judged.data.topic_records import plain_name, refuse_wide
@@ -324,6 +324,7 @@ def _delimited(text: str, where: str, id_name: str) -> _Facts:
             read_options=arrow_csv.ReadOptions(column_names=places, skip_rows=1),
             convert_options=arrow_csv.ConvertOptions(column_types=dict.fromkeys(places, pa.string())),
         ).rename_columns(header)
+        table = table if tabs else unescaped(table)
     except pa.ArrowInvalid as error:
         for line, row in _rows(text, delimiter):
             if len(row) != len(header):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from dataclasses import dataclass
 
@@ -15,6 +14,8 @@ NUMBERS = frozenset({"score", "relevance", "rank"})
 WHOLE_TO = 2.0**53
 """Beyond it not every whole number is a double."""
 
+_FIELD = re.compile(rb"""(?:[ \t]*"((?:[^"]|"")*)"[ \t]*|([ \t]*[^", \t][^,]*|[ \t]*))(?=,|$)""")
+_ESCAPED = re.compile(rb"'(?=[=+\-@'\t\r])")
 _HEADER = re.compile(rb"(?:[ \t\v\f]*(?:#[^\r\n]*)?(?:\r\n|\r|\n))*([^\r\n]*)(?:\r\n|\r|\n)?")
 
 
@@ -94,25 +95,33 @@ def split_line(raw: bytes, layout: Layout) -> dict[str, str] | None:
 
 
 def split_fields(raw: bytes, delimiter: str, *, strict: bool) -> list[bytes]:
-    r"""Cut one line at its delimiters; a comma obeys double quotes, a tab does not.
+    r"""Cut one line at its delimiters; a comma obeys double quotes, in which blanks are kept, a tab does not.
 
-    >>> split_fields(b"q1\t d 1", " ", strict=False), split_fields(b'1, "a, b" ,5', ",", strict=True)
-    ([b'q1', b'd', b'1'], [b'1', b'a, b', b'5'])
+    >>> split_fields(b"q1\t d 1", " ", strict=False), split_fields(b'1, "a, b " ,5', ",", strict=True)
+    ([b'q1', b'd', b'1'], [b'1', b'a, b ', b'5'])
     """
     if not strict:
         return raw.split()
     if delimiter != ",":
         return [part.strip() for part in raw.rstrip(b"\r\n").split(delimiter.encode())]
     if b'"' not in raw:
-        return [part.strip() for part in raw.split(b",")]
-    if raw.count(b'"') % 2:
-        text = raw.strip()[:80].decode(errors="replace")
-        raise LineError("bad-quote", f"a double quote that is not closed: {text!r}")
-    try:
-        parts = next(csv.reader([raw.decode()], skipinitialspace=True))
-    except csv.Error as error:
-        raise LineError("bad-quote", f"broken CSV ({error})") from None
-    return [part.encode().strip() for part in parts]
+        return [_unescaped(part.strip()) for part in raw.split(b",")]
+    parts: list[bytes] = []
+    line, at = raw.strip(b"\r\n"), 0
+    while at <= len(line):
+        found = _FIELD.match(line, at)
+        if found is None:
+            text = raw.strip()[:80].decode(errors="replace")
+            raise LineError("bad-quote", f"a double quote that is not closed, or text behind one: {text!r}")
+        quoted, bare = found.groups()
+        parts.append(_unescaped(bare.strip() if quoted is None else quoted.replace(b'""', b'"')))
+        at = found.end() + 1
+    return parts
+
+
+def _unescaped(field: bytes) -> bytes:
+    """Remove the apostrophe that `judged.tables.csv_cell` puts before what looks like a formula."""
+    return field[1:] if _ESCAPED.match(field) else field
 
 
 def value(name: str, text: str) -> str | float | int:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _ITERATIONS = frozenset({"0", "Q0", "q0"})
 _GRADES = frozenset(map(str, range(-2, 5)))
 _MOST_GRADES = 10  # a column that counts up further than this holds ranks
+_MOST_RATINGS, _MOST_ITERATIONS, _SECONDS = 21, 50, 1e8  # half stars up to ten; values that an iteration has; in 1973
 
 
 def looks_like_qrels(rows: Sequence[Sequence[str]]) -> str:
@@ -84,6 +85,24 @@ def looks_like_smart(rows: Sequence[Sequence[str]]) -> bool:
     if common_width(rows) != 4 or len({tuple(row[2:]) for row in rows}) > 1:
         return False
     return len({row[1] for row in rows}) > 1 and is_number(rows[0][3]) and float(rows[0][3]) == 0
+
+
+def looks_like_ratings(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether 4 fields are user, item, rating, and time, rather than topic, iteration, document, and grade.
+
+    Times in seconds are above 1e8. Ratings are few, and would be documents of which each has dozens of iterations.
+
+    >>> looks_like_ratings([["196", "242", "3", "881250949"], ["186", "302", "3", "891717742"]])
+    True
+    >>> looks_like_ratings([["1", "0", "10", "3"], ["1", "0", "7", "0"]])
+    False
+    """
+    rows = [row for row in rows if len(row) == 4]
+    ratings, items = {row[2] for row in rows}, {row[1] for row in rows}
+    if not rows or len(ratings) > _MOST_RATINGS or not all(map(is_number, ratings)):
+        return False
+    timed = all(is_number(row[3]) and float(row[3]) > _SECONDS for row in rows)
+    return timed or len(items) > _MOST_ITERATIONS
 
 
 def ranks_count_up(rows: Sequence[Sequence[str]]) -> bool:

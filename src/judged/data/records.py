@@ -17,6 +17,7 @@ from judged.data.columns import refuse_same_names
 from judged.data.json_rows import json_kind, json_lines, load
 from judged.data.rows import table_of
 from judged.errors import InputError
+from judged.tables import csv_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -100,5 +101,5 @@ def _delimited(text: str, where: str) -> Iterator[Record]:
             problem = f"{len(row)} fields where {len(header)} are expected"
             fix = "give every row the columns of the first"
             raise InputError(problem, fix=fix, path=where, line=reader.line_num)
-        cells = [*row, *[""] * (len(header) - len(row))]  # spreadsheets leave empty cells out
+        cells = [*map(csv_text, row), *[""] * (len(header) - len(row))]  # spreadsheets leave empty cells out
         yield reader.line_num, dict(zip(header, cells, strict=True))

@@ -7,24 +7,28 @@ of the first lines is taken; where the lines look like the other kind of file, t
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from judged.data import files
+from judged.data.bulk import is_utf8
 from judged.data.columns import ONCE, canonical, clash, missing
 from judged.data.json_rows import json_kind
 from judged.data.layout import Layout, is_data, split_fields, value
 from judged.data.looks import (
     common_width,
     looks_like_qrels,
+    looks_like_ratings,
     looks_like_run,
     looks_like_smart,
     ranks_count_up,
     ranks_shuffled,
 )
 from judged.data.objects import refuse_unnamed
+from judged.decimals import is_number
 from judged.errors import NO_CONTENT, InputError
 
 if TYPE_CHECKING:
@@ -158,7 +162,8 @@ def _layout(sample: _Sample) -> Layout:
     delimiter = "," if strict else _blank(sample)
     rows = sample.split(delimiter, strict=strict)
     layout = _of_width(sample, rows, delimiter, strict=strict)
-    _refuse_other_kind(sample, rows)
+    _refuse_other_kind(sample, rows, delimiter)
+    _refuse_text_as_rank(sample, rows, layout)
     if layout.names[:3] == ("query_id", "doc_id", "score") and layout.width == 3:
         return _rank_or_score(sample, rows, layout)
     return layout
@@ -196,6 +201,8 @@ def _header(sample: _Sample, delimiter: str) -> Layout | None:
     names = canonical(given, sample.kind)
     if not {"query_id", "doc_id"} <= set(names):
         return None
+    if not is_utf8(sample.lines[0][1]):
+        raise sample.error("the header is not UTF-8", "save the file as UTF-8", "not-utf8")
     if problem := clash(names, given, sample.kind):
         raise sample.error(problem, ONCE)
     refuse_unnamed(names, given, sample.kind, sample.where)
@@ -257,7 +264,7 @@ def _of_width(sample: _Sample, rows: list[list[str]], delimiter: str, *, strict:
     choices = () if (strict, known) == (True, 5) else _LAYOUTS.get((sample.kind, known), ())
     names = _best(rows, choices)
     if not names or (known == 2 and any(len(row) != 2 for row in rows)):
-        _refuse_other_kind(sample, rows)
+        _refuse_other_kind(sample, rows, delimiter)
         raise _no_layout(sample, width)
     _refuse_unknown_header(sample, rows, names)
     names = _without_odd_ranks(names, rows)
@@ -307,6 +314,20 @@ def _without_odd_ranks(names: tuple[str, ...], rows: list[list[str]]) -> tuple[s
     return names
 
 
+def _refuse_text_as_rank(sample: _Sample, rows: list[list[str]], layout: Layout) -> None:
+    """Refuse lines of 5 fields or more in whose place of the rank stands a text."""
+    at = {5: 2, 6: 3}.get(len(layout.names), 0) if layout.names[1:3] != ("", "doc_id") else 3
+    if sample.kind != "run" or not at:
+        return
+    texts = (row[at] for row in rows if len(row) > at and not is_number(row[at]))
+    if text := next((text for text in texts if text.strip("-._*?/") and text.lower() not in _NO_NUMBER), ""):
+        raise sample.error(
+            f"the rank {text!r:.60} is not a number: ids may hold blanks, or fields stand in another order",
+            "write tabs between the fields and --run-format tsv, or a first line that names the columns",
+            "bad-rank",
+        )
+
+
 def _refuse_unknown_header(sample: _Sample, rows: list[list[str]], names: tuple[str, ...]) -> None:
     """Refuse a first line that holds words where all others hold numbers."""
     if len(rows) < 2 or _fits(rows[0], names) or not all(_fits(row, names) for row in rows[1:]):
@@ -320,7 +341,7 @@ def _refuse_unknown_header(sample: _Sample, rows: list[list[str]], names: tuple[
         )
 
 
-def _refuse_other_kind(sample: _Sample, rows: list[list[str]]) -> None:
+def _refuse_other_kind(sample: _Sample, rows: list[list[str]], delimiter: str) -> None:
     if sample.kind == "run" and (reason := looks_like_qrels(rows)):
         raise _looks_like(sample, reason)
     if sample.kind == "qrels" and (reason := looks_like_run(rows)):
@@ -330,6 +351,13 @@ def _refuse_other_kind(sample: _Sample, rows: list[list[str]]) -> None:
             "all judgments are of one document and of grade 0: the fields may be 'query doc 0 0.0' (SMART)",
             "write 'query 0 doc 1', or give format='trec' if the lines are right as they are",
             "unknown-layout",
+        )
+    if sample.kind == "qrels" and looks_like_ratings(rows):
+        cut = {"\t": "cut -f 1-3", ",": "cut -d , -f 1-3"}.get(delimiter, "awk '{print $1, $2, $3}'")
+        raise sample.error(
+            "the fields look like 'user item rating time', and would be read as 'query iteration doc grade'",
+            f"keep the first three: {cut} {shlex.quote(sample.where)} > qrels.txt; or name the columns in a first line",
+            "looks-like-ratings",
         )
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _LONGEST = 2 << 20  # bytes of a line: ids, numbers, and perhaps a text beside them
 _BLANKS = re.compile(rb"[ \t\v\f]+")
+_ESCAPED = re.compile(rb"(?:^|[,\n])[ \t]*'[=+\-@'\t\r]")  # cells that do not stand for themselves
 _IGNORED = re.compile(  # leading, trailing, comments; a run of blanks is looked at once, from its first
     rb"^[ \t\v\f]*(#[^\n]*)?|[ \t\v\f](?<![ \t\v\f]{2})[ \t\v\f]*$", re.MULTILINE
 )
@@ -85,7 +86,7 @@ class TextRows:
         if b"\r" in block:
             block = block.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         if self.layout.strict:
-            quoted = self.layout.delimiter == "," and b'"' in block
+            quoted = self.layout.delimiter == "," and (b'"' in block or _ESCAPED.search(block))
             return None if quoted else arrow_parse(block, self.layout, wanted)
         batch = None
         if single_spaced(block, self.layout.delimiter):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 from judged.data.toml_places import SettingError, nearest
 from judged.errors import InputError
@@ -14,6 +15,34 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
 Part = TypeVar("Part")
+
+
+class Range(NamedTuple):
+    """The numbers that a field takes, both ends included: ``results: Annotated[int, Range(1, 1000)]``."""
+
+    least: float
+    most: float
+
+
+def check_ranges(part: Any) -> None:
+    """Refuse numbers of a data class outside of the ranges that its fields declare; None is in every range.
+
+    Raises
+    ------
+    SettingError
+        If a number is outside.
+    """
+    for key, (least, most) in _ranges(type(part)).items():
+        value = getattr(part, key)
+        if value is not None and not least <= value <= most:
+            raise SettingError(key, f"{key} is {value:.15g}", f"give a number from {least:,g} to {most:,g}")
+
+
+@cache
+def _ranges(kind: type) -> dict[str, Range]:
+    hints = get_type_hints(kind, include_extras=True)
+    found = {key: getattr(hint, "__metadata__", ()) for key, hint in hints.items()}
+    return {key: each for key, extras in found.items() for each in extras if isinstance(each, Range)}
 
 
 def part_of(

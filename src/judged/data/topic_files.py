@@ -12,6 +12,7 @@ from judged.data import files
 from judged.data.json_rows import json_kind, json_lines, load
 from judged.data.topic_records import TopicRecords, named, plain_name, record_of
 from judged.errors import InputError
+from judged.tables import csv_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -86,13 +87,13 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _tsv(text: str, where: str, records: TopicRecords) -> None:
-    _table(((number, line.split("\t")) for number, line in _lines(text)), where, records)
+    _table(((number, [cell.strip() for cell in line.split("\t")]) for number, line in _lines(text)), where, records)
 
 
 def _csv(text: str, where: str, records: TopicRecords) -> None:
     reader = csv.reader(re.split(r"(?<=\n)", text), skipinitialspace=True)
     try:
-        rows = [(reader.line_num, row) for row in reader if row]
+        rows = [(reader.line_num, list(map(csv_text, row))) for row in reader if row]
     except csv.Error as error:
         raise InputError(f"broken CSV ({error})", fix="correct it", path=where, line=reader.line_num) from None
     _table(iter(rows), where, records)
@@ -226,7 +227,7 @@ def _xml(text: str, where: str, records: TopicRecords) -> None:
         raise InputError(f"broken XML ({error})", fix="correct it", path=where, line=line) from None
     for topic in root.iter():
         if str(topic.tag).lower() in {"topic", "top"}:
-            fields = [(str(name).lower(), content) for name, content in topic.attrib.items()]
+            fields = [(str(name).lower(), content.strip()) for name, content in topic.attrib.items()]
             fields += [(str(child.tag).lower(), " ".join("".join(child.itertext()).split())) for child in topic]
             _add(records, where, None, _merged(fields, where, None))
 

@@ -78,8 +78,8 @@ def named(record: Mapping[str, Any]) -> dict[str, str]:
             f"no {'query_id' if of_id is None else 'text'} among the fields {', '.join(record)[:80]}",
             fix="name the fields query_id and text",
         )
-    query_id = id_text(record[keys[of_id]], "query id").strip()
-    if not query_id:
+    query_id = id_text(record[keys[of_id]], "query id")
+    if not query_id.strip():
         raise InputError("the query id is empty", fix="give every topic an id")
     made = {"query_id": query_id, "text": " ".join(_as_text(record[keys[of_text]]).split())}
     for name, key in keys.items():

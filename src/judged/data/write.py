@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
 import io
 import json
@@ -18,6 +17,7 @@ from judged.data.compute import pc
 from judged.data.objects import with_scores
 from judged.data.origin import write_origin
 from judged.errors import InputError
+from judged.tables import csv_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -35,6 +35,7 @@ _SLICE = 1 << 16  # rows turned into Python objects at a time
 _BLANK = r"[ \t\r\n\v\f]"
 _INNER = r"[\t\r\n]|^[ \v\f]|[ \v\f]$"
 _NO_FIELD = {"query_id": f"{_BLANK}|^#|^$", "doc_id": f"{_BLANK}|^$", "iteration": _BLANK}
+_NO_CELL = {"query_id": "[\r\n]|^#|^$", "doc_id": "[\r\n]|^$", "iteration": "[\r\n]", "run_id": "[\r\n]"}
 _NO_PART = {"query_id": f"{_INNER}|^#|^$", "doc_id": f"{_INNER}|^$", "iteration": _INNER, "run_id": _INNER}
 
 
@@ -133,9 +134,9 @@ def _write(table: Table, kind: Kind, path: Path, format: str | None) -> None:
             elif chosen == "jsonl":
                 _write_jsonl(table, file)
             elif chosen == "csv":
-                _write_delimited(table, csv.writer(file, lineterminator="\n").writerow, str(path))
+                _write_delimited(table, csv_row, file, _NO_CELL, str(path))
             else:
-                _write_delimited(table, lambda row: file.write("\t".join(map(str, row)) + "\n"), str(path))
+                _write_delimited(table, lambda row: "\t".join(map(str, row)), file, _NO_PART, str(path))
 
 
 def _packed(raw: IO[bytes], path: Path) -> IO[bytes]:
@@ -166,13 +167,16 @@ def write_trec(table: Table, kind: Kind, file: IO[str], where: str) -> None:
             file.write(f"{query} {doc}\n")
 
 
-def _write_delimited(table: Table, write: Callable[[Sequence[object]], object], where: str) -> None:
+def _write_delimited(
+    table: Table, line: Callable[[Sequence[object]], str], file: IO[str], odd: dict[str, str], where: str
+) -> None:
     names = list(table.column_names)
-    _refuse_ids(table, _NO_PART, where)
-    write(names)
+    _refuse_ids(table, odd, where)
+    file.write(f"{line(names)}\n")
     at = names.index("relevance") if "relevance" in names else None
     for row in _rows(table, names):
-        write(row if at is None else [*row[:at], _number(row[at]), *row[at + 1 :]])
+        cells = row if at is None else [*row[:at], _number(row[at]), *row[at + 1 :]]
+        file.write(f"{line(cells)}\n")
 
 
 def _refuse_ids(table: Table, patterns: dict[str, str], where: str) -> None:

@@ -299,6 +299,18 @@ class Hashes:
         return key, value
 
 
+def modules_of(part: Part, folder: Path) -> dict[str, str]:
+    """Return the file of each module of a plan's folder that the functions of a configuration need, by name."""
+    return {
+        name: str(path)
+        for one in part.all()
+        for key, value in one.settings.items()
+        if value and key in _FUNCTIONS and not _names_file(key, value)
+        for name, path in files_of(key, value, folder).items()
+        if path.is_relative_to(folder)
+    }
+
+
 def versions(part: Part) -> dict[str, str | None]:
     """Give the versions of judged and of the engines; None for what is not installed."""
     engines = [one.engine for one in part.all() if one.engine in ENGINES and not one.settings.get("embed")]

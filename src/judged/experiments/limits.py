@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 STEP = "step.bin"
-LIMITS = {"build_seconds": (3600, 1), "query_seconds": (300, 1)}
-"""Default and minimum of each limit of a plan, in seconds: one build of an index; one query, or one answer to it."""
+LIMITS = {"build_seconds": (3600, 1, 31 * 86_400), "query_seconds": (300, 1, 86_400)}
+"""Default, minimum, and maximum of each limit of a plan, in seconds: one build of an index; one query or answer."""
 _SLOW = 1.0  # seconds: shorter steps are not shown
 _LAYOUT = struct.Struct("<dd200s")
 

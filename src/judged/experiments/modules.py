@@ -1,17 +1,49 @@
-"""Functions that a plan names: the code that they are made of, read and never run."""
+"""Modules of a plan's folder: those that its functions need, found by reading them, and imported where they are run."""
 
 from __future__ import annotations
 
 import ast
+import sys
 from contextlib import suppress
-from importlib.util import find_spec
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec, spec_from_file_location
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from judged.data.toml_places import SettingError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
+
+
+class PlanModules(MetaPathFinder):
+    """Import the modules that functions of a plan need; other files of its folder are never imported.
+
+    Parameters
+    ----------
+    files
+        File of each module by name, as `files_of` finds them.
+    """
+
+    def __init__(self, files: Mapping[str, str]) -> None:
+        self.files = files
+        parents = {name.rpartition(".")[0] for name in files} - {""}
+        self._folders = {".".join(parts[:at]) for parts in (name.split(".") for name in parents)
+                         for at in range(1, len(parts) + 1)} - set(files)  # fmt: skip
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        """Return how a module is imported, None if it is not of the plan; the import system calls this."""
+        del path, target
+        if name in self._folders:  # without __init__.py
+            return ModuleSpec(name, None, is_package=True)
+        if name not in self.files:
+            return None
+        file = Path(self.files[name])
+        spec = spec_from_file_location(name, file)
+        if spec and spec.submodule_search_locations:
+            spec.submodule_search_locations = []  # of a package only what is listed, too
+        return spec
 
 
 def files_of(key: str, given: str, folder: Path) -> dict[str, Path]:
@@ -38,7 +70,9 @@ def files_of(key: str, given: str, folder: Path) -> dict[str, Path]:
 
 
 def _place(module: str, folder: Path) -> Path | None:
-    """Give the file of a module below a folder."""
+    """Return the file of a module below a folder; a module of the standard library is never one of the plan."""
+    if module.partition(".")[0] in sys.stdlib_module_names:
+        return None
     base = folder.joinpath(*module.split("."))
     return next((path for path in (base / "__init__.py", base.with_name(f"{base.name}.py")) if path.is_file()), None)
 

@@ -30,8 +30,11 @@ if TYPE_CHECKING:
     from judged.data.toml_places import Places
 
 FILES = ("documents", "queries", "qrels")
-NUMBERS = {"depth": (100, 1), "rounds": (3, 1), "warm_up": (20, 0), "seed": (0, 0), "concurrency": (0, 0)}
-"""What a number is where the plan does not give it, and at least."""
+NUMBERS = {
+    "depth": (100, 1, 1_000_000), "rounds": (3, 1, 10_000), "warm_up": (20, 0, 1_000_000), "seed": (0, 0, 2**32),
+    "concurrency": (0, 0, 1_000),
+}  # fmt: skip
+"""Default, minimum, and maximum of each number of a plan."""
 _KEYS = (*FILES, "measures", "design", *NUMBERS, *LIMITS, "control", "factors", "forbidden", "pipelines")
 
 
@@ -46,10 +49,11 @@ def options_of(raw: Mapping[str, Any], folder: Path) -> dict[str, Any]:
                 key, f"{key} is missing" if key not in raw else f"{key} names no file", f"name it: {key} = ..."
             )
         options[key] = str(folder / raw[key])
-    for key, (usual, least) in {**NUMBERS, **LIMITS}.items():
+    for key, (usual, least, most) in {**NUMBERS, **LIMITS}.items():
         value = raw.get(key, usual)
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
-            raise SettingError(key, f"{key} {value!r} makes no sense", f"give a whole number from {least}")
+        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+            problem = f"{key} {value!r:.40} makes no sense"
+            raise SettingError(key, problem, f"give a whole number from {least} to {most:,}")
         options[key] = value
     try:
         options["measures"] = tuple(map(str, measures_of(raw.get("measures", ["nDCG@10", "R@100"]))))

@@ -21,11 +21,12 @@ from judged.data.topics import Topics
 from judged.errors import InputError
 from judged.experiments.answers import keep
 from judged.experiments.collection import MISSING, TWICE
+from judged.experiments.configurations import modules_of
 from judged.experiments.limits import LIMITS, STEP, watch
 from judged.experiments.plan import Plan
 from judged.experiments.reading import FILES
 from judged.experiments.results import PLAN, Results, folder_of, load
-from judged.experiments.worker import FAILURE
+from judged.experiments.worker import FAILURE, WORKER
 
 try:
     import fcntl
@@ -163,6 +164,7 @@ def _run(
     try:
         names = ("documents", "queries", "depth", "rounds", "warm_up", "seed", "concurrency", *LIMITS)
         job = {name: getattr(plan, name) for name in names} | {"part": asdict(configuration.part)}
+        job["modules"] = modules_of(configuration.part, plan.folder)
         (part / "job.json").write_text(json.dumps(job), encoding="utf-8")
         tell = progress and (lambda label: progress(f"{configuration.name}: {label}", 0))
         code = _worked(part, plan.folder, tell or (lambda _: None))
@@ -180,15 +182,17 @@ def _run(
         shutil.rmtree(part, ignore_errors=True)
 
 
-def _worked(part: Path, modules: Path, tell: Callable[[str], None]) -> int:
+def _worked(part: Path, folder: Path, tell: Callable[[str], None]) -> int:
     """Run a job in a process that ends when this one does, or at a limit of time; return its exit code."""
-    paths = os.pathsep.join([str(modules), *filter(None, sys.path)])  # functions of the plan, and what is found here
-    command = [sys.executable, "-P", "-m", "judged.experiments.worker", str(part / "job.json")]
+    # What is found here is found there, but for the plan's folder: its files are not modules unless the plan says so.
+    # Set by the program and not by PYTHONPATH, it has no part in the start of Python, which imports sitecustomize.
+    paths = [path for path in sys.path if path and Path(path).resolve() != folder.resolve()]
+    program = f"import runpy, sys; sys.path[:] = {paths!r}; runpy.run_module({WORKER!r}, run_name='__main__')"
+    command = [sys.executable, "-P", "-c", program, str(part / "job.json")]
     with (part / "messages.txt").open("wb") as messages:
         started = subprocess.Popen(  # noqa: S603  it is our own
-            command, stdin=subprocess.PIPE, stdout=messages, stderr=messages,
-            env={**os.environ, **_ONE, "PYTHONPATH": paths},
-        )  # fmt: skip
+            command, stdin=subprocess.PIPE, stdout=messages, stderr=messages, env={**os.environ, **_ONE}
+        )
         try:
             over = watch(part / STEP, partial(_has_ended, started), tell)
             if over is not None:
@@ -214,7 +218,9 @@ def _has_ended(process: subprocess.Popen[bytes], seconds: float) -> bool:
 def _explain(part: Path, code: int) -> Path:
     """Give the file that says why a job failed; of a process that could not write one, how it ended."""
     why = part / FAILURE
-    if not why.exists():
+    try:
+        json.loads(why.read_text(encoding="utf-8"))
+    except (OSError, ValueError):  # it could not be written, or not all of it
         said = (part / "messages.txt").read_text(encoding="utf-8", errors="replace").strip().splitlines()
         last = f": {said[-1]}" if said else ""
         how = f"was ended by signal {-code}" if code < 0 else f"ended with code {code}"

@@ -27,12 +27,13 @@ from judged.experiments.configurations import versions
 from judged.experiments.latency import rounds_of, throughput
 from judged.experiments.limits import STEP, StepRecord
 from judged.experiments.machine import Memory, energy, machine
+from judged.experiments.modules import PlanModules
 from judged.experiments.pipelines import Asked, Generating, Part, system_of
 from judged.rag.generation import costs_of, tables_by_topic
 from judged.traces import Recorder
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from judged.data.texts import Text
     from judged.experiments.engines.base import Hit
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from judged.rag.generation import Answered
 
 RUN, TRACES, COSTS, FAILURE = "run.parquet", "traces.jsonl", "costs.json", "failure.json"
+WORKER = "judged.experiments.worker"
 ANSWERS = "answers.json"  # of a configuration that generates: tables by name
 _FEW = 10  # documents that are indexed first, so that libraries are there when it counts
 
@@ -49,32 +51,32 @@ def main() -> int:
     """Do the job of a file, in its folder; what went wrong is written down beside it."""
     path = Path(sys.argv[1])
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    job = json.loads(path.read_text(encoding="utf-8"))
+    sys.meta_path.insert(0, PlanModules(job["modules"]))
     try:
-        work(json.loads(path.read_text(encoding="utf-8")), path.parent)
+        work(job, path.parent)
     except Exception as error:  # noqa: BLE001  whatever an engine raises is what became of its configuration
         traceback.print_exc()
-        (path.parent / FAILURE).write_text(json.dumps(failure_of(error)), encoding="utf-8")
+        problem = failure_of(error, job["modules"].values())
+        (path.parent / FAILURE).write_text(json.dumps(problem), encoding="utf-8")
         return 1
     return 0
 
 
-def failure_of(error: Exception) -> dict[str, str]:
-    """Give what went wrong, at which query, and what to do; of somebody else's error also where it was raised."""
+def failure_of(error: Exception, files: Collection[str] = ()) -> dict[str, str]:
+    """Return what went wrong, at which query, and what to do; of an error that is not ours also where it was raised.
+
+    `files`: of the plan's modules; of an error that came through them the last line there is named.
+    """
     if isinstance(error, JudgedError):
         problem, fix = error.parts
     else:
         frames = traceback.extract_tb(error.__traceback__)
-        beside = [frame for frame in frames if Path(frame.filename).parent in map(Path, _folders())]
-        last = (beside or frames)[-1]
+        last = ([frame for frame in frames if frame.filename in files] or frames)[-1]
         problem, fix = f"{type(error).__name__}: {error} ({last.filename}:{last.lineno})", ""
     said = [*getattr(error, "__notes__", ()), problem]
     told = "".join(traceback.format_exception(error))
     return {"problem": ": ".join(said), "fix": fix, "traceback": told}
-
-
-def _folders() -> list[str]:
-    """Name the plan's folder, from where its functions come: whoever starts this puts it first."""
-    return os.environ.get("PYTHONPATH", "").split(os.pathsep)[:1]
 
 
 def _ask(system: System, query: str, text: str, depth: int, told: list[Asked] | None = None) -> list[Hit]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from judged.errors import InputError
+from judged.errors import InputError, OutputError, is_full
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,6 +38,8 @@ def open_database(where: str | Path, layout: Layout, begin: Callable[[Connection
     ------
     InputError
         If it cannot be opened, is something else, is not there, or was written by a newer judged.
+    OutputError
+        If the disk is full.
     """
     from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError, SQLAlchemyError
 
@@ -55,6 +59,8 @@ def open_database(where: str | Path, layout: Layout, begin: Callable[[Connection
     except InputError:
         raise
     except (SQLAlchemyError, ValueError) as error:  # a port that is no number is a ValueError
+        if is_full(error):
+            raise OutputError(shown, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))) from None
         fix = "give the path of a file, or postgresql://user@host/database"
         cause = getattr(error, "orig", None)  # what SQLAlchemy says itself may hold the whole address
         reason = f" ({str(cause).splitlines()[0]})" if cause is not None and str(cause) else ""
@@ -99,8 +105,12 @@ def engine_of(where: str) -> Engine:
     """Connect to a file of SQLite, or to PostgreSQL."""
     from sqlalchemy import create_engine, event
 
-    if where.startswith(("postgresql://", "postgres://")):
-        return create_engine("postgresql+psycopg://" + where.partition("://")[2], hide_parameters=True)
+    scheme, separator, rest = where.partition("://")
+    if separator and scheme in {"postgresql", "postgres", "postgresql+psycopg"}:
+        return create_engine(f"postgresql+psycopg://{rest}", hide_parameters=True)
+    if separator and scheme != "sqlite":
+        fix = "give the path of a file, or postgresql://user@host/name"
+        raise InputError(f"a store cannot be in {scheme}://", fix=fix, path=without_password(where))
     address = where if where.startswith("sqlite:") else f"sqlite:///{where}"
     engine = create_engine(address, hide_parameters=True)  # errors do not quote texts, answers, and tokens
 

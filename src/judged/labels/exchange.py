@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 from pathlib import Path
@@ -22,6 +20,7 @@ from judged.data.topics import Topics
 from judged.decimals import read_number
 from judged.errors import InputError
 from judged.labels.labels import KINDS, SCHEMA, Labels
+from judged.tables import csv_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -97,17 +96,25 @@ def import_labels(store: LabelStore, path: str | Path, *, judge: str = "", kind:
 
 
 def label_rows(path: str | Path, *, judge: str = "", kind: Kind = "human", topics: Any = None) -> Iterator[Row]:
-    """Give the rows of a file as labels with all columns, each with its line; of a query's text also ``text``."""
+    """Return the rows of a file as labels with all columns, each with its line.
+
+    An id of a query decides; its text (``text``) only where there is no id: then it stands in the row, too. A text that
+    is that of another topic than the id says is refused.
+    """
     where, read, nothing = str(path), _reader(path), True
     ids = None if topics is None else _ids(Topics.of(topics))
     for line, given in read:
         row = _completed(given, judge, kind, where, line)
-        if "text" in given:
-            row["text"] = given["text"]
-            row["query_id"] = given["text"] if ids is None else ids.get(_folded(given["text"]), "")
-            if not row["query_id"]:
-                problem = f"the query {given['text']!r:.80} is not the text of one topic alone"
+        text = str(given.get("text") or "")
+        topic = text if ids is None else ids.get(_folded(text), "")
+        if "query_id" not in given:
+            row |= {"text": text, "query_id": topic}
+            if not topic:
+                problem = f"the query {text!r:.80} is not the text of one topic alone"
                 raise InputError(problem, fix="give each topic's text once", path=where, line=line)
+        elif ids and topic not in {"", row["query_id"]}:
+            problem = f"the row has query_id {row['query_id']}, and its text {text!r:.60} is that of topic {topic}"
+            raise InputError(problem, fix="leave the column text out, or correct it", path=where, line=line)
         nothing = False
         yield line, row
     if nothing:
@@ -224,7 +231,7 @@ def _completed(given: Mapping[str, Any], judge: str, kind: str, where: str, line
     row["grade"] = None if given["grade"] is None or given["grade"] == "" else given["grade"]
     try:
         for name in ("query_id", "doc_id"):
-            if name != "query_id" or "text" not in given:
+            if name in given:
                 row[name] = id_text(given[name], name)
         for name in ("grade", "seconds"):
             value = row[name]
@@ -323,9 +330,7 @@ def write_labels(labels: Labels, path: str | Path, *, notes: bool = False) -> No
         raise InputError("labels are not written so", fix="name a .csv, .jsonl or .parquet", path=str(path))
     with replaced(path) as part:
         if suffix == ".csv":
-            from pyarrow import csv as arrow_csv
-
-            arrow_csv.write_csv(table, part)
+            part.write_text(csv_lines([table.column_names, *_cells(table)]) + "\n", encoding="utf-8")
         elif suffix == ".parquet":
             from pyarrow import parquet
 
@@ -333,6 +338,13 @@ def write_labels(labels: Labels, path: str | Path, *, notes: bool = False) -> No
         else:
             lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in table.to_pylist())
             part.write_text("".join(lines), encoding="utf-8")
+
+
+def _cells(table: pa.Table) -> Iterator[tuple[object, ...]]:
+    """Return the rows of labels, with truth values as lower-case words."""
+    columns = (table[name].to_pylist() for name in table.column_names)
+    for row in zip(*columns, strict=True):
+        yield tuple(str(value).lower() if isinstance(value, bool) else value for value in row)
 
 
 def quepid_ratings(qrels: Qrels, topics: Mapping[str, str]) -> str:
@@ -343,13 +355,8 @@ def quepid_ratings(qrels: Qrels, topics: Mapping[str, str]) -> str:
     who wrote Faust,a,2
     who wrote Faust,b,0.5
     """
-    file = io.StringIO()
-    write = csv.writer(file, lineterminator="\n").writerow
-    write(["query", "docid", "rating"])
-    for text, ratings in _by_text(qrels, topics).items():
-        for doc, grade in ratings:
-            write([text, doc, f"{grade:.15g}"])
-    return file.getvalue().rstrip("\n")
+    rows = ((text, doc, f"{grade:.15g}") for text, ratings in _by_text(qrels, topics).items() for doc, grade in ratings)
+    return csv_lines([("query", "docid", "rating"), *rows])
 
 
 def judgment_list(qrels: Qrels, topics: Mapping[str, str]) -> str:

@@ -13,7 +13,7 @@ from pyarrow import csv
 
 from judged.answer import COUNT, NUMBER, TEXT, Answer, Column, Sentences, Table, counted
 from judged.cache import cached_property
-from judged.data.compute import pc
+from judged.data.compute import pc, unescaped
 from judged.data.qrels import Qrels
 from judged.data.topics import Topics
 from judged.errors import InputError
@@ -77,7 +77,7 @@ class Pool(Answer):
         """
         try:
             kept = csv.ConvertOptions(column_types=SCHEMA, include_columns=SCHEMA.names, strings_can_be_null=False)
-            table = csv.read_csv(path, convert_options=kept)
+            table = unescaped(csv.read_csv(path, convert_options=kept))
         except (OSError, pa.ArrowException) as error:
             fix = f"give a CSV file of judged pool, with the columns {', '.join(SCHEMA.names)}"
             raise InputError(f"this is no pool: {error}", fix=fix, path=str(path)) from None

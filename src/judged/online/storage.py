@@ -8,7 +8,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from judged.errors import InputError, OutputError
+from judged.atomic import replaced_folder
+from judged.errors import InputError
 from judged.online.engine import duckdb_library, identifier, literal, whole_files
 from judged.online.findings import Account, LogFinding
 from judged.online.log import InteractionLog
@@ -38,7 +39,7 @@ def store_log(log: InteractionLog, folder: Path | str) -> tuple[Path, ...]:
     log
         The log.
     folder
-        Is made where it does not exist. Files of an older log in it are replaced.
+        Is made where it does not exist. An older log in it is replaced when the new one is complete.
 
     Returns
     -------
@@ -55,8 +56,7 @@ def store_log(log: InteractionLog, folder: Path | str) -> tuple[Path, ...]:
     folder = Path(folder)
     ours = {ABOUT, *(f"{name}.parquet" for name in TABLES)}
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        strange = sorted(one.name for one in folder.iterdir() if one.name not in ours)
+        strange = sorted(one.name for one in folder.iterdir() if one.name not in ours) if folder.exists() else []
     except OSError as error:
         problem = f"no folder can be made here ({error.strerror})"
         raise InputError(problem, fix="name another", path=str(folder)) from None
@@ -66,13 +66,10 @@ def store_log(log: InteractionLog, folder: Path | str) -> tuple[Path, ...]:
     kept: dict[str, Any] = {"judged_log": VERSION, **{name: getattr(log, name) for name in _ABOUT}}
     kept |= {"has": sorted(log.has), **{name: list(map(asdict, kept[name])) for name in ("findings", "accounts")}}
     about = json.dumps(kept, indent=2, ensure_ascii=False) + "\n"
-    try:
-        (folder / ABOUT).unlink(missing_ok=True)  # a folder is a log only when all of it is there
+    with replaced_folder(folder) as part:
         for name in TABLES:
-            _write(getattr(log, name), folder / f"{name}.parquet")
-        (folder / ABOUT).write_text(about, encoding="utf-8")
-    except OSError as error:
-        raise OutputError(str(folder), error) from None
+            _write(getattr(log, name), part / f"{name}.parquet")
+        (part / ABOUT).write_text(about, encoding="utf-8")
     return tuple(sorted(folder / name for name in ours))
 
 

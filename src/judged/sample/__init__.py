@@ -7,13 +7,14 @@ made, and its limits, are described in ``pydocs/README.md``.
 from __future__ import annotations
 
 import shutil
+from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from judged.errors import InputError
-
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from judged.data.qrels import Qrels
     from judged.data.run import Run
     from judged.data.topics import Topics
@@ -67,11 +68,15 @@ def topics() -> Topics:
 
 def copy(folder: Path) -> None:
     """Copy the sample's files to a folder that does not exist yet."""
-    from judged.atomic import unwritten
+    with copied(folder):
+        pass
 
-    try:
-        if folder.exists():
-            raise InputError("this exists already", fix="name a new folder", path=str(folder))
-        shutil.copytree(FOLDER, folder)
-    except OSError as error:
-        unwritten(folder, error)
+
+@contextmanager
+def copied(folder: Path) -> Generator[Path]:
+    """Copy the sample's files to a new folder, and give it before it has its name, so that others can be added."""
+    from judged.atomic import replaced_folder
+
+    with replaced_folder(folder, new=True) as part:
+        shutil.copytree(FOLDER, part, dirs_exist_ok=True)
+        yield part

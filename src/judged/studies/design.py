@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias
 
 from judged import sample
 from judged.cache import cached_property
 from judged.data.toml_files import parse_toml, read_toml
-from judged.data.toml_parts import part_of
+from judged.data.toml_parts import Range, check_ranges, part_of
 from judged.data.toml_places import Places, SettingError, nearest
 from judged.data.topics import Topics
 from judged.errors import InputError
@@ -79,14 +79,11 @@ class Variant:
 
     name: str = ""
     marks: bool = True
-    snippets: int = 160
+    snippets: Annotated[int, Range(0, 10_000)] = 160
     weights: bool = False
-    results: int = 10
+    results: Annotated[int, Range(1, 1_000)] = 10
 
-    def __post_init__(self) -> None:
-        for key, least in (("snippets", 0), ("results", 1)):
-            if getattr(self, key) < least:
-                raise SettingError(key, f"{key} is {getattr(self, key)}", f"give a number from {least}")
+    __post_init__ = check_ranges
 
 
 @dataclass(frozen=True)
@@ -110,13 +107,10 @@ class Task:
     topic: str
     query: str
     instruction: str
-    minutes: float
-    save: int
+    minutes: Annotated[float, Range(0, 100_000)]
+    save: Annotated[int, Range(0, 1_000)]
 
-    def __post_init__(self) -> None:
-        for key in ("minutes", "save"):
-            if getattr(self, key) < 0:
-                raise SettingError(key, f"{key} is {getattr(self, key)}", "give 0 or more")
+    __post_init__ = check_ranges
 
 
 @dataclass(frozen=True)
@@ -124,11 +118,9 @@ class Group:
     """People who are alike, such as novices, and how many of them take part."""
 
     name: str
-    participants: int = 12
+    participants: Annotated[int, Range(1, 100_000)] = 12
 
-    def __post_init__(self) -> None:
-        if self.participants < 1:
-            raise SettingError("participants", f"participants is {self.participants}", "give 1 or more")
+    __post_init__ = check_ranges
 
 
 @dataclass(frozen=True)
@@ -194,7 +186,7 @@ class Design:
     tasks: tuple[Task, ...]
     practice: tuple[Task, ...] = ()
     language: str = "en"
-    seed: int = 0
+    seed: Annotated[int, Range(0, 2**32)] = 0
     consent: str = ""
     instruction: str = ""
     thanks: str = "Thank you. You are done."
@@ -209,6 +201,7 @@ class Design:
     path: str = ""
 
     def __post_init__(self) -> None:
+        check_ranges(self)
         if len(self.systems) < 2 and len(self.interfaces) < 2:
             fix = "add a [[system]], or a second [[variant]] of the interface"
             raise InputError("there is nothing to compare", fix=fix, path=self.path)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from judged._types import Floats
 
 After: TypeAlias = Literal["task", "system", "end"]
+_MOST_VALUES = 1_001  # of a scale
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,9 @@ class Item:
             raise SettingError("scale", f"the scale is {list(self.scale)}", "write scale = [lowest, highest]")
         if self.step <= 0 or not math.isclose(self.steps, round(self.steps), abs_tol=1e-9):
             raise SettingError("step", f"steps of {self.step:g} do not lead from end to end", "give one that does")
+        if self.steps >= _MOST_VALUES:
+            problem = f"the scale has more than {_MOST_VALUES:,} values"
+            raise SettingError("scale", problem, "write a shorter scale, or a larger step")
         if self.words and len(self.words) not in {2, len(self.values)}:
             fix = f"give {len(self.values)}, or two for the ends"
             raise SettingError("words", f"there are {len(self.words)} words for {len(self.values)} values", fix)

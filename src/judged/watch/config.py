@@ -6,10 +6,10 @@ import json
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from judged.data.toml_files import parse_toml, read_toml
-from judged.data.toml_parts import part_of
+from judged.data.toml_parts import Range, check_ranges, part_of
 from judged.data.toml_places import Places, SettingError, nearest
 from judged.errors import InputError
 from judged.online.check import check_log
@@ -40,7 +40,9 @@ class CanarySeries:
     qrels: str
     runs: str
     measures: tuple[str, ...] = ("nDCG@10",)
-    depth: int = 10
+    depth: Annotated[int, Range(1, 1_000_000)] = 10
+
+    __post_init__ = check_ranges
 
 
 @dataclass(frozen=True)

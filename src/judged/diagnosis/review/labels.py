@@ -16,7 +16,7 @@ from judged.data.records import records_of
 from judged.data.texts import shortened
 from judged.decimals import read_number
 from judged.errors import InputError
-from judged.tables import csv_lines, csv_text
+from judged.tables import csv_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -108,9 +108,7 @@ def apply_review(qrels: Any, reviewed: Any) -> Qrels:
 def _filled(reviewed: Any, where: str) -> dict[tuple[str, str], _Label]:
     """Read the rows in which a new grade is filled in."""
     labels: dict[tuple[str, str], _Label] = {}
-    for line, given in records_of(reviewed, where, "reviewed labels", _FIX):
-        texts = {name: csv_text(cell) for name, cell in given.items() if isinstance(cell, str)}
-        row = {**given, **texts} if isinstance(reviewed, (str, Path)) else given
+    for line, row in records_of(reviewed, where, "reviewed labels", _FIX):
         if lacking := [name for name in _NEEDED if name not in row]:
             raise InputError(f"no column {lacking[0]} in it", fix=_FIX, path=where, line=line)
         if not _text(row["new_grade"]):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlsplit
-from urllib.request import Request, urlopen
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from judged.data.toml_files import parse_toml, read_toml
 from judged.errors import InputError
@@ -23,6 +23,16 @@ if TYPE_CHECKING:
 _KEYS = {"url", "method", "headers", "body", "hits", "id", "score", "seconds"}
 _NEEDED = ("url", "hits", "id")
 _MOST = 1 << 26  # bytes of an answer
+
+
+class _NoRedirects(HTTPRedirectHandler):
+    """Follow no redirect: headers of the file, which may hold a key, go to no other address."""
+
+    def redirect_request(self, *_: Any) -> None:
+        """Return None: the redirect is then an error."""
+
+
+_OPENER = build_opener(_NoRedirects)
 
 
 class Http(Engine):
@@ -63,11 +73,15 @@ class Http(Engine):
         method = str(known.get("method", "GET" if data is None else "POST"))
         try:
             request = Request(url, data, headers, method=method)  # noqa: S310  the scheme was looked at
-            with urlopen(request, timeout=float(known.get("seconds", 30))) as answer:  # noqa: S310
+            with _OPENER.open(request, timeout=float(known.get("seconds", 30))) as answer:
                 found = json.loads(answer.read(_MOST))
         except HTTPError as error:
             if 400 <= error.code < 500:
                 raise QueryRefusedError(f"{error.code} {error.reason}") from None
+            if 300 <= error.code < 400:
+                other = urlsplit(error.headers.get("Location", "")).hostname or "another address"
+                problem = f"{urlsplit(url).hostname} redirects ({error.code}) to {other}, and no redirect is followed"
+                raise InputError(problem, fix="write the address that answers as url", path=self._path) from None
             raise InputError(
                 f"{urlsplit(url).netloc} answers {error.code}", fix="see its log", path=self._path
             ) from None
