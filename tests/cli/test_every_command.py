@@ -81,15 +81,15 @@ def test_a_command_does_its_job(name: str, form: str, run: Callable[..., Ended])
 
 
 def refused(done: Ended) -> bool:
-    """Whether it ended with one sentence and the code of a fault."""
+    """Whether it ended with one sentence and the code of what cannot be written."""
     *_, last = done.err.splitlines()
     assert "Traceback" not in done.err
-    return done.code == 70 and last.startswith("error: ") and " Fix: " in last
+    return done.code == 74 and last.startswith("error: ") and " Fix: " in last
 
 
 @pytest.mark.usefixtures("files")
 @pytest.mark.parametrize(("name", "form"), IN_TURN)
-def test_a_full_output_is_one_line_and_70(
+def test_a_full_output_is_one_line_and_74(
     name: str, form: str, run: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "stdout", stream(os.open("/dev/full", os.O_WRONLY), "utf-8", "strict"))
@@ -98,7 +98,7 @@ def test_a_full_output_is_one_line_and_70(
 
 @pytest.mark.usefixtures("files")
 @pytest.mark.parametrize("name", [name for at, name in enumerate(KNOWN) if not (at % 4 and forms(KNOWN[name]))])
-def test_a_closed_output_is_one_line_and_70(
+def test_a_closed_output_is_one_line_and_74(
     name: str, run: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "stdout", stream(os.open(os.devnull, os.O_RDONLY), "utf-8", "strict"))
@@ -107,7 +107,7 @@ def test_a_closed_output_is_one_line_and_70(
 
 @pytest.mark.usefixtures("files")
 @pytest.mark.parametrize("name", sorted({name for name, _ in WITH_FILE}))
-def test_a_full_device_is_one_line_and_70(name: str, run: Callable[..., Ended]) -> None:
+def test_a_full_device_is_one_line_and_74(name: str, run: Callable[..., Ended]) -> None:
     form = forms(KNOWN[name])[:1]
     forced = ("--force",) if name == "gate init" else ()
     assert refused(run(*arguments(name, *(form or ("",))), "-o", "/dev/full", *forced))

@@ -115,7 +115,7 @@ MISTAKES = {
     f'{CHECK}[[check]]\nmeasure = "AP"\nmargn = 0.01': (6, "[[check]] 2: no key 'margn'", "write margin"),
     '[[check]]\nmeasure = "AP"\nmargin = -0.01': (3, "[[check]] 1: margin is -0.01", "0 or more"),
     '[[check]]\nmeasure = "AP"\nmargin = "1%"': (3, "[[check]] 1: margin is '1%'", "0 or more"),
-    '[[check]]\nmeasure = "AP"\nmargin = nan': (3, "[[check]] 1: margin is nan", "0 or more"),
+    '[[check]]\nmeasure = "AP"\nmargin = nan': (3, "margin is nan", "a number from"),
     '[[check]]\nmeasure = "AP"\nmargin_relative = 2': (3, "[[check]] 1: margin_relative is 2", "a share"),
     f"{CHECK}min_topics = 1": (4, "[[check]] 1: min_topics is 1", "whole number from 2"),
     f"{CHECK}slice = 3": (4, "[[check]] 1: slice is 3", "name of a [[slice]]"),

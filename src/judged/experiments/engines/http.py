@@ -76,6 +76,7 @@ class Http(Engine):
             with _OPENER.open(request, timeout=float(known.get("seconds", 30))) as answer:
                 found = json.loads(answer.read(_MOST))
         except HTTPError as error:
+            error.close()  # it is the answer, too
             if 400 <= error.code < 500:
                 raise QueryRefusedError(f"{error.code} {error.reason}") from None
             if 300 <= error.code < 400:
