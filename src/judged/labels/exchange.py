@@ -25,6 +25,7 @@ from judged.tables import csv_lines
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from judged._types import Table
     from judged.labels.labels import Kind
     from judged.labels.store import LabelStore
 
@@ -340,7 +341,7 @@ def write_labels(labels: Labels, path: str | Path, *, notes: bool = False) -> No
             part.write_text("".join(lines), encoding="utf-8")
 
 
-def _cells(table: pa.Table) -> Iterator[tuple[object, ...]]:
+def _cells(table: Table) -> Iterator[tuple[object, ...]]:
     """Return the rows of labels, with truth values as lower-case words."""
     columns = (table[name].to_pylist() for name in table.column_names)
     for row in zip(*columns, strict=True):
