@@ -8,7 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlsplit
-from urllib.request import HTTPRedirectHandler, Request, build_opener
+from urllib.request import (
+    HTTPDefaultErrorHandler,
+    HTTPErrorProcessor,
+    HTTPHandler,
+    HTTPSHandler,
+    OpenerDirector,
+    ProxyHandler,
+    Request,
+)
 
 from judged.data.toml_files import parse_toml, read_toml
 from judged.errors import InputError
@@ -25,14 +33,9 @@ _NEEDED = ("url", "hits", "id")
 _MOST = 1 << 26  # bytes of an answer
 
 
-class _NoRedirects(HTTPRedirectHandler):
-    """Follow no redirect: headers of the file, which may hold a key, go to no other address."""
-
-    def redirect_request(self, *_: Any) -> None:
-        """Return None: the redirect is then an error."""
-
-
-_OPENER = build_opener(_NoRedirects)
+_OPENER = OpenerDirector()  # without what follows redirects: headers, which may hold a key, go to no other address
+for _handler in (ProxyHandler, HTTPHandler, HTTPSHandler, HTTPDefaultErrorHandler, HTTPErrorProcessor):
+    _OPENER.add_handler(_handler())
 
 
 class Http(Engine):
