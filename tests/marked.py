@@ -31,6 +31,13 @@ SLOW = (
     "explanation/test_other_tools", "explanation/test_working", "judging/test_judge", "rag/test_judge_error",
     "rag/test_waterfall", "stats/test_prediction", "stats/test_selection", "traces/test_damaged", "traces/test_funnel",
     "web/test_downloads", "web/test_judging", "web/test_search", "words/test_results",
+    "cli/test_cli", "cli/test_interleaving", "cli/test_names", "comparison/test_claims", "comparison/test_compare",
+    "diagnosis/test_tradeoff", "evaluation/test_repeated", "experiments/test_collection", "experiments/test_latency",
+    "experiments/test_named", "gates/test_few", "rag/asking/test_filling", "rag/test_scoring", "stats/test_bounded",
+    "stats/test_changes", "stats/test_paired", "stats/test_rare", "stats/test_ratio", "studies/test_pilot",
+    "studies/test_records", "studies/test_report_tables", "studies/test_study_report", "traces/test_gaps",
+    "traces/test_reading", "traces/test_writing", "web/test_clicks_in", "web/test_guard", "web/test_home",
+    "web/test_links", "web/test_traces_in", "web/test_users_in",
 )  # fmt: skip
 ORACLE = (
     "oracle/", "compat/test_ir_measures", "compat/test_pytrec_eval", "measures/test_assessors",
