@@ -1,14 +1,18 @@
-"""The rows of a text in TREC's form, by a few lines that know nothing of judged."""
+"""The rows of a text in TREC's form and of files of labels, by a few lines that know nothing of judged."""
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     Row = tuple[str, str, float]
+    Label = tuple[str, str, str, float | None]
 
 _COLUMNS = {  # where topic, document and number stand, and the numbers of fields with which they may stand there
     "qrels": (((0, 2, 3), {4}), ((0, 1, 2), {3, 5})),
@@ -30,3 +34,31 @@ def rows(data: bytes, kind: str) -> Iterator[list[Row]]:
                 continue
             if max(counts) >= 6 or all(len(line) in counts for line in lines):
                 yield made
+
+
+def labels(data: bytes, judge: str) -> Iterator[list[Label]]:
+    """Give the labels of JSON Lines or of a table with our names of columns; nothing of what is neither.
+
+    `judge` is who gave those of whom nothing is said.
+    """
+    text = data.decode("utf-8-sig")
+    if text.lstrip()[:1] == "{":
+        try:
+            records = [json.loads(line) for line in re.split(r"\r?\n", text) if line.strip()]
+        except ValueError:
+            return  # one document, perhaps
+    else:
+        first = text.splitlines()[0]
+        delimiter = max("\t,;", key=first.count)
+        lines = [line for line in csv.reader(io.StringIO(text.replace("\r\n", "\n").replace("\r", "\n")), delimiter=delimiter)]
+        names = [name.strip() for name in lines[0]]
+        records = [dict(zip(names, line, strict=False)) for line in lines[1:] if any(cell.strip() for cell in line)]
+    if records and all({"query_id", "doc_id", "grade"} <= record.keys() for record in records):
+        yield [
+            (*(str(record[name]) for name in ("query_id", "doc_id")), str(record.get("judge") or judge), _grade(record["grade"]))
+            for record in records
+        ]  # fmt: skip
+
+
+def _grade(given: Any) -> float | None:
+    return None if given is None or given == "" else float(given)

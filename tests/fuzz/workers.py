@@ -41,7 +41,17 @@ class Readers:
         return getattr(importlib.import_module(self.module), self.function)(folder)
 
 
-OF = {"files": Readers("fuzz.readers", "readers", 5), "logs": Readers("fuzz.logs", "log_readers", 20)}
+OF = {
+    "files": Readers("fuzz.readers", "readers", 5),
+    "logs": Readers("fuzz.logs", "log_readers", 20),
+    "labels": Readers("fuzz.labels", "label_readers", 20),
+    "traces": Readers("fuzz.traces", "trace_readers", 20),
+    "rag": Readers("fuzz.traces", "rag_readers", 20),
+    "studies": Readers("fuzz.settings", "study_readers", 20),
+    "settings": Readers("fuzz.settings", "setting_readers", 20),
+    "saved": Readers("fuzz.settings", "saved_readers", 20),
+    "commands": Readers("fuzz.commands", "command_readers", 60),
+}
 
 
 @dataclass
