@@ -116,6 +116,8 @@ def _drawn(name: str, files: dict[str, bytes], random: Random) -> bytes:
         line += _option(random.choice(_parameters()[name]), files, random) if _parameters()[name] else []
     for _ in range(random.choice((0, 0, 0, 0, 0, 0, 1, 2))):
         line = _other_words(line, files, random)
+    if "threads" in {one.name for one in _parameters()[name]} and "--threads" not in line and random.random() < 0.9:
+        line += ["--threads", "1"]
     line = ["x" if _outside(word) else word.replace("\0", "") for word in line]
     named = [one for one in files if any(one == word or one.startswith(f"{word}/") for word in _parts(line))]
     named = [one for one in named if one not in _UNTOUCHED] or ["qrels.txt"]
@@ -216,7 +218,7 @@ class _Workplace:
             for name in names:
                 path = os.path.join(place, name)  # noqa: PTH118  it is asked for every file of every case
                 about = os.lstat(path)
-                found[os.path.relpath(path, self.place)] = (about.st_size, about.st_mtime_ns)
+                found[path[len(str(self.place)) + 1 :]] = (about.st_size, about.st_mtime_ns)
         return found
 
     def restore(self, damaged: dict[str, bytes]) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 from functools import partial
+from random import Random
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 import pyarrow as pa
 
+from fuzz.mutations import mutated
 from fuzz.originals import Original, tables
 from fuzz.readers import Reader, WrongError
 from judged.errors import InputError
@@ -83,6 +85,8 @@ def log_readers(folder: Path) -> list[Reader]:
     rows = [
         one for one in tables(pa.Table.from_pylist(_rows())) if one.ending in {".parquet", ".csv", ".tsv", ".jsonl"}
     ]
+    own = {"own": _lines(_rows()), "results": _lines(_rows()), "graphcm": _graphcm(), "usql": _usql()}
+    texts = {name: mappings.get(name) or mapping_text(name)[0] for name in own}
     stored = folder / "stored"
     store_log(read_log(folder / "fixed.jsonl", mapping=folder / "own.toml", now_ms=NOW, threads=1), stored)
     inside = [Original(path.suffix, path.read_bytes()) for path in sorted(stored.iterdir())]
@@ -97,6 +101,11 @@ def log_readers(folder: Path) -> list[Reader]:
         Reader("mapping: graphcm", partial(_read, mapping="graphcm"), [Original(".jsonl", _graphcm())]),
         Reader("mapping: usql", partial(_read, mapping="usql"), [Original(".tsv", _usql())]),
         Reader("a mapping", partial(_mapped, folder / "fixed.jsonl"), _mappings()),
+        *(
+            Reader(f"a mapping and its log: {name}", partial(_both, folder / f"log.{'tsv' if name == 'usql' else 'jsonl'}", data),
+                   [Original(".toml", texts[name].encode())])
+            for name, data in own.items()
+        ),
         Reader("converted", partial(_stored, stored, folder / "again"), inside),
     ]  # fmt: skip
 
@@ -154,6 +163,13 @@ def _mapped(data: Path, path: Path) -> None:
         _looked_at(read_log(data, mapping=path, now_ms=NOW, threads=1))
     except InputError as error:
         raise InputError(error.problem, fix=error.fix, path=str(path)) from None
+
+
+def _both(place: Path, intact: bytes, path: Path) -> None:
+    """Read a log by its damaged mapping; in two of three cases, the log is damaged too."""
+    random = Random(crc32(path.read_bytes()))
+    place.write_bytes(mutated(intact, random) if random.random() < 0.67 else intact)
+    _mapped(place, path)
 
 
 def _stored(whole: Path, folder: Path, path: Path) -> None:

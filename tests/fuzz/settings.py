@@ -51,8 +51,9 @@ title_weight = [1, 2.5]
 stemmer = "none"
 title_weight = 2.5
 [pipelines.two]
-retrievers = ["sqlite"]
-fusion = "rrf"
+engine = "fusion"
+lists = ["sqlite", "bm25s"]
+algorithm = "rrf"
 """
 _WATCH = """
 [watch]
@@ -65,8 +66,9 @@ name = "bad"
 table = "review.csv"
 better = "less"
 [[event]]
-day = 2026-03-10
+date = 2026-03-10
 what = "new index"
+deploy = true
 """
 
 

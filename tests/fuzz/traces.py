@@ -176,7 +176,7 @@ def _looked_at(responses: Responses) -> None:
 
 def _as_tables(file: Path) -> list[Original]:
     rows = [json.loads(line) for line in file.read_bytes().splitlines()]
-    if any(isinstance(value, list) for row in rows for value in row.values()):
+    if any(isinstance(value, list) or "\n" in str(value) for row in rows for value in row.values()):
         return [Original(".jsonl", file.read_bytes())]
     return [Original(".jsonl", file.read_bytes()), *tables(pa.Table.from_pylist(rows))[7:9]]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import multiprocessing
+import re
 import resource
 import signal
 import tempfile
@@ -30,11 +31,15 @@ _DEATHS = {signal.SIGPROF: "too much processor time", signal.SIGALRM: f"over {_W
 
 @dataclass(frozen=True)
 class Readers:
-    """What is fuzzed: the module and function that give the readers, and the processor time that a case may take."""
+    """What is fuzzed: the module and function that give the readers, and the processor time that a case may take.
+
+    `share` is how large a part of all cases are of these readers.
+    """
 
     module: str
     function: str
     seconds: float
+    share: int = 1
 
     def readers(self, folder: Path) -> list[Reader]:
         """Make the readers; `folder` is a place for files made in passing."""
@@ -42,14 +47,14 @@ class Readers:
 
 
 OF = {
-    "files": Readers("fuzz.readers", "readers", 5),
-    "logs": Readers("fuzz.logs", "log_readers", 20),
-    "labels": Readers("fuzz.labels", "label_readers", 20),
-    "traces": Readers("fuzz.traces", "trace_readers", 20),
-    "rag": Readers("fuzz.traces", "rag_readers", 20),
-    "studies": Readers("fuzz.settings", "study_readers", 20),
-    "settings": Readers("fuzz.settings", "setting_readers", 20),
-    "saved": Readers("fuzz.settings", "saved_readers", 20),
+    "files": Readers("fuzz.readers", "readers", 5, 4),
+    "logs": Readers("fuzz.logs", "log_readers", 20, 2),
+    "labels": Readers("fuzz.labels", "label_readers", 20, 3),
+    "traces": Readers("fuzz.traces", "trace_readers", 20, 3),
+    "rag": Readers("fuzz.traces", "rag_readers", 20, 3),
+    "studies": Readers("fuzz.settings", "study_readers", 20, 1),
+    "settings": Readers("fuzz.settings", "setting_readers", 20, 2),
+    "saved": Readers("fuzz.settings", "saved_readers", 20, 2),
     "commands": Readers("fuzz.commands", "command_readers", 60),
 }
 
@@ -211,7 +216,8 @@ def save(seeds: list[int], folder: Path, of: str = "files") -> list[tuple[Reader
     known = OF[of].readers(folder)
     for seed in seeds:
         reader, ending, data = damaged(seed, known)
-        path = folder / f"{seed}-{reader.name.replace(' ', '-').replace(',', '')}{ending}"
+        name = re.sub(r"[ /,]+", "-", reader.name)
+        path = folder / f"{seed}-{name}{ending}"
         path.write_bytes(data)
         made.append((reader, path))
     return made
