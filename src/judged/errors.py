@@ -45,6 +45,15 @@ def masked(text: str) -> str:
     return _PASSWORD.sub(r"\1***@", text) if ":/" in text else text
 
 
+def one_line(text: str) -> str:
+    r"""Return a message in one line: an end of a line that something quoted in it has is written as an escape.
+
+    >>> print(one_line("a\nb.run: there is no such file"))
+    a\nb.run: there is no such file
+    """
+    return text.replace("\r", "\\r").replace("\n", "\\n")
+
+
 NO_CONTENT = "no-content"
 """The rule of problems that are not about what a file holds: there is none, or it may not be read."""
 
@@ -80,7 +89,7 @@ class InputError(JudgedError, ValueError):
     def _message(self) -> str:
         place = self.path if self.line is None else f"{self.path}:{self.line}"
         text = f"{place}: {self.problem}" if place else self.problem
-        return f"{text}. Fix: {self.fix}." if self.fix else f"{text}."
+        return one_line(f"{text}. Fix: {self.fix}." if self.fix else f"{text}.")
 
 
 FULL = {errno.ENOSPC, errno.EDQUOT}

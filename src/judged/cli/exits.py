@@ -14,7 +14,7 @@ from typing import TextIO
 import click
 
 from judged.cli.synonyms import fix_of
-from judged.errors import FULL, JudgedError, OutputError, is_full, masked
+from judged.errors import FULL, JudgedError, OutputError, is_full, masked, one_line
 from judged.tables import on_terminal
 
 
@@ -107,6 +107,13 @@ def end_on_sigterm() -> None:
     signal.signal(signal.SIGTERM, end)
 
 
+_OF_NAMES = {
+    errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG,
+    errno.ELOOP, errno.EROFS, errno.ENOTEMPTY,
+}  # fmt: skip
+"""Numbers of system errors that a name gives rise to that somebody wrote."""
+
+
 def _full(error: BaseException) -> OutputError | None:
     """Return what to say of a full disk, where an error came of one: the system's, or DuckDB's, which quotes it."""
     if isinstance(error, OSError) and error.errno in FULL:
@@ -130,11 +137,14 @@ def _interrupted(error: BaseException) -> bool:
 
 def _told(error: BaseException) -> tuple[int, str]:
     if isinstance(error, JudgedError):
-        return UNWRITTEN if isinstance(error, OutputError) else WRONG, f"error: {error}"
+        return UNWRITTEN if isinstance(error, OutputError) else WRONG, f"error: {one_line(str(error))}"
     if full := _full(error):
         return UNWRITTEN, f"error: {full}"
     if isinstance(error, click.UsageError):
         return WRONG, _usage(error)
+    if isinstance(error, OSError) and error.filename is not None and error.errno in _OF_NAMES:
+        name, said = os.fsdecode(error.filename), error.strerror or str(error)
+        return WRONG, f"error: {one_line(name)}: this file cannot be used ({said}). Fix: check the path."
     if isinstance(error, MemoryError):
         return NO_MEMORY, "error: out of memory. Fix: use fewer runs or measures at a time, or a larger machine."
     what = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")[:_LONGEST]
@@ -147,9 +157,9 @@ def _usage(error: click.UsageError) -> str:
         return error.format_message()
     command = error.ctx.command_path if error.ctx else "judged"
     fix = str(getattr(error, "fix", ""))
-    problem = error.format_message().rstrip(".")
+    problem = one_line(error.format_message().rstrip("."))
     if isinstance(error, click.NoSuchOption) and (fix := fix_of(error)):
-        problem = error.message.rstrip(".")
+        problem = one_line(error.message.rstrip("."))
     if fix:
         return f"error: {problem}. Fix: {fix}."
     takes_files = error.ctx and any(isinstance(param, click.Argument) for param in error.ctx.command.params)
