@@ -14,6 +14,7 @@ from judged.data import files
 from judged.data.columns import canonical
 from judged.data.ids import id_text
 from judged.data.json_rows import json_kind, load
+from judged.data.json_shapes import check_shape
 from judged.data.qrels import Qrels
 from judged.data.records import read_records
 from judged.data.topics import Topics
@@ -227,10 +228,10 @@ def _qrels(path: str | Path) -> Iterator[Row]:
 def _completed(given: Mapping[str, Any], judge: str, kind: str, where: str, line: int | None) -> dict[str, Any]:
     """Give a label all columns, of their types."""
     row: dict[str, Any] = dict.fromkeys(SCHEMA.names, "") | {"seconds": None, "seed": None, "repeat": 0, "valid": True}
-    row |= {"judge": judge, "kind": kind}
-    row |= {name: given[name] for name in SCHEMA.names if name in given and given[name] not in {None, ""}}
-    row["grade"] = None if given["grade"] is None or given["grade"] == "" else given["grade"]
+    row |= {"judge": judge, "kind": kind, "grade": None}
     try:
+        check_shape(given, {f"{name}?": (str, int, float, bool) for name in SCHEMA.names}, "the label")
+        row |= {name: given[name] for name in SCHEMA.names if given.get(name) not in {None, ""}}
         for name in ("query_id", "doc_id"):
             if name in given:
                 row[name] = id_text(given[name], name)

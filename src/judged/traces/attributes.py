@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 if TYPE_CHECKING:
     from judged.traces.records import Row
 
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 REDACTED = "__REDACTED__"
 """What OpenInference writes for what must not be recorded."""
 
@@ -109,12 +111,25 @@ def listed(attributes: Row, path: str) -> list[tuple[int, Any]] | None:
     return sorted(rows.items()) or None
 
 
-def parsed(text: str) -> Any:
-    """Read JSON; None for what is none."""
+def parsed(text: str | bytes) -> Any:
+    """Read JSON; None for what is none, or has half of a character, which no file can hold."""
     try:
-        return json.loads(text)
+        plain = text.decode() if isinstance(text, bytes) else text
+        found = json.loads(plain)
     except (ValueError, RecursionError):
         return None
+    return found if is_encodable(found, plain) else None
+
+
+def is_encodable(value: Any, text: str) -> bool:
+    """Return whether no text of a value has half of a character; `text` is the JSON that it was read from."""
+    if not _SURROGATE.search(text):
+        return True
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def asked(text: Any) -> str | None:

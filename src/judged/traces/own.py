@@ -8,8 +8,15 @@ from pathlib import Path
 from typing import Any, Literal
 
 from judged.atomic import replaced
+from judged.data.json_shapes import check_shape
 from judged.errors import InputError
 from judged.traces.traces import KINDS, Document, Span, Traces
+
+_ID = (str, int)
+_STAGE = {
+    "trace_id?": _ID, "query_id?": _ID, "query?": str, "model?": str, "parents?": [_ID], "facts?": dict,
+    "documents?": list,
+}  # fmt: skip
 
 
 def write_traces(traces: Traces, path: str | Path, *, format: Literal["judged", "openinference"] = "judged") -> None:
@@ -75,6 +82,7 @@ def span_of(given: Mapping[str, Any]) -> Span:
     ValueError
         If it is none; the message says what is wrong.
     """
+    check_shape(given, _STAGE, "a stage")
     query_id = given.get("query_id", given.get("query"))
     if query_id is None or not isinstance(given.get("stage"), str):
         raise ValueError("a line without stage, or without query_id and query")
@@ -87,7 +95,7 @@ def span_of(given: Mapping[str, Any]) -> Span:
         query_id=str(query_id),
         stage=given["stage"],
         kind=kind,
-        parents=tuple(map(str, given.get("parents", ()))),
+        parents=tuple(map(str, given.get("parents") or ())),
         documents=None if listed is None else documents_of(listed),
         query=given.get("query"),
         latency_ms=_number(given.get("latency_ms")),

@@ -164,7 +164,10 @@ class Endpoint:
             raise InputError(f"odd or missing: {', '.join(sorted(odd))}", fix=fix, path=str(path))
         if isinstance(known.get("without"), list):
             known["without"] = tuple(known["without"])
-        return cls(**known)
+        try:
+            return cls(**known)
+        except InputError as error:
+            raise InputError(error.problem, fix=error.fix, path=str(path)) from None
 
     @property
     def host(self) -> str:
