@@ -17,13 +17,11 @@ import json
 import os
 import resource
 import shutil
-import socket
 import sys
 import tempfile
 import warnings
 from contextlib import contextmanager
 from functools import cache, partial
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +35,7 @@ from judged.cli.main import main
 from judged.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable
+    from collections.abc import Generator, Iterable
     from random import Random
 
 LEFT_OUT = ("serve", "study run")
@@ -116,14 +114,18 @@ def _drawn(name: str, files: dict[str, bytes], random: Random) -> bytes:
         line += _option(random.choice(_parameters()[name]), files, random) if _parameters()[name] else []
     for _ in range(random.choice((0, 0, 0, 0, 0, 0, 1, 2))):
         line = _other_words(line, files, random)
-    if "threads" in {one.name for one in _parameters()[name]} and "--threads" not in line and random.random() < 0.9:
+    if (
+        "threads" in {option.name for option in _parameters()[name]}
+        and "--threads" not in line
+        and random.random() < 0.9
+    ):
         line += ["--threads", "1"]
     line = ["x" if _outside(word) else word.replace("\0", "") for word in line]
-    named = [one for one in files if any(one == word or one.startswith(f"{word}/") for word in _parts(line))]
-    named = [one for one in named if one not in _UNTOUCHED] or ["qrels.txt"]
+    named = [file for file in files if any(file == word or file.startswith(f"{word}/") for word in _parts(line))]
+    named = [file for file in named if file not in _UNTOUCHED] or ["qrels.txt"]
     damaged: dict[str, bytes] = {}
-    for one in random.sample(named, min(len(named), random.choice((0, 0, 1, 1, 2)))):
-        damaged[one] = soup(random) if random.random() < 0.05 else mutated(files[one], random)
+    for file in random.sample(named, min(len(named), random.choice((0, 0, 1, 1, 2)))):
+        damaged[file] = soup(random) if random.random() < 0.05 else mutated(files[file], random)
     given = mutated(files[random.choice(list(files))], random) if "-" in line else b""
     return _case((*name.split(), *line), damaged, given)
 
@@ -139,8 +141,10 @@ def _outside(word: str) -> bool:
 
 @cache
 def _parameters() -> dict[str, list[click.Parameter]]:
-    options = {name: [one for one in command.params if isinstance(one, click.Option)] for name, command in commands()}
-    return {name: [one for one in each if one.name != "help"] for name, each in options.items()}
+    options = {
+        name: [option for option in command.params if isinstance(option, click.Option)] for name, command in commands()
+    }
+    return {name: [option for option in each if option.name != "help"] for name, each in options.items()}
 
 
 def _option(option: Any, files: dict[str, bytes], random: Random) -> list[str]:
@@ -158,7 +162,7 @@ def _value(option: Any, files: dict[str, bytes], random: Random) -> str:
     if chosen < 0.06:
         return random.choice(WORDS)
     if isinstance(option.type, click.Choice):
-        choices = [one for one in option.type.choices if one not in _SLOW_FORMS or random.random() < 0.1]
+        choices = [choice for choice in option.type.choices if choice not in _SLOW_FORMS or random.random() < 0.1]
         return str(random.choice(choices or ["x"]))
     if option.name in _USUAL and chosen < 0.8:
         return random.choice(_USUAL[option.name])
@@ -182,7 +186,9 @@ def _file(files: dict[str, bytes], random: Random) -> str:
 def _other_words(line: list[str], files: dict[str, bytes], random: Random) -> list[str]:
     """Leave a word out, double it, put another in its place, or exchange two."""
     at, what = random.randrange(len(line) + 1), random.random()
-    other = random.choice((_file(files, random), random.choice(_NAMES), random.choice(_ODD_NAMES), random.choice(WORDS)))
+    other = random.choice(
+        (_file(files, random), random.choice(_NAMES), random.choice(_ODD_NAMES), random.choice(WORDS))
+    )
     if what < 0.2:
         return line[:at] + line[at + 1 :]
     if what < 0.3:
@@ -205,8 +211,8 @@ class _Workplace:
         self.place = self.root / "below" / "work"  # a name that begins with .. stays in the folder
         intact = self.root / "intact"
         write_files(intact)
-        every = {str(one.relative_to(intact)): one for one in sorted(intact.rglob("*")) if one.is_file()}
-        self.files = {name: one.read_bytes() for name, one in every.items()}
+        every = {str(file.relative_to(intact)): file for file in sorted(intact.rglob("*")) if file.is_file()}
+        self.files = {name: file.read_bytes() for name, file in every.items()}
         self.before: dict[str, tuple[int, int]] = {}  # sizes and times of the files that are as they should be
         self.tmp = self.root / "tmp"
         self.tmp.mkdir(exist_ok=True)
@@ -238,7 +244,11 @@ class _Workplace:
         known = {Path(name).parent for name in self.files}
         for place, _, names in os.walk(self.place, topdown=False):
             here = Path(place)
-            if not names and here != self.place and not any(here.relative_to(self.place) in (one, *one.parents) for one in known):
+            if (
+                not names
+                and here != self.place
+                and not any(here.relative_to(self.place) in (parent, *parent.parents) for parent in known)
+            ):
                 shutil.rmtree(here)
 
     def run(self, path: Path) -> None:
@@ -330,7 +340,7 @@ def _watch_writing() -> None:
         writes = event in _WRITES or (event == "open" and _to_write(args))
         for path in args[: 2 if event in {"os.rename", "os.link"} else 1] if writes else ():
             if isinstance(path, (str, bytes, os.PathLike)) and not _allowed(os.path.abspath(os.fsdecode(path))):  # noqa: PTH100
-                _outside_of_folder.append(f"{event} {os.fsdecode(path)}")
+                _outside_of_folder.append(f"{event} {os.fsdecode(path)}")  # noqa: PERF401
 
     sys.addaudithook(hook)
 

@@ -13,7 +13,6 @@ from fuzz import plain
 from fuzz.originals import Original, tables
 from fuzz.readers import Reader, WrongError
 from judged.data import files
-from judged.errors import InputError
 from judged.labels import Labels, LabelStore, import_labels, read_labels
 from judged.labels.asking.client import Endpoint
 from judged.labels.exchange import read_pairs, read_topics
@@ -30,8 +29,10 @@ def label_readers(folder: Path) -> list[Reader]:
     del folder
     own, plain_rows = tables(pa.Table.from_pylist(_rows())), tables(pa.Table.from_pylist(_short()))
     foreign = [Original(".csv", _book_table()), Original(".csv", _ratings()), Original(".json", _book()), *_lists()]
-    trec = Original(".txt", "".join(f"{row['query_id']} 0 {row['doc_id']} {row['grade']:g}\n" for row in _short()).encode())
-    text = [one for one in (*own, *plain_rows) if one.ending in {".csv", ".tsv", ".jsonl"}]
+    trec = Original(
+        ".txt", "".join(f"{row['query_id']} 0 {row['doc_id']} {row['grade']:g}\n" for row in _short()).encode()
+    )
+    text = [original for original in (*own, *plain_rows) if original.ending in {".csv", ".tsv", ".jsonl"}]
     return [
         Reader("labels as text", _same_labels, text),
         Reader("labels", _read, [*own, *plain_rows, *foreign, trec]),
@@ -47,9 +48,9 @@ def label_readers(folder: Path) -> list[Reader]:
 def _rows() -> list[dict[str, Any]]:
     return [
         {
-            "query_id": f"q{at % 4}", "doc_id": f"d{at}", "judge": ("ann", "bob")[at % 2], "kind": "human", "repeat": at % 2,
-            "grade": float(at % 4), "valid": at % 5 > 0, "note": "so, so", "seconds": 1.5 * at, "at": "2026-01-05T10:00:00Z",
-            "prompt": "", "model": "m", "seed": at, "logprobs": '{"1": -0.5}',
+            "query_id": f"q{at % 4}", "doc_id": f"d{at}", "judge": ("ann", "bob")[at % 2], "kind": "human",
+            "repeat": at % 2, "grade": float(at % 4), "valid": at % 5 > 0, "note": "so, so", "seconds": 1.5 * at,
+            "at": "2026-01-05T10:00:00Z", "prompt": "", "model": "m", "seed": at, "logprobs": '{"1": -0.5}',
         }
         for at in range(12)
     ]  # fmt: skip
@@ -66,21 +67,28 @@ def _book_table() -> bytes:
 
 
 def _ratings() -> bytes:
-    return ("query,docid,rating\n" + "".join(f"{text},d{at},{at}\n" for at, text in enumerate(_TOPICS.values()))).encode()
+    return (
+        "query,docid,rating\n" + "".join(f"{text},d{at},{at}\n" for at, text in enumerate(_TOPICS.values()))
+    ).encode()
 
 
 def _book() -> bytes:
-    said = [{"rating": 2, "user_email": "a@x", "explanation": "so"}, {"rating": None, "unrateable": True}, {"judge_later": True}]
+    said = [
+        {"rating": 2, "user_email": "a@x", "explanation": "so"},
+        {"rating": None, "unrateable": True},
+        {"judge_later": True},
+    ]
     pairs = [{"query_text": text, "doc_id": f"d{at}", "judgements": said} for at, text in enumerate(_TOPICS.values())]
     return json.dumps({"name": "book", "query_doc_pairs": pairs}).encode()
 
 
 def _lists() -> list[Original]:
     rated = [
-        {"query": text, "ratings": [{"docId": f"d{at}", "rating": str(at)} for at in range(3)]} for text in _TOPICS.values()
+        {"query": text, "ratings": [{"docId": f"d{at}", "rating": str(at)} for at in range(3)]}
+        for text in _TOPICS.values()
     ]
     kept = {"hits": {"hits": [{"_source": {"judgmentRatings": rated}}]}}
-    return [Original(".json", json.dumps(one).encode()) for one in (rated, {"judgmentRatings": rated}, kept)]
+    return [Original(".json", json.dumps(document).encode()) for document in (rated, {"judgmentRatings": rated}, kept)]
 
 
 def _review() -> bytes:
@@ -128,7 +136,9 @@ def _same_labels(path: Path) -> None:
     found = list(zip(*(labels.table[name].to_pylist() for name in columns), strict=True))
     kinds = list(plain.labels(data, "ann"))
     if kinds and found not in kinds:
-        raise WrongError(f"{len(found)} rows, which are not those of the file: {found[:2]} {[kind[:2] for kind in kinds]}")
+        raise WrongError(
+            f"{len(found)} rows, which are not those of the file: {found[:2]} {[kind[:2] for kind in kinds]}"
+        )
 
 
 def _imported(path: Path) -> None:

@@ -50,14 +50,15 @@ def labels(data: bytes, judge: str) -> Iterator[list[Label]]:
     else:
         first = text.splitlines()[0]
         delimiter = max("\t,;", key=first.count)
-        lines = [line for line in csv.reader(io.StringIO(text.replace("\r\n", "\n").replace("\r", "\n")), delimiter=delimiter)]
+        plain_text = text.replace("\r\n", "\n").replace("\r", "\n")
+        lines = list(csv.reader(io.StringIO(plain_text), delimiter=delimiter))
         names = [name.strip() for name in lines[0]]
         records = [dict(zip(names, line, strict=False)) for line in lines[1:] if any(cell.strip() for cell in line)]
     if records and all({"query_id", "doc_id", "grade"} <= record.keys() for record in records):
         yield [
-            (*(str(record[name]) for name in ("query_id", "doc_id")), str(record.get("judge") or judge), _grade(record["grade"]))
-            for record in records
-        ]  # fmt: skip
+            (str(row["query_id"]), str(row["doc_id"]), str(row.get("judge") or judge), _grade(row["grade"]))
+            for row in records
+        ]
 
 
 def _grade(given: Any) -> float | None:

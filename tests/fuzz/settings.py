@@ -75,8 +75,9 @@ deploy = true
 def setting_readers(folder: Path) -> list[Reader]:
     """Give a reader for each configuration; their other files are intact."""
     every_command.write_files(folder)
+    plans = [Original(".toml", plan.encode()) for plan in (every_command._PLAN, _PLAN)]
     return [
-        Reader("plan", partial(_beside, folder, _planned), [Original(".toml", one.encode()) for one in (every_command._PLAN, _PLAN)]),  # noqa: SLF001
+        Reader("plan", partial(_beside, folder, _planned), plans),
         Reader("watch", partial(_beside, folder, _watched), [Original(".toml", _WATCH.encode())]),
         Reader("gate", read_config, gates()),
     ]  # fmt: skip
@@ -89,12 +90,14 @@ def study_readers(folder: Path) -> list[Reader]:
     study_made.design_in(designed)
     every_command.write_files(folder / "first")
     studies_made.records(people=6, topics=4).write(recorded)
+    first = [Original(".toml", first_design("x.toml").encode())]
+    others = folder / "others"
     return [
         Reader("design", partial(_beside, designed, _designed), [Original(".toml", study_made.DESIGN.encode())]),
-        Reader("first design", partial(_beside, folder / "first", _designed), [Original(".toml", first_design("x.toml").encode())]),
+        Reader("first design", partial(_beside, folder / "first", _designed), first),
         *(
-            Reader(f"study/{one.name}", partial(_recorded, one, folder / "others"), [Original(one.suffix, one.read_bytes())])
-            for one in sorted(recorded.iterdir())
+            Reader(f"study/{file.name}", partial(_recorded, file, others), [Original(file.suffix, file.read_bytes())])
+            for file in sorted(recorded.iterdir())
         ),
     ]  # fmt: skip
 
@@ -105,18 +108,21 @@ def saved_readers(folder: Path) -> list[Reader]:
     every_command.write_files(made)
     results = made / "results"
     read = {".json", ".parquet"}
-    files = [one for one in sorted(results.rglob("*")) if one.suffix in read and one.name != "job.json"]
+    files = [file for file in sorted(results.rglob("*")) if file.suffix in read and file.name != "job.json"]
     state = folder / "state.json"
     remember(state, [DayPoint("bad", "", f"2026-03-0{day}", 0.1, 0.01, 10.0, 100.0) for day in range(1, 9)])
     ranks = [{"rank": at, "value": 1.0 / at, "stratum": ""} for at in range(1, 6)]
-    curves = [Original(".csv", b"rank,value\n1,1\n2,0.5\n3,0.25\n"), Original(".json", json.dumps({"ranks": ranks}).encode())]
+    curves = [
+        Original(".csv", b"rank,value\n1,1\n2,0.5\n3,0.25\n"),
+        Original(".json", json.dumps({"ranks": ranks}).encode()),
+    ]
     return [
         *(
             Reader(
-                f"results/{one.name}", partial(_loaded, results, folder / "others", one.relative_to(results)),
-                [Original(one.suffix, one.read_bytes())],
+                f"results/{file.name}", partial(_loaded, results, folder / "others", file.relative_to(results)),
+                [Original(file.suffix, file.read_bytes())],
             )
-            for one in files
+            for file in files
         ),
         Reader("state of a watch", remembered, [Original(".json", state.read_bytes())]),
         Reader("propensities", read_propensities, [*curves, Original(".json", json.dumps(ranks).encode())]),
@@ -163,7 +169,7 @@ def _recorded(intact: Path, folder: Path, path: Path) -> None:
             warnings.simplefilter("ignore")
             report(records).text(width=80)
     except InputError as error:
-        _named(error, folder, path)
+        _named(error, path)
 
 
 def _loaded(whole: Path, folder: Path, name: Path, path: Path) -> None:
@@ -176,10 +182,10 @@ def _loaded(whole: Path, folder: Path, name: Path, path: Path) -> None:
             warnings.simplefilter("ignore")
             load(folder).scores.aggregate()
     except InputError as error:
-        _named(error, folder, path)
+        _named(error, path)
 
 
-def _named(error: InputError, folder: Path, path: Path) -> Any:
-    if str(folder) not in str(error):
+def _named(error: InputError, path: Path) -> Any:
+    if not error.path:  # else it is the folder, or a file that is named in what is damaged
         raise error
     raise InputError(error.problem, fix=error.fix, path=str(path)) from None

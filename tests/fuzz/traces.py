@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 def trace_readers(folder: Path) -> list[Reader]:
     """Give a reader for each way of reading traces."""
     spans, own = spans_made.pipeline(), _stages()
-    table = tables(pa.Table.from_pylist([{**one, "documents": json.dumps(one["documents"])} for one in own]))
+    parquet.write_table(pa.Table.from_pylist(own[::2]), sink := io.BytesIO())
     spanned = [
         Original(".jsonl", _lines(spans)), Original(".json", json.dumps(spans).encode()),
         Original(".jsonl", _lines(spans_made.pipeline(nested=True))),
@@ -42,12 +42,21 @@ def trace_readers(folder: Path) -> list[Reader]:
         Original(".jsonl", _lines(spans_made.javascript(spans))),
         Original(".jsonl", _lines(_genai())), Original(".jsonl", _lines(_ubi())),
     ]  # fmt: skip
-    stages = [Original(".jsonl", _lines(own)), Original(".json", json.dumps(own).encode()), table[0]]
-    chunks = [Original(".txt", b"c1\td1\nc2\td1\nc3\td2\n"), Original(".csv", b"c1,d1\nc2,d2\n"), Original(".json", b'{"c1": "d1", "c2": "d2"}')]
+    stages = [
+        Original(".jsonl", _lines(own)),
+        Original(".json", json.dumps(own).encode()),
+        Original(".parquet", sink.getvalue()),
+    ]
+    chunks = [
+        Original(".txt", b"c1\td1\nc2\td1\nc3\td2\n"),
+        Original(".csv", b"c1,d1\nc2,d2\n"),
+        Original(".json", b'{"c1": "d1", "c2": "d2"}'),
+    ]
+    topics: Any = {"topics": {"q1": "cheap flights"}, "topic_from": "metadata.topic", "id_from": "source"}
     return [
         Reader("stages", partial(_traces, folder), stages),
         Reader("spans", partial(_traces, folder), spanned),
-        Reader("spans with topics", partial(_traces, folder, topics={"q1": "cheap flights"}, topic_from="metadata.topic", id_from="source"), spanned),
+        Reader("spans with topics", partial(_traces, folder, **topics), spanned),
         Reader("chunks of documents", read_mapping, chunks),
     ]  # fmt: skip
 
@@ -57,25 +66,32 @@ def rag_readers(folder: Path) -> list[Reader]:
     whole = folder / "responses"
     whole.mkdir()
     for file in sorted(sample.RESPONSES.iterdir()):
-        rows = [line for line in file.read_bytes().splitlines(keepends=True) if json.loads(line)["query_id"] in {"t03", "t16"}]
+        rows = [
+            line
+            for line in file.read_bytes().splitlines(keepends=True)
+            if json.loads(line)["query_id"] in {"t03", "t16"}
+        ]
         (whole / file.name).write_bytes(b"".join(rows))
-    layouts = {name: [Original(".jsonl", _lines(rows)), Original(".json", json.dumps(rows).encode())] for name, rows in _ANSWERS.items()}
+    layouts = {
+        name: [Original(".jsonl", _lines(rows)), Original(".json", json.dumps(rows).encode())]
+        for name, rows in _ANSWERS.items()
+    }
     flat = [{"user_input": "do cats sleep", "response": "Yes.", "reference": "They do."}] * 3
     parquet.write_table(pa.Table.from_pylist(_ANSWERS["ragas"] * 3), sink := io.BytesIO())
     layouts["ragas"] += [Original(".parquet", sink.getvalue()), *tables(pa.Table.from_pylist(flat))[7:9]]
-    answered = [{**one, "facts": {"answer": "Yes. It is so."}} for one in _stages()]
+    answered = [{**stage, "facts": {"answer": "Yes. It is so."}} for stage in _stages()]
     return [
         *(Reader(f"answers: {name}", _answers, each) for name, each in layouts.items()),
         Reader("answers of traces", _answers, [Original(".jsonl", _lines(answered))]),
         *(
-            Reader(f"answers/{one.name}", partial(_table, one, folder / "others"), _as_tables(one))
-            for one in sorted(whole.iterdir())
+            Reader(f"answers/{file.name}", partial(_table, file, folder / "others"), _as_tables(file))
+            for file in sorted(whole.iterdir())
         ),
     ]  # fmt: skip
 
 
 def _lines(rows: list[dict[str, Any]]) -> bytes:
-    return "".join(json.dumps(one) + "\n" for one in rows).encode()
+    return "".join(json.dumps(row) + "\n" for row in rows).encode()
 
 
 def _stages() -> list[dict[str, Any]]:
@@ -86,7 +102,8 @@ def _stages() -> list[dict[str, Any]]:
         who = {"trace_id": f"t{at}", "query_id": f"q{at}", "query": f"red shoe {at}"}
         made += [
             {**who, "stage": "bm25", "kind": "candidates", "documents": docs, "latency_ms": 1.5, "model": "m"},
-            {**who, "stage": "shown", "kind": "shown", "parents": ["bm25"], "documents": ["d3", "d1"], "facts": {"device": "mobile"}},
+            {**who, "stage": "shown", "kind": "shown", "parents": ["bm25"], "documents": ["d3", "d1"],
+             "facts": {"device": "mobile"}},
         ]  # fmt: skip
     return made
 
@@ -102,7 +119,8 @@ def _genai() -> list[dict[str, Any]]:
 
 def _ubi() -> list[dict[str, Any]]:
     pages: list[dict[str, Any]] = [
-        {"query_id": f"p{at}", "client_id": "u", "session_id": "s", "user_query": f"red shoe {at}", "query_response_hit_ids": ["d1", "d2"]}
+        {"query_id": f"p{at}", "client_id": "u", "session_id": "s", "user_query": f"red shoe {at}",
+         "query_response_hit_ids": ["d1", "d2"]}
         for at in range(3)
     ]  # fmt: skip
     click = {"action_name": "click", "query_id": "p1", "event_attributes": {"object": {"object_id": "d1"}}}
@@ -128,8 +146,9 @@ _ANSWERS: dict[str, list[dict[str, Any]]] = {
         for at in range(3)
     ],
     "ragas": [
-        {"user_input": "Do  cats sleep?", "retrieved_contexts": ["Cats sleep.", "Dogs bark."], "response": "Yes. A lot.",
-         "reference": "They do.", "faithfulness": 0.9, "reference_contexts": ["The right passage."]},
+        {"user_input": "Do  cats sleep?", "retrieved_contexts": ["Cats sleep.", "Dogs bark."],
+         "response": "Yes. A lot.", "reference": "They do.", "faithfulness": 0.9,
+         "reference_contexts": ["The right passage."]},
     ],
     "deepeval": [
         {"input": "Do cats sleep?", "actual_output": "Yes.", "retrieval_context": ["Cats sleep."],
@@ -161,10 +180,14 @@ def _answers(path: Path) -> None:
 def _looked_at(responses: Responses) -> None:
     """Look at all that is known of answers."""
     repr(responses)
-    json.dumps([one.to_dict() if hasattr(one, "to_dict") else str(one) for one in check_responses(responses)])
+    json.dumps(
+        [finding.to_dict() if hasattr(finding, "to_dict") else str(finding) for finding in check_responses(responses)]
+    )
     for table in responses.tables.values():
         table.validate(full=True)
-    measures = [name for name, table in (("NuggetRecall", "assignments"), ("SupportR", "support")) if responses[table].num_rows]
+    measures = [
+        name for name, table in (("NuggetRecall", "assignments"), ("SupportR", "support")) if responses[table].num_rows
+    ]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
