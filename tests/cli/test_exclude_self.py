@@ -76,5 +76,5 @@ def test_commands_and_gates_leave_them_out(run: Callable[..., Ended], tmp_path: 
     assert [pair.result.difference for pair in compared.measures[0].pairs] == [0.0]
     assert run("compare", *names, "-m", "RR", "--exclude-self").code == 0
     config = tmp_path / "gate.toml"
-    config.write_text('exclude_self = true\n[[check]]\nmeasure = "RR"\nmargin = 0.01\n')
+    config.write_text('[gate]\nexclude_self = true\n[[check]]\nmeasure = "RR"\nmargin = 0.01\n')
     assert gate(names[0], {"old": names[2]}, {"new": names[1]}, read_config(config)).passed

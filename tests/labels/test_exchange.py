@@ -204,7 +204,9 @@ def test_the_latest_label_counts(tmp_path: Path, rows: tuple[str, ...], counts: 
     """Also where it was imported before; without a time the last one counts."""
     store = LabelStore.open(tmp_path / "labels.db")
     head = "query_id,doc_id,judge,grade,at\n"
-    replaced = [import_labels(store, written(tmp_path, f"{at}.csv", head + row)).replaced for at, row in enumerate(rows)]
+    replaced = [
+        import_labels(store, written(tmp_path, f"{at}.csv", head + row)).replaced for at, row in enumerate(rows)
+    ]
     assert replaced == [0, 0 if "bob" in rows[1] else 1]
     labels = read_labels(written(tmp_path, "all.csv", head + "\n".join(rows)))
     for found in (store.labels(), labels):

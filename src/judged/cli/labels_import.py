@@ -36,6 +36,8 @@ def command(store: str, paths: tuple[str, ...], judge: str, kind: Kind) -> None:
     with LabelStore.open(store, new=False) as opened:
         for path in paths:
             found = import_labels(opened, path, judge=judge, kind=kind)
-            replaced = f"{found.replaced:,} replaced by a later one of the same judge and pair" if found.replaced else ""
+            replaced = (
+                f"{found.replaced:,} replaced by a later one of the same judge and pair" if found.replaced else ""
+            )
             topics = counted(found.new_topics, "new topic") if found.new_topics else ""
             click.echo("; ".join(filter(None, (f"{counted(found.labels, 'label')}: {path}", replaced, topics))))
