@@ -8,6 +8,11 @@ from __future__ import annotations
 import copyreg
 import errno
 import re
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
 
 
 class JudgedError(Exception):
@@ -90,6 +95,17 @@ class InputError(JudgedError, ValueError):
         place = self.path if self.line is None else f"{self.path}:{self.line}"
         text = f"{place}: {self.problem}" if place else self.problem
         return one_line(f"{text}. Fix: {self.fix}." if self.fix else f"{text}.")
+
+
+@contextmanager
+def named_in_errors(path: object) -> Generator[None]:
+    """Add the path of a file to an InputError that names none."""
+    try:
+        yield
+    except InputError as error:
+        if error.path:
+            raise
+        raise InputError(error.problem, fix=error.fix, path=str(path), rule=error.rule) from None
 
 
 FULL = {errno.ENOSPC, errno.EDQUOT}

@@ -144,7 +144,7 @@ def _same_labels(path: Path) -> None:
 def _imported(path: Path) -> None:
     with LabelStore.open("sqlite://", scale="0-3") as store:
         store.add_topics(_TOPICS)
-        count = import_labels(store, path, judge="ann")
+        count = import_labels(store, path, judge="ann").labels
         if not 0 < len(store.labels().table) <= count:
             raise WrongError(f"{count} labels were imported, and {len(store.labels().table)} are there")
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from judged.rag.responses import Responses
+    from judged.traces import Traces
 
 
 def trace_readers(folder: Path) -> list[Reader]:
@@ -160,6 +161,13 @@ _ANSWERS: dict[str, list[dict[str, Any]]] = {
 def _traces(folder: Path, path: Path, **options: Any) -> None:
     """Read traces, look at all that they hold, and read again what is written of them."""
     traces = read_traces(path, **options)
+    try:
+        _looked_at_traces(traces, folder)
+    except InputError as error:  # which names the traces, not their file
+        raise InputError(error.problem, fix=error.fix, path=str(path)) from None
+
+
+def _looked_at_traces(traces: Traces, folder: Path) -> None:
     check_traces(traces).text(width=80)
     json.dumps(check_traces(traces).to_dict(), allow_nan=False)
     if traces.stages:

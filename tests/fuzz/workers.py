@@ -33,7 +33,7 @@ _DEATHS = {signal.SIGPROF: "too much processor time", signal.SIGALRM: f"over {_W
 class Readers:
     """What is fuzzed: the module and function that give the readers, and the processor time that a case may take.
 
-    `share` is how large a part of all cases are of these readers.
+    `share` is the weight of these readers among all cases: those that take long have little.
     """
 
     module: str
@@ -47,13 +47,13 @@ class Readers:
 
 
 OF = {
-    "files": Readers("fuzz.readers", "readers", 5, 4),
-    "logs": Readers("fuzz.logs", "log_readers", 20, 2),
-    "labels": Readers("fuzz.labels", "label_readers", 20, 3),
+    "files": Readers("fuzz.readers", "readers", 5, 30),
+    "logs": Readers("fuzz.logs", "log_readers", 20, 1),
+    "labels": Readers("fuzz.labels", "label_readers", 20, 4),
     "traces": Readers("fuzz.traces", "trace_readers", 20, 3),
     "rag": Readers("fuzz.traces", "rag_readers", 20, 3),
     "studies": Readers("fuzz.settings", "study_readers", 20, 1),
-    "settings": Readers("fuzz.settings", "setting_readers", 20, 2),
+    "settings": Readers("fuzz.settings", "setting_readers", 20, 3),
     "saved": Readers("fuzz.settings", "saved_readers", 20, 2),
     "commands": Readers("fuzz.commands", "command_readers", 60),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -190,7 +191,10 @@ def load(folder: str | Path, measures: Any = ()) -> Results:
 
 
 def _planned(folder: Path) -> Any:
-    return _saved(folder / PLAN, _PLAN)
+    plan = _saved(folder / PLAN, _PLAN)
+    if not all(re.fullmatch("[0-9a-f]{1,64}", made["key"]) for made in plan["configurations"]):
+        raise InputError("a key of a configuration is no hash", fix=_FIX, path=str(folder / PLAN))
+    return plan
 
 
 _PLAN = {
@@ -217,11 +221,11 @@ def _saved(path: Path, shape: Any) -> Any:
 
 def _why(folder: Path, key: str) -> tuple[str, str]:
     """Give what went wrong with a configuration, and what to do about it; empty where nobody knows."""
-    try:
-        failure = json.loads((folder / "configurations" / f"{key}.{FAILURE}").read_text(encoding="utf-8"))
-    except OSError:
+    path = folder / "configurations" / f"{key}.{FAILURE}"
+    if not path.exists():
         return "it was not run yet", ""
-    return failure["problem"], failure.get("fix", "")
+    failure = _saved(path, {"problem": str, "fix?": str})
+    return failure["problem"], failure.get("fix") or ""
 
 
 def _refusals(refused: Mapping[str, tuple[Refused, ...]], n: int) -> Iterator[Note]:

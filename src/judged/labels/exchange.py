@@ -12,14 +12,14 @@ import pyarrow as pa
 from judged.atomic import replaced
 from judged.data import files
 from judged.data.columns import canonical
-from judged.data.ids import id_text
+from judged.data.ids import id_text, shown
 from judged.data.json_rows import json_kind, load
 from judged.data.json_shapes import check_shape
 from judged.data.qrels import Qrels
 from judged.data.records import read_records
 from judged.data.topics import Topics
 from judged.decimals import read_number
-from judged.errors import InputError
+from judged.errors import InputError, named_in_errors
 from judged.labels.labels import KINDS, SCHEMA, Labels, utc_text
 from judged.tables import csv_lines
 
@@ -102,9 +102,10 @@ def import_labels(store: LabelStore, path: str | Path, *, judge: str = "", kind:
             raise InputError(f"the grade {row['grade']:g} is not on the scale", fix=fix, path=str(path), line=line)
     new = {row["query_id"]: row["text"] for _, row in rows if "text" in row and row["query_id"] not in topics}
     before = store.labels().last.num_rows if len(store) else 0
-    if new:
-        store.add_topics(new)
-    count = store.add_many({name: row[name] for name in SCHEMA.names} for _, row in rows)
+    with named_in_errors(path):
+        if new:
+            store.add_topics(new)
+        count = store.add_many({name: row[name] for name in SCHEMA.names} for _, row in rows)
     unknown = {row["query_id"] for _, row in rows}.difference(topics) if topics else new
     return Imported(count, count + before - store.labels().last.num_rows, len(unknown))
 
@@ -328,6 +329,8 @@ def _rows_with(path: str | Path, needed: set[str]) -> Iterator[Row]:
     else:
         records = _qrels(path)
     for line, record in records:
+        if not isinstance(record, dict):
+            raise InputError(f"a row is not an object but {shown(record)}", fix="correct it", path=where, line=line)
         row = dict(zip(_canonical(list(record)), record.values(), strict=True))
         if lacking := needed - row.keys():
             fix = "give query_id and doc_id; 'judged pool' chooses documents for queries from runs"
