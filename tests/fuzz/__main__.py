@@ -39,7 +39,7 @@ def main() -> int:
         seeds = iter(range(given.first, given.first + cases))
         report = run_all(seeds, given.processes, given.failures - failures, of=of)
         for seed, name, why in sorted(report.failures):
-            print(f"seed {seed} of {of}, {name}: {why}")
+            print(f'seed {seed} of {of}, {name}: {why}\nagain: make fuzz N="--of {of} --seed {seed}"')
         if report.failures:
             save([seed for seed, _, _ in report.failures], given.save / of, of)
             print(f"their files are in {given.save / of}")

@@ -50,6 +50,8 @@ def run(reader: Reader, path: Path) -> Outcome:
     except JudgedError as error:
         if str(path) not in str(error):
             return Outcome("wrong", f"the message does not name the file: {error}"[-LONGEST:])
+        if len(str(error).splitlines()) > 1:
+            return Outcome("wrong", f"a message of several lines: {str(error)!r}"[-LONGEST:])
         return Outcome("refused")
     except BaseException as error:  # noqa: BLE001 - every other is what is looked for
         return Outcome("wrong", f"{type(error).__name__}: {error}"[-LONGEST:])
