@@ -51,14 +51,15 @@ def masked(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    r"""Return a message in one line: an end of a line that something quoted in it has is written as an escape.
+    r"""Return a message in one line: the ends of lines that a quoted text has are written as escapes.
 
     >>> print(one_line("a\nb.run: there is no such file"))
     a\nb.run: there is no such file
     """
-    return text.replace("\r", "\\r").replace("\n", "\\n")
+    return _LINE_END.sub(lambda end: repr(end[0])[1:-1], text)
 
 
+_LINE_END = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 NO_CONTENT = "no-content"
 """The rule of problems that are not about what a file holds: there is none, or it may not be read."""
 

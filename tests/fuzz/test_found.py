@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import spans_made
 from fuzz.cases import run
 from fuzz.workers import OF
+from judged.clicks.cells import cells_of, patterns_of
 from judged.data import files
 from judged.errors import InputError
 from judged.judging import judge_list
+from judged.online.simulation import SimulationPlan, simulate
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
     from fuzz.readers import Reader
 
 _STAGE = {"trace_id": "t", "query_id": "q1", "stage": "s", "kind": "candidates", "documents": ["d1"]}
+_SPAN = spans_made.span("retrieval", 0, 1, {"input.value": "red shoe"}, inside="", trace="t")
+_LABEL = {"query_id": "q1", "doc_id": "d1", "judge": "ann", "grade": 1}
 _SUPPORT = {"topic_id": "1", "run_id": "r", "sentences": [{"sentenceID": 0, "text": "x", "citations": []}]}
 _TREC = {"topic_id": "1", "run_id": "r", "references": ["d1"], "answer": [{"text": "x", "citations": [[]]}]}
 _NO_LIST = """
@@ -40,9 +45,17 @@ _FOUND: dict[str, list[tuple[str, str, str]]] = {
         ("topics of a list", ".json", '[{"query_id": "q1", "doc_id": "d1"}, -1]'),
         ("labels into a store", ".csv", "query,docid,rating\nred\0shoe,d1,1\n"),
         ("labels", ".jsonl", '{"query_id": "q1", "doc_id": "d1", "grade": {"a": 1}}'),
+        ("labels into a store", ".csv", "query_id,doc_id,judge,grade\nq1,,ann,1\n"),
+        ("labels into a store", ".jsonl", json.dumps({**_LABEL, "seed": "9" * 30})),
+        ("labels of topics", ".json", '{"hits": {"hits": [[1]]}}'),
+        ("pairs", ".jsonl", json.dumps({**_LABEL, "note": "\t" * 100_000})),
+        ("pool", ".csv", "query_id,doc_id,stratum,probability,best_rank,runs\nq2\fd2,1-10,0.5,3,3\n"),
         ("endpoint", ".toml", 'base_url = "x"\nmodel = "m"\n'),
     ],
     "traces": [
+        ("stages", ".jsonl", json.dumps({**_STAGE, "documents": [{"id": "d", "features": True}]})),
+        ("stages", ".jsonl", json.dumps({**_STAGE, "latency_ms": float("nan")})),
+        ("spans", ".jsonl", json.dumps(_SPAN | {"startTimeUnixNano": 10**400, "endTimeUnixNano": [1e999, 1]})),
         ("stages", ".jsonl", json.dumps({**_STAGE, "parents": 5})),
         ("stages", ".jsonl", json.dumps({**_STAGE, "query": "\ud800"})),
         ("stages", ".jsonl", json.dumps({**_STAGE, "documents": [{"id": "d", "score": 10**399}]})),
@@ -58,7 +71,9 @@ _FOUND: dict[str, list[tuple[str, str, str]]] = {
         ("propensities", ".csv", "rank,value\n1,1\n999999999999,0.5\n"),
         ("results/plan.json", ".json", '{"configurations": [{"name": "a", "key": "../x", "levels": {}}]}'),
         ("results/plan.json", ".json", "[" * 100_000),
+        ("state of a watch", ".json", "[" * 100_000),
     ],
+    "files": [("texts", ".csv", '"a\x0bb",c\nd,e,f\n'), ("documents", ".csv", "doc_id," + "x," * 70_000 + "\nd1\n")],
     "logs": [("a mapping", ".toml", _NO_LIST)],
 }
 
@@ -86,11 +101,17 @@ def test_a_long_line_is_refused_in_the_middle_of_reading(tmp_path: Path) -> None
     path = tmp_path / "long.txt"
     path.write_bytes(b"short\n" + b"x" * 5000 + b"\nend\n")
     with pytest.raises(InputError, match=r"long.txt:2: a line of more than 1,000 bytes"):
-        list(files.blocks(path, 64, longest=1000))
-    assert b"".join(files.blocks(path, 64, longest=6000)) == path.read_bytes()
+        list(files.blocks(path, size=64, longest=1000))
+    assert b"".join(files.blocks(path, size=64, longest=6000)) == path.read_bytes()
 
 
 @pytest.mark.parametrize("grades", [10, "210"])
 def test_a_list_of_grades_must_be_a_list(grades: Any) -> None:
     with pytest.raises(InputError, match="grades must be a list of grades, got"):
         judge_list(grades)
+
+
+def test_clicks_are_counted_by_a_column_that_the_query_also_names() -> None:
+    log = simulate(SimulationPlan(), seed=1).log()
+    assert cells_of(log, by="query").by == "query"
+    assert patterns_of(log, by="query")

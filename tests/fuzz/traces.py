@@ -176,7 +176,7 @@ def _looked_at_traces(traces: Traces, folder: Path) -> None:
             funnel({query: {"d1": 1, "x": 2} for query in traces.query_ids}, traces).text(width=80)
     again = folder / "again.jsonl"
     write_traces(traces, again)
-    if (read := read_traces(again)).spans != traces.spans:
+    if repr((read := read_traces(again)).spans) != repr(traces.spans):
         other = [pair for pair in zip(read.spans, traces.spans, strict=False) if pair[0] != pair[1]]
         raise WrongError(f"{len(traces.spans)} became {len(read.spans)} spans when they were written: {other[:1]}")
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _WAITING = 60  # of the clock: a case that waits for something
 MEMORY = 1 << 30
-_ADDRESSES = 12 << 30  # where a process that asks for more is told no: the machine belongs to others too
+_ADDRESSES = 64 << 30  # more than what draws charts reserves; a process that asks for more is told no
 _DEATHS = {signal.SIGPROF: "too much processor time", signal.SIGALRM: f"over {_WAITING} s, waiting"}
 
 

@@ -134,6 +134,9 @@ def label_rows(
         elif ids and topic not in {"", row["query_id"]}:
             problem = f"the row has query_id {row['query_id']}, and its text {text!r:.60} is that of topic {topic}"
             raise InputError(problem, fix="leave the column text out, or correct it", path=where, line=line)
+        for name in ("query_id", "doc_id"):
+            if not row[name]:
+                raise InputError(f"the label has no {name}", fix=f"give each a {name}", path=where, line=line)
         nothing = False
         yield line, row
     if nothing:
@@ -218,9 +221,11 @@ def _judgment_lists(document: Any) -> list[Any]:
         given = cast("list[Any]", document)
         return given if given and all(isinstance(one, dict) and "ratings" in one for one in given) else []
     known = cast("dict[str, Any]", document)
-    hits = known.get("hits", {})
-    sources = [hit.get("_source", {}) for hit in hits.get("hits", [])] if isinstance(hits, dict) else []
-    return [one for source in (known, *sources) for one in source.get("judgmentRatings", [])]
+    found = known["hits"].get("hits") if isinstance(known.get("hits"), dict) else None
+    hits = found if isinstance(found, list) else []
+    sources = [known, *(hit.get("_source") for hit in hits if isinstance(hit, dict))]
+    ratings = [source.get("judgmentRatings") for source in sources if isinstance(source, dict)]
+    return [rating for part in ratings if isinstance(part, list) for rating in part]
 
 
 def _rated(lists: list[Any], where: str) -> Iterator[Row]:
@@ -259,7 +264,7 @@ def _completed(given: Mapping[str, Any], judge: str, kind: str, where: str, line
             except ValueError as error:
                 raise ValueError(f"{name} {value!r} {error}") from None
         for name in ("repeat", "seed"):
-            row[name] = None if row[name] is None else int(row[name])
+            row[name] = None if row[name] is None else _whole(row[name], name)
         if isinstance(row["valid"], str) and row["valid"].lower() not in _TRUE | _FALSE:
             raise ValueError(f"valid is {row['valid']!r}")
     except (ValueError, TypeError) as error:
@@ -274,6 +279,13 @@ def _completed(given: Mapping[str, Any], judge: str, kind: str, where: str, line
         fix = f"use one of {', '.join(KINDS)}" if row["judge"].strip() else "name the judge: --judge NAME"
         raise InputError(problem, fix=fix, path=where, line=line)
     return row
+
+
+def _whole(value: Any, name: str) -> int:
+    number = int(value)
+    if abs(number) >= 2**63:
+        raise ValueError(f"{name} has more than 64 bits")
+    return number
 
 
 def read_pairs(path: str | Path, topics: Mapping[str, str] | None = None) -> list[tuple[str, str]]:

@@ -86,7 +86,7 @@ def check_count(name: str, value: Any, least: int = 1) -> None:
     ...
     judged.errors.InputError: limit must be a whole number of at least 1, got 'x'. Fix: give one, such as 10.
     """
-    if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < least:
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
         problem = f"{name} must be a whole number of at least {least}, got {value!r:.60}"
         raise InputError(problem, fix="give one, such as 10")
 

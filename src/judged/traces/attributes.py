@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
+from math import isfinite
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
@@ -188,14 +189,18 @@ def _seconds(given: Any) -> float | None:
     """
     if isinstance(given, list):
         pair = cast("list[Any]", given)
-        return pair[0] + pair[1] / 1e9 if len(pair) == 2 else None
+        return _seconds(pair[0] + pair[1] / 1e9) if len(pair) == 2 else None
     if isinstance(given, datetime):
         return given.timestamp()
     try:
         number = float(given)
+    except OverflowError:
+        return None
     except (TypeError, ValueError):
         try:
             return datetime.fromisoformat(given).timestamp()
         except (TypeError, ValueError):
             return None
+    if not isfinite(number):
+        return None
     return number / next((unit for unit in (1e9, 1e6, 1e3) if number > 1e8 * unit), 1.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from math import isfinite
 from pathlib import Path
 from typing import Any, Literal
 
@@ -109,6 +110,7 @@ def documents_of(listed: Iterable[Any]) -> tuple[Document, ...]:
     found: dict[str, Document] = {}
     for place, one in enumerate(listed, 1):
         row: Mapping[str, Any] = one if isinstance(one, Mapping) else {"id": one}
+        check_shape(row, {"features?": dict}, "a document")
         if row.get("id") is None:
             raise ValueError("a document without id")
         rank, score, source = int(row.get("rank", place)), _number(row.get("score")), str(row.get("source") or "")
@@ -118,4 +120,7 @@ def documents_of(listed: Iterable[Any]) -> tuple[Document, ...]:
 
 
 def _number(value: Any) -> float | None:
-    return None if value is None else float(value)
+    number = None if value is None else float(value)
+    if number is not None and not isfinite(number):
+        raise ValueError(f"{value} is not a finite number")
+    return number
