@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 _STAGE = {"trace_id": "t", "query_id": "q1", "stage": "s", "kind": "candidates", "documents": ["d1"]}
 _SPAN = spans_made.span("retrieval", 0, 1, {"input.value": "red shoe"}, inside="", trace="t")
 _LABEL = {"query_id": "q1", "doc_id": "d1", "judge": "ann", "grade": 1}
+_PLACED = {
+    "openinference.span.kind": "RETRIEVER", "input.value": "x", f"retrieval.documents.{10**400}.document.id": "x",
+}  # fmt: skip
 _SUPPORT = {"topic_id": "1", "run_id": "r", "sentences": [{"sentenceID": 0, "text": "x", "citations": []}]}
 _TREC = {"topic_id": "1", "run_id": "r", "references": ["d1"], "answer": [{"text": "x", "citations": [[]]}]}
 _NO_LIST = """
@@ -57,11 +60,14 @@ _FOUND: dict[str, list[tuple[str, str, str]]] = {
         ("stages", ".jsonl", json.dumps({**_STAGE, "latency_ms": float("nan")})),
         ("spans", ".jsonl", json.dumps(_SPAN | {"startTimeUnixNano": 10**400, "endTimeUnixNano": [1e999, 1]})),
         ("stages", ".jsonl", json.dumps({**_STAGE, "parents": 5})),
+        ("stages", ".jsonl", json.dumps({**_STAGE, "documents": [{"id": "d", "rank": 10**400}]})),
+        ("spans", ".jsonl", json.dumps(spans_made.span("r", 0, 1, _PLACED, inside="", trace="t"))),
         ("stages", ".jsonl", json.dumps({**_STAGE, "query": "\ud800"})),
         ("stages", ".jsonl", json.dumps({**_STAGE, "documents": [{"id": "d", "score": 10**399}]})),
     ],
     "rag": [
         ("answers: trec rag", ".jsonl", json.dumps(_TREC)),
+        ("answers of traces", ".jsonl", json.dumps({**_STAGE, "documents": [""], "facts": {"answer": "x"}})),
         ("answers: trec rag", ".jsonl", json.dumps({**_TREC, "references": None})),
         ("answers: support", ".jsonl", json.dumps({**_SUPPORT, "sentences": None})),
     ],
@@ -72,6 +78,7 @@ _FOUND: dict[str, list[tuple[str, str, str]]] = {
         ("results/plan.json", ".json", '{"configurations": [{"name": "a", "key": "../x", "levels": {}}]}'),
         ("results/plan.json", ".json", "[" * 100_000),
         ("state of a watch", ".json", "[" * 100_000),
+        ("state of a watch", ".json", json.dumps({"points": [["a", "", "2026-03-01", 10**400, 1, 1, 1]]})),
     ],
     "files": [("texts", ".csv", '"a\x0bb",c\nd,e,f\n'), ("documents", ".csv", "doc_id," + "x," * 70_000 + "\nd1\n")],
     "logs": [("a mapping", ".toml", _NO_LIST)],

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from judged.traces.records import Row
 
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+_PLACE = re.compile(r"[0-9]{1,9}")
 REDACTED = "__REDACTED__"
 """What OpenInference writes for what must not be recorded."""
 
@@ -101,13 +102,13 @@ def listed(attributes: Row, path: str) -> list[tuple[int, Any]] | None:
         return list(enumerate(cast("list[Any]", value), 1))
     rows: dict[int, Any] = {}
     if isinstance(value, Mapping):
-        rows = {int(key) + 1: one for key, one in cast("Row", value).items() if str(key).isdigit()}
+        rows = {int(key) + 1: one for key, one in cast("Row", value).items() if _PLACE.fullmatch(str(key))}
     elif value is None:
         prefix = f"{path}."
         for key, one in attributes.items():
             if key.startswith(prefix):
                 place, _, name = key[len(prefix) :].partition(".")
-                if place.isdigit():
+                if _PLACE.fullmatch(place):
                     rows.setdefault(int(place) + 1, {})[name] = one
     return sorted(rows.items()) or None
 

@@ -114,6 +114,7 @@ def documents_of(listed: Iterable[Any]) -> tuple[Document, ...]:
         if row.get("id") is None:
             raise ValueError("a document without id")
         rank, score, source = int(row.get("rank", place)), _number(row.get("score")), str(row.get("source") or "")
+        check_shape(rank, int, "rank of a document")
         made = Document(str(row["id"]), rank, score, source, row.get("features") or {})
         found.setdefault(made.doc_id, made)
     return tuple(found.values())

@@ -163,7 +163,7 @@ def remembered(path: Path) -> list[DayPoint]:
             DayPoint(str(series), str(part), date.fromisoformat(day).isoformat(), *map(float, numbers))
             for series, part, day, *numbers in rows
         ]
-    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+    except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError):
         fix = "move it away, and let the watch read the logs of the baseline again"
         raise InputError("this is no state of a watch", fix=fix, path=str(path)) from None
 
