@@ -409,7 +409,7 @@ def read_propensities(given: Any) -> dict[str, Floats]:
         curves = given if isinstance(given, Mapping) else {"": given}
         try:
             made = {str(name): np.asarray(values, dtype=np.float64) for name, values in curves.items()}
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise InputError(f"propensities are numbers by rank, got {given!r:.60}", fix=fix, path=where) from None
     if not made or not all(curve.ndim == 1 and len(curve) and (curve > 0).all() for curve in made.values()):
         raise InputError("propensities are missing, or not above 0", fix=fix, path=where)
