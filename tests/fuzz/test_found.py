@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,10 +12,15 @@ import spans_made
 from fuzz.cases import run
 from fuzz.workers import OF
 from judged.clicks.cells import cells_of, patterns_of
+from judged.clicks.examination import read_propensities
 from judged.data import files
 from judged.errors import InputError
+from judged.experiments.answers import responses_of
+from judged.experiments.worker import ANSWERS
 from judged.judging import judge_list
+from judged.labels.asking.parsing import expected_grade
 from judged.online.simulation import SimulationPlan, simulate
+from judged.traces.clicks import read_clicks
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -81,7 +87,7 @@ _FOUND: dict[str, list[tuple[str, str, str]]] = {
         ("state of a watch", ".json", json.dumps({"points": [["a", "", "2026-03-01", 10**400, 1, 1, 1]]})),
     ],
     "files": [("texts", ".csv", '"a\x0bb",c\nd,e,f\n'), ("documents", ".csv", "doc_id," + "x," * 70_000 + "\nd1\n")],
-    "logs": [("a mapping", ".toml", _NO_LIST)],
+    "logs": [("a mapping", ".toml", _NO_LIST), ("converted", ".json", "[" * 100_000)],
 }
 
 
@@ -122,3 +128,23 @@ def test_clicks_are_counted_by_a_column_that_the_query_also_names() -> None:
     log = simulate(SimulationPlan(), seed=1).log()
     assert cells_of(log, by="query").by == "query"
     assert patterns_of(log, by="query")
+
+
+@pytest.mark.parametrize("text", ["[1]", '{"x": 0}', '{"1": 9999}', "{", "[" * 100_000])
+def test_probabilities_that_are_none_give_no_expected_grade(text: str) -> None:
+    assert math.isnan(expected_grade(text))
+
+
+@pytest.mark.parametrize("text", ["[]", '{"answers": 1}', '{"answers": [1]}', '{"answers": []}', "{"])
+def test_damaged_answers_of_an_experiment_are_refused_by_name(tmp_path: Path, text: str) -> None:
+    (tmp_path / ANSWERS).write_text(text)
+    with pytest.raises(InputError, match=ANSWERS):
+        responses_of({"a": tmp_path}, tmp_path)
+
+
+def test_a_number_too_large_in_a_table_of_a_policy_or_of_clicks_is_refused_by_its_line(tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl").write_text(json.dumps({"query_id": "q1", "doc_id": "d1", "clicks": 10**400}))
+    with pytest.raises(InputError, match=r"x.jsonl:1"):
+        read_clicks(tmp_path / "x.jsonl")
+    with pytest.raises(InputError, match="propensities are numbers by rank"):
+        read_propensities([10**400])
