@@ -57,6 +57,7 @@ _FOUND: dict[str, list[tuple[str, str, str]]] = {
         ("labels into a store", ".csv", "query_id,doc_id,judge,grade\nq1,,ann,1\n"),
         ("labels into a store", ".jsonl", json.dumps({**_LABEL, "seed": "9" * 30})),
         ("labels of topics", ".json", '{"hits": {"hits": [[1]]}}'),
+        ("labels as text", ".tsv", "query_id\tdoc_id\tjudge\tgrade\rq0\td0\tann\t0\rq1\td1\tbob\t1\r"),
         ("pairs", ".jsonl", json.dumps({**_LABEL, "note": "\t" * 100_000})),
         ("pool", ".csv", "query_id,doc_id,stratum,probability,best_rank,runs\nq2\fd2,1-10,0.5,3,3\n"),
         ("endpoint", ".toml", 'base_url = "x"\nmodel = "m"\n'),
@@ -105,7 +106,7 @@ def test_what_was_found_stays_fixed(
     readers: dict[tuple[str, str], Reader], tmp_path: Path, of: str, name: str, ending: str, text: str
 ) -> None:
     path = tmp_path / f"damaged{ending}"
-    path.write_text(text)
+    path.write_text(text, newline="")
     outcome = run(readers[of, name], path)
     assert outcome.kind != "wrong", outcome.why
 

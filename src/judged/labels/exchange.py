@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -167,7 +168,7 @@ def _reader(path: str | Path) -> Iterator[Row]:
         if lists := _judgment_lists(document):
             return _rated(lists, where)
         return _records(path)
-    first = head.decode(errors="replace").split("\n", 1)[0]
+    first = re.split(r"[\r\n]", head.decode(errors="replace"), maxsplit=1)[0]
     names = [name.strip().strip('"').lower() for name in first.replace("\t", ",").replace(";", ",").split(",")]
     if names[:2] == ["query", "docid"] and not set(names) & set(_JUDGE):
         return _columns(path)
@@ -334,7 +335,7 @@ def read_topics(path: str | Path, topics: Mapping[str, str]) -> set[str]:
 def _rows_with(path: str | Path, needed: set[str]) -> Iterator[Row]:
     """Give the rows of a file with our names of columns; of an answer as JSON, those of the tables that have these."""
     where, head = str(path), files.head(path).lstrip()
-    first = head.decode(errors="replace").split("\n", 1)[0]
+    first = re.split(r"[\r\n]", head.decode(errors="replace"), maxsplit=1)[0]
     names = _canonical([name.strip().strip('"') for name in first.replace("\t", ",").replace(";", ",").split(",")])
     if head.startswith((b"{", b"[")) and json_kind(head.decode(errors="replace"), where) == "json":
         document = load(Path(path), where)
