@@ -65,9 +65,13 @@ def labels(data: bytes, judge: str) -> Iterator[list[Label]]:
         records = [{name.strip().lower(): value for name, value in record.items()} for record in records]
     if records and all({"query_id", "doc_id", "grade"} <= record.keys() for record in records):
         yield [
-            (str(row["query_id"]), str(row["doc_id"]), str(row.get("judge") or judge), _grade(row["grade"]))
+            (str(row["query_id"]), str(row["doc_id"]), _judge(row.get("judge"), judge), _grade(row["grade"]))
             for row in records
         ]
+
+
+def _judge(given: Any, otherwise: str) -> str:
+    return otherwise if given is None or given == "" else str(given)
 
 
 def _grade(given: Any) -> float | None:
