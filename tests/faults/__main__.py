@@ -81,6 +81,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 2)
     given = parser.parse_args()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell lets what runs in the background ignore it
     begun = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="judged-faults-", ignore_cleanup_errors=True) as folder:
         inputs = Path(folder) / "inputs"

@@ -70,19 +70,15 @@ def _store(name: str, store: str, *arguments: str, **how: object) -> Command:
 _AT = ("at", "token", "secret")
 COMMANDS = (
     _file("evaluate", (_QRELS, *_SAMPLE_RUNS), "scores.parquet"),
-    _file("evaluate (CSV)", (_QRELS, *_SAMPLE_RUNS, "--per-topic"), "scores.csv"),
     _file("explain", ("qrels.txt", "old.run", "-t", "q1", "-m", "nDCG@5"), "explained.html"),
     _file("curve", (_QRELS, *_SAMPLE_RUNS), "curve.svg"),
     _file("compare", (_QRELS, *_SAMPLE_RUNS), "compared.json"),
     _file("power", (_QRELS, *_SAMPLE_RUNS), "power.json"),
-    _file("agree", ("qrels.txt", "second=second.txt"), "agreed.md"),
     _file("fuse", _SAMPLE_RUNS, "fused.run", option="--to"),
     _file("slices", (_QRELS, *_SAMPLE_RUNS, "--queries", _QUERIES, "--by", "length"), "slices.csv"),
     _file("matrix", (_QRELS, *_SAMPLE_RUNS), "matrix.html"),
-    _file("disagree", (_QRELS, *_SAMPLE_RUNS, "-m", "nDCG@5", "-m", "RR"), "disagreed.csv"),
     _file("diff", (_QRELS, *_SAMPLE_RUNS[:2]), "diff.md"),
     _file("review", (_QRELS, *_SAMPLE_RUNS), "review.csv"),
-    _file("tradeoff", ("qrels.txt", *_RUNS, "--costs", "costs.csv"), "tradeoff.json"),
     _file("traces funnel", ("qrels.txt", "traces.jsonl"), "funnel.json"),
     Command("traces runs", ("traces", "runs", "traces.jsonl", "--to", "{out}/stages")),
     _file(
@@ -100,8 +96,6 @@ COMMANDS = (
     _file("labels next", (_QRELS, *_SAMPLE_RUNS[:2]), "next.csv"),
     _file("labels qrels", ("many.db",), "made.txt"),
     _file("labels export", ("many.db",), "labels.csv"),
-    _file("labels export (Quepid)", ("many.db", "--to", "quepid"), "ratings.csv"),
-    _file("labels topics", ("asked.csv", "-n", "3"), "topics.csv"),
     _store("labels new", "labels.db", "--topics", _QUERIES, "--documents", _DOCUMENTS, rows="table"),
     _store("labels import", "labels.db", "many.csv", empty=False),
     _store("labels tasks", "labels.db", "many.csv", "--judges", "ann,bob", "--overlap", "0.2", empty=False),
