@@ -58,9 +58,13 @@ def run(
     from_change: bool = False,
 ) -> Ended:
     """Run a command, and send it a signal some seconds after its start, or after the first change in its folder."""
-    with tempfile.TemporaryFile() as err, _changes(out) as changed, (
-        (inputs / command.stdin).open("rb") if command.stdin else open(os.devnull, "rb")  # noqa: PTH123
-    ) as given:
+    with (
+        tempfile.TemporaryFile() as err,
+        _changes(out) as changed,
+        (
+            (inputs / command.stdin).open("rb") if command.stdin else open(os.devnull, "rb")  # noqa: PTH123
+        ) as given,
+    ):
         begun, first, sent = time.monotonic(), None, False
         started = subprocess.Popen(
             command_line(command, out), cwd=inputs, env=environment(temporary), stdin=given,

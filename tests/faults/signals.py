@@ -28,10 +28,10 @@ def send(
     Half of the moments are after the first change in the folder, the others in the last 60% of the running time.
     """
     from_change = chance.random() < 0.5
-    if from_change:  # most are early: many commands write one file in a millisecond
-        wait = chance.random() ** 3 * measured.writing
+    if from_change:  # many early ones: many commands write one file in a millisecond
+        wait = chance.random() ** chance.choice((1, 3)) * measured.writing
     else:
-        wait = (0.4 + 0.6 * chance.random()) * measured.seconds
+        wait = (0.4 + 0.65 * chance.random()) * measured.seconds
     with folders(place) as (out, temporary):
         prepare(command, start, inputs, out, tuple(measured.new))
         ended = run(command, inputs, out, temporary, number=number, wait=wait, from_change=from_change)

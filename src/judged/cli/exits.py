@@ -129,9 +129,12 @@ def _interrupted(error: BaseException) -> bool:
 def _told(error: BaseException) -> tuple[int, str]:
     if isinstance(error, JudgedError):
         return UNWRITTEN if isinstance(error, OutputError) else WRONG, f"error: {error}"
-    if is_full(error):  # where nobody names the file, it is a temporary one
+    database = sys.modules.get("duckdb")
+    unwritten = database is not None and isinstance(error, database.Error) and "Could not write file" in str(error)
+    if unwritten or is_full(error):  # where nobody names the file, it is a temporary one
         where = getattr(error, "filename", None) or tempfile.gettempdir()
-        return UNWRITTEN, f"error: {OutputError(str(where), OSError(errno.ENOSPC, str(error)))}"
+        number = errno.ENOSPC if is_full(error) else errno.EIO
+        return UNWRITTEN, f"error: {OutputError(str(where), OSError(number, ' '.join(str(error).split())))}"
     if isinstance(error, click.UsageError):
         return WRONG, _usage(error)
     if isinstance(error, MemoryError):

@@ -79,6 +79,7 @@ def _make(path: str | Path, layout: Layout, begin: Callable[[Connection], Any]) 
     _prepare(made, layout, begin, new=True, shown=str(path))
     with made.connect() as connection, replaced(path, new=True) as part:
         part.write_bytes(cast("sqlite3.Connection", connection.connection.driver_connection).serialize())
+    made.dispose()
 
 
 def _prepare(engine: Engine, layout: Layout, begin: Callable[[Connection], Any], new: bool, shown: str) -> None:
@@ -127,7 +128,9 @@ def engine_of(where: str) -> Engine:
     address = where if where.startswith("sqlite:") else f"sqlite:///{where}"
     engine = create_engine(address, hide_parameters=True)  # errors do not quote texts, answers, and tokens
 
-    weakref.finalize(engine, engine.pool.dispose)  # SQLite removes its log when the last connection is closed
+    if engine.url.database not in {None, "", ":memory:"}:
+        # SQLite removes its log when the last connection is closed.
+        weakref.finalize(engine, engine.pool.dispose)
     event.listen(engine, "handle_error", partial(_raise_own, engine.url.database or "", without_password(where)))
 
     @event.listens_for(engine, "connect")
