@@ -130,6 +130,19 @@ def test_per_topic_with_the_text_of_the_topics(run: Callable[..., Ended]) -> Non
     ]  # fmt: skip
 
 
+@pytest.mark.usefixtures("files")
+def test_texts_of_topics_are_in_every_form(run: Callable[..., Ended], tmp_path: Path) -> None:
+    call = ("evaluate", "qrels.txt", "worse.run", "-m", "AP", "--per-topic", "--queries", "queries.tsv")
+    rows = list(csv.DictReader(io.StringIO(run(*call, "--format", "csv").out)))
+    texts = {row["query_id"]: row["query"] for row in rows}
+    assert texts["q1"] == "list of cats"
+    assert json.loads(run(*call, "--format", "json").out)["queries"] == texts
+    run(*call, "-o", str(tmp_path / "scores.parquet"))
+    saved = judged.Scores.load(tmp_path / "scores.parquet")
+    assert saved.queries == texts
+    assert saved.to_arrow()["query"].to_pylist() == list(texts.values())
+
+
 def test_names_of_runs(files: Path, run: Callable[..., Ended]) -> None:
     done = run("evaluate", "qrels.txt", "first=good.run", "good.run.gz", "good.run", "-m", "AP", "--format", "csv")
     assert [line.split(",")[0] for line in done.lines[1:]] == ["first", "good", "good#2"]

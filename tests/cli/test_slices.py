@@ -153,6 +153,16 @@ def test_head_and_tail_follow_from_traffic(run: Callable[..., Ended]) -> None:
 
 
 @pytest.mark.usefixtures("folder")
+def test_intervals_have_as_many_resamples_as_are_asked_for(run: Callable[..., Ended]) -> None:
+    asked = ("--by", "kind", "--ci", "bootstrap", "--resamples", "300", "--format", "json")
+    expected, usual = (
+        json.loads(scores().by_slice(slicing(), ci="bootstrap", resamples=resamples).json())
+        for resamples in (300, 2000)
+    )
+    assert json.loads(run(*CALL, *asked).out)["results"] == expected["results"] != usual["results"]
+
+
+@pytest.mark.usefixtures("folder")
 def test_pictures(run: Callable[..., Ended], folder: Path) -> None:
     assert run(*CALL, "--by", "kind", "-o", "made.svg").code == 0
     assert "kind=law (12)" in (folder / "made.svg").read_text()
@@ -172,6 +182,7 @@ def test_pictures(run: Callable[..., Ended], folder: Path) -> None:
         (("--by", "kind", "--compare", "--baseline", "bad"), "both say what is compared"),
         (("--by", "kind", "--cross"), "--cross needs two things to cross"),
         (("--by", "kind", "--alpha", "0.1"), "--alpha has no effect without a comparison"),
+        (("--by", "kind", "--resamples", "500"), "--resamples has no effect without a comparison"),
         (("--by", "kind", "--compare", "--ci", "t"), "--ci has no effect on tests"),
         (("--by", "kind", "--compare", "--weights", "traffic"), "--weights applies to scores by slice"),
         (("--by", "kind", "--weights", "kind"), "the attribute kind is not a number"),

@@ -277,7 +277,6 @@ def test_messages_name_the_line(command: Folder) -> None:
         ("# one\n# two\n" + QRELS + "# end", "# tag: t\n" + BOTH + "#\n"),
         (gzip.compress(QRELS.encode()), gzip.compress(BOTH.encode())),
         (QRELS, BOTH.replace(" t\n", " t more words\n")),
-        (QRELS.replace("c 2", "c 2.9").replace("b 0", "b -0.9").replace("d -1", "d -1.5"), BOTH),
         (" " + QRELS, " " + BOTH),
     ],
 )
@@ -285,6 +284,14 @@ def test_files_that_are_taken(command: Folder, qrels: str | bytes, run: str | by
     outcome = command("-q", "-m", "all_trec", qrels=qrels, run=run)
     assert outcome == command("-q", "-m", "all_trec", run=BOTH)
     assert outcome.code == 0
+
+
+def test_fractions_of_grades_are_ignored_with_a_warning(command: Folder) -> None:
+    qrels = QRELS.replace("c 2", "c 2.9").replace("b 0", "b -0.9").replace("d -1", "d -1.5")
+    outcome = command("-q", "-m", "all_trec", qrels=qrels, run=BOTH)
+    whole = command("-q", "-m", "all_trec", run=BOTH)
+    assert (outcome.output, outcome.code, whole.message) == (whole.output, 0, "")
+    assert f": 3 of {QRELS.count(chr(10))} grades " in outcome.message
 
 
 def test_grades_that_stop_trec_eval(command: Folder) -> None:

@@ -99,6 +99,7 @@ def test_errors_of_qrels(text: str, code: str, line: int, count: int, tmp_path: 
     [
         (QRELS + "3 0 a 0\n3 0 b -1\n", "topics-without-relevant", 5, 1),
         (QRELS + "3 0 a 500\n", "huge-grades", 5, 1),
+        (QRELS + "3 0 a 0.5\n3 0 b 0.1\n3 0 c 1\n", "grades-below-1", 5, 2),
         ("1 0 a 1\n1 0 b 1\n", "one-grade", None, 2),
         (QRELS + "1 1 a 0\n", "several-labels", 5, 1),
         ("1 0 a 1\n01 0 b 0\n", "near-same-ids", 2, 1),

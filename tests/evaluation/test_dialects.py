@@ -15,6 +15,7 @@ from judged import InputError, JudgedWarning, MeasureError, Run, Scores, evaluat
 from judged.cli.evaluate import command
 from judged.cli.main import app
 from judged.evaluation import DIALECTS, Dialect
+from judged.evaluation.dialect_inputs import without_self
 from judged.measures import parse
 
 pytestmark = pytest.mark.filterwarnings("ignore::judged.JudgedWarning")
@@ -48,6 +49,7 @@ def test_the_result_says_what_it_went_by(name, tmp_path):
         "depth": None,
         "precision": POLICIES[name][2],
         "dialect": name,
+        "exclude_self": name == "beir",
     }
     scores.save(tmp_path / "scores.parquet")
     assert Scores.load(tmp_path / "scores.parquet").policies == scores.policies
@@ -66,7 +68,7 @@ def test_what_the_caller_says_goes_first():
     assert nine.aggregate() == {"run": {"RR": 0.5}}
     given = {"topics": "qrels", "ties": "docid-rising", "depth": 2, "precision": "single"}
     scores = evaluate(qrels, run, ["RR", "NumRet"], dialect="trec_eval-9", **given)
-    assert vars(scores.policies) == {**given, "dialect": "trec_eval-9"}
+    assert vars(scores.policies) == {**given, "dialect": "trec_eval-9", "exclude_self": False}
     assert scores.aggregate() == {"run": {"RR": 1 / 2, "NumRet": 2.0}}  # found at 1 of q, r is missing
 
 
@@ -300,8 +302,8 @@ def test_runs_are_told_apart_under_a_dialect():
 
 def test_nothing_but_the_query_returned():
     run = Run.of({"q": {"q": 1.0}, "r": {"a": 1.0}})
-    prepared = DIALECTS["beir"].prepare_run(run)
-    assert judge({"q": {"a": 1}, "r": {"a": 1}}, prepared).returned.tolist() == [0, 1]
+    assert DIALECTS["beir"].exclude_self
+    assert judge({"q": {"a": 1}, "r": {"a": 1}}, without_self(run)).returned.tolist() == [0, 1]
 
 
 def test_the_command(tmp_path: Path):

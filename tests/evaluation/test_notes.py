@@ -104,3 +104,23 @@ def test_lines_are_by_rule_and_not_by_text() -> None:
         "four: four",
         "of all",
     )
+
+
+@pytest.mark.parametrize(
+    ("grades", "measure", "noted"),
+    [
+        ([0.5, 1.0], "RR", True),
+        ([0.5, 1.0], "RR(rel=0.5)", False),
+        ([0.5, 1.0], "nDCG", False),
+        ([0.0, 1.0], "RR", False),
+        ([2.5, 1.0], "RR", False),
+    ],
+)
+def test_grades_between_0_and_1_are_named_where_they_count_as_not_relevant(
+    grades: list[float], measure: str, noted: bool
+) -> None:
+    qrels = {"q": dict(zip("ab", grades, strict=True))}
+    scores = evaluate(qrels, {"q": {"a": 2.0, "b": 1.0}}, measure)
+    texts = [note.text for note in scores.notes if note.rule == "grades-below-1"]
+    assert len(texts) == noted
+    assert all("1 judgment " in text and "RR(rel=0.5)" in text for text in texts)

@@ -10,6 +10,7 @@ import pytest
 from pyarrow import parquet
 
 from judged import Qrels, review
+from judged.data.topics import Topics
 from judged.errors import InputError
 from judged.labels import Labels, LabelStore, import_labels, qrels_of, read_labels, write_labels
 from judged.labels.exchange import judgment_list, quepid_ratings, read_pairs, read_topics
@@ -57,7 +58,7 @@ def test_a_table_of_labels_comes_back(tmp_path: Path, name: str) -> None:
     write_labels(labels, tmp_path / name, notes=True)
     assert read_labels(tmp_path / name).table.to_pylist() == TABLE
     store = LabelStore.open(tmp_path / "labels.db")
-    assert import_labels(store, tmp_path / name) == 2
+    assert import_labels(store, tmp_path / name).labels == 2
     assert store.labels().table.to_pylist() == TABLE == read_labels(tmp_path / "labels.db").table.to_pylist()
 
 
@@ -141,7 +142,6 @@ def test_two_topics_of_one_text_cannot_be_written_or_found_by_it(tmp_path: Path)
             '{"query_id": "1", "doc_id": "a", "judge": "ann", "grade": 1}\n{"query_id": "1", "doc_id": "b"}\n',
             2,
         ),
-        ("book.csv", "query,docid,ann\nwho wrote Faust,a,1\nnobody asked,a,1\n", 3),
         ("book.csv", "query,docid,ann\nwho wrote Faust,a,x\n", 2),
         ("l.csv", "query_id,doc_id,judge,grade\n", None),
         ("b.json", '{"query_doc_pairs": [{"doc_id": "a", "judgements": [{"rating": 1}]}]}', None),
@@ -164,6 +164,60 @@ def test_a_store_without_topics_takes_the_texts_as_topics(tmp_path: Path) -> Non
     store = LabelStore.open(tmp_path / "labels.db")
     import_labels(store, written(tmp_path, "book.csv", BOOK))
     assert [row["query_id"] for row in store.topics()] == sorted(TOPICS.values())
+
+
+def test_texts_that_are_no_topic_become_topics_and_are_counted(tmp_path: Path) -> None:
+    store = LabelStore.open(tmp_path / "labels.db")
+    store.add_topics(TOPICS)
+    ratings = [{"docId": "a", "rating": "1"}, {"docId": "b", "rating": "2"}]
+    lists = {"judgmentRatings": [{"query": query, "ratings": ratings} for query in ("who wrote Faust", "nobody asked")]}
+    path = written(tmp_path, "lists.json", lists)
+    assert import_labels(store, path, judge="w") == (4, 0, 1)
+    assert {row["query_id"] for row in store.topics()} == {*TOPICS, "nobody asked"}
+    lists["judgmentRatings"] *= 2
+    assert import_labels(store, written(tmp_path, "twice.json", lists), judge="w") == (8, 8, 0)
+    assert store.labels().last.num_rows == 4
+    by_id = written(tmp_path, "new.csv", "query_id,doc_id,judge,grade\nq77,a,ann,1\n1,a,ann,1\n")
+    assert import_labels(store, by_id) == (2, 0, 1)
+
+
+def test_a_query_set_holds_topics(tmp_path: Path) -> None:
+    queries = {"name": "n", "sampling": "manual", "querySetQueries": [{"queryText": "red shoes"}, {"queryText": "hat"}]}
+    assert Topics.read(written(tmp_path, "set.json", queries)).table["query_id"].to_pylist() == ["red shoes", "hat"]
+
+
+NEWER, OLDER = "1,a,ann,3,2026-02-01T09:00:00Z", "1,a,ann,0,2026-02-01T09:30:00+02:00"
+
+
+@pytest.mark.parametrize(
+    ("rows", "counts"),
+    [
+        ((NEWER, OLDER), 3),
+        ((OLDER, NEWER), 3),
+        ((NEWER, "1,a,ann,1,"), 1),
+        (("1,a,ann,1,", OLDER), 0),
+        ((NEWER, "1,a,ann,2,2026-02-01T09:00:00.000Z"), 2),
+        ((NEWER, "1,a,bob,2,2030-01-01"), 3),
+    ],
+)
+def test_the_latest_label_counts(tmp_path: Path, rows: tuple[str, ...], counts: float) -> None:
+    """Also where it was imported before; without a time the last one counts."""
+    store = LabelStore.open(tmp_path / "labels.db")
+    head = "query_id,doc_id,judge,grade,at\n"
+    replaced = [
+        import_labels(store, written(tmp_path, f"{at}.csv", head + row)).replaced for at, row in enumerate(rows)
+    ]
+    assert replaced == [0, 0 if "bob" in rows[1] else 1]
+    labels = read_labels(written(tmp_path, "all.csv", head + "\n".join(rows)))
+    for found in (store.labels(), labels):
+        assert found.grades[0, found.judges.index("ann")] == counts
+
+
+def test_a_time_that_cannot_be_read_has_its_line(tmp_path: Path) -> None:
+    text = "query_id,doc_id,judge,grade,at\n1,a,ann,3,2026-02-01\n1,b,ann,3,01/02/2026\n"
+    with pytest.raises(InputError) as caught:
+        read_labels(written(tmp_path, "labels.csv", text))
+    assert caught.value.line == 3
 
 
 def test_pairs_come_from_tables_reviews_and_qrels(tmp_path: Path) -> None:
@@ -202,4 +256,4 @@ def test_an_id_decides_before_a_text(tmp_path: Path) -> None:
         import_labels(store, table)
     assert caught.value.line == 2
     written(tmp_path, "t.csv", "query_id,doc_id,judge,grade,text\n1,D9,ann,1,CHAIR\n")
-    assert import_labels(store, table) == 1
+    assert import_labels(store, table).labels == 1

@@ -33,12 +33,11 @@ def kill(where: str, times: int) -> None:
             write(where, f"j{at}", 10_000, said)
         os.close(said)
         with os.fdopen(heard) as lines:
-            if at % 4:  # else it may be stopped while it opens the store
-                lines.readline()
+            first = [lines.readline() for _ in range(at % 4)]  # for 0 it may be stopped while it opens the store
             time.sleep(rng.uniform(0.0, 0.02))
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
-            sys.stdout.write("".join(line for line in lines if line.endswith("\n") and line != "open\n"))
+            sys.stdout.write("".join(line for line in (*first, *lines) if line.endswith("\n") and line != "open\n"))
 
 
 if __name__ == "__main__":

@@ -88,6 +88,23 @@ def test_exports_take_only_what_was_retrieved_for_the_context(tmp_path: Path) ->
     ]
 
 
+@pytest.mark.parametrize("texts", [None, {"d1": "Cats sleep."}])
+def test_ids_of_exports_decide_before_texts(tmp_path: Path, texts: dict[str, str] | None) -> None:
+    record = {**RAGAS, "retrieved_context_ids": ["p7", 8], "reference_context_ids": ["p7"], "model": "m"}
+    made = read_responses(file(tmp_path, "a.jsonl", record), texts=texts)
+    assert rows(made, "context", "doc_id", "text") == [("p7", "Cats sleep."), ("8", "Dogs bark.")]
+    alone = {name: value for name, value in record.items() if name not in {"retrieved_contexts", "reference_contexts"}}
+    bare = read_responses(file(tmp_path, "b.jsonl", alone))
+    assert rows(bare, "context", "doc_id", "text") == [("p7", None), ("8", None)]
+    for answers in (made, bare):
+        noted = " ".join(map(str, answers.notes))
+        assert ("'model'" in noted, "'faithfulness'" in noted, "hash" in noted) == (True, True, False)
+        assert "not what the generator was given" in noted
+    with pytest.raises(InputError) as caught:
+        read_responses(file(tmp_path, "c.jsonl", RAGAS, {**record, "retrieved_context_ids": ["p7"], "user_input": "x"}))
+    assert caught.value.line == 2
+
+
 def test_parquet_and_json_of_exports(tmp_path: Path) -> None:
     pq.write_table(pa.Table.from_pylist([RAGAS]), tmp_path / "a.parquet")
     (tmp_path / "b.json").write_text(json.dumps([DEEPEVAL], indent=1), encoding="utf-8")

@@ -128,6 +128,19 @@ def test_pieces_are_the_text(text: str) -> None:
     assert marked(text, "")[1::2] == []
 
 
+@pytest.mark.parametrize(
+    ("query", "text", "expected"),
+    [
+        ("file", "files of a file; filed", ["files", "file", "filed"]),
+        ("recipes", "a recipe", ["recipe"]),
+        ("typed", "typ type types", ["type", "types"]),
+        ("queries", "one query, two boxes", ["query"]),
+    ],
+)
+def test_words_are_marked_whatever_their_endings(query: str, text: str, expected: list[str]) -> None:
+    assert marked(text, query)[1::2] == expected
+
+
 @pytest.fixture
 def beyond(store: LabelStore) -> TestClient:
     """A workbench on another machine, whose owner has a token."""

@@ -68,7 +68,7 @@ _OF_ALL = ("tukey", "randomised-tukey", "nemenyi", "dunnett", "randomised-dunnet
 )
 @shared("margin")
 @click.option("--pairs", is_flag=True, help="Show every pair.")
-@shared("dialect", "topics", "depth", "ties_or_bounds", "documents", "rel", "ci", *CHOICE)
+@shared("dialect", "topics", "depth", "ties_or_bounds", "exclude_self", "documents", "rel", "ci", *CHOICE)
 @answer_options()
 @shared(*FORMATS)
 def command(
@@ -175,7 +175,7 @@ def _distinct(collections: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 def _without_policies(options: dict[str, Any]) -> dict[str, Any]:
     """Leave out the policies that a saved table already went by, and refuse those that were given."""
-    given = [f"--{name}" for name in POLICIES if options[name] is not None]
+    given = [f"--{name.replace('_', '-')}" for name in POLICIES if options[name] is not None]
     if given:
         raise InputError(
             f"{given[0]} cannot change scores that are already computed",

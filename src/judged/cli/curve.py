@@ -40,7 +40,7 @@ _WIDEST = 120  # columns: a wider drawing is no easier to read
 )
 @click.option("-t", "--topic", metavar="ID", help="Plot this topic only.")
 @click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII characters only.")
-@shared("dialect", "topics", "depth", "ties_or_bounds", "documents", "rel")
+@shared("dialect", "topics", "depth", "ties_or_bounds", "exclude_self", "documents", "rel")
 @shared("ci", "level", "draws", "seed", *CHOICE)
 @answer_options(usual="plot", plot=".txt")
 @shared(*FORMATS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 )
 @shared("dialect")
 @click.option("--per-topic", is_flag=True, help="Show the scores of every topic.")
-@shared("topics", "depth", "ties_or_bounds")
+@shared("topics", "depth", "ties_or_bounds", "exclude_self")
 @click.option(
     "--unjudged", is_flag=True, help="Show how far unjudged documents among those returned could move each number."
 )
@@ -71,9 +72,10 @@ def command(
     judgments, options["attributes"] = narrowed(judgments, given, **chooses, measures=measure)
     with inputs.scoring(given) as progress:
         scores = evaluate(judgments, given, measure or DEFAULT_MEASURES, seed=seed, progress=progress, **options)
+    if texts is not None:
+        scores = replace(scores, queries={query: texts.text(query) for query in scores.query_ids})
     if give.form == "parquet":
         give(scores)
         return
-    named = None if texts is None else {query: texts.text(query) for query in scores.query_ids}
-    summary = scores.summary(ci=ci, level=level, resamples=resamples, seed=seed, per_topic=per_topic, queries=named)
+    summary = scores.summary(ci=ci, level=level, resamples=resamples, seed=seed, per_topic=per_topic)
     give(summary, table="topics" if per_topic else None)

@@ -27,11 +27,17 @@ def command(store: str, paths: tuple[str, ...], judge: str, kind: Kind) -> None:
     """Put labels into STORE: tables of labels, qrels, books and ratings of Quepid, judgment lists of OpenSearch.
 
     A table has the columns query_id, doc_id, judge and grade; CSV, TSV, JSON, JSON Lines or Parquet. Formats that know
-    queries only by their texts find the topics of the store by these.
+    queries only by their texts find the topics of the store by these. Of several labels of one judge for a pair, the
+    latest by the column at counts or, where one has no time, the last one.
     """
     from judged.labels.exchange import import_labels
     from judged.labels.store import LabelStore
 
     with LabelStore.open(store, new=False) as opened:
         for path in paths:
-            click.echo(f"{counted(import_labels(opened, path, judge=judge, kind=kind), 'label')}: {path}")
+            found = import_labels(opened, path, judge=judge, kind=kind)
+            replaced = (
+                f"{found.replaced:,} replaced by a later one of the same judge and pair" if found.replaced else ""
+            )
+            topics = counted(found.new_topics, "new topic") if found.new_topics else ""
+            click.echo("; ".join(filter(None, (f"{counted(found.labels, 'label')}: {path}", replaced, topics))))

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 )
 @click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level of the intervals.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed for the resamples of the tests.")
-@shared("dialect", "topics", "ties", "documents", "rel", "attributes", "where")
+@shared("dialect", "topics", "ties", "exclude_self", "documents", "rel", "attributes", "where")
 @answer_options()
 @shared(*FORMATS)
 def command(

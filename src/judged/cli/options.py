@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 DIALECTS = ("trec_eval-10", "trec_eval-9", "gdeval", "ndeval", "msmarco", "beir", "ranx")
 TIES = ("docid", "docid-rising", "stable", "rank", "expected", "bounds")
 CORRECTIONS = ("holm", "bonferroni", "hochberg", "bh", "by", "none")
-POLICIES = ("dialect", "topics", "depth", "ties", "documents", "rel")
+POLICIES = ("dialect", "topics", "depth", "ties", "exclude_self", "documents", "rel")
 FORMATS = ("qrels_format", "run_format")
 CHOICE = ("queries", "attributes", "where")
 PAIRED_TESTS = (
@@ -69,6 +69,12 @@ _SHARED = {
     "ties": click.option("--ties", type=click.Choice(TIES[:-1]), help=_TIES.format("")),
     "ties_or_bounds": click.option(
         "--ties", type=click.Choice(TIES), help=_TIES.format("; bounds: show how far the order could move each number")
+    ),
+    "exclude_self": click.option(
+        "--exclude-self",
+        is_flag=True,
+        default=None,
+        help="Leave out returned documents whose id is that of their topic.  [default: as the dialect does]",
     ),
     "documents": click.option(
         "--documents",

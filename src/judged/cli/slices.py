@@ -72,7 +72,7 @@ def command(
     from judged.evaluation.of_runs import scored
 
     tested = pair or baseline is not None
-    _refuse_unused(weights, tested=tested)
+    _refuse_unused(weights, tested=tested, bootstrap=options["ci"] == "bootstrap")
     judgments, given = give.inputs(qrels, runs, options, *asked.paths, options["documents"])
     first = _first(given, baseline, pair=pair)
     known = asked.known(judgments, first, names=(*weights, *attributes_of(measure)), documents=options["documents"])
@@ -81,7 +81,8 @@ def command(
     policies = {name: options[name] for name in (*POLICIES, "seed")}
     with inputs.scoring(given) as progress:
         scores = scored(judgments, given, measure or None, progress=progress, attributes=known, **policies)
-    how = {name: options[name] for name in ((*_TESTED, "seed") if tested else ("ci", "level", "seed"))}
+    used = _TESTED if tested else ("ci", "level", *(["resamples"] if options["resamples"] else []))
+    how = {name: options[name] for name in (*used, "seed")}
     if tested:
         answer: Any = scores.compare_slices(slicing, first.name, **how)
     else:
@@ -103,12 +104,12 @@ def _first(runs: list[Run], baseline: str | None, *, pair: bool) -> Run:
     return named[run_named(baseline, named, "to use as the baseline")]
 
 
-def _refuse_unused(weights: tuple[str, ...], *, tested: bool) -> None:
+def _refuse_unused(weights: tuple[str, ...], *, tested: bool, bootstrap: bool) -> None:
     """Refuse options that would change nothing."""
     context = click.get_current_context()
-    unused = ("ci", "level") if tested else _TESTED
-    for name in unused:
-        if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+    used = "resamples" if bootstrap and not tested else ""
+    for name in ("ci", "level") if tested else _TESTED:
+        if name != used and context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
             fix = "leave it out; --alpha sets the level of intervals" if tested else "add --baseline RUN, or --compare"
             raise InputError(f"--{name} has no effect {'on tests' if tested else 'without a comparison'}", fix=fix)
     if tested and weights:

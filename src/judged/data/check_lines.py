@@ -11,7 +11,7 @@ from judged.cache import cached_property
 from judged.data import files
 from judged.data.findings import Finding, of_error
 from judged.data.json_rows import TYPES
-from judged.data.layout import LineError, is_data, split_line, value
+from judged.data.layout import COMMENT_FIX, LineError, is_data, split_line, value
 from judged.data.text_rows import TextRows
 from judged.errors import InputError
 
@@ -25,6 +25,7 @@ _FIXES = {
     "too-few-fields": "complete or remove the lines",
     "too-many-fields": "quote fields that hold the delimiter; cut lines that run into the next",
     "empty-id": "fill in the id",
+    "comment-or-row": COMMENT_FIX,
     "bad-quote": "close the quote",
     "bad-score": "write a number with a decimal point",
     "bad-relevance": "write a number with a decimal point",

@@ -97,6 +97,11 @@ def grades(rows: Rows) -> list[Finding]:
                 row=int(np.flatnonzero(rows.topic == empty[0])[0]),
             )
         )
+    small = np.flatnonzero((values > 0) & (values < 1))
+    if len(small):
+        problem = f"{counted(len(small), 'grade')} between 0 and 1: measures of relevance such as AP count from grade 1"
+        fix = f"choose a lower level with --rel, such as {values[small].min():g}"
+        found.append(rows.finding("warning", "grades-below-1", problem, fix, count=len(small), row=int(small[0])))
     huge = np.flatnonzero(np.isfinite(values) & (values > _HUGE))
     if len(huge):
         problem = f"{counted(len(huge), 'grade')} above {_HUGE}, the highest {values[huge].max():g}: are they grades?"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 
@@ -13,6 +14,8 @@ NUMBERS = frozenset({"score", "relevance", "rank"})
 
 WHOLE_TO = 2.0**53
 """Beyond it not every whole number is a double."""
+
+COMMENT_FIX = "write a blank behind the # of a comment, or give the topic another id"
 
 _FIELD = re.compile(rb"""(?:[ \t]*"((?:[^"]|"")*)"[ \t]*|([ \t]*[^", \t][^,]*|[ \t]*))(?=,|$)""")
 _ESCAPED = re.compile(rb"'(?=[=+\-@'\t\r])")
@@ -76,6 +79,10 @@ def split_line(raw: bytes, layout: Layout) -> dict[str, str] | None:
     # Where fields are strictly delimited, a line that starts with `#` and is complete is a row.
     text = raw.decode().strip(" \t\v\f\r\n")
     comment = text.startswith("#")
+    if comment and not layout.strict and _is_row(raw.split(), layout):
+        raise LineError(
+            "comment-or-row", f"this may be a comment, or a row of a topic that begins with #: {text[:80]!r}"
+        )
     if not text or (comment and not layout.strict):
         return None
     found = split_fields(raw, layout.delimiter, strict=layout.strict)
@@ -92,6 +99,17 @@ def split_line(raw: bytes, layout: Layout) -> dict[str, str] | None:
         if not fields[name]:
             raise LineError("empty-id", f"the {name} is empty: {text[:80]!r}")
     return fields
+
+
+def _is_row(found: list[bytes], layout: Layout) -> bool:
+    """Whether a comment without a blank behind its # has the fields and numbers of a row."""
+    if found[0] == b"#" or not len(layout.names) - layout.optional <= len(found) <= layout.width:
+        return False
+    numbers = [part for name, part in zip(layout.names, found, strict=False) if name in NUMBERS]
+    try:
+        return all(map(math.isfinite, map(read_number, map(bytes.decode, numbers)))) and bool(numbers)
+    except ValueError:
+        return False
 
 
 def split_fields(raw: bytes, delimiter: str, *, strict: bool) -> list[bytes]:

@@ -183,13 +183,16 @@ def _ranked_rows(topics: Mapping[str, Collection[Any]], kind: Kind, where: str) 
     """Make rows of the ids of each topic: relevant ones with grade 1, or returned ones in rank order."""
     # A Python set has no order, so a run of sets has no scores.
     rows = [(topic, id_text(doc, "document id"), -at) for topic, docs in topics.items() for at, doc in enumerate(docs)]
+    ranked = not any(isinstance(docs, (set, frozenset)) for docs in topics.values())
+    if kind == "run" and topics and not rows:  # topics were answered, with nothing
+        return MappingRows({topic: {} for topic in topics}, where, ranked)
     columns = {
         "query_id": id_array([topic for topic, _, _ in rows], "query id"),
         "doc_id": id_array([doc for _, doc, _ in rows], "document id"),
     }
     if kind == "qrels":
         columns["relevance"] = pa.array(np.ones(len(rows)))
-    elif not any(isinstance(docs, (set, frozenset)) for docs in topics.values()):
+    elif ranked:
         columns["score"] = pa.array([float(score) for _, _, score in rows], pa.float64())
     return TableRows(pa.table(columns), where)
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 from judged.data import files
 from judged.data.bulk import arrow_parse, columns_of, is_utf8, single_spaced
 from judged.data.compute import pc
-from judged.data.layout import NUMBERS, Layout, LineError, is_data, split_line, value, without_header
+from judged.data.layout import COMMENT_FIX, NUMBERS, Layout, LineError, is_data, split_line, value, without_header
 from judged.errors import InputError
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _LONGEST = 2 << 20  # bytes of a line: ids, numbers, and perhaps a text beside them
 _BLANKS = re.compile(rb"[ \t\v\f]+")
 _ESCAPED = re.compile(rb"(?:^|[,\n])[ \t]*'[=+\-@'\t\r]")  # cells that do not stand for themselves
+_NUMBER_SIGN = re.compile(rb"^[ \t\v\f]*#[^ \t\v\f\n]", re.MULTILINE)
 _IGNORED = re.compile(  # leading, trailing, comments; a run of blanks is looked at once, from its first
     rb"^[ \t\v\f]*(#[^\n]*)?|[ \t\v\f](?<![ \t\v\f]{2})[ \t\v\f]*$", re.MULTILINE
 )
@@ -91,7 +92,7 @@ class TextRows:
         batch = None
         if single_spaced(block, self.layout.delimiter):
             batch = arrow_parse(block, self.layout, wanted)
-        if batch is None:
+        if batch is None and not _NUMBER_SIGN.search(block):
             tidy = _BLANKS.sub(b" ", _IGNORED.sub(b"", block))
             batch = arrow_parse(tidy, replace(self.layout, delimiter=" "), wanted)
         return batch
@@ -137,7 +138,8 @@ class TextRows:
                 raise self.error("this file is not UTF-8", "save the file as UTF-8", number, "not-utf8") from None
             except ValueError as error:
                 rule = error.rule if isinstance(error, LineError) else ""
-                raise self.error(str(error), f"complete or remove the line: {self.layout}", number, rule) from None
+                fix = COMMENT_FIX if rule == "comment-or-row" else f"complete or remove the line: {self.layout}"
+                raise self.error(str(error), fix, number, rule) from None
             if fields:
                 yield Record(number, fields)
 

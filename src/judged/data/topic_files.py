@@ -133,7 +133,11 @@ def _numbered(text: str, where: str, records: TopicRecords) -> None:
 
 def _json(path: Path, where: str, records: TopicRecords) -> None:
     data = load(path, where)
-    if isinstance(data, dict):
+    if isinstance(data, dict) and isinstance(data.get("querySetQueries"), list):  # a query set of OpenSearch
+        for found in cast("list[Any]", data["querySetQueries"]):
+            text = found.get("queryText") if isinstance(found, dict) else None
+            _add(records, where, None, found, text)
+    elif isinstance(data, dict):
         for query_id, found in cast("dict[str, Any]", data).items():
             _add(records, where, None, found, query_id)
     elif isinstance(data, list):

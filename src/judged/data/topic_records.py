@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from judged._types import Table
 
 _ID = ("query_id", "qid", "_id", "id", "number", "num", "topic", "topic_id", "query_number")
-_TEXT = ("text", "query", "title", "query_text", "question", "utterance", "description", "desc")
+_TEXT = ("text", "query", "title", "query_text", "querytext", "question", "utterance", "description", "desc")
 _COLUMNS = 500  # records that all name other fields would take time and memory by the square of their number
 
 

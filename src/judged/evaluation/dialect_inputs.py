@@ -1,4 +1,4 @@
-"""What some tools do to judgments and runs before they rank."""
+"""Changes to judgments and runs before documents are ranked, as some tools make them."""
 
 from __future__ import annotations
 
@@ -19,12 +19,11 @@ if TYPE_CHECKING:
     from judged.data.rows import Digest, Part, Rows
 
     Block = TypeVar("Block", Table, Batch)
-    Data = TypeVar("Data", Qrels, Run)
 
 
-def as_given(data: Data) -> Data:
+def as_given(qrels: Qrels) -> Qrels:
     """Change nothing."""
-    return data
+    return qrels
 
 
 def all_relevant(qrels: Qrels) -> Qrels:
@@ -37,10 +36,10 @@ def no_negative(qrels: Qrels) -> Qrels:
     return qrels.regraded(np.maximum(qrels.grades, 0.0)) if qrels.grades.min() < 0 else qrels
 
 
-def without_query_itself(run: Run) -> Run:
+def without_self(run: Run) -> Run:
     """Leave out each document whose id is that of the topic: in some collections the queries are documents.
 
-    >>> run = without_query_itself(Run.of({"a": {"a": 3.0, "b": 2.0}, "c": {"d": 1.0}}))
+    >>> run = without_self(Run.of({"a": {"a": 3.0, "b": 2.0}, "c": {"d": 1.0}}))
     >>> run.table.to_pydict()["doc_id"]
     ['b', 'd']
     """
@@ -53,7 +52,7 @@ def without_query_itself(run: Run) -> Run:
         return Run(MappingRows(mapping, rows.where, rows.has_scores, rows.has_ranks), run.name)
     if isinstance(rows, TableRows):
         return Run(TableRows(_kept(rows.table), rows.where), run.name)
-    return Run(_WithoutQueryItself(rows), run.name)
+    return Run(_WithoutSelf(rows), run.name)
 
 
 def _kept(rows: Block) -> Block:
@@ -61,7 +60,7 @@ def _kept(rows: Block) -> Block:
 
 
 @dataclass(frozen=True)
-class _WithoutQueryItself:
+class _WithoutSelf:
     """Rows of a file without those that return the query itself; read in blocks, as the file is."""
 
     rows: Rows

@@ -15,7 +15,6 @@ from judged.peers import names
 
 if TYPE_CHECKING:
     from judged.data.qrels import Qrels
-    from judged.data.run import Run
     from judged.evaluation.facts import TieTreatment
     from judged.judging import Precision, TiePolicy, TopicPolicy
     from judged.peers.names import Reader
@@ -36,12 +35,11 @@ class Dialect:
     defaults: tuple[str, ...] = ()  # what the tool computes when no measure is named, in its own words; empty for ours
     read: Reader = field(default=names.ours, repr=False)  # reads a name as the tool means it
     regrades: str = ""  # what the tool does to grades, for a warning where that changes some
-    omits: str = ""  # what of a run the tool leaves out
+    exclude_self: bool = False  # whether documents with the id of their topic are left out
     # names of measures that the tool averages over the topics that the run has too; the others count all topics
     present_only: frozenset[str] = frozenset()
-    # prepare_qrels, prepare_run: what the tool does to its input before it ranks
+    # what the tool does to judgments before it ranks
     prepare_qrels: Callable[[Qrels], Qrels] = field(default=dialect_inputs.as_given, repr=False)
-    prepare_run: Callable[[Run], Run] = field(default=dialect_inputs.as_given, repr=False)
 
     def measures(self, names: Any, grades: Sequence[float] = ()) -> tuple[Measure, ...]:
         """Read one name or several as the tool means them; what it has no name for is read as ours.
@@ -63,6 +61,7 @@ class Dialect:
         ties: TieTreatment | None = None,
         depth: int | None = None,
         precision: Precision | None = None,
+        exclude_self: bool | None = None,
     ) -> Policies:
         """Give the policies of a call: what was chosen, and the dialect's where nothing was."""
         return Policies(
@@ -71,6 +70,7 @@ class Dialect:
             depth=self.depth if depth is None else depth,
             precision=self.precision if precision is None else precision,
             dialect=self.name,
+            exclude_self=self.exclude_self if exclude_self is None else exclude_self,
         )
 
     def topics_of(self, measure: Measure) -> TopicPolicy:
@@ -149,8 +149,7 @@ _ALL = (
         digits=5,
         defaults=tuple(f"{name}@{_CUTS}" for name in ("NDCG", "MAP", "Recall", "P")),
         read=names.listed(names.BEIR),
-        omits="a document with the id of the topic is left out",
-        prepare_run=dialect_inputs.without_query_itself,
+        exclude_self=True,
     ),
     Dialect(
         "ranx",

@@ -13,11 +13,20 @@ import numpy as np
 from judged.data.qrels import Qrels
 from judged.errors import InputError, JudgedWarning
 from judged.evaluation.conditions import narrowed, where_asked
+from judged.evaluation.dialect_inputs import without_self
 from judged.evaluation.dialects import Dialect, dialect_of
 from judged.evaluation.facts import Policies
 from judged.evaluation.inputs import DEFAULT_MEASURES, chosen_levels, measures_of, place_of, runs_of
 from judged.evaluation.movement import Movement, all_ranges
-from judged.evaluation.notes import dialect_notes, level_notes, list_notes, notes_of_runs, qrels_notes, sample_notes
+from judged.evaluation.notes import (
+    dialect_notes,
+    level_notes,
+    list_notes,
+    notes_of_runs,
+    qrels_notes,
+    sample_notes,
+    self_notes,
+)
 from judged.evaluation.provenance import qrels_facts, refuse_foreign, run_facts, versions
 from judged.evaluation.scores import Scores
 from judged.judging import Judged, Precision, Ranking, TopicPolicy
@@ -48,6 +57,7 @@ def evaluate(
     ties: TieTreatment | None = None,
     depth: int | None = None,
     precision: Precision | None = None,
+    exclude_self: bool | None = None,
     unjudged: bool = False,
     documents: Any = None,
     rel: float | None = None,
@@ -84,6 +94,9 @@ def evaluate(
         How many documents of each topic count; None for all.
     precision
         What of the scores is compared: ``double``, our own rule, or ``single`` as trec_eval did before version 10.
+    exclude_self
+        Whether returned documents whose id is that of their topic are left out, as where queries are documents of the
+        collection; None: as the dialect does.
     unjudged
         Whether the least and the greatest score that the returned documents without a judgment leave open stand
         beside each score: each of them may have any grade up to the highest.
@@ -135,7 +148,7 @@ def evaluate(
     if measures is DEFAULT_MEASURES and rules.defaults:
         measures = rules.defaults
     measures = listed(measures)
-    chosen = rules.policies(topics, ties, depth, precision)
+    chosen = rules.policies(topics, ties, depth, precision, exclude_self)
     given, lacking = narrowed(Qrels.of(qrels), where, attributes)
     if given.chosen_by and chosen.topics == "run":
         problem = "where chooses among the topics of the qrels, and the policy topics = run counts others"
@@ -150,7 +163,7 @@ def evaluate(
         documents = Documents.of(documents)
     movement = Movement(chosen.ties, unjudged, chosen.depth, seed)
     lists: list[Judged] = []
-    given_runs = map(rules.prepare_run, runs_of(runs))
+    given_runs = map(without_self, runs_of(runs)) if chosen.exclude_self else runs_of(runs)
     ranking = Ranking(**movement.judging(), precision=chosen.precision)
     with closing(judge_each(judgments, given_runs, ranking, documents, processes, progress)) as judging:
         for judged in judging:
@@ -158,7 +171,7 @@ def evaluate(
             lists.append(judged)
     plain = tuple(dict.fromkeys(measure.everywhere for measure in wanted))
     present_only = rules.present_only if topics is None else frozenset[str]()
-    noted = (*lacking, *dialect_notes(rules, given, judgments))
+    noted = (*lacking, *dialect_notes(rules, given, judgments), *self_notes(judgments, chosen))
 
     def notes() -> tuple[Note, ...]:
         written = chosen_levels(measures, read) if rel is None else plain

@@ -61,6 +61,7 @@ class Policies:
     """The choices of a call that change which topics count and how documents are ranked.
 
     ``dialect`` names the rules that they come from; a choice that was made for the call goes before its own.
+    ``exclude_self``: documents with the id of their topic are left out.
     """
 
     topics: TopicPolicy = "qrels"
@@ -68,6 +69,7 @@ class Policies:
     depth: int | None = None
     precision: Precision = "double"
     dialect: str = "judged"
+    exclude_self: bool = False
 
     def words(self, topics: int, over: str = "") -> str:
         """Say over how many topics numbers are, or over what, and how documents were ranked."""
@@ -82,6 +84,7 @@ class Policies:
         rules = "Over" if self.dialect == "judged" else f"{self.dialect}: over"
         bits = "; scores compared as 32-bit numbers" if self.precision == "single" else ""
         cut = "" if self.depth is None else f"; first {self.depth} documents"
+        cut += "; without documents that have the id of their topic" if self.exclude_self else ""
         return f"{rules} {over}; {_TIES[self.ties]}{bits}{cut}"
 
 

@@ -41,6 +41,7 @@ _ORDERED = {
     "bounds": "",
 }
 _SERIES = 5  # cutoffs of one measure: more are named by a letter
+_SELVES = 3  # topics: fewer documents may have the id of their topic by chance
 _MANY = 10  # documents: in shorter lists such scores may be chance, or typed by hand
 
 
@@ -49,6 +50,17 @@ def dialect_notes(rules: Dialect, given: Qrels, read: Qrels) -> tuple[Note, ...]
     changed = int(np.count_nonzero(given.grades != read.grades)) if read is not given else 0
     text = f"{rules.name}: {rules.regrades}; this changes {changed} of {len(given)} judgments"
     return (Note("regraded", text),) if changed else ()
+
+
+def self_notes(qrels: Qrels, chosen: Policies) -> tuple[Note, ...]:
+    """Warn of relevant documents that cannot be found, since documents with the id of their topic are left out."""
+    if not chosen.exclude_self:
+        return ()
+    index = qrels.index
+    row = index.rows_of(np.arange(len(index.topics)), index.topic_ids)
+    own = [index.topics[code] for code in np.flatnonzero((row >= 0) & (index.grade[row] > 0)).tolist()]
+    text = f"in {counted(len(own), 'topic')} the document with the topic's own id is relevant, and is left out of runs"
+    return (Note("relevant-self-left-out", f"{text}: {first_few(own)}"),) if own else ()
 
 
 def qrels_notes(qrels: Qrels, measures: Sequence[Measure], chosen: Collection[Measure]) -> tuple[Note, ...]:
@@ -63,6 +75,13 @@ def qrels_notes(qrels: Qrels, measures: Sequence[Measure], chosen: Collection[Me
     if len(positive) and positive[-1] > _HUGE:
         said["huge-grades"] = f"grades go up to {positive[-1]:g}; with gain=exp2 one such document outweighs all others"
     said["several-labels"] = _label_note(qrels, measures)
+    fractions = np.count_nonzero((qrels.grades > 0) & (qrels.grades < 1))
+    binary = [m for m in measures if m not in chosen and getattr(m, "rel", None) == 1]
+    if fractions and len(positive) and positive[-1] >= 1 and binary:
+        said["grades-below-1"] = (
+            f"{named(binary)}: {counted(fractions, 'judgment')} with a grade between 0 and 1"
+            f" count as not relevant; choose a level with rel=, say {binary[0].replace(rel=positive[0])}"
+        )
     return (*origin_notes(qrels.origin), *_notes(said), *_barren_notes(qrels, measures))
 
 
@@ -182,6 +201,9 @@ def _run_notes(judged: Judged, topics: TopicPolicy, left_out: Sequence[Measure])
     if (share := _known_returned(judged)) < _FOREIGN:
         text = f"it returned {share:.1%} of the judged documents that it could have; do the ids mean the same?"
         say("few-judged", text, -share)
+    if judged.self_first * 2 >= np.count_nonzero(judged.present) and judged.self_first >= _SELVES:
+        text = f"the first document has the id of the topic in {counted(judged.self_first, 'topic')}: did these queries"
+        say("self-first", f"{text} find themselves? exclude_self leaves such documents out", judged.self_first)
     if judged.ranked:
         constant = (judged.tie_first == 1) & (judged.tie_last >= judged.returned[judged.topic]) & (judged.tie_last > 1)
         if level := len(distinct(judged.topic[constant])):

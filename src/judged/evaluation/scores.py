@@ -112,6 +112,7 @@ class Scores(Answer, ReadOnly):
     notes: tuple[Note, ...] = _WhenRead()  # type: ignore[assignment]
     versions: dict[str, str] = field(default_factory=dict)  # what the numbers rest on
     ranges: tuple[TopicRanges, ...] = ()  # how far the scores could move, where that was asked for
+    queries: Mapping[str, str] | None = None  # the texts of topics, written beside their scores
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "notes": self.notes}
@@ -153,7 +154,6 @@ class Scores(Answer, ReadOnly):
         resamples: int = 2000,
         seed: int = 0,
         per_topic: bool = False,
-        queries: Mapping[str, str] | None = None,
     ) -> Summary:
         """Choose how the numbers are reported.
 
@@ -163,8 +163,6 @@ class Scores(Answer, ReadOnly):
             How intervals over topics are made, as for `estimates`.
         per_topic
             Whether every topic is shown, and JSON has all scores.
-        queries
-            The texts of topics, shown with them.
 
         Raises
         ------
@@ -174,7 +172,7 @@ class Scores(Answer, ReadOnly):
         method = IntervalMethod(ci, level, resamples, seed)
         estimates = self.estimates(ci=ci, level=level, resamples=resamples, seed=seed)
         rests = replace(self.provenance, interval=method)
-        return Summary(self, estimates, rests, self.notes, per_topic, queries)
+        return Summary(self, estimates, rests, self.notes, per_topic)
 
     def over_topics(self, mask: Bools) -> Self:
         """Give the same scores over some topics: (T,) of true and false.
@@ -343,7 +341,7 @@ class Scores(Answer, ReadOnly):
         """Give every score as a long table: ``run, measure, query_id, value``; or the table of this name.
 
         Where it was asked how far scores could move, ``ties_low, ties_high, ties_kind`` and the same for
-        ``unjudged`` follow.
+        ``unjudged`` follow; then ``query``, the text of each topic, where texts are known.
         """
         if table not in {None, "topics"}:
             return super().to_arrow(table)
@@ -358,6 +356,9 @@ class Scores(Answer, ReadOnly):
         for span in self.ranges:
             parts = {"low": span.low, "high": span.high, "kind": span.kind}
             columns |= {f"{span.reason}_{name}": pa.array(part.ravel()[keep]) for name, part in parts.items()}
+        if self.queries is not None:
+            texts = [self.queries.get(query_id, "") for query_id in self.query_ids]
+            columns["query"] = pa.array(texts, pa.string()).take(pa.array(topic))
         return pa.table(columns)
 
     def written(self, form: str, **options: Any) -> str | bytes:

@@ -105,10 +105,15 @@ def _scores(cls: type[S], table: Table, facts: dict[str, Any]) -> S:
         qrels=_qrels(facts["qrels"]),
         notes=tuple(Note(**note) for note in facts["notes"]),
         versions=facts["versions"],
+        queries=_texts(table) if "query" in table.column_names else None,
         ranges=tuple(
             _ranges(table, reason, at, np.array(shares), values.shape) for reason, shares in facts["ranges"].items()
         ),
     )
+
+
+def _texts(table: Table) -> dict[str, str]:
+    return dict(zip(table["query_id"].to_pylist(), table["query"].to_pylist(), strict=True))
 
 
 def _ranges(table: Table, reason: str, at: tuple[Ints, ...], shares: Floats, shape: tuple[int, ...]) -> TopicRanges:

@@ -43,7 +43,6 @@ class Summary(Answer):
     provenance: Provenance
     notes: tuple[Note, ...]
     per_topic: bool = False  # whether every topic is shown
-    queries: Mapping[str, str] | None = None  # the texts of topics, where they are shown
 
     def blocks(self) -> tuple[Block, ...]:
         """Give a table for people, of the runs or of every topic, all numbers as data, and a chart."""
@@ -53,7 +52,7 @@ class Summary(Answer):
 
     def facts(self) -> dict[str, Mapping[str, str]]:
         """Give the texts of topics, where they are known."""
-        return {} if self.queries is None else {"queries": self.queries}
+        return {} if self.scores.queries is None else {"queries": self.scores.queries}
 
     def table(self, name: str | None = None) -> Table:
         """Give a table by its name; ``topics``, which JSON has in ``results``, holds every score.
@@ -88,7 +87,7 @@ class Summary(Answer):
 
     def topics(self) -> Table:
         """Lay out one row per topic and run, one column per measure."""
-        scores, texts, names = self.scores, self.queries, self.scores.run_names
+        scores, texts, names = self.scores, self.scores.queries, self.scores.run_names
         topics, runs = np.nonzero(scores.counted.T)
         shown = [scores.query_ids[topic] for topic in topics.tolist()]
         columns = [Column("query_id", shown, TEXT)]

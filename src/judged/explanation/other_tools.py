@@ -14,6 +14,7 @@ from judged.data.qrels import Qrels
 from judged.data.rows import TableRows
 from judged.data.run import Run
 from judged.errors import MeasureError
+from judged.evaluation.dialect_inputs import without_self
 from judged.evaluation.dialects import DIALECTS
 from judged.explanation.explain import title
 from judged.judging import judge
@@ -228,8 +229,9 @@ class _Asking:
         prepared = self.dialect.prepare_qrels(self.qrels)
         if prepared is not self.qrels:
             yield self.dialect.regrades, lambda state: replace(state, qrels=prepared)
-        if self.dialect.omits:
-            yield self.dialect.omits, lambda state: replace(state, run=self.dialect.prepare_run(state.run))
+        if self.dialect.exclude_self:
+            rule = "a document with the id of the topic is left out"
+            yield rule, lambda state: replace(state, run=without_self(state.run))
         if self.tool.returned_only:
             yield "judgments of documents that were not returned are not seen", lambda state: state.cut(self.topic)
         if self.tool.finds_positive_only(self.ours):

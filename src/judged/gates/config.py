@@ -206,7 +206,7 @@ class GateConfig:
     max_share_of_large_losses
         A check fails where a larger share of its topics did. None: they are shown, and decide nothing. This compares a
         number as it stands, as a guardrail does: it has no error rate.
-    topics, ties, depth, dialect
+    topics, ties, depth, dialect, exclude_self
         As for `evaluate`.
     places
         Where its parts stand in the file that it was read from.
@@ -240,6 +240,7 @@ class GateConfig:
     ties: TieTreatment | None = None
     depth: int | None = None
     dialect: str | None = None
+    exclude_self: bool | None = None
     places: Places = field(default_factory=Places, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -302,7 +303,7 @@ _FIXES: dict[str, Callable[[Any], str]] = {
     "margin": _number("0 or more, such as 0.01", lambda value: value >= 0),
     "margin_relative": _number("a share from 0 up to 1, such as 0.02", lambda value: 0 <= value < 1),
     "min_topics": _whole(2),
-    "strict": lambda value: "" if isinstance(value, bool) else "write true or false",
+    **dict.fromkeys(("strict", "exclude_self"), lambda value: "" if isinstance(value, bool) else "write true or false"),
     "large_loss": _number("a share of the measure's range, such as 0.2", lambda value: 0 < value <= 1),
     "max_share_of_large_losses": _number("a share of the topics, such as 0.05", lambda value: 0 <= value < 1),
     "at_least": _number("a share from 0 to 1, such as 0.9", lambda value: 0 <= value <= 1),

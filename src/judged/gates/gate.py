@@ -100,7 +100,7 @@ def gate(
     wanted = [part.measure for part in (*asked.checks, *asked.guardrails) if part.measure]
     slicing = sliced(asked, attributes, judgments)
     _refuse_unknown(asked, slicing)
-    policies = {name: getattr(asked, name) for name in ("dialect", "topics", "ties", "depth")}
+    policies = {name: getattr(asked, name) for name in ("dialect", "topics", "ties", "depth", "exclude_self")}
     scores = scored(judgments, runs, wanted or ["Judged@10"], progress=progress, **policies)
     return _decided(scores, [0, 1], asked, slicing)
 

@@ -70,6 +70,8 @@ class JudgedHits(ReadOnly):
     qrels: Qrels = field(repr=False)  # where all this comes from
     run: Run = field(repr=False)  # where all this comes from
     run_sha256: str | None = field(default=None, repr=False)
+    # topics in which no document has a higher score than the one with the id of the topic
+    self_first: int = field(default=0, repr=False)
     # facts about documents, for the measures that need them
     documents: Documents | None = field(default=None, repr=False)
     # whether this is another ranking than the run's own: an ideal one, or one without unjudged documents

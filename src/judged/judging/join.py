@@ -181,6 +181,7 @@ def judged_of(qrels: Qrels, run: Run, ranking: Ranking, found: Found) -> Judged:
         qrels=qrels,
         run=run,
         run_sha256=sha256,
+        self_first=hits.self_first,
     )
 
 

@@ -57,6 +57,8 @@ def scan_mapping(index: QrelsIndex, mapping: Mapping[Any, Mapping[Any, Any]], ra
         ids = [index.row_names[at] for at in row[tied].tolist()]
         by_score = partial(_by_score, list(topics.items()), odd, rising, ranking)
         place[tied] += _tie_offsets(by_score, ranking.ties, segment[tied], place[tied], (behind - start)[tied], ids)
+    filled = [(topic, docs) for topic, docs in topics.items() if docs]
+    best = flat[starts[lengths > 0]].tolist()
     return RunHits(
         names=tuple(topics),
         returned=lengths,
@@ -67,6 +69,7 @@ def scan_mapping(index: QrelsIndex, mapping: Mapping[Any, Mapping[Any, Any]], ra
         tie_last=behind - start,
         score=score,
         row=row,
+        self_first=sum(docs.get(topic) == most for (topic, docs), most in zip(filled, best, strict=True)),
     )
 
 

@@ -119,6 +119,8 @@ def rank_topics(index: QrelsIndex, batch: Batch, ranking: Ranking, runs: TopicRu
         place[order] = np.arange(len(order))
         place = place[rows]
     start = starts[topic]
+    own = np.flatnonzero(np.repeat(hash_ids(names), lengths) == hashes)
+    best = falling[starts[np.searchsorted(ends, own, side="right")]]
     first, behind = _equals(falling, place, start, ends[topic])
     if ranking.ties != "stable":
         direction = "ascending" if ranking.ties == "docid-rising" else "descending"
@@ -133,6 +135,7 @@ def rank_topics(index: QrelsIndex, batch: Batch, ranking: Ranking, runs: TopicRu
         tie_first=first - start + 1,
         tie_last=behind - start,
         score=scores[rows],
+        self_first=np.count_nonzero(scores[own] == best),
     )
 
 

@@ -33,6 +33,7 @@ class RunHits:
     tie_last: Ints
     score: Floats  # for each row
     row: Ints | None = None  # for each row: its position among the judged pairs, where that is known already
+    self_first: int = 0  # topics in which no document has a higher score than the one with the id of the topic
 
 
 def nothing() -> RunHits:
@@ -48,5 +49,6 @@ def together(pieces: Sequence[RunHits]) -> RunHits:
     return RunHits(
         names=tuple(name for piece in pieces for name in piece.names),
         doc=pa.concat_arrays([piece.doc for piece in pieces]),
+        self_first=sum(piece.self_first for piece in pieces),
         **{name: np.concatenate([getattr(piece, name) for piece in pieces]) for name in _COLUMNS},
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import pyarrow as pa
 
@@ -19,7 +19,7 @@ from judged.data.records import read_records
 from judged.data.topics import Topics
 from judged.decimals import read_number
 from judged.errors import InputError
-from judged.labels.labels import KINDS, SCHEMA, Labels
+from judged.labels.labels import KINDS, SCHEMA, Labels, utc_text
 from judged.tables import csv_lines
 
 if TYPE_CHECKING:
@@ -75,10 +75,18 @@ def read_labels(path: str | Path, *, judge: str = "", kind: Kind = "human", topi
     return Labels(table, Path(path).name.partition(".")[0], str(path))
 
 
-def import_labels(store: LabelStore, path: str | Path, *, judge: str = "", kind: Kind = "human") -> int:
-    """Put the labels of a file into a store, all or none, and tell how many they are.
+class Imported(NamedTuple):
+    """What an import added to a store."""
 
-    Formats that name queries by their texts find their topics in the store; if it has none, the texts become topics.
+    labels: int
+    replaced: int  # labels, of the file or the store, that no longer count: the same judge labeled the pair later
+    new_topics: int  # topics that the store did not have
+
+
+def import_labels(store: LabelStore, path: str | Path, *, judge: str = "", kind: Kind = "human") -> Imported:
+    """Put the labels of a file into a store, all or none.
+
+    Formats that name queries by their texts find their topics in the store; other texts become topics.
 
     Raises
     ------
@@ -86,21 +94,27 @@ def import_labels(store: LabelStore, path: str | Path, *, judge: str = "", kind:
         If it cannot be read, or a grade is not on the scale of the store; the message names the line.
     """
     topics, allowed = {row["query_id"]: row["text"] for row in store.topics()}, {one.grade for one in store.scale}
-    rows = list(label_rows(path, judge=judge, kind=kind, topics=topics or None))
+    rows = list(label_rows(path, judge=judge, kind=kind, topics=topics or None, new_topics=True))
     for line, row in rows:
         if row["grade"] is not None and row["kind"] != "click" and row["grade"] not in allowed:
             fix = f"use one of {', '.join(f'{grade:g}' for grade in sorted(allowed))}, or a store with another scale"
             raise InputError(f"the grade {row['grade']:g} is not on the scale", fix=fix, path=str(path), line=line)
-    if not topics and any("text" in row for _, row in rows):
-        store.add_topics({row["query_id"]: row["text"] for _, row in rows})
-    return store.add_many({name: row[name] for name in SCHEMA.names} for _, row in rows)
+    new = {row["query_id"]: row["text"] for _, row in rows if "text" in row and row["query_id"] not in topics}
+    before = store.labels().last.num_rows if len(store) else 0
+    if new:
+        store.add_topics(new)
+    count = store.add_many({name: row[name] for name in SCHEMA.names} for _, row in rows)
+    unknown = {row["query_id"] for _, row in rows}.difference(topics) if topics else new
+    return Imported(count, count + before - store.labels().last.num_rows, len(unknown))
 
 
-def label_rows(path: str | Path, *, judge: str = "", kind: Kind = "human", topics: Any = None) -> Iterator[Row]:
+def label_rows(
+    path: str | Path, *, judge: str = "", kind: Kind = "human", topics: Any = None, new_topics: bool = False
+) -> Iterator[Row]:
     """Return the rows of a file as labels with all columns, each with its line.
 
     An id of a query decides; its text (``text``) only where there is no id: then it stands in the row, too. A text that
-    is that of another topic than the id says is refused.
+    is that of another topic than the id says is refused. A text of no topic is refused, or its own id (`new_topics`).
     """
     where, read, nothing = str(path), _reader(path), True
     ids = None if topics is None else _ids(Topics.of(topics))
@@ -109,6 +123,8 @@ def label_rows(path: str | Path, *, judge: str = "", kind: Kind = "human", topic
         text = str(given.get("text") or "")
         topic = text if ids is None else ids.get(_folded(text), "")
         if "query_id" not in given:
+            if new_topics and ids is not None and _folded(text) not in ids:
+                topic = text
             row |= {"text": text, "query_id": topic}
             if not topic:
                 problem = f"the query {text!r:.80} is not the text of one topic alone"
@@ -248,6 +264,7 @@ def _completed(given: Mapping[str, Any], judge: str, kind: str, where: str, line
         raise InputError(f"this is no label ({error})", fix="correct it", path=where, line=line) from None
     row["valid"] = row["valid"].lower() in _TRUE if isinstance(row["valid"], str) else bool(row["valid"])
     row |= {name: str(row[name]) for name in ("judge", "kind", "note", "at", "prompt", "model", "logprobs")}
+    row["at"] = utc_text(row["at"], where, line)
     if row["grade"] is not None and not math.isfinite(row["grade"]):
         raise InputError("the grade is not finite", fix="leave it empty where there is none", path=where, line=line)
     if not row["judge"].strip() or row["kind"] not in KINDS:

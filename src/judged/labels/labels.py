@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
@@ -43,7 +44,7 @@ SCHEMA = pa.schema(
 ADJUDICATOR = "adjudicator"
 """The judge whose label settles what others disagree about."""
 KEY = ("query_id", "doc_id", "judge", "repeat")
-"""What there is one label of at a time: of several with the same key the last one counts."""
+"""What there is one label of at a time: of several the latest by `at` counts, or the last where one has no time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,8 +123,13 @@ class Labels:
     @cached_property
     def last(self) -> Table:
         """The label that counts of each topic, document, judge and repeat, in the order in which they were given."""
-        rows = self.table.append_column("row", pa.array(np.arange(self.table.num_rows)))
-        kept = rows.group_by(list(KEY)).aggregate([("row", "max")])["row_max"].to_numpy()
+        rows = self.table.select([*KEY, "at"]).append_column("row", pa.array(np.arange(self.table.num_rows)))
+        by_time = pc.sort_indices(rows, sort_keys=[("at", "ascending"), ("row", "ascending")])
+        timed = rows.append_column("timed", pc.not_equal(rows["at"], "")).take(by_time)
+        timed = timed.append_column("place", pa.array(np.arange(len(timed))))
+        groups = timed.group_by(list(KEY)).aggregate([("row", "max"), ("place", "max"), ("timed", "all")])
+        latest = by_time.to_numpy().astype(np.int64)[groups["place_max"].to_numpy()]
+        kept = np.where(groups["timed_all"].to_numpy(), latest, groups["row_max"].to_numpy())
         return self.table.take(pa.array(np.sort(kept)))
 
     @cached_property
@@ -190,6 +196,28 @@ class Labels:
         return pa.table(self.table).__arrow_c_stream__(requested_schema)
 
 
+def utc_text(value: str, where: str, line: int | None = None) -> str:
+    """Write a time in one form, so that texts are ordered as times are; an empty text stays empty.
+
+    >>> utc_text("2026-01-05T10:00:00+02:00", "labels.csv"), utc_text("2026-01-05", "labels.csv")
+    ('2026-01-05T08:00:00.000+00:00', '2026-01-05T00:00:00.000+00:00')
+
+    Raises
+    ------
+    InputError
+        If it is no time in ISO 8601.
+    """
+    if not value:
+        return ""
+    try:
+        time = datetime.fromisoformat(value)
+        utc = time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        problem = f"the time {value!r:.60} is not in ISO 8601"
+        raise InputError(problem, fix="write 2026-01-05T10:00:00Z", path=where, line=line) from None
+    return utc.isoformat(timespec="milliseconds")
+
+
 _USUAL: dict[str, Any] = {"repeat": 0, "valid": True, "note": "", "at": "", "prompt": "", "model": "", "logprobs": ""}
 
 
@@ -206,6 +234,8 @@ def completed(table: Table, kind: Kind, where: str) -> Table:
                     f"the column {name} cannot be read: {error}", fix=f"give {field_.type}", path=where
                 ) from None
             columns[name] = column if usual is None else pc.fill_null(column, usual)
+            if name == "at":
+                columns[name] = pa.array([utc_text(value, where) for value in columns[name].to_pylist()], pa.string())
         elif name in {"query_id", "doc_id", "judge", "grade"}:
             raise InputError(f"there is no column {name}", fix="give query_id, doc_id, judge and grade", path=where)
         else:

@@ -12,6 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, cast
 
+from judged.data.ids import id_text
 from judged.errors import InputError
 from judged.notes import Note
 from judged.rag.generation import sentences_of
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 _ASSIGNED = {"support": SUPPORT, "partial_support": PARTIAL, "not_support": NOT, "failed": FAILED}
 _SUPPORTS = {"2": SUPPORT, "1": PARTIAL, "0": NOT, "-1": FAILED}  # -1: shown to somebody, and not judged
+_IDS, _IDEAL_IDS = "retrieved_context_ids", "reference_context_ids"
 _RAGAS = ("user_input", "response", "retrieved_contexts", "reference", "reference_contexts")
 _DEEPEVAL = ("input", "actual_output", "retrieval_context", "expected_output", "context")
 _KNOWN = "answers of TREC RAG, nuggets and assignments of nuggetizer, support judgments, ragas, deepeval or traces"
@@ -108,6 +110,14 @@ class Rows:
         if strange := [one for one in self.listed(value, what) if not isinstance(one, Mapping)]:
             self.refuse(f"one of {what} is {strange[0]!r:.40}", "give an object")
         return value or []
+
+    def passage_id(self, text: str, given: Any = None) -> str:
+        """Return the id that a passage was given, or that of the document of its text, or else a hash of the text."""
+        if given is not None:
+            return id_text(given, _IDS, path=self.where, line=self.line)
+        known = self.passages.get(text.strip())
+        self.odd["passages that have a hash of their text as their id"] += known is None
+        return known or f"text-{sha256(text.encode()).hexdigest()[:12]}"
 
     def word(self, value: Any, words: Mapping[str, str], what: str) -> str:
         """Give the verdict that a word stands for."""
@@ -205,14 +215,17 @@ def _exported(record: Mapping[str, Any], rows: Rows, names: tuple[str, ...]) -> 
         rows.odd["questions that are no topic's, named by their text"] += text not in rows.queries
     if reference not in (None, ""):
         rows.add("references", {"query_id": key["query_id"], "text": rows.text(reference, names[3])})
+    ideal = ideal or record.get(_IDEAL_IDS)
     rows.odd[f"rows with {names[4]}: left out, for they are not what the generator was given"] += bool(ideal)
+    for name in set(record) - {*names, _IDS, _IDEAL_IDS}:
+        rows.odd[f"rows with {name!r:.60}, a column that is not read"] += record[name] not in (None, "", [], {})
     if answer in (None, ""):
         rows.odd["rows without an answer left out"] += 1
         return
     rows.answer(key, rows.text(answer, names[1]))
-    for passage in rows.listed(context or [], names[2]):
-        shown = rows.text(passage, f"a passage of {names[2]}")
-        doc = rows.passages.get(shown.strip())
-        rows.odd["passages that have a hash of their text as their id"] += doc is None
-        doc = doc or f"text-{sha256(shown.encode()).hexdigest()[:12]}"
-        rows.add("context", {**key, "doc_id": doc, "text": shown})
+    passages, ids = rows.listed(context or [], names[2]), rows.listed(record.get(_IDS) or [], _IDS)
+    if passages and ids and len(passages) != len(ids):
+        rows.refuse(f"there are {len(passages)} {names[2]} and {len(ids)} {_IDS}", "give one id for each passage")
+    for passage, doc in zip(passages or [None] * len(ids), ids or [None] * len(passages), strict=True):
+        shown = None if passage is None else rows.text(passage, f"a passage of {names[2]}")
+        rows.add("context", {**key, "doc_id": rows.passage_id(shown or "", doc), "text": shown})

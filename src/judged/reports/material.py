@@ -14,6 +14,7 @@ from judged.decimals import counted
 from judged.diagnosis.stages import stages
 from judged.errors import InputError
 from judged.evaluation import dialect_of
+from judged.evaluation.dialect_inputs import without_self
 from judged.slicing.derived import known_topics
 from judged.slicing.topic_slices import slice_topics
 
@@ -162,7 +163,8 @@ class Material:
         if policies.depth is not None:
             raise InputError(f"depth={policies.depth} cuts the rankings")
         rules = dialect_of(self.policies.get("dialect"))
-        runs = [rules.prepare_run(self.runs[name]) for name in names]
+        runs = [self.runs[name] for name in names]
+        runs = list(map(without_self, runs)) if policies.exclude_self else runs
         return rules.prepare_qrels(self.qrels), runs, {"ties": policies.ties, "precision": policies.precision}
 
     @cached_property

@@ -62,7 +62,7 @@ def _evaluated(options: Options) -> Outcome:
     from judged.compat.trec_eval.scores import Scorer, read_means
     from judged.compat.trec_eval.topics import walk
 
-    qrels = _judgments(options)
+    qrels, warning = _judgments(options)
     if options.results_form != "trec_results":
         raise TrecEvalError(f"there is no form of runs {options.results_form!r}. Fix: use trec_results", INPUT)
     run = open_run(options.run)
@@ -85,19 +85,19 @@ def _evaluated(options: Options) -> Outcome:
     scorer = Scorer(found, options, means)
     if found.stopped:
         return Outcome(_printed(lines, scorer, options, run=None), CALCULATION, f"error: {found.stopped}")
-    return Outcome(_printed(lines, scorer, options, run))
+    return Outcome(_printed(lines, scorer, options, run), message=warning)
 
 
-def _judgments(options: Options) -> Qrels:
-    from judged.compat.trec_eval.files import read_preferences, read_qrels
+def _judgments(options: Options) -> tuple[Qrels, str]:
+    from judged.compat.trec_eval.files import read_preferences, read_qrels, whole_grades
 
     if options.form not in FORMS:
         raise TrecEvalError(
             f"there is no form of judgments {options.form!r}. Fix: use one of {', '.join(FORMS)}", INPUT
         )
     if FORMS[options.form] == "prefs":
-        return read_preferences(options.qrels, options.form)
-    return read_qrels(options.qrels, by_user=options.form == "qrels_jg")
+        return read_preferences(options.qrels, options.form), ""
+    return whole_grades(read_qrels(options.qrels, by_user=options.form == "qrels_jg"))
 
 
 def _printed(lines: Sequence[Printed], scorer: Scorer, options: Options, run: Run | None) -> str:

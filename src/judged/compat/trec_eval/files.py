@@ -35,7 +35,7 @@ _WORDS = {"iteration": "user (or 0)", "user": "user", "doc_id": "document", "rel
 
 
 def read_qrels(path: str, *, by_user: bool = False) -> Qrels:
-    """Read judgments: four fields a line, grades cut to whole numbers as C's ``atol`` cuts them.
+    """Read judgments: four fields a line.
 
     With `by_user` the second field is the user, and a user who judges a document twice for a topic is refused.
     Otherwise a pair may stand in them twice: only the evaluation of its topic fails.
@@ -46,8 +46,15 @@ def read_qrels(path: str, *, by_user: bool = False) -> Qrels:
         for pair in counts.filter(pc.greater(counts["count_all"], 1)).slice(0, 1).to_pylist():
             problem = f"user {pair['iteration']} judges document {pair['doc_id']} twice for topic {pair['query_id']}"
             raise InputError(problem, fix="keep one judgment", path=where)
-    qrels = Qrels(table, "qrels", where)
-    return qrels.regraded(np.trunc(qrels.grades) + 0.0)
+    return Qrels(table, "qrels", where)
+
+
+def whole_grades(qrels: Qrels) -> tuple[Qrels, str]:
+    """Cut grades to whole numbers as C's ``atol`` does; with a warning where that changes any, else an empty text."""
+    whole = qrels.regraded(np.trunc(qrels.grades) + 0.0)
+    changed = np.count_nonzero(whole.grades != qrels.grades)
+    text = f"warning: {qrels.where}: {changed} of {len(qrels)} grades are no whole numbers; their fractions are ignored"
+    return whole, text if changed else ""
 
 
 def open_run(path: str) -> Run:

@@ -11,12 +11,13 @@ import numpy as np
 
 from judged.comparison.orders import orders
 from judged.data.qrels import Qrels
-from judged.data.run import run_named
+from judged.data.run import Run, run_named
 from judged.data.topics import Topics
 from judged.diagnosis.disagreement.answer import Disagreement, MeanSide, SliceDisagreement, TopicDisagreement
 from judged.diagnosis.disagreement.reasons import Reason, reasons
 from judged.errors import InputError
 from judged.evaluation import Scores, dialect_of, runs_of
+from judged.evaluation.dialect_inputs import without_self
 from judged.evaluation.evaluate import chosen_measures
 from judged.evaluation.of_runs import of_runs
 from judged.judging import Returned, judge
@@ -244,7 +245,8 @@ def _reasons(
     judgments = rules.prepare_qrels(Qrels.of(qrels))
     ties = chosen.ties if chosen.ties not in {"expected", "bounds"} else rules.ties
     how: dict[str, Any] = {"ties": ties, "depth": chosen.depth, "precision": chosen.precision}
-    named = {run.name: rules.prepare_run(run) for run in runs_of(runs) if run.name in systems}
+    kept = without_self if chosen.exclude_self else Run.of
+    named = {run.name: kept(run) for run in runs_of(runs) if run.name in systems}
     lists = [judge(judgments, named[name], documents=documents, **how) for name in systems]
     every = [judged.everything for judged in lists]
 

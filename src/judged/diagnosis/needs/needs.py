@@ -17,6 +17,7 @@ from judged.diagnosis.needs.answer import Needs, NeedsSummary
 from judged.diagnosis.needs.likeness import alike, by_variant, consistency, needs_of
 from judged.errors import InputError
 from judged.evaluation import Scores, dialect_of, runs_of
+from judged.evaluation.dialect_inputs import without_self
 from judged.evaluation.evaluate import chosen_measures
 from judged.evaluation.of_runs import of_runs
 from judged.notes import Note, first_few
@@ -217,7 +218,7 @@ def _alike(table: Scores, query_ids: Sequence[Sequence[str]], runs: Any, how: di
     for row, name in enumerate(table.run_names):
         run = named.get(name)
         if run is not None and run.has_scores:
-            ranked = rules.prepare_run(run)
+            ranked = without_self(run) if chosen.exclude_self else run
             overlap[row], rbo[row] = alike(ranked, query_ids, ties=ties, precision=chosen.precision, **how)
     return overlap, rbo
 

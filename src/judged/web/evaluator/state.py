@@ -132,7 +132,7 @@ class Pasted(BaseModel):
 
 SHOWN = 20
 """Documents that are taken from a run."""
-_EXAMPLE = {"typed": "3,0,2,1,0", "cutoff": 5, "gain": "exp2"}
+_EXAMPLE = {"typed": "3,0,2,1,0", "cutoff": 5}
 
 
 class Options(NamedTuple):

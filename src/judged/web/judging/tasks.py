@@ -7,6 +7,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, Field
+from Stemmer import Stemmer
 
 from judged.labels.pooling import pool
 from judged.labels.store import LabelStore, NewTask
@@ -23,29 +24,29 @@ _COMMON = re.compile(
     "|what|when|where|which|who|why|will|with|you|your",
     re.IGNORECASE,
 )
-_ENDINGS = ("ies", "es", "s", "ing", "ed")
 
 
 def marked(text: str, query: str) -> list[str]:
-    """Split a text at the words of a query: those at odd places are such words, and all together are the text.
+    """Split a text at the words of a query, whatever their English endings.
 
+    Returns
+    -------
+    list of str
+        Parts of the text, in order; every second one is a word of the query.
+
+    Examples
+    --------
     >>> marked("Faust, and what Fausts are.", "what is a Faust")
     ['', 'Faust', ', and what ', 'Fausts', ' are.']
     """
-    wanted = {_stem(word) for word in _WORD.findall(query) if not _COMMON.fullmatch(word)}
+    stemmer = Stemmer("english")  # not to be shared between threads
+    wanted = {stemmer.stemWord(word.casefold()) for word in _WORD.findall(query) if not _COMMON.fullmatch(word)}
     parts, end = list[str](), 0
     for word in _WORD.finditer(text):
-        if _stem(word[0]) in wanted:
+        if stemmer.stemWord(word[0].casefold()) in wanted:
             parts += [text[end : word.start()], word[0]]
             end = word.end()
     return [*parts, text[end:]]
-
-
-def _stem(word: str) -> str:
-    """Take the ending off a word, so that singular and plural are one."""
-    word = word.casefold()
-    ending = next((one for one in _ENDINGS if word.endswith(one) and len(word) - len(one) >= 3), "")
-    return word.removesuffix(ending) + ("y" if ending == "ies" else "")
 
 
 Text = Annotated[str, AfterValidator(lambda text: text.replace("\0", ""))]
