@@ -1,7 +1,8 @@
-"""Commands that write, while they are killed, interrupted, out of disk space, or run side by side.
+"""Run commands that write files while they are killed, interrupted, out of disk space, or run concurrently.
 
-``make faults`` runs all of it, in about half an hour, and prints a table; full disks need root, as each is a tmpfs that
-is mounted for it. ``make faults ARGS="--only 'labels new' --kills 5"`` runs a part. `commands` lists what is run, `state`
-compares what is left with what may be left, and `signals`, `disks`, and `writers` disturb it. `test_faults.py` runs a
-small part that needs no root.
+``make faults`` runs everything in about half an hour and prints a table. Full disks need root, because each is a tmpfs
+that is mounted for the test. ``make faults ARGS="--only 'labels new' --kills 5"`` runs a part.
+
+`commands` lists the commands, `state` compares the files they leave with the old and the new content, and `signals`,
+`disks`, and `writers` cause the failures. `test_faults.py` runs a small part that needs no root.
 """

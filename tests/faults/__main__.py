@@ -18,7 +18,7 @@ from faults import writers
 from faults.commands import COMMANDS, Command, write_inputs
 from faults.disks import fill_target, fill_temporary, rooms
 from faults.processes import measure
-from faults.signals import NAMES, send
+from faults.signals import NAMES, TOO_LATE, send
 
 _TEMPORARY = (0, 4096, 65536)  # bytes of room
 
@@ -55,9 +55,15 @@ def examine(command: Command, inputs: Path, place: Path, given: argparse.Namespa
         row.wrong.append(f"undisturbed: {error}")
         return row
     for number, count in numbers.items():
-        for at in range(count):
-            start = command.starts[at % len(command.starts)]
-            row.add(NAMES[number], *send(command, start, measured[start], inputs, place, number, chance))
+        sent, tries = 0, 0
+        while sent < count and tries < 3 * count:
+            start = command.starts[tries % len(command.starts)]
+            outcome, wrong = send(command, start, measured[start], inputs, place, number, chance)
+            if outcome == TOO_LATE:
+                row.wrong += wrong
+            else:
+                row.add(NAMES[number], outcome, wrong)
+            sent, tries = sent + (outcome != TOO_LATE), tries + 1
     for start in command.starts if given.disks else ():
         for room in rooms(measured[start]):
             row.add("full target", *fill_target(command, start, measured[start], inputs, place, room))

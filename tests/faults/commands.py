@@ -58,12 +58,14 @@ class Command:
 
 
 def _file(name: str, arguments: tuple[str, ...], file: str, *more: str, option: str = "-o", **how: object) -> Command:
-    return Command(name, (*name.split(" (")[0].split(), *arguments, option, f"{{out}}/{file}", *more), **how)  # type: ignore[arg-type]
+    return Command(
+        name, (*name.split(" (", maxsplit=1)[0].split(), *arguments, option, f"{{out}}/{file}", *more), **how
+    )  # type: ignore[arg-type]
 
 
 def _store(name: str, store: str, *arguments: str, **how: object) -> Command:
     old = {store: str(how.pop("start", store))}
-    words = tuple(name.split(" (")[0].split())
+    words = tuple(name.split(" (", maxsplit=1)[0].split())
     return Command(name, (*words, f"{{out}}/{store}", *arguments), old=old, **how)  # type: ignore[arg-type]
 
 

@@ -52,10 +52,10 @@ def fill_target(
     command: Command, start: str, measured: Measured, inputs: Path, place: Path, room: int
 ) -> tuple[str, list[str]]:
     """Run a command whose folder is on a disk with so much room."""
-    with folders(place) as (out, temporary):
-        disk = out.parent / "disk"
+    with folders(place) as (unused, temporary):
+        disk = unused.parent / "disk"
+        out = disk / "out"
         with _disk(disk, 64 << 20):
-            out = disk / "out"
             prepare(command, start, inputs, out, tuple(measured.new))
             old = snapshot(command, out)
             _fill(disk, room)

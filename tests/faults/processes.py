@@ -136,7 +136,7 @@ def measure(command: Command, start: str, inputs: Path, place: Path) -> Measured
     if new == old:
         raise ValueError("it changes nothing")
     seconds = min(first.seconds, second.seconds)
-    writing = max(one.seconds - (one.first_change or 0.0) for one in (first, second))
+    writing = max(ended.seconds - (ended.first_change or 0.0) for ended in (first, second))
     return Measured(seconds, writing, old, new, first.code)
 
 

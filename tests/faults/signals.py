@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from faults.commands import Command
 
 NAMES = {signal.SIGKILL: "SIGKILL", signal.SIGINT: "SIGINT", signal.SIGTERM: "SIGTERM"}
+TOO_LATE = "too late"  # the command had ended before the signal
 _CODES = {signal.SIGINT: (130, -signal.SIGINT), signal.SIGTERM: (143, -signal.SIGTERM)}  # -: while Python starts
 
 
@@ -46,7 +47,8 @@ def send(
             wrong += [] if new and ended.code == measured.code else [f"it ends with {ended.code}: {ended.err[-200:]}"]
         elif not wrong and not (new and start == "empty" and command.name == "demo"):
             wrong += _again(command, measured, inputs, out, temporary)
-        outcome = "finished" if ended.code == measured.code or not ended.signalled else "new" if new else "old"
+        outcome = "finished" if ended.code == measured.code else "new" if new else "old"
+        outcome = outcome if ended.signalled else TOO_LATE
     where = f"{start}, {'after the first change' if from_change else 'after the start'} {1000 * wait:.0f} ms"
     return outcome, [f"{NAMES[number]} ({where}): {text}" for text in wrong]
 

@@ -61,9 +61,9 @@ def _content(command: Command, path: Path, out: Path) -> Any:
         text = path.read_text()
         for line in text.splitlines() if path.suffix == ".jsonl" else [text] if path.suffix == ".json" else []:
             json.loads(line)
-        return "complete"
     except Exception as error:  # noqa: BLE001  damaged content may make a reader raise anything
         return f"DAMAGED: {type(error).__name__}: {error}"
+    return "complete"
 
 
 def _rows(path: Path, volatile: tuple[str, ...]) -> dict[str, list[str]] | str:
@@ -89,10 +89,8 @@ def problems(
     command: Command, out: Path, old: dict[str, Any], new: dict[str, Any], *, killed: bool = False
 ) -> list[str]:
     """Say what is wrong with a folder: it should hold what it held before, or what the command writes."""
-    wrong: list[str] = []
-    for path in out.rglob("*") if out.exists() and not killed else ():
-        if _LEFT.search(path.relative_to(out).as_posix()):
-            wrong.append(f"left behind: {path.relative_to(out)}")
+    paths = [path.relative_to(out).as_posix() for path in out.rglob("*")] if out.exists() and not killed else []
+    wrong = [f"left behind: {path}" for path in paths if _LEFT.search(path)]
     now = {name: content for name, content in snapshot(command, out).items() if not _LEFT.search(name)}
     if now in (old, new):
         return wrong

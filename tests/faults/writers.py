@@ -55,8 +55,10 @@ GROUPS: dict[str, tuple[list[Command], dict[str, str]]] = {
     ),
     "demo": (_commands("demo", *[("demo", "--to", "{out}/sample")] * WRITERS), {}),
     "experiment run": (
-        _commands("run", *[("experiment", "run", "plan.toml", "--to", "{out}/results", "--resamples", "1000")] * WRITERS,
-                  timed=True),
+        _commands(
+            "run", *[("experiment", "run", "plan.toml", "--to", "{out}/results", "--resamples", "1000")] * WRITERS,
+            timed=True,
+        ),
         {},
     ),
     "study links": (
