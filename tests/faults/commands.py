@@ -36,6 +36,8 @@ class Command:
         the command writes.
     empty, full
         Whether the command is also run in an empty folder, and in one with old content.
+    adds
+        Whether each run adds rows, also those of an earlier run.
     timed
         Whether the content differs from one run to the next, as measured times do: it must be complete.
     """
@@ -49,6 +51,7 @@ class Command:
     full: bool = True
     timed: bool = False
     stdin: str = ""
+    adds: bool = False
     codes: tuple[int, ...] = (0,)
     volatile: tuple[str, ...] = field(default=())  # columns of a store that differ from one run to the next
 
@@ -99,7 +102,7 @@ COMMANDS = (
     _file("labels qrels", ("many.db",), "made.txt"),
     _file("labels export", ("many.db",), "labels.csv"),
     _store("labels new", "labels.db", "--topics", _QUERIES, "--documents", _DOCUMENTS, rows="table"),
-    _store("labels import", "labels.db", "many.csv", empty=False),
+    _store("labels import", "labels.db", "many.csv", empty=False, adds=True),
     _store("labels tasks", "labels.db", "many.csv", "--judges", "ann,bob", "--overlap", "0.2", empty=False),
     _store("labels judges", "labels.db", *(f"judge{n}" for n in range(30)), empty=False, rows="row", volatile=_AT),
     _store("labels ask", "asked.db", *_MODEL, empty=False, rows="row", volatile=_AT),

@@ -88,6 +88,55 @@ m.script()
     assert (done.returncode, done.stderr.strip()) == (code, "")
 
 
+def test_a_signal_in_a_finalizer_or_a_library_that_logs_it_ends_the_command_quietly() -> None:
+    """Python ignores what finalizers raise, and SQLAlchemy logs it."""
+    program = """
+import judged.cli.main as m, judged.sample as s, logging, os, time
+class Finalized:
+    def __del__(self):
+        try:
+            os.kill(os.getpid(), 15); time.sleep(5)
+        except BaseException:
+            logging.getLogger("library").exception("closing")
+            raise
+def qrels():
+    Finalized()
+    time.sleep(5)
+    raise RuntimeError("it goes on")
+s.qrels = qrels
+m.script()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, "demo"], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, done.stderr.strip()) == (143, "")
+
+
+def test_an_interrupted_statement_leaves_no_files_beside_a_store(tmp_path: Path) -> None:
+    event = pytest.importorskip("sqlalchemy.event")
+    assert event
+    LabelStore.open(tmp_path / "x.db").close()
+    program = """
+import os, time
+from sqlalchemy import Engine, event
+import judged.cli.main as m
+@event.listens_for(Engine, "after_cursor_execute")
+def stop(connection, cursor, statement, parameters, context, many):
+    if statement.startswith("INSERT"):
+        kept = cursor.execute("SELECT name FROM sqlite_master UNION ALL SELECT 'x'")  # SQLite closes after its last row
+        cycle = [kept]
+        cycle.append(cycle)
+        os.kill(os.getpid(), 2); time.sleep(5)
+m.script()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, "labels", "judges", str(tmp_path / "x.db"), "ann"],
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr.strip()) == (130, "")
+    assert names(tmp_path) == ["x.db"]
+
+
 def test_a_signal_at_the_end_does_not_keep_temporary_files(tmp_path: Path) -> None:
     program = f"""
 import atexit, os, pathlib

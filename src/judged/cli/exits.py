@@ -9,7 +9,7 @@ import signal
 import sys
 import tempfile
 from contextlib import suppress
-from typing import TextIO
+from typing import Any, TextIO
 
 import click
 
@@ -104,17 +104,31 @@ def end_on_signals() -> None:
 
     def end(number: int, _frame: object) -> None:
         _received.add(number)
+        logging: Any = sys.modules.get("logging")
+        if logging is not None:
+            logging.lastResort = logging.NullHandler()  # SQLAlchemy logs a traceback of an interrupt
         raise KeyboardInterrupt
 
-    signal.signal(signal.SIGTERM, end)
+    def repeat(unraisable: sys.UnraisableHookArgs) -> None:
+        if unraisable.exc_type is not KeyboardInterrupt:
+            sys.__unraisablehook__(unraisable)
+        elif hasattr(signal, "setitimer"):
+            signal.setitimer(signal.ITIMER_REAL, 0.001)
+
+    numbers = [signal.SIGTERM]
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is ignored, as in the background
-        signal.signal(signal.SIGINT, end)
+        numbers.append(signal.SIGINT)
+    if hasattr(signal, "SIGALRM"):  # Python ignores exceptions of finalizers: interrupt once more, a moment later
+        numbers.append(signal.SIGALRM)
+        sys.unraisablehook = repeat
+    for number in numbers:
+        signal.signal(number, end)
 
 
 def ignore_signals() -> None:
     """Let no signal interrupt the end of the command, where temporary files are removed."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)
+    for name in {"SIGINT", "SIGTERM", "SIGALRM"} & set(dir(signal)):
+        signal.signal(getattr(signal, name), signal.SIG_IGN)
 
 
 def _interrupted(error: BaseException) -> bool:

@@ -145,5 +145,7 @@ def script() -> NoReturn:
         code = ended(second)
     with suppress(KeyboardInterrupt):
         ignore_signals()
+    if code not in (0, 1):
+        gc.collect()  # frames of an interrupted statement keep a database open, and so its files beside a store
     atexit._run_exitfuncs()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     os._exit(code)
