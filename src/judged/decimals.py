@@ -144,6 +144,16 @@ def read_number(given: Any) -> float:
     return number
 
 
+def read_grade(given: Any) -> float:
+    """Read a grade: a number as `read_number` reads it, or true (1) or false (0).
+
+    >>> read_grade("2"), read_grade("True"), read_grade(False)
+    (2.0, 1.0, 0.0)
+    """
+    truth = {"true": 1.0, "false": 0.0}.get(str(given).strip().lower())
+    return read_number(given) if truth is None else truth
+
+
 def is_number(text: str) -> bool:
     """Whether `read_number` reads it."""
     try:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -58,6 +59,18 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.fixture
+def this_machine_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no connection leave this machine."""
+    connect = socket.socket.connect
+
+    def local(self: socket.socket, address: Any) -> None:
+        assert isinstance(address, str) or address[0] in {"127.0.0.1", "localhost", "::1"}, f"a connection to {address}"
+        connect(self, address)
+
+    monkeypatch.setattr(socket.socket, "connect", local)
+
+
 def arguments(name: str, form: str) -> tuple[str, ...]:
     return (*name.split(), *ARGUMENTS[name], *(("--format", form) if form else ()))
 
@@ -68,7 +81,7 @@ def test_no_command_is_forgotten() -> None:
     assert {form for _, form in FORMS if form} == {form for command in KNOWN.values() for form in forms(command)}
 
 
-@pytest.mark.usefixtures("files")
+@pytest.mark.usefixtures("files", "this_machine_only")
 @pytest.mark.parametrize(("name", "form"), [(name, form) for name, form in FORMS if name not in {"serve", "study run"}])
 def test_a_command_does_its_job(name: str, form: str, run: Callable[..., Ended]) -> None:
     to_file = ("-o", f"out.{ENDING.get(form, form)}") if (name, form) in WITH_FILE and name != "gate init" else ()

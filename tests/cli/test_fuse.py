@@ -33,6 +33,13 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("qrels.txt").write_text("q1 0 y 1\nq2 0 z 1\nq1 0 x 0\n")
 
 
+def test_another_form_names_the_option_that_writes_a_run(run: Run) -> None:
+    done = run("fuse", "a.run", "b.run", "-o", "fused.run")
+    assert done.code == 2
+    assert "--to FILE" in done.err
+    assert not Path("fused.run").exists()
+
+
 def rows(path: str) -> list[tuple[str, str, float]]:
     return [
         (q, doc, float(score))

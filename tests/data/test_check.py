@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from judged.data.check_files import check_qrels, check_run
+from judged.data.check_files import check, check_qrels, check_run
 from judged.data.findings import Finding
 from judged.data.qrels import Qrels
 from judged.data.run import Run
@@ -250,3 +250,27 @@ def test_one_judged_document_is_something() -> None:
     assert "nothing-judged" not in {one.rule for one in found}
     other = check_run(Run.of({"q": ["docB"]}), Qrels.of({"q": {"docA": 1}, "r": {"docB": 1}}))  # judged elsewhere
     assert "nothing-judged" in {one.rule for one in other}
+
+
+@pytest.mark.parametrize(("name", "count"), [("a.csv", 2), ("a.tsv", 0)])
+def test_apostrophes_that_are_not_read_are_counted(name: str, count: int, tmp_path: Path) -> None:
+    rows = ["query_id,doc_id,relevance", "q1,'=a,1", 'q1,"\'@b",0', "q1,'c,1", "q1,it's,1"]
+    text = "\n".join(rows).replace(",", "," if name.endswith("csv") else "\t") + "\n"
+    path = written(tmp_path, text, name)
+    found = [finding.count for finding in check_qrels(path).findings if finding.rule == "apostrophe"]
+    assert found == [count][:count]
+    ids = {"=a", "@b", "'c", "it's"} if count else {"'=a", '"\'@b"', "'c", "it's"}
+    assert set(Qrels.read(path).table["doc_id"].to_pylist()) == ids
+
+
+def test_documents_that_are_not_in_the_corpus_are_counted(tmp_path: Path) -> None:
+    qrels, run = written(tmp_path, QRELS, "a.qrels"), written(tmp_path, RUN + "2 Q0 z 3 0.25 t\n", "a.run")
+    for corpus, lost in (("a\nb\nc\nz\n", {}), ("a\nc\n", {qrels: (1, 2), run: (2, 2)}), ("A\n", {qrels: (3, 1)})):
+        texts = written(tmp_path, corpus, "ids.txt")
+        found = check(qrels, [run], texts=texts).findings
+        ours = {finding.path: (finding.count, finding.line) for finding in found if finding.rule == "not-in-corpus"}
+        assert ours | {str(path): at for path, at in lost.items()} == ours
+        assert bool(ours) is bool(lost)
+    rows = written(tmp_path, '{"_id": "a", "text": "x"}\n{"_id": "b", "text": "y"}\n', "corpus.jsonl")
+    [finding] = [found for found in check(Qrels.read(qrels), texts=rows).findings if found.rule == "not-in-corpus"]
+    assert (finding.severity, finding.count) == ("warning", 1)

@@ -320,3 +320,30 @@ def test_real_files_have_as_many_rows_as_lines() -> None:
 def test_ranks_of_a_frame_that_are_no_whole_numbers_are_refused() -> None:
     with pytest.raises(InputError, match=r"<table>: row 0 has the rank 1\.5"):
         Run.of(pa.table({"query_id": ["q"], "doc_id": ["d"], "rank": [1.5]}))
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.txt", "a.jsonl", "a.json", "dict.json", "a.parquet"])
+def test_true_and_false_are_grades_of_every_format(name: str, tmp_path: Path) -> None:
+    """They are no scores of runs."""
+    rows = [{"query_id": "q1", "doc_id": doc, "relevance": grade} for doc, grade in (("a", True), ("b", False))]
+    path = tmp_path / name
+    match name:
+        case "a.parquet":
+            parquet.write_table(pa.Table.from_pylist(rows), path)
+        case "dict.json":
+            path.write_text('{"q1": {"a": true, "b": false}}')
+        case "a.json":
+            path.write_text(json.dumps(rows))
+        case "a.jsonl":
+            path.write_text("\n".join(map(json.dumps, rows)))
+        case "a.txt":
+            path.write_text("q1 0 a true\nq1 0 b false\n")
+        case _:
+            mark = "," if name == "a.csv" else "\t"
+            lines = [list(rows[0]), *([row["query_id"], row["doc_id"], str(row["relevance"])] for row in rows)]
+            path.write_text("\n".join(map(mark.join, lines)))
+    assert Qrels.read(path).table["relevance"].to_pylist() == [1.0, 0.0]
+    if name != "a.parquet":
+        path.write_text(path.read_text().replace("relevance", "score"))
+        with pytest.raises(InputError):
+            Run.read(path, format=None)

@@ -11,7 +11,7 @@ from pyarrow import parquet
 
 from judged import Qrels, review
 from judged.data.topics import Topics
-from judged.errors import InputError
+from judged.errors import InputError, JudgedWarning
 from judged.labels import Labels, LabelStore, import_labels, qrels_of, read_labels, write_labels
 from judged.labels.exchange import judgment_list, quepid_ratings, read_pairs, read_topics
 
@@ -257,3 +257,9 @@ def test_an_id_decides_before_a_text(tmp_path: Path) -> None:
     assert caught.value.line == 2
     written(tmp_path, "t.csv", "query_id,doc_id,judge,grade,text\n1,D9,ann,1,CHAIR\n")
     assert import_labels(store, table).labels == 1
+
+
+def test_rows_of_ratings_without_one_are_counted(tmp_path: Path) -> None:
+    path = written(tmp_path, "r.csv", "query,docid,rating\nfoo,a,2\nfoo,b,\nbar,a, \n")
+    with pytest.warns(JudgedWarning, match=r"r\.csv: 2 rows without a rating are left out"):
+        assert len(read_labels(path, judge="ann").table) == 1

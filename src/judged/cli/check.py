@@ -17,15 +17,16 @@ if TYPE_CHECKING:
 @click.argument("qrels")
 @click.argument("runs", nargs=-1, metavar="[RUN]...")
 @answer_options()
+@click.option("--texts", metavar="CORPUS", help="Also find documents that are not in this corpus.")
 @shared(*FORMATS)
-def command(qrels: str, runs: tuple[str, ...], give: Give, qrels_format: str | None, run_format: str | None) -> None:
+def command(qrels: str, runs: tuple[str, ...], give: Give, **options: str | None) -> None:
     """Look in QRELS and RUNs for anything that would make numbers wrong.
 
     Exit code 0: no errors, warnings at most; 1: errors; 2: a file cannot be read at all.
     """
     from judged.data.check_files import check
 
-    give.keep(qrels, *runs)
-    findings = check(qrels, runs, qrels_format=qrels_format, run_format=run_format)
+    give.keep(qrels, *runs, options["texts"])
+    findings = check(qrels, runs, **options)
     give(findings)
     raise SystemExit(1 if findings.errors else 0)

@@ -129,10 +129,12 @@ def keep_inputs(out: Path | None, inputs: Sequence[str]) -> None:
 
 
 def form_of(out: Path | None, known: Mapping[str, str]) -> str:
-    """Tell the form of a result by the end of the file's name."""
+    """Return the format of a result by the end of the file's name; a command that writes other files has ``--to``."""
     from judged.answer.by_name import form_by_name
 
-    return form_by_name(out or "", known, "a result", ask="--format")
+    to = [param for param in click.get_current_context().command.params if "--to" in param.opts]
+    other = [f"--to {param.metavar}" for param in to if isinstance(param, click.Option) and param.metavar]
+    return form_by_name(out or "", known, "a result", ask=" or ".join(["--format", *other]))
 
 
 @contextmanager

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyarrow as pa
 
 from judged.data import check_tables as tables
 from judged.data.check_lines import Content, form_findings, read_content
@@ -14,14 +16,24 @@ from judged.data.rows import TableRows
 from judged.data.run import RUN_COLUMNS, Run
 from judged.data.sources import Source, open_source
 from judged.data.text_rows import TextRows
+from judged.data.texts import document_ids
 from judged.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+    from judged._types import Strings
     from judged.data.columns import Kind
     from judged.data.rows import Rows
+
+
+class Corpus(NamedTuple):
+    """The ids of all documents, and the path that they were read from."""
+
+    ids: Strings
+    where: str
+
 
 _ORDER = {"error": 0, "warning": 1, "info": 2}
 
@@ -32,6 +44,7 @@ def check(
     *,
     qrels_format: str | None = None,
     run_format: str | None = None,
+    texts: str | Path | None = None,
 ) -> Findings:
     """Look in qrels and runs for what would make numbers wrong.
 
@@ -41,6 +54,9 @@ def check(
         Paths, or what was read from them.
     qrels_format, run_format
         The formats, if they are not found by themselves.
+    texts
+        The corpus: documents as `Texts.read` takes them, or a list of one id a line. Judged and returned documents
+        that are not in it are reported.
 
     Returns
     -------
@@ -59,13 +75,14 @@ def check(
     >>> [finding.severity for finding in found.findings]
     ['warning']
     """
-    findings = check_qrels(qrels, format=qrels_format)
+    corpus = None if texts is None else Corpus(pa.array(document_ids(texts), pa.string()), str(texts))
+    findings = check_qrels(qrels, format=qrels_format, corpus=corpus)
     try:
         judgments = qrels if isinstance(qrels, Qrels) else Qrels.read(qrels, format=qrels_format)
     except InputError:
         judgments = None  # what is wrong with it has been found; the runs are still looked at by themselves
     for run in runs:
-        findings += check_run(run, judgments, format=run_format)
+        findings += check_run(run, judgments, format=run_format, corpus=corpus)
     return findings
 
 
@@ -73,6 +90,7 @@ def check_qrels(
     qrels: str | Path | Qrels,
     *,
     format: str | None = None,
+    corpus: Corpus | None = None,
 ) -> Findings:
     """Find everything that is wrong or odd in judgments; errors first.
 
@@ -95,6 +113,7 @@ def check_qrels(
     if rows := _filled(content):
         found += tables.duplicate_pairs(rows, "iteration")
         found += [*tables.several_labels(rows), *tables.grades(rows), *tables.forms(rows)]
+        found += tables.against_corpus(rows, *corpus) if corpus else []
     return _sorted(found)
 
 
@@ -103,6 +122,7 @@ def check_run(
     qrels: Qrels | None = None,
     *,
     format: str | None = None,
+    corpus: Corpus | None = None,
 ) -> Findings:
     """Find everything that is wrong or odd in a run, and between it and the qrels; errors first.
 
@@ -124,6 +144,7 @@ def check_run(
         found += [*tables.score_order(rows, qrels.index if qrels is not None else None), *tables.forms(rows)]
         if qrels is not None:
             found += tables.against_qrels(rows, qrels.index)
+        found += tables.against_corpus(rows, *corpus) if corpus else []
     return _sorted(found)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,7 @@ _FIXES = {
     "bad-rank": "write a whole number",
     "not-utf8": "save the file as UTF-8",
 }
+_APOSTROPHES = re.compile(rb"""(?:^|[,"\n]) *'(?=[=+\-@'\t])""")  # as `judged.tables.csv_cell` writes them
 
 
 @dataclass(frozen=True)
@@ -143,16 +145,21 @@ def form_findings(rows: TextRows) -> list[Finding]:
     if marked:
         problem = "the file starts with a byte order mark; it is ignored"
         found.append(Finding("info", rows.where, 1, "bom", problem))
-    returns, last = 0, b""
+    returns, apostrophes, last = 0, 0, b""
     try:
         for block in files.blocks(rows.path):
             returns += block.count(b"\r\n")
+            apostrophes += len(_APOSTROPHES.findall(block)) if rows.layout.delimiter == "," else 0
             last = block[-1:]
     except InputError:
         last = b""  # cut short: that is found elsewhere
     if returns:
         problem = "lines end as on Windows (CR LF); that makes no difference"
         found.append(Finding("info", rows.where, None, "crlf", problem, "", returns))
+    if apostrophes:
+        problem = "an apostrophe before = + - @ or ' marks text for spreadsheets; the text is read without it"
+        fix = "write two apostrophes where an id begins with one"
+        found.append(Finding("info", rows.where, None, "apostrophe", problem, fix, apostrophes))
     if last and last not in b"\r\n":
         problem = "the last line has no line end; that makes no difference if it is complete"
         found.append(Finding("info", rows.where, None, "no-final-newline", problem))

@@ -226,6 +226,18 @@ def against_qrels(rows: Rows, index: QrelsIndex) -> list[Finding]:
     return found
 
 
+def against_corpus(rows: Rows, corpus: Strings, where: str) -> list[Finding]:
+    """Find documents of qrels or a run that are not in the corpus, whose ids are given."""
+    absent = rows.docs.filter(pc.invert(pc.is_in(rows.docs, value_set=corpus)))
+    if not len(absent):
+        return []
+    docs = counted(len(rows.docs), "document")
+    problem = f"{len(absent):,} of {docs} cannot be found in the corpus {where}: {first_few(absent.to_pylist())}"
+    row = pc.index(rows.table["doc_id"], absent[0]).as_py()
+    fix = "give the corpus that was judged and searched; its ids must be written alike"
+    return [rows.finding("warning", "not-in-corpus", problem, fix, count=len(absent), row=row)]
+
+
 def _nothing_judged(rows: Rows, docs: Strings) -> Finding:
     """Say that no returned document is judged, and how ids of the run and of the qrels may differ."""
     examples = f"the run has {first_few(rows.docs.to_pylist(), 3)}, the qrels have {first_few(docs.to_pylist(), 3)}"

@@ -182,7 +182,7 @@ def _dict_table(data: dict[str, Any], kind: Kind, where: str) -> Table:
             made["query_id"].append(query)
             made["doc_id"].append(doc)
             what = f"{VALUE[kind]} of topic {query}, document {doc}"
-            made[VALUE[kind]].append(_number(number, what, place))
+            made[VALUE[kind]].append(_number(number, VALUE[kind], place, what))
     return _table(made, where)
 
 
@@ -241,10 +241,10 @@ def _field(name: str, found: Any, place: _Place) -> Any:
     return text
 
 
-def _number(found: Any, what: str, place: _Place) -> float:
-    if isinstance(found, (int, float)) and not isinstance(found, bool):
+def _number(found: Any, name: str, place: _Place, what: str = "") -> float:
+    if isinstance(found, (int, float)) and (name == "relevance" or not isinstance(found, bool)):
         try:
             return float(found)
         except OverflowError:
-            raise place.error(f"the {what} is too large for a number", "write a smaller one") from None
-    raise place.error(f"the {what} is {json.dumps(found)[:40]}, not a number", "write a number", "bad-score")
+            raise place.error(f"the {what or name} is too large for a number", "write a smaller one") from None
+    raise place.error(f"the {what or name} is {json.dumps(found)[:40]}, not a number", "write a number", "bad-score")

@@ -6,7 +6,7 @@ import math
 import re
 from dataclasses import dataclass
 
-from judged.decimals import read_number
+from judged.decimals import read_grade, read_number
 from judged.errors import JudgedError
 
 NUMBERS = frozenset({"score", "relevance", "rank"})
@@ -151,7 +151,7 @@ def value(name: str, text: str) -> str | float | int:
     if name not in NUMBERS:
         return text
     try:
-        number = read_number(text)
+        number = read_grade(text) if name == "relevance" else read_number(text)
     except ValueError as error:
         rule = "nan-score" if text.lower().lstrip("+-") == "nan" else f"bad-{name}"
         raise LineError(rule, f"the {name} {text[:80]!r} {error}") from None

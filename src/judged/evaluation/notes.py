@@ -75,7 +75,7 @@ def qrels_notes(qrels: Qrels, measures: Sequence[Measure], chosen: Collection[Me
     if len(positive) and positive[-1] > _HUGE:
         said["huge-grades"] = f"grades go up to {positive[-1]:g}; with gain=exp2 one such document outweighs all others"
     said["several-labels"] = _label_note(qrels, measures)
-    fractions = np.count_nonzero((qrels.grades > 0) & (qrels.grades < 1))
+    fractions = int(np.count_nonzero((qrels.grades > 0) & (qrels.grades < 1)))
     binary = [m for m in measures if m not in chosen and getattr(m, "rel", None) == 1]
     if fractions and len(positive) and positive[-1] >= 1 and binary:
         said["grades-below-1"] = (

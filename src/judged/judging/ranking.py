@@ -135,7 +135,7 @@ def rank_topics(index: QrelsIndex, batch: Batch, ranking: Ranking, runs: TopicRu
         tie_first=first - start + 1,
         tie_last=behind - start,
         score=scores[rows],
-        self_first=np.count_nonzero(scores[own] == best),
+        self_first=int(np.count_nonzero(scores[own] == best)),
     )
 
 

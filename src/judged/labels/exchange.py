@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -17,8 +18,8 @@ from judged.data.json_rows import json_kind, load
 from judged.data.qrels import Qrels
 from judged.data.records import read_records
 from judged.data.topics import Topics
-from judged.decimals import read_number
-from judged.errors import InputError
+from judged.decimals import counted, read_grade, read_number
+from judged.errors import InputError, JudgedWarning
 from judged.labels.labels import KINDS, SCHEMA, Labels, utc_text
 from judged.tables import csv_lines
 
@@ -187,12 +188,17 @@ def _records(path: str | Path) -> Iterator[Row]:
 
 def _columns(path: str | Path) -> Iterator[Row]:
     """Read Quepid's tables: a row a query and document, a column a judge; or one of ratings."""
+    unrated = 0
     for line, record in read_records(path):
         (_, query), (_, doc), *ratings = record.items()
+        unrated += not any(str(rating).strip() for _, rating in ratings)
         for name, rating in ratings:
             if str(rating).strip():
                 judge = {} if name.lower() == "rating" else {"judge": name.strip()}
                 yield line, {"text": str(query).strip(), "doc_id": doc, "grade": rating, **judge}
+    if unrated:
+        text = f"{path}: {counted(unrated, 'row')} without a rating {'is' if unrated == 1 else 'are'} left out"
+        warnings.warn(text, JudgedWarning, stacklevel=2)
 
 
 def _book(document: dict[str, Any], where: str) -> Iterator[Row]:
@@ -250,10 +256,10 @@ def _completed(given: Mapping[str, Any], judge: str, kind: str, where: str, line
         for name in ("query_id", "doc_id"):
             if name in given:
                 row[name] = id_text(given[name], name)
-        for name in ("grade", "seconds"):
+        for name, read in (("grade", read_grade), ("seconds", read_number)):
             value = row[name]
             try:
-                row[name] = None if value is None else read_number(value)
+                row[name] = None if value is None else read(value)
             except ValueError as error:
                 raise ValueError(f"{name} {value!r} {error}") from None
         for name in ("repeat", "seed"):

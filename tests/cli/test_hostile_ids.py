@@ -18,13 +18,16 @@ from judged.data.run import Run
 from judged.data.topics import Topics
 from judged.data.write import write_qrels, write_run
 from judged.diagnosis.review.labels import apply_review, as_form
-from judged.labels import Labels, qrels_of, read_labels, write_labels
+from judged.labels import Labels, LabelStore, qrels_of, read_labels, write_labels
 from judged.labels.exchange import quepid_ratings, read_pairs
 from judged.labels.pooling import Pool
 from judged.tables import csv_cell, csv_lines, csv_text
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+    from command_line import Ended
 
 HOSTILE = (
     "-dQw4w9", "=x", "+y", "@user", "'", "'x", "''=x", "'-1", "=cmd|'/C calc'!A0", '=HYPERLINK("u")', 'say "a"',
@@ -156,3 +159,49 @@ def test_tables_of_answers_and_quepids_ratings_are_read_back(tmp_path: Path) -> 
     rows = [row for _, row in read_records(tmp_path / "q.csv")]
     assert [row["docid"] for row in rows] == usable
     assert {row["query"] for row in rows} == {"=a text"}
+
+
+@pytest.mark.parametrize(("listed", "form"), [("csv", "csv"), ("tsv", "jsonl"), ("json", "parquet")])
+def test_commands_hand_the_same_ids_on(listed: str, form: str, tmp_path: Path, run: Callable[..., Ended]) -> None:
+    """From a run through a pool, a list, tasks, and labels of two stores to qrels of the same pairs."""
+    names = usable[::2] if listed == "csv" else usable[1::2]
+    qrels, ranked = of_ids(names)
+    pairs = {(row["query_id"], row["doc_id"]) for row in qrels.table.to_pylist()}
+    topics = csv_lines([("query_id", "text"), *((name, f"={name}") for name in names)])
+    files = {
+        name: str(tmp_path / name)
+        for name in (f"a.{form}", f"q.{form}", "pool.csv", f"l.{listed}", "a.db", "b.db", "t.csv", f"x.{form}", "q.csv")
+    }
+    write_run(ranked, files[f"a.{form}"])
+    write_qrels(qrels, files[f"q.{form}"])
+    (tmp_path / "t.csv").write_text(topics + "\n", encoding="utf-8")
+
+    def ok(*arguments: str) -> None:
+        done = run(*(files.get(part, part) for part in arguments))
+        assert done.code == 0, done.err
+
+    ok("pool", f"a.{form}", "--depth", "99", "-o", "pool.csv")
+    ok("review", f"q.{form}", f"a.{form}", "--limit", "0", "-o", f"l.{listed}")
+    assert set(read_pairs(files["pool.csv"])) == pairs
+    assert set(read_pairs(files[f"l.{listed}"])) <= pairs
+    for store in ("a.db", "b.db"):
+        ok("labels", "new", store, "--topics", "t.csv")
+        ok("labels", "tasks", store, "pool.csv", f"l.{listed}")
+    with LabelStore.open(files["a.db"], new=False) as opened:
+        assert {(task.query_id, task.doc_id) for task in opened.every_task()} == pairs
+    ok("labels", "import", "a.db", f"q.{form}", "--judge", "=ann")
+    ok("labels", "export", "a.db", "-o", f"x.{form}")
+    ok("labels", "import", "b.db", f"x.{form}")
+    ok("labels", "qrels", "b.db", "-o", "q.csv")
+    grades = {(row["query_id"], row["doc_id"]): row["relevance"] for row in qrels.table.to_pylist()}
+    again = Qrels.read(files["q.csv"]).table.to_pylist()
+    assert {(row["query_id"], row["doc_id"]): row["relevance"] for row in again} == grades
+
+
+def test_saved_scores_have_the_same_topics(tmp_path: Path) -> None:
+    qrels, run = of_ids(usable)
+    scores = judged.evaluate(qrels, {"=a": run, "'b": run}, "nDCG@3")
+    scores.save(tmp_path / "scores.parquet")
+    again = judged.Scores.load(tmp_path / "scores.parquet")
+    assert (again.query_ids, again.run_names) == (scores.query_ids, scores.run_names)
+    assert set(usable) == set(again.query_ids)
