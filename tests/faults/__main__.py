@@ -1,4 +1,4 @@
-"""Kill and interrupt commands that write, run them on full disks and side by side, and print what became of them."""
+"""Kill and interrupt commands that write, run them on full disks and side by side, and print the outcomes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TEMPORARY = (0, 4096, 65536)  # bytes of room
 
 @dataclass
 class Row:
-    """What became of a command."""
+    """Outcomes of one command."""
 
     name: str
     counts: dict[str, Counter[str]] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class Row:
         self.wrong += wrong
 
     def text(self) -> str:
-        """Write it as a line of the table."""
+        """Format it as a line of the table."""
         cells = (
             f"{column} {sum(counts.values())}: " + ", ".join(f"{n} {outcome}" for outcome, n in sorted(counts.items()))
             for column, counts in self.counts.items()
@@ -44,11 +44,11 @@ class Row:
         return f"{self.name:32} " + " | ".join(cells) + (f" | {len(self.wrong)} WRONG" if self.wrong else "")
 
 
-def examine(command: Command, inputs: Path, place: Path, given: argparse.Namespace) -> Row:
-    """Disturb one command in every way that is asked for."""
-    row, chance = Row(command.name), Random(f"{given.seed} {command.name}")
+def examine(command: Command, inputs: Path, place: Path, options: argparse.Namespace) -> Row:
+    """Run one command with all requested signals and full disks."""
+    row, chance = Row(command.name), Random(f"{options.seed} {command.name}")
     begun = time.monotonic()
-    numbers = {signal.SIGKILL: given.kills, signal.SIGINT: given.interrupts, signal.SIGTERM: given.terminations}
+    numbers = {signal.SIGKILL: options.kills, signal.SIGINT: options.interrupts, signal.SIGTERM: options.terminations}
     try:
         measured = {start: measure(command, start, inputs, place) for start in command.starts}
     except ValueError as error:
@@ -64,7 +64,7 @@ def examine(command: Command, inputs: Path, place: Path, given: argparse.Namespa
             else:
                 row.add(NAMES[number], outcome, wrong)
             sent, tries = sent + (outcome != TOO_LATE), tries + 1
-    for start in command.starts if given.disks else ():
+    for start in command.starts if options.disks else ():
         for room in rooms(measured[start]):
             row.add("full target", *fill_target(command, start, measured[start], inputs, place, room))
         for room in _TEMPORARY:
@@ -86,7 +86,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=4, help="How often writers run side by side.")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 2)
-    given = parser.parse_args()
+    options = parser.parse_args()
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell lets what runs in the background ignore it
     begun = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="judged-faults-", ignore_cleanup_errors=True) as folder:
@@ -94,12 +94,12 @@ def main() -> int:
         inputs.mkdir()
         write_inputs(inputs)
         writers.write_inputs(inputs)
-        chosen = [command for command in COMMANDS if given.only is None or command.name in given.only]
-        with ThreadPoolExecutor(given.processes) as pool:
-            rows = list(pool.map(lambda command: examine(command, inputs, Path(folder), given), chosen))
+        chosen = [command for command in COMMANDS if options.only is None or command.name in options.only]
+        with ThreadPoolExecutor(options.processes) as pool:
+            rows = list(pool.map(lambda command: examine(command, inputs, Path(folder), options), chosen))
         for name in writers.GROUPS:
             row = Row(f"{writers.WRITERS} x {name}")
-            for _ in range(given.rounds if given.only is None or f"writers {name}" in given.only else 0):
+            for _ in range(options.rounds if options.only is None or f"writers {name}" in options.only else 0):
                 counts, wrong = writers.write_at_once(name, inputs, Path(folder))
                 row.wrong += wrong
                 for code, n in counts.items():

@@ -129,7 +129,7 @@ COMMANDS = (
     Command("rag support", ("rag", "support", "answers", "--into", "{out}/into", "--store", "{out}/asked.db", *_MODEL),
             old={"asked.db": "answers/asked.db"}, empty=False, volatile=_AT, rows="row"),
     Command("study links", ("study", "links", "study.toml", "--store", "{out}/study.db"), old={"study.db": "study.db"},
-            volatile=_AT),
+            rows="table", volatile=_AT),
     Command("study export", ("study", "export", "filled.db", "-o", "{out}/recorded")),
     Command("study init", ("study", "init", "{out}/study.toml", "--force")),
 )  # fmt: skip

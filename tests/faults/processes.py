@@ -63,11 +63,11 @@ def run(
         _changes(out) as changed,
         (
             (inputs / command.stdin).open("rb") if command.stdin else open(os.devnull, "rb")  # noqa: PTH123
-        ) as given,
+        ) as stdin,
     ):
         begun, first, sent = time.monotonic(), None, False
         started = subprocess.Popen(
-            command_line(command, out), cwd=inputs, env=environment(temporary), stdin=given,
+            command_line(command, out), cwd=inputs, env=environment(temporary), stdin=stdin,
             stdout=subprocess.DEVNULL, stderr=err, start_new_session=True,
         )  # fmt: skip
         try:

@@ -25,11 +25,11 @@ def prepare(command: Command, start: str, inputs: Path, out: Path, names: tuple[
     if start == "empty":
         return
     for name, source in (command.old or {}).items():
-        given, target = inputs / source, out / name
-        if given.is_dir():
-            shutil.copytree(given, target)
+        original, target = inputs / source, out / name
+        if original.is_dir():
+            shutil.copytree(original, target)
         else:
-            shutil.copy(given, target)
+            shutil.copy(original, target)
     for name in names if command.old is None else ():
         (out / name).parent.mkdir(parents=True, exist_ok=True)
         (out / name).write_bytes(_OLD)
@@ -37,12 +37,12 @@ def prepare(command: Command, start: str, inputs: Path, out: Path, names: tuple[
 
 def snapshot(command: Command, out: Path) -> dict[str, Any]:
     """Return the content of every file; what cannot be read is the error."""
-    found: dict[str, Any] = {}
+    contents: dict[str, Any] = {}
     for path in sorted(out.rglob("*")) if out.exists() else ():
         name = path.relative_to(out).as_posix()
         if path.is_file() and not (name.endswith(("-wal", "-shm")) and (out / name[:-4]).exists()):
-            found[name] = _content(command, path, out)
-    return found
+            contents[name] = _content(command, path, out)
+    return contents
 
 
 def _content(command: Command, path: Path, out: Path) -> Any:

@@ -12,7 +12,9 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import ExitStack
 from random import Random
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -276,7 +278,6 @@ def test_an_io_error_of_a_store_is_told_by_the_room_on_its_disk(
     """SQLite says "disk I/O error" where there is no room for the files beside a store."""
     pytest.importorskip("sqlalchemy")
     import sqlite3
-    from types import SimpleNamespace
 
     error = sqlite3.OperationalError("disk I/O error")
     error.sqlite_errorname = "SQLITE_IOERR_SHMSIZE"
@@ -311,7 +312,7 @@ def test_stores_that_are_made_at_once_lose_nothing(tmp_path: Path) -> None:
         try:
             together.wait()
             with LabelStore.open(tmp_path / "x.db") as store:
-                store.add_topics({f"q{n}-{at}": "text" for at in range(50)})
+                store.add_topics({f"q{n}-{index}": "text" for index in range(50)})
         except BaseException as error:  # noqa: BLE001  of another thread
             errors.append(error)
 
@@ -324,6 +325,31 @@ def test_stores_that_are_made_at_once_lose_nothing(tmp_path: Path) -> None:
     with LabelStore.open(tmp_path / "x.db", new=False) as store:
         assert len(store.topics()) == 250
     assert names(tmp_path) == ["x.db"]
+
+
+def test_participants_that_two_processes_add_at_once_share_no_place(
+    tmp_path: Path, run: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("sqlalchemy")
+    from judged.studies import assignment
+
+    write_files(tmp_path)
+    assign = assignment.assignments
+    words = ("study", "links", str(tmp_path / "study.toml"), "--store", str(tmp_path / "new.db"), "--participants")
+
+    def assign_late(*arguments: object) -> object:
+        monkeypatch.setattr(assignment, "assignments", assign)
+        assert process(*words, "2").code == 0
+        return assign(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(assignment, "assignments", assign_late)
+    done = run(*words, "3")
+    store = StudyStore.open(tmp_path / "new.db")
+    people = store.participants()
+    store.close()
+    assert len(set(people.values())) == len(people) >= 3
+    links = [line.split("\t")[:2] for line in done.out.splitlines()[:-1]]
+    assert dict(links) == {who: participant.group for who, participant in people.items()}
 
 
 def test_a_full_disk_is_no_failure_of_a_configuration(
@@ -344,6 +370,20 @@ def test_a_worker_on_a_full_disk_says_so_with_its_exit_code(tmp_path: Path, monk
     monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
     assert worker.main() == worker.NO_SPACE
     assert names(tmp_path) == ["job.json"]
+
+
+def test_a_worker_that_is_killed_leaves_no_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All its folders are within that of its configuration."""
+    folders: list[Path] = []
+
+    def build(_: object, folder: Path) -> None:
+        folders.append(folder)
+        raise ValueError("no index")
+
+    monkeypatch.setattr(worker, "system_of", lambda _: SimpleNamespace(build=build, engines=list, close=list))
+    with pytest.raises(ValueError, match="no index"), ExitStack() as stack:
+        worker._built(None, {}, tmp_path, time.perf_counter, stack)  # type: ignore[arg-type]
+    assert [folder.parent for folder in folders] == [tmp_path, tmp_path]
 
 
 def test_an_empty_failure_of_an_earlier_version_is_no_bug(tmp_path: Path) -> None:

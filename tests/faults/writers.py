@@ -78,7 +78,7 @@ def write_inputs(inputs: Path) -> None:
     lines = (inputs / "log.jsonl").read_text().splitlines()
     document = '{{"doc_id": "w{0}-{1}", "text": "words {1}"}}\n'
     for n in range(WRITERS):
-        (inputs / f"docs{n}.jsonl").write_text("".join(document.format(n, at) for at in range(300)))
+        (inputs / f"docs{n}.jsonl").write_text("".join(document.format(n, index) for index in range(300)))
         (inputs / f"log{n}.jsonl").write_text("\n".join(lines[: 30 + 6 * n]) + "\n")
 
 

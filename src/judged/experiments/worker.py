@@ -142,7 +142,8 @@ def _built(
 ) -> tuple[System, dict[str, float | None]]:
     """Build an index, to be closed in the end, and say what that took."""
     few = dict(list(documents.items())[:_FEW])
-    with suppress(Exception), tempfile.TemporaryDirectory() as place:  # what goes wrong goes wrong again below
+    # Within `folder`, which is removed if this process is killed. What goes wrong here goes wrong again below.
+    with suppress(Exception), tempfile.TemporaryDirectory(dir=folder) as place:
         first = system_of(part)
         with ExitStack() as once:
             once.callback(_close, first)
