@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -112,6 +112,10 @@ class Measured:
     old: dict[str, Any]
     new: dict[str, Any]
     code: int
+
+    def scaled(self, scale: float) -> Measured:
+        """Return the same command with all times multiplied by a factor."""
+        return replace(self, seconds=scale * self.seconds, writing=scale * self.writing)
 
 
 def measure(command: Command, start: str, inputs: Path, place: Path) -> Measured:
