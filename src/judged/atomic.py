@@ -70,8 +70,6 @@ def replaced_folder(path: str | Path, *, new: bool = False) -> Generator[Path]:
     A folder that is there is exchanged and then removed, in one step on Linux: whenever the process ends, even killed,
     the old or the new folder is there, whole.
     """
-    import shutil  # seldom needed, and imports much
-
     try:
         target = Path(path).resolve()
         exists = InputError("this exists already", fix="name a new folder", path=str(path))
@@ -95,10 +93,17 @@ def replaced_folder(path: str | Path, *, new: bool = False) -> Generator[Path]:
     except OSError as error:
         unwritten(path, error)
     finally:
-        try:
-            shutil.rmtree(part, ignore_errors=True)
-        finally:  # once more where Ctrl-C interrupted it
-            shutil.rmtree(part, ignore_errors=True)
+        remove_folder(part)
+
+
+def remove_folder(path: str | Path) -> None:
+    """Remove a folder, if it exists, also when Ctrl-C interrupts this."""
+    import shutil  # seldom needed, and imports much
+
+    try:
+        shutil.rmtree(path, ignore_errors=True)
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def _exchange(one: Path, other: Path) -> None:

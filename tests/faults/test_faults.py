@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import json
 import os
 import resource
@@ -32,6 +33,7 @@ from judged.experiments import results, runner, worker
 from judged.experiments.limits import StepRecord
 from judged.labels import LabelStore
 from judged.labels import database as labels_database
+from judged.online.engine import Engine
 from judged.studies.storage import StudyStore
 
 if TYPE_CHECKING:
@@ -171,6 +173,25 @@ def test_ctrl_c_while_an_old_folder_is_removed_leaves_nothing(tmp_path: Path, mo
         (folder / "a").write_text("new")
     assert names(tmp_path) == ["x"]
     assert (target / "a").read_text() == "new"
+
+
+def test_ctrl_c_while_an_engine_is_freed_leaves_no_temporary_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("duckdb")
+    remove, calls, engine = shutil.rmtree, list[object](), Engine()
+
+    def interrupted(path: Path, **options: bool) -> None:
+        calls.append(path)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        remove(path, **options)
+
+    monkeypatch.setattr(shutil, "rmtree", interrupted)
+    monkeypatch.setattr(sys, "unraisablehook", lambda _: None)
+    folder = engine.folder
+    del engine
+    gc.collect()
+    assert folder in calls
+    assert not folder.exists()
 
 
 @pytest.mark.parametrize("new", [False, True])

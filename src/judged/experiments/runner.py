@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from judged.answer import listed
 from judged.answer.table import plain
-from judged.atomic import disk_of, replaced
+from judged.atomic import disk_of, remove_folder, replaced
 from judged.data.qrels import Qrels
 from judged.data.topics import Topics
 from judged.errors import InputError, is_full
@@ -186,7 +186,7 @@ def _run(
         else:
             _explain(part, code).replace(failure)
     finally:
-        shutil.rmtree(part, ignore_errors=True)
+        remove_folder(part)
 
 
 def _worked(part: Path, folder: Path, tell: Callable[[str], None]) -> int:
