@@ -200,7 +200,7 @@ def _why(folder: Path, key: str) -> tuple[str, str]:
     """Give what went wrong with a configuration, and what to do about it; empty where nobody knows."""
     try:
         failure = json.loads((folder / "configurations" / f"{key}.{FAILURE}").read_text(encoding="utf-8"))
-    except OSError:
+    except (OSError, ValueError):  # an empty file may be of an earlier version, whose disk was full
         return "it was not run yet", ""
     return failure["problem"], failure.get("fix", "")
 
