@@ -9,7 +9,7 @@ N ?= 100000
 # Tests start Python hundreds of times, and compiling our sources costs each half a second: write bytecode.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test quick fuzz check lowest wheel release fix bench mutants docs site spark clean
+.PHONY: demo test quick fuzz faults check lowest wheel release fix bench mutants docs site spark clean
 
 demo: $(VENV)/.installed  ## Install judged into .venv and run it on the sample
 	@$(BIN)/judged demo
@@ -25,6 +25,9 @@ quick: $(VENV)/.tested  ## Run the quick tests and all doctests, in less than a 
 
 fuzz: $(VENV)/.tested  ## Read N damaged files, and fail where one ends in anything but a result or an error of ours
 	PYTHONPATH=tests $(BIN)/python -m fuzz $(N)
+
+faults: $(VENV)/.tested  ## Kill and interrupt commands that write, fill their disks, run them concurrently; ARGS="--help"
+	PYTHONPATH=src:tests $(BIN)/python -m faults $(ARGS)
 
 check: $(VENV)/.checked  ## Lint, types, layers, and whether the documentation and the numbers on its pages are up to date
 	$(BIN)/ruff check .

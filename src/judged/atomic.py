@@ -8,19 +8,23 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from judged.errors import InputError, OutputError
+from judged.errors import InputError, OutputError, is_full
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
 _HERE, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE, of renameat2
-_NO_FAULT_OF_THE_NAME = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EPIPE}
+_NO_FAULT_OF_THE_NAME = {errno.EFBIG, errno.EIO, errno.EPIPE}
 
 
 @contextmanager
-def replaced(path: str | Path) -> Generator[Path]:
-    """Give a temporary path in the same folder, which takes the place of ``path`` if all goes well."""
-    # A failure leaves an old file as it was, and nothing new beside it.
+def replaced(path: str | Path, *, new: bool = False) -> Generator[Path]:
+    """Give a temporary path in the same folder, which takes the place of ``path`` if all goes well.
+
+    `new`: a file that another process has made meanwhile stays.
+
+    A failure leaves an old file as it was, and nothing new beside it.
+    """
     path = Path(path)
     part: Path | None = None
     if "\0" in str(path):
@@ -44,7 +48,11 @@ def replaced(path: str | Path) -> Generator[Path]:
         yield part
         if target.exists():
             part.chmod(target.stat().st_mode & 0o777)
-        part.replace(target)
+        if new:
+            with suppress(OSError):  # it has been made meanwhile, or the file system has no links
+                os.link(part, target)
+        if not (new and target.exists()):
+            part.replace(target)
     except OSError as error:
         unwritten(path, error)
     finally:
@@ -62,27 +70,40 @@ def replaced_folder(path: str | Path, *, new: bool = False) -> Generator[Path]:
     A folder that is there is exchanged and then removed, in one step on Linux: whenever the process ends, even killed,
     the old or the new folder is there, whole.
     """
-    import shutil  # seldom needed, and imports much
-
     try:
         target = Path(path).resolve()
+        exists = InputError("this exists already", fix="name a new folder", path=str(path))
         if new and target.exists():
-            raise InputError("this exists already", fix="name a new folder", path=str(path))
+            raise exists
         target.parent.mkdir(parents=True, exist_ok=True)
-        part = target.with_name(f".{os.urandom(8).hex()}.part")
-        part.mkdir()
     except OSError as error:
         unwritten(path, error)
+    part = target.with_name(f".{os.urandom(8).hex()}.part")
     try:
+        part.mkdir()
         yield part
-        if target.is_dir() and any(target.iterdir()):
+        try:
+            part.replace(target)  # nothing, or an empty folder
+        except OSError:
+            if not target.is_dir():
+                raise
+            if new:  # another process has made it meanwhile
+                raise exists from None
             _exchange(part, target)
-        else:
-            part.replace(target)
     except OSError as error:
         unwritten(path, error)
     finally:
-        shutil.rmtree(part, ignore_errors=True)
+        remove_folder(part)
+
+
+def remove_folder(path: str | Path) -> None:
+    """Remove a folder, if it exists, also when Ctrl-C interrupts this."""
+    import shutil  # seldom needed, and imports much
+
+    try:
+        shutil.rmtree(path, ignore_errors=True)
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def _exchange(one: Path, other: Path) -> None:
@@ -97,9 +118,20 @@ def _exchange(one: Path, other: Path) -> None:
         between.rename(one)
 
 
+@contextmanager
+def disk_of(path: str | Path) -> Generator[None]:
+    """Name a file or folder where what is written there fails because its disk is full."""
+    try:
+        yield
+    except OSError as error:
+        if is_full(error):
+            raise OutputError(str(path), error) from None
+        raise
+
+
 def unwritten(path: str | Path, error: OSError) -> NoReturn:
     """Say that nothing could be written: for the name, which was given, or for the place, which fails."""
-    if error.errno in _NO_FAULT_OF_THE_NAME:
+    if is_full(error) or error.errno in _NO_FAULT_OF_THE_NAME:
         raise OutputError(str(path), error) from None
     raise InputError(
         f"this file cannot be written ({error.strerror or error})",

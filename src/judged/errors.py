@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copyreg
 import errno
+import os
 import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -109,13 +110,16 @@ def named_in_errors(path: object) -> Generator[None]:
         raise InputError(error.problem, fix=error.fix, path=str(path), rule=error.rule) from None
 
 
-FULL = {errno.ENOSPC, errno.EDQUOT}
-"""Numbers of system errors that say that a disk is full."""
+_FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
 def is_full(error: BaseException) -> bool:
-    """Whether an error came of SQLite, for which a disk was full; SQLAlchemy keeps that of SQLite as `orig`."""
-    return getattr(getattr(error, "orig", error), "sqlite_errorname", "") == "SQLITE_FULL"
+    """Return whether an error says that a disk is full.
+
+    The system and SQLite have numbers for it; other libraries (DuckDB, PostgreSQL, tantivy, shutil) quote the system.
+    """
+    number, name = getattr(error, "errno", None), getattr(getattr(error, "orig", error), "sqlite_errorname", "")
+    return number in _FULL or name == "SQLITE_FULL" or any(os.strerror(full) in str(error) for full in _FULL)
 
 
 class OutputError(JudgedError):
@@ -129,7 +133,7 @@ class OutputError(JudgedError):
         self.path = path
         self.errno = error.errno
         said = error.strerror or str(error)
-        problem = "no space left on this disk" if error.errno in FULL else f"this file cannot be written ({said})"
+        problem = "no space left on this disk" if is_full(error) else f"this file cannot be written ({said})"
         super().__init__(f"{path}: {problem}. Fix: make room, or write elsewhere.")
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -116,3 +118,7 @@ def test_a_damaged_store_of_labels_is_refused_by_name(refused: Callable[..., str
     data = (tmp_path / "labels.db").read_bytes()
     (tmp_path / "labels.db").write_bytes(data[:4096] + b"x" * (len(data) - 4096))
     assert refused("labels", "status", "labels.db").startswith("error: labels.db: the database is damaged")
+    (tmp_path / "intact.db").write_bytes(data)
+    with closing(sqlite3.connect(tmp_path / "intact.db")) as database, database:
+        database.execute("UPDATE labels SET repeat = 'x'")
+    assert refused("labels", "export", "intact.db", "-o", "x.csv").startswith("error: intact.db: the database is dam")

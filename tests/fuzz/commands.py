@@ -17,6 +17,7 @@ import json
 import os
 import resource
 import shutil
+import signal
 import sys
 import tempfile
 import warnings
@@ -277,6 +278,7 @@ class _Workplace:
         """Run the command line in this process, and give its exit code and what it printed."""
         out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", "backslashreplace", write_through=True) for _ in range(2))
         before = sys.argv, list(sys.meta_path), (sys.stdin, sys.stdout, sys.stderr), os.getcwd()  # noqa: PTH109
+        handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)}
         with _only_in(self.root), warnings.catch_warnings(), _environment(self.tmp):
             sys.argv = ["judged", *arguments]
             sys.stdin, sys.stdout, sys.stderr = io.TextIOWrapper(io.BytesIO(given), "utf-8"), out, err
@@ -288,6 +290,9 @@ class _Workplace:
             finally:
                 sys.argv, sys.meta_path[:], (sys.stdin, sys.stdout, sys.stderr), folder = before
                 os.chdir(folder)
+                sys.unraisablehook = sys.__unraisablehook__
+                for number, handler in handlers.items():
+                    signal.signal(number, handler)
         return code, *(file.buffer.getvalue().decode() for file in (out, err))  # type: ignore[attr-defined]
 
 

@@ -107,7 +107,7 @@ def _judges(seed: int, *, later: float = 0.0, careless: float = 0.0, topics: int
                     grade += 1
                 if judge == "cyd" and chance.random() < careless:
                     grade = chance.integers(0, 4)
-                at = f"2026-01-01T{place:02}:{doc:02}:00"
+                at = f"2026-01-{1 + place // 24:02}T{place % 24:02}:{doc:02}:00"
                 rows.append(row(f"q{topic}", f"d{doc}", judge, float(np.clip(grade, 0, 3)), at=at))
     return labels(rows)
 

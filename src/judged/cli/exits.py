@@ -9,12 +9,12 @@ import signal
 import sys
 import tempfile
 from contextlib import suppress
-from typing import TextIO
+from typing import Any, TextIO
 
 import click
 
 from judged.cli.synonyms import fix_of
-from judged.errors import FULL, JudgedError, OutputError, is_full, masked, one_line
+from judged.errors import JudgedError, OutputError, is_full, masked, one_line
 from judged.tables import on_terminal
 
 
@@ -78,12 +78,14 @@ _LONGEST = 200  # characters of somebody else's message
 
 def ended(error: BaseException) -> int:
     """Say what is wrong, if anything can still be said, and give the exit code."""
+    if _received:  # libraries make errors of their own of an interrupt: whatever goes wrong after one came of it
+        return TERMINATED if signal.SIGTERM in _received else STOPPED
     if isinstance(error, OutputError) and error.errno == errno.EPIPE:
         return UNREAD
     if isinstance(error, click.Abort) and isinstance(error.__context__, EOFError):
         error = error.__context__  # Click takes every end of a file for Ctrl-D
     if isinstance(error, KeyboardInterrupt | click.Abort) or _interrupted(error):
-        return TERMINATED if signal.SIGTERM in _received else STOPPED
+        return STOPPED
     code, sentence = _told(error)
     with suppress(OutputError):
         click.echo(on_terminal(masked(sentence)), err=True)
@@ -97,14 +99,30 @@ def ended(error: BaseException) -> int:
 _received: set[int] = set()
 
 
-def end_on_sigterm() -> None:
+def end_on_signals() -> None:
     """Let SIGTERM end the command as Ctrl-C does, with nothing half written, and an exit code of its own."""
 
     def end(number: int, _frame: object) -> None:
         _received.add(number)
+        logging: Any = sys.modules.get("logging")
+        if logging is not None:
+            logging.lastResort = logging.NullHandler()  # SQLAlchemy logs a traceback of an interrupt
         raise KeyboardInterrupt
 
-    signal.signal(signal.SIGTERM, end)
+    def repeat(unraisable: sys.UnraisableHookArgs) -> None:
+        if unraisable.exc_type is not KeyboardInterrupt:
+            sys.__unraisablehook__(unraisable)
+        elif hasattr(signal, "setitimer"):
+            signal.setitimer(signal.ITIMER_REAL, 0.001)
+
+    numbers = [signal.SIGTERM]
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is ignored, as in the background
+        numbers.append(signal.SIGINT)
+    if hasattr(signal, "SIGALRM"):  # Python ignores exceptions of finalizers: interrupt once more, a moment later
+        numbers.append(signal.SIGALRM)
+        sys.unraisablehook = repeat
+    for number in numbers:
+        signal.signal(number, end)
 
 
 _OF_NAMES = {
@@ -114,16 +132,10 @@ _OF_NAMES = {
 """Numbers of system errors that a name gives rise to that somebody wrote."""
 
 
-def _full(error: BaseException) -> OutputError | None:
-    """Return what to say of a full disk, where an error came of one: the system's, or DuckDB's, which quotes it."""
-    if isinstance(error, OSError) and error.errno in FULL:
-        return OutputError(str(error.filename or tempfile.gettempdir()), error)
-    database, said = sys.modules.get("duckdb"), os.strerror(errno.ENOSPC)
-    if database is not None and isinstance(error, database.Error) and said in str(error):
-        return OutputError(tempfile.gettempdir(), OSError(errno.ENOSPC, said))
-    if is_full(error):
-        return OutputError("the database", OSError(errno.ENOSPC, said))
-    return None
+def ignore_signals() -> None:
+    """Let no signal interrupt the end of the command, where temporary files are removed."""
+    for name in {"SIGINT", "SIGTERM", "SIGALRM"} & set(dir(signal)):
+        signal.signal(getattr(signal, name), signal.SIG_IGN)
 
 
 def _interrupted(error: BaseException) -> bool:
@@ -138,8 +150,12 @@ def _interrupted(error: BaseException) -> bool:
 def _told(error: BaseException) -> tuple[int, str]:
     if isinstance(error, JudgedError):
         return UNWRITTEN if isinstance(error, OutputError) else WRONG, f"error: {one_line(str(error))}"
-    if full := _full(error):
-        return UNWRITTEN, f"error: {full}"
+    database = sys.modules.get("duckdb")
+    unwritten = database is not None and isinstance(error, database.Error) and "Could not write file" in str(error)
+    if unwritten or is_full(error):  # where nobody names the file, it is a temporary one
+        where = getattr(error, "filename", None) or tempfile.gettempdir()
+        number = errno.ENOSPC if is_full(error) else errno.EIO
+        return UNWRITTEN, f"error: {OutputError(str(where), OSError(number, ' '.join(str(error).split())))}"
     if isinstance(error, click.UsageError):
         return WRONG, _usage(error)
     if isinstance(error, OSError) and error.filename is not None and error.errno in _OF_NAMES:

@@ -15,7 +15,7 @@ import click
 
 import judged
 from judged.cli import output
-from judged.cli.exits import CODES, end_on_sigterm, ended, guard
+from judged.cli.exits import CODES, end_on_signals, ended, guard, ignore_signals
 from judged.cli.options import checked
 from judged.errors import JudgedWarning
 
@@ -135,7 +135,7 @@ def script() -> NoReturn:
     # garbage while modules are imported would take some more.
     gc.set_threshold(100_000)
     guard()
-    end_on_sigterm()
+    end_on_signals()
     code: Any = 0
     try:
         main()
@@ -144,5 +144,8 @@ def script() -> NoReturn:
     except KeyboardInterrupt as second:
         code = ended(second)
     with suppress(KeyboardInterrupt):
-        atexit._run_exitfuncs()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        ignore_signals()
+    if code not in (0, 1):
+        gc.collect()  # frames of an interrupted statement keep a database open, and so its files beside a store
+    atexit._run_exitfuncs()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     os._exit(code)

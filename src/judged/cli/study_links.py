@@ -40,12 +40,15 @@ def command(design: str, store: str, participants: int | None, address: str | No
 
     study = read_design(design)
     opened = StudyStore.open(store, hash_of(design), new=True)
-    people = {who: known.group for who, known in opened.participants().items()}
-    counts = Counter(people.values())
-    for group in study.groups:
-        for _ in range((participants or group.participants) - counts[group.name]):
-            people[f"p{len(people) + 1}"] = group.name
-    opened.enrol(assignments(study, people).to_pylist())
+    while True:
+        known = opened.participants()
+        people = {who: participant.group for who, participant in known.items()}
+        counts = Counter(people.values())
+        for group in study.groups:
+            for _ in range((participants or group.participants) - counts[group.name]):
+                people[f"p{len(people) + 1}"] = group.name
+        if opened.enrol(assignments(study, people).to_pylist(), known):  # else another process has added some
+            break
     base = (address or "http://127.0.0.1:8642").rstrip("/")
     for who, group in people.items():
         click.echo(f"{who}\t{group}\t{base}/s/{opened.token(who)}")

@@ -60,8 +60,8 @@ class StepRecord:
     """The step that a process is at, in a file that others can read at any moment."""
 
     def __init__(self, path: Path) -> None:
-        with path.open("w+b") as file:
-            file.truncate(_LAYOUT.size)
+        path.write_bytes(bytes(_LAYOUT.size))  # written into a hole of a file, a full disk would be SIGBUS
+        with path.open("r+b") as file:
             self._map = mmap.mmap(file.fileno(), _LAYOUT.size)
 
     @contextmanager

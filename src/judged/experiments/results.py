@@ -221,10 +221,10 @@ def _saved(path: Path, shape: Any) -> Any:
 
 def _why(folder: Path, key: str) -> tuple[str, str]:
     """Give what went wrong with a configuration, and what to do about it; empty where nobody knows."""
-    path = folder / "configurations" / f"{key}.{FAILURE}"
-    if not path.exists():
+    try:
+        failure = _saved(folder / "configurations" / f"{key}.{FAILURE}", {"problem": str, "fix?": str})
+    except InputError:  # an empty file may be of an earlier version, whose disk was full
         return "it was not run yet", ""
-    failure = _saved(path, {"problem": str, "fix?": str})
     return failure["problem"], failure.get("fix") or ""
 
 

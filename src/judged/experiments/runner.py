@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -15,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from judged.answer import listed
 from judged.answer.table import plain
-from judged.atomic import replaced
+from judged.atomic import disk_of, remove_folder, replaced
 from judged.data.qrels import Qrels
 from judged.data.topics import Topics
-from judged.errors import InputError
+from judged.errors import InputError, is_full
 from judged.experiments.answers import keep
 from judged.experiments.collection import MISSING, TWICE
 from judged.experiments.configurations import modules_of
@@ -26,7 +27,7 @@ from judged.experiments.limits import LIMITS, STEP, watch
 from judged.experiments.plan import Plan
 from judged.experiments.reading import FILES
 from judged.experiments.results import PLAN, Results, folder_of, load
-from judged.experiments.worker import FAILURE, WORKER
+from judged.experiments.worker import FAILURE, NO_SPACE, WORKER
 
 try:
     import fcntl
@@ -73,13 +74,15 @@ def run(plan: Any, folder: str | Path, *, progress: Callable[[str, int], None] |
     InputError
         If the plan or the folder cannot be used, another run is at work in it, it has results over other files, or the
         control failed.
+    OutputError
+        If the disk is full.
     """
     plan = Plan.of(plan)
     place = Path(folder)
     judged, asked = Qrels.read(plan.qrels).topics, Topics.read(plan.queries)
     if not set(judged) & set(asked.table["query_id"].to_pylist()):
         raise InputError("no query has a judgment", fix="check that both files use the same ids", path=plan.queries)
-    with _alone(place):
+    with disk_of(place), _alone(place):
         _refuse_another(plan, place)
         todo = waiting(plan, place)
         for left in (place / "configurations").glob(".*.part"):  # by one that was stopped
@@ -106,6 +109,8 @@ def _alone(place: Path) -> Generator[None]:
         (place / "configurations").mkdir(parents=True, exist_ok=True)
         lock = (place / ".running").open("a+", encoding="utf-8")
     except OSError as error:
+        if is_full(error):
+            raise
         problem = f"nothing can be written here ({error.strerror})"
         raise InputError(problem, fix="name another folder", path=str(place)) from None
     with lock:
@@ -176,10 +181,12 @@ def _run(
             except OSError:
                 if not target.is_dir():  # else somebody ran it meanwhile
                     raise
+        elif code == NO_SPACE:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         else:
             _explain(part, code).replace(failure)
     finally:
-        shutil.rmtree(part, ignore_errors=True)
+        remove_folder(part)
 
 
 def _worked(part: Path, folder: Path, tell: Callable[[str], None]) -> int:

@@ -22,7 +22,7 @@ from judged.data.run import Run
 from judged.data.texts import Texts
 from judged.data.topics import Topics
 from judged.data.write import write_run
-from judged.errors import InputError, JudgedError
+from judged.errors import InputError, JudgedError, is_full
 from judged.experiments.configurations import versions
 from judged.experiments.latency import rounds_of, throughput
 from judged.experiments.limits import STEP, StepRecord
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 RUN, TRACES, COSTS, FAILURE = "run.parquet", "traces.jsonl", "costs.json", "failure.json"
 WORKER = "judged.experiments.worker"
+NO_SPACE = 74  # its exit code where the disk is full, which is no failure of the configuration
 ANSWERS = "answers.json"  # of a configuration that generates: tables by name
 _FEW = 10  # documents that are indexed first, so that libraries are there when it counts
 
@@ -56,6 +57,8 @@ def main() -> int:
     try:
         work(job, path.parent)
     except Exception as error:  # noqa: BLE001  whatever an engine raises is what became of its configuration
+        if is_full(error):
+            return NO_SPACE
         traceback.print_exc()
         problem = failure_of(error, job["modules"].values())
         (path.parent / FAILURE).write_text(json.dumps(problem), encoding="utf-8")
@@ -139,7 +142,8 @@ def _built(
 ) -> tuple[System, dict[str, float | None]]:
     """Build an index, to be closed in the end, and say what that took."""
     few = dict(list(documents.items())[:_FEW])
-    with suppress(Exception), tempfile.TemporaryDirectory() as place:  # what goes wrong goes wrong again below
+    # Within `folder`, which is removed if this process is killed. What goes wrong here goes wrong again below.
+    with suppress(Exception), tempfile.TemporaryDirectory(dir=folder) as place:
         first = system_of(part)
         with ExitStack() as once:
             once.callback(_close, first)

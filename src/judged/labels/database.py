@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import errno
-import os
+import shutil
 import time
+import weakref
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from judged.errors import InputError, OutputError, is_full
+from judged.atomic import replaced
+from judged.errors import InputError, JudgedError, OutputError, is_full
 
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Callable
 
-    from sqlalchemy import Connection, Engine
+    from sqlalchemy import Connection, Engine, ExceptionContext
     from sqlalchemy import Table as SqlTable
 
 ROWS = 5_000
 """So many are written in one statement."""
 _DAMAGED = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_IOERR")
 _TRIES = 4  # to open a store
+_LEAST_ROOM = 1 << 16  # bytes: SQLite begins its files beside a store with 32 kB
 
 
 class Layout(NamedTuple):
@@ -48,25 +53,34 @@ def open_database(where: str | Path, layout: Layout, begin: Callable[[Connection
     if not new and "://" not in str(where) and not Path(where).is_file():
         raise InputError("there is no such store", fix=f"make it: {layout.make} {shown}", path=shown)
     try:
+        if new and "://" not in str(where) and str(where) != ":memory:" and not Path(where).exists():
+            _make(where, layout, begin)
         engine = engine_of(str(where))
         for tried in range(_TRIES):
             try:
                 _prepare(engine, layout, begin, new, shown)
                 break
-            except (IntegrityError, OperationalError, ProgrammingError):  # another process may be making it
+            except (IntegrityError, OperationalError, ProgrammingError, _BusyError):  # another process may be making it
                 if tried + 1 == _TRIES:
                     raise
                 time.sleep(0.1 * (tried + 1))
-    except InputError:
+    except JudgedError:
         raise
     except (SQLAlchemyError, ValueError) as error:  # a port that is no number is a ValueError
-        if is_full(error):
-            raise OutputError(shown, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))) from None
         fix = "give the path of a file, or postgresql://user@host/database"
         cause = getattr(error, "orig", None)  # what SQLAlchemy says itself may hold the whole address
         reason = f" ({str(cause).splitlines()[0]})" if cause is not None and str(cause) else ""
         raise InputError(f"the {layout.holds} cannot be opened{reason}", fix=fix, path=shown) from None
     return engine
+
+
+def _make(path: str | Path, layout: Layout, begin: Callable[[Connection], Any]) -> None:
+    """Make a file of SQLite that has all tables from the first moment; one that another process has made stays."""
+    made = engine_of("sqlite://")
+    _prepare(made, layout, begin, new=True, shown=str(path))
+    with made.connect() as connection, replaced(path, new=True) as part:
+        part.write_bytes(cast("sqlite3.Connection", connection.connection.driver_connection).serialize())
+    made.dispose()
 
 
 def _prepare(engine: Engine, layout: Layout, begin: Callable[[Connection], Any], new: bool, shown: str) -> None:
@@ -115,6 +129,11 @@ def engine_of(where: str) -> Engine:
     address = where if where.startswith("sqlite:") else f"sqlite:///{where}"
     engine = create_engine(address, hide_parameters=True)  # errors do not quote texts, answers, and tokens
 
+    if engine.url.database not in {None, "", ":memory:"}:
+        # SQLite removes its log when the last connection is closed.
+        weakref.finalize(engine, engine.pool.dispose)
+    event.listen(engine, "handle_error", partial(_raise_own, engine.url.database or "", without_password(where)))
+
     @event.listens_for(engine, "connect")
     def careful(connection: Any, _: Any) -> None:  # pyright: ignore[reportUnusedFunction]
         for said in ("synchronous=FULL", "busy_timeout=30000"):
@@ -129,6 +148,24 @@ def engine_of(where: str) -> Engine:
             raise InputError(f"the database is damaged ({error})", fix=fix, path=without_password(where)) from None
 
     return engine
+
+
+class _BusyError(InputError):
+    """Another process is writing to a store for longer than this one waits."""
+
+
+def _raise_own(path: str, shown: str, context: ExceptionContext) -> None:
+    """Raise an error of ours where a database cannot write."""
+    error = context.original_exception
+    name = str(getattr(error, "sqlite_errorname", ""))
+    full = is_full(error)
+    if name.startswith(("SQLITE_IOERR", "SQLITE_CANTOPEN")) and Path(path).parent.is_dir():
+        # SQLite does not say why it could not make or enlarge one of its files beside the store.
+        full = shutil.disk_usage(Path(path).parent).free < _LEAST_ROOM
+    if full or name.startswith("SQLITE_IOERR"):
+        raise OutputError(shown, OSError(errno.ENOSPC if full else errno.EIO, str(error)))
+    if name.startswith("SQLITE_BUSY"):
+        raise _BusyError("another process is writing to it", fix="try again when it has ended", path=shown)
 
 
 def storable(name: str, value: Any) -> Any:

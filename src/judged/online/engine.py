@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Generator, Iterable, Sequence
@@ -13,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from judged.atomic import remove_folder
 from judged.cache import cached_property
 from judged.errors import InputError, MissingExtraError
 
@@ -137,7 +137,7 @@ class Engine:
             options["threads"] = threads
         library = duckdb_library()
         self.folder = Path(tempfile.mkdtemp(prefix=_FOLDERS))
-        weakref.finalize(self, shutil.rmtree, str(self.folder), ignore_errors=True)
+        weakref.finalize(self, remove_folder, self.folder)
         options["temp_directory"] = str(self.folder / "spill")
         self.con: duckdb.DuckDBPyConnection = library.connect(str(self.folder / "log.duckdb"), config=options)
         self.con.execute("SET preserve_insertion_order = false; SET TimeZone = 'UTC'")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
@@ -81,7 +82,7 @@ def _write(table: Relation, path: Path) -> None:
     try:
         table.engine.con.execute(f"COPY (SELECT {', '.join(columns)} FROM {table}) TO {literal(str(path))} ({options})")
     except duckdb_library().IOException as error:
-        raise OSError(str(error).split("\n")[0]) from None
+        raise OSError(errno.EIO, str(error).split("\n")[0]) from None
 
 
 def open_stored(folder: Path | str, engine: Engine, tables: Mapping[str, Relation] | None = None) -> InteractionLog:

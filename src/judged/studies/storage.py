@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from secrets import token_urlsafe
@@ -118,6 +118,7 @@ class StudyStore:
     >>> store = StudyStore.open("sqlite://", "design", new=True)  # in memory; a path in earnest
     >>> trial = {"query_id": "q", "system": "bm25", "variant": "", "practice": False}
     >>> store.enrol([{"participant": "p1", "group": "", "position": 1, **trial}])
+    True
     >>> store.participant_of(store.token("p1")), store.participant_of("p1-guessed")
     ('p1', None)
     >>> store.finish("p1", "task-1"), store.finish("p1", "task-1")
@@ -172,25 +173,36 @@ class StudyStore:
             raise InputError("the design is not the one that these answers were given to", fix=fix, path=shown)
         return cls(engine, shown, known["secret"])
 
-    def enrol(self, assignments: Iterable[Mapping[str, Any]]) -> None:
-        """Add participants with their trials, one row a trial, those who came first first; who is there stays."""
+    def enrol(self, assignments: Iterable[Mapping[str, Any]], known: Container[str] | None = None) -> bool:
+        """Add participants with their trials, one row a trial, those who came first first; who is there stays.
+
+        `known`: the participants when trials were assigned. If another process has added some of the new ones since,
+        add nothing and return False.
+        """
+        from sqlalchemy import insert
+        from sqlalchemy.exc import IntegrityError
+
         from judged.studies import schema
 
+        known = self.participants() if known is None else known
         rows = list(assignments)
         people = {row["participant"]: row["group"] for row in rows}
         groups = list(people.values())
         numbers = (groups[:at].count(group) for at, group in enumerate(groups))
         names = schema.assignments.c.keys()
-        with self.engine.begin() as connection:
-            add_new(
-                connection,
-                schema.participants,
-                (
-                    {"participant": who, "group": group, "number": number}
-                    for (who, group), number in zip(people.items(), numbers, strict=True)
-                ),
-            )
-            add_new(connection, schema.assignments, ({name: row[name] for name in names} for row in rows))
+        new = [
+            {"participant": storable("participant", who), "group": storable("group", group), "number": number}
+            for (who, group), number in zip(people.items(), numbers, strict=True)
+            if who not in known
+        ]
+        try:
+            with self.engine.begin() as connection:
+                if new:
+                    connection.execute(insert(schema.participants), new)
+                add_new(connection, schema.assignments, ({name: row[name] for name in names} for row in rows))
+        except IntegrityError:
+            return False
+        return True
 
     def participants(self) -> dict[str, Participant]:
         """Give the group of each participant and the number within it, by group."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 import weakref
 from contextlib import ExitStack
@@ -14,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from judged.atomic import remove_folder
 from judged.cache import cached_property
 from judged.errors import InputError
 from judged.online.simulation import damage
@@ -195,7 +195,7 @@ class SimulatedLog:
         folder = tempfile.mkdtemp()
         form: damage.Form = "ndjson" if self.plan.broken.truncated else "parquet"
         log: InteractionLog = read_log([str(path) for path in self.write(folder, form)], **options)
-        weakref.finalize(log.engine, shutil.rmtree, folder, ignore_errors=True)  # what is shown is read where it stands
+        weakref.finalize(log.engine, remove_folder, folder)  # what is shown is read where it stands
         return log
 
     def qrels(self) -> Qrels:
