@@ -33,6 +33,7 @@ _LABEL = {"query_id": "q1", "doc_id": "d1", "judge": "ann", "grade": 1}
 _PLACED = {
     "openinference.span.kind": "RETRIEVER", "input.value": "x", f"retrieval.documents.{10**400}.document.id": "x",
 }  # fmt: skip
+_PLAN = {"configurations": [], "left_out": [], "qrels": "x", "queries": "x", "measures": ["-1e400"]}
 _SUPPORT = {"topic_id": "1", "run_id": "r", "sentences": [{"sentenceID": 0, "text": "x", "citations": []}]}
 _TREC = {"topic_id": "1", "run_id": "r", "references": ["d1"], "answer": [{"text": "x", "citations": [[]]}]}
 _NO_LIST = """
@@ -84,6 +85,7 @@ _FOUND: dict[str, list[tuple[str, str, str]]] = {
         ("propensities", ".csv", "rank,value\n1,1\n999999999999,0.5\n"),
         ("results/plan.json", ".json", '{"configurations": [{"name": "a", "key": "../x", "levels": {}}]}'),
         ("results/plan.json", ".json", "[" * 100_000),
+        ("results/plan.json", ".json", json.dumps(_PLAN)),
         ("state of a watch", ".json", "[" * 100_000),
         ("state of a watch", ".json", json.dumps({"points": [["a", "", "2026-03-01", 10**400, 1, 1, 1]]})),
     ],
