@@ -9,6 +9,11 @@ import copyreg
 import errno
 import os
 import re
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
 
 
 class JudgedError(Exception):
@@ -46,6 +51,16 @@ def masked(text: str) -> str:
     return _PASSWORD.sub(r"\1***@", text) if ":/" in text else text
 
 
+def one_line(text: str) -> str:
+    r"""Return a message in one line: the ends of lines that a quoted text has are written as escapes.
+
+    >>> print(one_line("a\nb.run: there is no such file"))
+    a\nb.run: there is no such file
+    """
+    return _LINE_END.sub(lambda end: repr(end[0])[1:-1], text)
+
+
+_LINE_END = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 NO_CONTENT = "no-content"
 """The rule of problems that are not about what a file holds: there is none, or it may not be read."""
 
@@ -81,7 +96,18 @@ class InputError(JudgedError, ValueError):
     def _message(self) -> str:
         place = self.path if self.line is None else f"{self.path}:{self.line}"
         text = f"{place}: {self.problem}" if place else self.problem
-        return f"{text}. Fix: {self.fix}." if self.fix else f"{text}."
+        return one_line(f"{text}. Fix: {self.fix}." if self.fix else f"{text}.")
+
+
+@contextmanager
+def named_in_errors(path: object) -> Generator[None]:
+    """Add the path of a file to an InputError that names none."""
+    try:
+        yield
+    except InputError as error:
+        if error.path:
+            raise
+        raise InputError(error.problem, fix=error.fix, path=str(path), rule=error.rule) from None
 
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}

@@ -151,7 +151,7 @@ def test_one_topic_that_differs_is_called_one() -> None:
     [
         ({"topic": "q9"}, "no topic 'q9'"),
         ({"second": {"z": {"a": 1.0}}}, "no topic in common"),
-        ({"cutoff": 0}, "show nothing"),
+        ({"cutoff": 0}, "cutoff must be a whole number of at least 1"),
         ({"second": {"q1": ["a"]}, "first": {"q1": {"a"}}}, "not a ranking"),
     ],
 )

@@ -282,7 +282,7 @@ def test_forms_hold_the_same() -> None:
         ({"runs": {"early": EARLY}}, "one run"),
         ({"pair": ("early", "late")}, "no run 'late'"),
         ({"pair": ("early", "early")}, "not two runs"),
-        ({"limit": 0}, "show nothing"),
+        ({"limit": 0}, "limit must be a whole number of at least 1"),
     ],
 )
 def test_refused(change: dict[str, Any], message: str) -> None:

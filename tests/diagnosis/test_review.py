@@ -258,11 +258,11 @@ def test_undefined_scores_have_no_change_and_come_last() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"cutoff": 0}, "first 0 documents"),
+        ({"cutoff": 0}, "cutoff must be a whole number of at least 1"),
         ({"rel": 0}, "level 0"),
         ({"rel": math.nan}, "level nan"),
         ({"rel": 9}, "relevant from grade 9 on: the highest grade is 2"),
-        ({"limit": -1}, "limit of -1"),
+        ({"limit": -1}, "limit must be a whole number of at least 0"),
         ({"kinds": "wrong"}, "no kind 'wrong'"),
         ({"kinds": ()}, "no kind of label"),
         ({"ties": "rank"}, "no rank column"),

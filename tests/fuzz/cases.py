@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from fuzz.readers import Reader
 
+LONGEST = 1500  # characters of what is said of a failure
+
 
 class Outcome(NamedTuple):
     """How a case ended: in a ``result``, ``refused``, or as it must not; then `why` says how."""
@@ -28,6 +30,8 @@ def damaged(seed: int, readers: list[Reader]) -> tuple[Reader, str, bytes]:
     """Choose a reader, and damage a file for it; with the ending of the file's name."""
     random = Random(seed)
     reader = readers[seed % len(readers)]
+    if reader.make is not None:
+        return reader, reader.originals[0].ending, reader.make(random)
     original = random.choice(reader.originals)
     ending = original.ending if random.random() < 0.9 else ""
     if random.random() < 0.05:
@@ -45,10 +49,12 @@ def run(reader: Reader, path: Path) -> Outcome:
             reader.read(path)
     except JudgedError as error:
         if str(path) not in str(error):
-            return Outcome("wrong", f"the message does not name the file: {error}"[:300])
+            return Outcome("wrong", f"the message does not name the file: {error}"[-LONGEST:])
+        if len(str(error).splitlines()) > 1:
+            return Outcome("wrong", f"a message of several lines: {str(error)!r}"[-LONGEST:])
         return Outcome("refused")
     except BaseException as error:  # noqa: BLE001 - every other is what is looked for
-        return Outcome("wrong", f"{type(error).__name__}: {error}"[:300])
+        return Outcome("wrong", f"{type(error).__name__}: {error}"[-LONGEST:])
     return Outcome("result")
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 from functools import partial
+from random import Random
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 import pyarrow as pa
 
+from fuzz.mutations import mutated
 from fuzz.originals import Original, tables
 from fuzz.readers import Reader, WrongError
 from judged.errors import InputError
@@ -81,8 +83,13 @@ def log_readers(folder: Path) -> list[Reader]:
         (folder / f"{name}.toml").write_text(text, encoding="utf-8")
     (folder / "fixed.jsonl").write_bytes(_lines(_rows()))
     rows = [
-        one for one in tables(pa.Table.from_pylist(_rows())) if one.ending in {".parquet", ".csv", ".tsv", ".jsonl"}
+        table
+        for table in tables(pa.Table.from_pylist(_rows()))
+        if table.ending in {".parquet", ".csv", ".tsv", ".jsonl"}
     ]
+    own = {"own": _lines(_rows()), "results": _lines(_rows()), "graphcm": _graphcm(), "usql": _usql()}
+    texts = {name: mappings.get(name) or mapping_text(name)[0] for name in own}
+    logs = {name: folder / f"log.{'tsv' if name == 'usql' else 'jsonl'}" for name in own}
     stored = folder / "stored"
     store_log(read_log(folder / "fixed.jsonl", mapping=folder / "own.toml", now_ms=NOW, threads=1), stored)
     inside = [Original(path.suffix, path.read_bytes()) for path in sorted(stored.iterdir())]
@@ -97,6 +104,11 @@ def log_readers(folder: Path) -> list[Reader]:
         Reader("mapping: graphcm", partial(_read, mapping="graphcm"), [Original(".jsonl", _graphcm())]),
         Reader("mapping: usql", partial(_read, mapping="usql"), [Original(".tsv", _usql())]),
         Reader("a mapping", partial(_mapped, folder / "fixed.jsonl"), _mappings()),
+        *(
+            Reader(f"a mapping and its log: {name}", partial(_both, logs[name], data, texts[name]),
+                   [Original(".toml", texts[name].encode())])
+            for name, data in own.items()
+        ),
         Reader("converted", partial(_stored, stored, folder / "again"), inside),
     ]  # fmt: skip
 
@@ -126,14 +138,16 @@ def _looked_at(log: InteractionLog) -> None:
     check = check_log(log)
     check.text(width=80)
     json.dumps(check.to_dict(), allow_nan=False)
-    for one in log.accounts:
-        if one.read != one.kept + sum(rows for _, rows in one.excluded):
-            raise WrongError(f"of {one.read} {one.table} rows {one.kept} are kept and {one.excluded} left out")
-    kept = tuple(one.kept for one in log.accounts)
+    for account in log.accounts:
+        if account.read != account.kept + sum(rows for _, rows in account.excluded):
+            raise WrongError(
+                f"of {account.read} {account.table} rows {account.kept} are kept and {account.excluded} left out"
+            )
+    kept = tuple(account.kept for account in log.accounts)
     counts = dict(check.counts)
     if kept != (counts["pages"], counts["events"]):
         raise WrongError(f"{kept} rows are kept, and there are {counts}")
-    if any(not 0 <= one.share <= 1 for one in log.findings):
+    if any(not 0 <= finding.share <= 1 for finding in log.findings):
         raise WrongError("a share is none")
 
 
@@ -156,11 +170,19 @@ def _mapped(data: Path, path: Path) -> None:
         raise InputError(error.problem, fix=error.fix, path=str(path)) from None
 
 
+def _both(place: Path, intact: bytes, text: str, path: Path) -> None:
+    """Read a log by its damaged mapping; in two of three cases, the log is damaged too."""
+    random = Random(crc32(path.read_bytes()))
+    damages = path.read_bytes() != text.encode() and random.random() < 0.67
+    place.write_bytes(mutated(intact, random) if damages else intact)
+    _mapped(place, path)
+
+
 def _stored(whole: Path, folder: Path, path: Path) -> None:
     """Put a damaged file into the place of one of the same kind, of a folder that is a log."""
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(whole, folder)
-    names = [one.name for one in sorted(whole.iterdir()) if one.suffix == path.suffix] or ["log.json"]
+    names = [file.name for file in sorted(whole.iterdir()) if file.suffix == path.suffix] or ["log.json"]
     shutil.copyfile(path, folder / names[path.stat().st_size % len(names)])
     try:
         _looked_at(read_log(folder, threads=1))
@@ -171,7 +193,7 @@ def _stored(whole: Path, folder: Path, path: Path) -> None:
 
 
 def _lines(records: list[dict[str, Any]]) -> bytes:
-    return "".join(json.dumps(one) + "\n" for one in records).encode()
+    return "".join(json.dumps(record) + "\n" for record in records).encode()
 
 
 def _rows() -> list[dict[str, Any]]:
@@ -206,19 +228,19 @@ def _ubi() -> list[Original]:
             events.append({**who, "action_name": row["kind"], "event_attributes": what})
     bulk: list[dict[str, Any]] = []
     for index, records in (("ubi_queries", queries), ("ubi_events", events)):
-        for one in records:
-            bulk += [{"index": {"_index": index}}, one]
-    exports = [{"_index": "ubi_events", "_id": str(at), "_source": one} for at, one in enumerate(events)]
+        for record in records:
+            bulk += [{"index": {"_index": index}}, record]
+    exports = [{"_index": "ubi_events", "_id": str(at), "_source": event} for at, event in enumerate(events)]
     flat = [
-        {name: json.dumps(value) if isinstance(value, (dict, list)) else value for name, value in one.items()}
-        for one in queries
+        {name: json.dumps(value) if isinstance(value, (dict, list)) else value for name, value in query.items()}
+        for query in queries
     ]
     of_tables = [
         *tables(pa.Table.from_pylist(flat)),
         *tables(pa.Table.from_pylist(events).drop_columns("event_attributes")),
     ]
-    lines = [Original(".ndjson", _lines(one)) for one in ([*queries, *events], bulk, exports)]
-    return [*lines, *(one for one in of_tables if one.ending in {".csv", ".parquet"})]
+    lines = [Original(".ndjson", _lines(records)) for records in ([*queries, *events], bulk, exports)]
+    return [*lines, *(table for table in of_tables if table.ending in {".csv", ".parquet"})]
 
 
 def _wscd() -> list[Original]:

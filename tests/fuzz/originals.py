@@ -49,10 +49,10 @@ def tables(table: pa.Table) -> list[Original]:
     for compression in ("none", "zstd", "snappy"):
         parquet.write_table(table, sink := io.BytesIO(), compression=compression)
         made.append(Original(".parquet", sink.getvalue()))
-    for one, compression in ((table, None), (table, "lz4"), (dictionaries, "zstd"), (dictionaries, None)):
+    for variant, compression in ((table, None), (table, "lz4"), (dictionaries, "zstd"), (dictionaries, None)):
         sink = io.BytesIO()
-        with ipc.new_file(sink, one.schema, options=ipc.IpcWriteOptions(compression=compression)) as writer:
-            writer.write_table(one)
+        with ipc.new_file(sink, variant.schema, options=ipc.IpcWriteOptions(compression=compression)) as writer:
+            writer.write_table(variant)
         made.append(Original(".arrow", sink.getvalue()))
     csv.write_csv(table, sink := io.BytesIO())
     made.append(Original(".csv", sink.getvalue()))
@@ -200,8 +200,8 @@ def slices() -> list[Original]:
         "contains(text, 'how')",
     )
     text = "".join(
-        f'[[slice]]\nname = "s{at}"\nexpression = "{one}"\nmin_topics = {at + 2}\nowner = "me"\n\n'
-        for at, one in enumerate(parts)
+        f'[[slice]]\nname = "s{at}"\nexpression = "{expression}"\nmin_topics = {at + 2}\nowner = "me"\n\n'
+        for at, expression in enumerate(parts)
     )
     return [Original(".toml", text.encode())]
 

@@ -1,15 +1,20 @@
-"""The rows of a text in TREC's form, by a few lines that know nothing of judged."""
+"""The rows of a text in TREC's form and of files of labels, by a few lines that know nothing of judged."""
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     Row = tuple[str, str, float]
+    Label = tuple[str, str, str, float | None]
 
+_TRUTHS = {"true": 1.0, "false": 0.0}
 _COLUMNS = {  # where topic, document and number stand, and the numbers of fields with which they may stand there
     "qrels": (((0, 2, 3), {4}), ((0, 1, 2), {3, 5})),
     "run": (((0, 2, 4), {5, 6}), ((0, 1, 3), {4, 5}), ((0, 1, 2), {3})),
@@ -25,8 +30,52 @@ def rows(data: bytes, kind: str) -> Iterator[list[Row]]:
     for (topic, doc, number), counts in _COLUMNS[kind]:
         for sign in (1, -1):  # ranks stand for scores where there are none
             try:
-                made = [(line[topic].decode(), line[doc].decode(), sign * float(line[number])) for line in lines]
+                numbers = [line[number].decode() for line in lines]
+                grades = [_TRUTHS.get(text.lower()) if kind == "qrels" else None for text in numbers]
+                values = [float(text) if grade is None else grade for text, grade in zip(numbers, grades, strict=True)]
+                made = [
+                    (line[topic].decode(), line[doc].decode(), sign * value)
+                    for line, value in zip(lines, values, strict=True)
+                ]
             except (ValueError, IndexError):
                 continue
             if max(counts) >= 6 or all(len(line) in counts for line in lines):
                 yield made
+
+
+def labels(data: bytes, judge: str) -> Iterator[list[Label]]:
+    """Give the labels of JSON Lines or of a table with our names of columns; nothing of what is neither.
+
+    `judge` is who gave those of whom nothing is said.
+    """
+    text = data.decode("utf-8-sig")
+    if text.lstrip()[:1] == "{":
+        try:
+            records = [json.loads(line) for line in re.split(r"\r?\n", text) if line.strip()]
+        except ValueError:
+            return  # one document, perhaps
+    else:
+        first = text.splitlines()[0]
+        delimiter = max("\t,;", key=first.count)
+        plain_text = text.replace("\r\n", "\n").replace("\r", "\n")
+        lines = list(csv.reader(io.StringIO(plain_text), delimiter=delimiter))
+        names = lines[0]
+        records = [dict(zip(names, line, strict=False)) for line in lines[1:] if any(cell.strip() for cell in line)]
+    if records and all(isinstance(record, dict) for record in records):
+        records = [{name.strip().lower(): value for name, value in record.items()} for record in records]
+    if records and all({"query_id", "doc_id", "grade"} <= record.keys() for record in records):
+        yield [
+            (str(row["query_id"]), str(row["doc_id"]), _judge(row.get("judge"), judge), _grade(row["grade"]))
+            for row in records
+        ]
+
+
+def _judge(given: Any, otherwise: str) -> str:
+    return otherwise if given is None or given == "" else str(given)
+
+
+def _grade(given: Any) -> float | None:
+    if given is None or given == "":
+        return None
+    truth = _TRUTHS.get(str(given).strip().lower())
+    return float(given) if truth is None else truth

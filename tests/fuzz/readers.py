@@ -19,6 +19,7 @@ from judged.gates.guardrails import numbers_by_run
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+    from random import Random
 
     from fuzz.originals import Original
 
@@ -29,6 +30,7 @@ class Reader(NamedTuple):
     name: str
     read: Callable[[Path], object]
     originals: list[Original]
+    make: Callable[[Random], bytes] | None = None  # makes a case of another kind than damaged bytes
 
 
 class WrongError(Exception):

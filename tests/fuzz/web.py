@@ -162,8 +162,8 @@ def attack(port: int, requests: int, uploads: int, seed: int = 0) -> Report:
             for side in range(2):
                 numbers = range(side, requests, 2)
                 sent.append(pool.submit(lambda numbers=numbers: [send(drawn(at), at) for at in numbers]))
-            for one in sent:
-                one.result()
+            for future in sent:
+                future.result()
     finally:
         ended.set()
         watching.join()

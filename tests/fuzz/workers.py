@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import multiprocessing
+import re
 import resource
 import signal
 import tempfile
@@ -24,24 +25,38 @@ if TYPE_CHECKING:
 
 _WAITING = 60  # of the clock: a case that waits for something
 MEMORY = 1 << 30
-_ADDRESSES = 12 << 30  # where a process that asks for more is told no: the machine belongs to others too
+_ADDRESSES = 64 << 30  # more than what draws charts reserves; a process that asks for more is told no
 _DEATHS = {signal.SIGPROF: "too much processor time", signal.SIGALRM: f"over {_WAITING} s, waiting"}
 
 
 @dataclass(frozen=True)
 class Readers:
-    """What is fuzzed: the module and function that give the readers, and the processor time that a case may take."""
+    """What is fuzzed: the module and function that give the readers, and the processor time that a case may take.
+
+    `share` is the weight of these readers among all cases: those that take long have little.
+    """
 
     module: str
     function: str
     seconds: float
+    share: int = 1
 
     def readers(self, folder: Path) -> list[Reader]:
         """Make the readers; `folder` is a place for files made in passing."""
         return getattr(importlib.import_module(self.module), self.function)(folder)
 
 
-OF = {"files": Readers("fuzz.readers", "readers", 5), "logs": Readers("fuzz.logs", "log_readers", 20)}
+OF = {
+    "files": Readers("fuzz.readers", "readers", 5, 30),
+    "logs": Readers("fuzz.logs", "log_readers", 20, 1),
+    "labels": Readers("fuzz.labels", "label_readers", 20, 4),
+    "traces": Readers("fuzz.traces", "trace_readers", 20, 3),
+    "rag": Readers("fuzz.traces", "rag_readers", 20, 3),
+    "studies": Readers("fuzz.settings", "study_readers", 20, 1),
+    "settings": Readers("fuzz.settings", "setting_readers", 20, 3),
+    "saved": Readers("fuzz.settings", "saved_readers", 20, 2),
+    "commands": Readers("fuzz.commands", "command_readers", 60),
+}
 
 
 @dataclass
@@ -201,7 +216,8 @@ def save(seeds: list[int], folder: Path, of: str = "files") -> list[tuple[Reader
     known = OF[of].readers(folder)
     for seed in seeds:
         reader, ending, data = damaged(seed, known)
-        path = folder / f"{seed}-{reader.name.replace(' ', '-').replace(',', '')}{ending}"
+        name = re.sub(r"[ /,]+", "-", reader.name)
+        path = folder / f"{seed}-{name}{ending}"
         path.write_bytes(data)
         made.append((reader, path))
     return made

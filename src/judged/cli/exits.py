@@ -14,7 +14,7 @@ from typing import Any, TextIO
 import click
 
 from judged.cli.synonyms import fix_of
-from judged.errors import JudgedError, OutputError, is_full, masked
+from judged.errors import JudgedError, OutputError, is_full, masked, one_line
 from judged.tables import on_terminal
 
 
@@ -125,6 +125,13 @@ def end_on_signals() -> None:
         signal.signal(number, end)
 
 
+_OF_NAMES = {
+    errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG,
+    errno.ELOOP, errno.EROFS, errno.ENOTEMPTY,
+}  # fmt: skip
+"""Numbers of system errors that a name gives rise to that somebody wrote."""
+
+
 def ignore_signals() -> None:
     """Let no signal interrupt the end of the command, where temporary files are removed."""
     for name in {"SIGINT", "SIGTERM", "SIGALRM"} & set(dir(signal)):
@@ -142,7 +149,7 @@ def _interrupted(error: BaseException) -> bool:
 
 def _told(error: BaseException) -> tuple[int, str]:
     if isinstance(error, JudgedError):
-        return UNWRITTEN if isinstance(error, OutputError) else WRONG, f"error: {error}"
+        return UNWRITTEN if isinstance(error, OutputError) else WRONG, f"error: {one_line(str(error))}"
     database = sys.modules.get("duckdb")
     unwritten = database is not None and isinstance(error, database.Error) and "Could not write file" in str(error)
     if unwritten or is_full(error):  # where nobody names the file, it is a temporary one
@@ -151,6 +158,9 @@ def _told(error: BaseException) -> tuple[int, str]:
         return UNWRITTEN, f"error: {OutputError(str(where), OSError(number, ' '.join(str(error).split())))}"
     if isinstance(error, click.UsageError):
         return WRONG, _usage(error)
+    if isinstance(error, OSError) and error.filename is not None and error.errno in _OF_NAMES:
+        name, said = os.fsdecode(error.filename), error.strerror or str(error)
+        return WRONG, f"error: {one_line(name)}: this file cannot be used ({said}). Fix: check the path."
     if isinstance(error, MemoryError):
         return NO_MEMORY, "error: out of memory. Fix: use fewer runs or measures at a time, or a larger machine."
     what = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")[:_LONGEST]
@@ -163,9 +173,9 @@ def _usage(error: click.UsageError) -> str:
         return error.format_message()
     command = error.ctx.command_path if error.ctx else "judged"
     fix = str(getattr(error, "fix", ""))
-    problem = error.format_message().rstrip(".")
+    problem = one_line(error.format_message().rstrip("."))
     if isinstance(error, click.NoSuchOption) and (fix := fix_of(error)):
-        problem = error.message.rstrip(".")
+        problem = one_line(error.message.rstrip("."))
     if fix:
         return f"error: {problem}. Fix: {fix}."
     takes_files = error.ctx and any(isinstance(param, click.Argument) for param in error.ctx.command.params)

@@ -97,15 +97,19 @@ def named(text: str) -> tuple[str, str]:
     from judged.data.sources import is_address
 
     name, equals, path = text.partition("=")
+    if equals and not path and not exists(text):
+        raise InputError(f"{text!r} names no file", fix="write NAME=FILE")
     return (name, path) if equals and not exists(text) and not is_address(text) else ("", text)
 
 
 def refuse_measures(*paths: str) -> None:
-    """Refuse a measure in a file's place: one ``-m`` takes the next word alone."""
+    """Refuse a measure in a file's place (one ``-m`` takes the next word alone), and standard input as two files."""
     from judged.data.files import exists
     from judged.errors import JudgedError
     from judged.measures.grammar import parse_many
 
+    if [named(path)[1] for path in paths].count("-") > 1:
+        raise InputError("standard input (-) cannot be two files", fix="name the other file")
     for path in paths:
         if path == "-" or exists(named(path)[1]):
             continue

@@ -64,8 +64,7 @@ def command(
     for topics that people judged fully and that were chosen at random; a model that is of no use gets little weight or
     none.
     """
-    from pathlib import Path
-
+    from judged.data import files
     from judged.data.qrels import Qrels
     from judged.labels import Labels, calibrate
     from judged.slicing import slice_topics
@@ -81,7 +80,7 @@ def command(
         name, path = inputs.named(text)
         qrels = Qrels.read(path, format=qrels_format, name=name or None)
         models[qrels.name] = qrels
-    topics = None if labelled is None else Path(labelled).read_text(encoding="utf-8").split()
+    topics = None if labelled is None else files.text(labelled, labelled).split()
     people: Any = Qrels.read(human, format=qrels_format) if models else Labels.of(human)
     named = dict(text.split("=", 1) for text in families)
     options["slicing"] = None if by is None else slice_topics(attributes, by)

@@ -42,10 +42,9 @@ def command(
     fully. Of topics that were judged twice it says how much of a mean's variance is the judge's own
     (docs/rag-judges.md).
     """
-    from pathlib import Path
-
+    from judged.data import files
     from judged.rag.judge_error import calibrate
 
     give.keep(*responses, labelled)
-    topics = None if labelled is None else Path(labelled).read_text(encoding="utf-8").split()
+    topics = None if labelled is None else files.text(labelled, labelled).split()
     give(calibrate(responses_at(responses), people, measure or None, labelled=topics, **options))

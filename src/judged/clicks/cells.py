@@ -228,7 +228,7 @@ def _pages(
         raise InputError(f"depth is {depth}", fix=f"give at most {DEEPEST}")
     if lacking := missing(online_metric("CTRAtRank"), log.has):
         raise InputError(f"clicks at ranks cannot be counted: {lacking}", path=log.name, fix="take another log")
-    query = f"coalesce(CAST({identifier(by)} AS VARCHAR), '')"
+    query = f"coalesce(CAST(p.{identifier(by)} AS VARCHAR), '')"
     chosen = "" if where is None else f"AND p.serp IN (SELECT serp FROM {pages_where(log, where)[0]})"
     return (
         by,
@@ -238,12 +238,12 @@ def _pages(
             WHERE action = 'click' AND serp IS NOT NULL AND rank BETWEEN 1 AND {depth} GROUP BY serp),
         text AS (
             SELECT query, row_number() OVER (ORDER BY query) AS code
-            FROM (SELECT DISTINCT {query} AS query FROM {log.serp})),
+            FROM (SELECT DISTINCT {query} AS query FROM {log.serp} AS p)),
         page AS (
-            SELECT p.serp, text.code AS query, coalesce(bits, 0) AS bits, {also},
-                {f"CAST({identifier(stratum)} AS VARCHAR)" if stratum else "NULL"} AS stratum
+            SELECT p.serp, text.code AS query, coalesce(click.bits, 0) AS bits, {also},
+                {f"CAST(p.{identifier(stratum)} AS VARCHAR)" if stratum else "NULL"} AS stratum
             FROM {log.serp} AS p JOIN text ON text.query = {query} LEFT JOIN click ON click.serp = p.serp
-            WHERE {"page = 1" if pages == "first" else "true"} {chosen})""",
+            WHERE {"p.page = 1" if pages == "first" else "true"} {chosen})""",
     )
 
 

@@ -399,16 +399,17 @@ def read_propensities(given: Any) -> dict[str, Floats]:
         for line, row in _rows(given, where, fix):
             try:
                 rows.setdefault(str(row.get("stratum") or ""), {})[int(row["rank"])] = float(row["value"])
-            except (KeyError, TypeError, ValueError):
+            except (KeyError, TypeError, ValueError, OverflowError):
                 raise InputError("a row without rank or value", fix=fix, path=where, line=line) from None
         made = {
-            name: np.array([curve.get(at + 1, math.nan) for at in range(max(curve))]) for name, curve in rows.items()
+            name: np.array([curve.get(at + 1, math.nan) for at in range(min(max(curve), len(curve)))])
+            for name, curve in rows.items()
         }
     else:
         curves = given if isinstance(given, Mapping) else {"": given}
         try:
             made = {str(name): np.asarray(values, dtype=np.float64) for name, values in curves.items()}
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise InputError(f"propensities are numbers by rank, got {given!r:.60}", fix=fix, path=where) from None
     if not made or not all(curve.ndim == 1 and len(curve) and (curve > 0).all() for curve in made.values()):
         raise InputError("propensities are missing, or not above 0", fix=fix, path=where)
@@ -439,4 +440,7 @@ def _rows(given: Any, where: str, fix: str) -> Iterable[tuple[int | None, dict[s
     if not isinstance(given, (str, Path)) or Path(given).suffix != ".json":
         return records_of(given, where, "propensities", fix)
     document = load(files.local(given), where)
-    return records_of(document["ranks"] if isinstance(document, dict) else document, where, "propensities", fix)
+    ranks: Any = document.get("ranks") if isinstance(document, dict) else document
+    if not isinstance(ranks, list):
+        raise InputError("there is no list of ranks", fix=fix, path=where)
+    return records_of(ranks, where, "propensities", fix)

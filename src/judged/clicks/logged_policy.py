@@ -167,7 +167,7 @@ def _policy(run: Any, docs: Any, depth: int, deepest: int) -> Target:
     for line, row in records_of(run, "policy", "a policy", fix):
         try:
             rank, doc, probability = int(row["rank"]), str(row["doc_id"]), float(row["probability"])
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, OverflowError):
             raise InputError("a row cannot be read", fix=fix, path="policy", line=line) from None
         if not 0 <= probability <= 1:
             problem = f"a probability must be between 0 and 1, got {probability:g}"

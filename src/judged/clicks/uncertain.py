@@ -267,7 +267,7 @@ def measured_qrels(given: Any) -> Qrels:
             try:
                 known = {(str(row["query_id"]), str(row["doc_id"])): float(row[name]) for row in rows}
                 column = pa.array([known[pair] for pair in pairs], pa.float64())
-            except (KeyError, TypeError, ValueError):
+            except (KeyError, TypeError, ValueError, OverflowError):
                 raise InputError(f"a judgment has no {name}", fix=fix, path=where) from None
             qrels = replace(qrels, table=qrels.table.append_column(name, column))
         given = qrels

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Literal
 
 from judged.errors import InputError
@@ -61,9 +62,11 @@ def canonical(names: Iterable[str], kind: Kind) -> tuple[str, ...]:
     found = [_CANONICAL.get(name, "") for name in plain]
     if kind == "qrels" and "relevance" not in found:
         found = ["relevance" if name == "score" else name for name in found]
+    same = defaultdict[str, set[str]](set)
+    for given, name in zip(plain, found, strict=True):
+        same[name].add(given)
     for at, name in enumerate(found):
-        same = [plain[other] for other, column in enumerate(found) if column == name]
-        if name and len(same) > 1 and plain[at] in _GIVES_WAY and set(same) != {plain[at]}:
+        if name and plain[at] in _GIVES_WAY and len(same[name]) > 1:
             found[at] = ""
     return tuple(found)
 
@@ -96,5 +99,5 @@ def missing(found: Iterable[str], kind: Kind) -> set[str]:
 def refuse_same_names(names: Sequence[str], where: str, line: int | None = None) -> None:
     """Refuse columns of which two have one name: records would keep the last."""
     if len(set(names)) < len(names):
-        twice = next(name for at, name in enumerate(names) if name in names[:at])
+        twice = next(name for name, count in Counter(names).items() if count > 1)
         raise InputError(f"two columns are called {twice!r}", fix="name each once", path=where, line=line)

@@ -111,7 +111,8 @@ def blocks(
     # A byte order mark is left out. The last line may lack its newline. With `returns` lines may also end with a
     # carriage return, as on very old machines.
     with opened(path, digest) as file:
-        rest, first, before = b"", True, 0
+        rest: list[bytes] = []  # joined once: a line of many blocks would be copied with each of them
+        length, first, before = 0, True, 0
         while chunk := file.read(size):
             if first:
                 chunk, first = chunk.removeprefix(BOM), False
@@ -119,15 +120,15 @@ def blocks(
             if returns and not end:
                 end = chunk.rfind(b"\r", 0, -1) + 1  # not the last byte: a newline may follow
             if end:
-                before += len(rest) + end
-                yield b"".join((rest, memoryview(chunk)[:end]))
-                rest = chunk[end:]
-            else:
-                rest += chunk
-            if len(rest) > longest:
+                before += length + end
+                yield b"".join((*rest, memoryview(chunk)[:end]))
+                rest, length = [], 0
+            rest.append(chunk[end:])
+            length += len(rest[-1])
+            if length > longest:
                 raise _too_long(path, longest, before)
-        if rest:
-            yield rest
+        if length:
+            yield b"".join(rest)
 
 
 def _too_long(path: str | Path, longest: int, before: int) -> InputError:
@@ -149,10 +150,9 @@ def head(path: str | Path, size: int = 1 << 16) -> bytes:
         return file.read(size).removeprefix(BOM)
 
 
-def text(path: str | Path, where: str) -> str:
+def text(path: str | Path, where: str, *, longest: int = LONGEST) -> str:
     """Give a whole file as text, each line ended by a newline."""
-    with opened(path) as file:
-        data = file.read().removeprefix(BOM)
+    data = b"".join(blocks(path, longest=longest, returns=True))
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise InputError("this is UTF-16 (Windows PowerShell writes it)", fix="save it as UTF-8", path=where)
     try:

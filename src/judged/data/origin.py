@@ -52,7 +52,7 @@ def origin_of_file(path: str, sha256: str | None) -> Origin | None:
     try:
         known = json.loads(beside.read_bytes())
         return Origin.of(known["origin"]) if known["file_sha256"] == sha256 else None
-    except (OSError, ValueError, TypeError, KeyError) as error:
+    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         problem = f"it does not say where judgments came from ({type(error).__name__}: {error})"
         raise InputError(problem, fix="make the judgments again, or delete it", path=str(beside)) from None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from judged.data.json_rows import load
+from judged.data.json_shapes import check_shape
 from judged.errors import InputError
 from judged.evaluation import evaluate, measures_of
 from judged.experiments.worker import ANSWERS
@@ -36,7 +37,7 @@ def responses_of(places: Mapping[str, Path], folder: Path) -> Responses | None:
     is no longer the same is none.
     """
     files = {run: place / ANSWERS for run, place in places.items()}
-    tables = {run: json.loads(file.read_text(encoding="utf-8")) for run, file in files.items() if file.exists()}
+    tables = {run: _read_tables(file) for run, file in files.items() if file.exists()}
     if not any(of["answers"] for of in tables.values()):
         return None
     made, place = Responses.of(together(tables)), folder / FOLDER
@@ -51,6 +52,16 @@ def responses_of(places: Mapping[str, Path], folder: Path) -> Responses | None:
            for name, table in before.tables.items()},
         **made.tables,
     })  # fmt: skip
+
+
+def _read_tables(file: Path) -> Any:
+    tables = load(file, str(file))
+    try:
+        check_shape(tables, {str: [dict]}, "the tables")
+        check_shape(tables, dict.fromkeys(GENERATED, list), "the tables")
+    except ValueError as error:
+        raise InputError(str(error), fix="run the experiment again", path=str(file)) from None
+    return tables
 
 
 def keep(responses: Responses, folder: Path) -> None:

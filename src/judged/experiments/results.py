@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from judged.data.json_shapes import check_shape
 from judged.data.qrels import Qrels
 from judged.data.run import Run
 from judged.data.topics import Topics
@@ -132,11 +134,14 @@ def load(folder: str | Path, measures: Any = ()) -> Results:
     """
     place = Path(folder)
     plan = _planned(place)
+    if not plan["configurations"]:
+        raise InputError("it plans no configuration", fix=_FIX, path=str(place / PLAN))
     done = {one["name"]: one for one in plan["configurations"] if folder_of(place, one["key"]).is_dir()}
     control = plan["configurations"][0]
     if control["name"] not in done:
         problem, fix = _why(place, control["key"])
-        raise InputError(f"the control has no results: {problem}", fix=fix or "put that right, and run it again")
+        fix = fix or "put that right, and run it again"
+        raise InputError(f"the control has no results: {problem}", fix=fix, path=str(place))
     missing = {one["name"]: _why(place, one["key"]) for one in plan["configurations"] if one["name"] not in done}
     failures = {name: f"{problem}. Fix: {fix}." if fix else problem for name, (problem, fix) in missing.items()}
     runs = [Run.scan(folder_of(place, one["key"]) / RUN, name=name) for name, one in done.items()]
@@ -146,7 +151,7 @@ def load(folder: str | Path, measures: Any = ()) -> Results:
         warnings.simplefilter("ignore", JudgedWarning)  # they are notes of the scores
         scores = scored(qrels, runs, [*plan["measures"], *listed(measures)], responses)
     topics = Topics.read(plan["queries"])
-    told = {name: _saved(folder_of(place, one["key"]) / COSTS) for name, one in done.items()}
+    told = {name: _saved(folder_of(place, one["key"]) / COSTS, _COSTS) for name, one in done.items()}
     refused = {
         name: tuple(
             Refused(query, topics.text(query), *parts) for query, said in one["refused"].items() for parts in said
@@ -160,7 +165,10 @@ def load(folder: str | Path, measures: Any = ()) -> Results:
         if one.rule != "missing-topics" or one.weight not in [note.weight for note in unasked]
     ]
     notes = [
-        *(Note(**told) for told in plan.get("notes", ())),
+        *(
+            Note(**{name: told[name] for name in Note.__annotations__ if name in told})
+            for told in plan.get("notes") or ()
+        ),
         *unasked,
         *(Note("failed", why, name, severity="error", of="configurations") for name, why in failures.items()),
         *_refusals(refused, len(topics)),
@@ -183,26 +191,41 @@ def load(folder: str | Path, measures: Any = ()) -> Results:
 
 
 def _planned(folder: Path) -> Any:
-    plan = _saved(folder / PLAN)
-    if "configurations" not in plan:
-        raise InputError("this is no plan that was run", fix=_FIX, path=str(folder / PLAN))
+    plan = _saved(folder / PLAN, _PLAN)
+    if not all(re.fullmatch("[0-9a-f]{1,64}", made["key"]) for made in plan["configurations"]):
+        raise InputError("a key of a configuration is no hash", fix=_FIX, path=str(folder / PLAN))
     return plan
 
 
-def _saved(path: Path) -> Any:
+_PLAN = {
+    "configurations": [{"name": str, "key": str, "levels": dict}], "left_out": [{"levels": dict, "reason": str}],
+    "qrels": str, "queries": str, "measures": [str], "notes?": [{"rule": str, "text": str}],
+}  # fmt: skip
+_COSTS = {
+    "refused": {str: [[str]]}, "costs": {str: (float, type(None))}, "machine": {"load?": float, "cores?": float},
+    "cold_ms": [float], "rounds_ms": [[float]],
+}  # fmt: skip
+
+
+def _saved(path: Path, shape: Any) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        raise InputError("there is no experiment here, or it is damaged", fix=_FIX, path=str(path.parent)) from None
+        saved = json.loads(path.read_text(encoding="utf-8"))
+        check_shape(saved, shape, path.name)
+        if len(set(map(len, saved.get("rounds_ms", ())))) > 1:
+            raise ValueError("rounds of different lengths")
+    except (OSError, ValueError, RecursionError) as error:
+        problem = f"there is no experiment here, or it is damaged ({error})"
+        raise InputError(problem, fix=_FIX, path=str(path.parent)) from None
+    return saved
 
 
 def _why(folder: Path, key: str) -> tuple[str, str]:
     """Give what went wrong with a configuration, and what to do about it; empty where nobody knows."""
     try:
-        failure = json.loads((folder / "configurations" / f"{key}.{FAILURE}").read_text(encoding="utf-8"))
-    except (OSError, ValueError):  # an empty file may be of an earlier version, whose disk was full
+        failure = _saved(folder / "configurations" / f"{key}.{FAILURE}", {"problem": str, "fix?": str})
+    except InputError:  # an empty file may be of an earlier version, whose disk was full
         return "it was not run yet", ""
-    return failure["problem"], failure.get("fix", "")
+    return failure["problem"], failure.get("fix") or ""
 
 
 def _refusals(refused: Mapping[str, tuple[Refused, ...]], n: int) -> Iterator[Note]:
@@ -218,7 +241,7 @@ def _refusals(refused: Mapping[str, tuple[Refused, ...]], n: int) -> Iterator[No
 
 def _busy(machines: Mapping[str, Mapping[str, Any]]) -> Iterator[Note]:
     """Warn of times that were taken while more was to be done than the machine has cores for."""
-    loads = {name: one["load"] / one["cores"] for name, one in machines.items() if one["load"] and one["cores"]}
+    loads = {name: one["load"] / one["cores"] for name, one in machines.items() if one.get("load") and one.get("cores")}
     busy = [name for name, load in loads.items() if load > 1 + 1 / machines[name]["cores"]]
     if busy:
         worst = max(loads, key=lambda name: loads[name])

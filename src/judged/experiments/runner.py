@@ -133,7 +133,7 @@ def _refuse_another(plan: Plan, place: Path) -> None:
     """Refuse a folder in which another experiment is: one over documents, queries or judgments that stand elsewhere."""
     try:
         before = json.loads((place / PLAN).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return
     moved = [name for name in FILES if before.get(name) != getattr(plan, name)]
     known = {one["key"] for one in before.get("configurations", ())}

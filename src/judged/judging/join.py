@@ -217,6 +217,9 @@ def judge_list(
     >>> judge_list([(1, 0), (0, 1)]).aspects
     Labels(of=array([0, 0, 1, 1]), aspect=array([0, 1, 0, 1]), grade=array([1., 0., 0., 1.]))
     """
+    for name, values in (("grades", grades), ("missing", missing)):
+        if isinstance(values, str) or not hasattr(values, "__len__"):
+            raise InputError(f"{name} must be a list of grades, got {values!r:.60}", fix="give one, such as [3, 0]")
     named = [(f"d{at}", grade) for at, grade in enumerate(grades, 1) if grade is not None]
     named += [(f"m{at}", grade) for at, grade in enumerate(missing, 1)]
     if not named:

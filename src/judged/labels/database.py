@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 ROWS = 5_000
 """So many are written in one statement."""
+_DAMAGED = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_IOERR")
 _TRIES = 4  # to open a store
 _LEAST_ROOM = 1 << 16  # bytes: SQLite begins its files beside a store with 32 kB
 
@@ -137,6 +138,14 @@ def engine_of(where: str) -> Engine:
     def careful(connection: Any, _: Any) -> None:  # pyright: ignore[reportUnusedFunction]
         for said in ("synchronous=FULL", "busy_timeout=30000"):
             connection.execute(f"PRAGMA {said}")
+
+    @event.listens_for(engine, "handle_error")
+    def damaged(context: Any) -> None:  # pyright: ignore[reportUnusedFunction]
+        error = context.original_exception
+        code = getattr(error, "sqlite_errorname", "")  # none where a text cannot be decoded
+        if code.startswith(_DAMAGED) or (not code and "Could not decode" in str(error)):
+            fix = "restore it from a copy"
+            raise InputError(f"the database is damaged ({error})", fix=fix, path=without_password(where)) from None
 
     return engine
 

@@ -14,6 +14,7 @@ from judged.decimals import counted
 from judged.errors import InputError
 from judged.labels.contest import contest, winner
 from judged.spelling import hinting
+from judged.stats.inputs import check_count
 
 if TYPE_CHECKING:
     from judged._types import Floats, Ints
@@ -156,8 +157,8 @@ def decide(
     >>> found.low, found.high, found.decided, [(label.doc_id, label.priority) for label in found.labels]
     (0.0, 0.5, False, [('c', 0.25)])
     """
-    if limit is not None and limit < 0:
-        raise InputError(f"the limit {limit} makes no sense", fix="give a whole number from 0")
+    if limit is not None:
+        check_count("limit", limit, 0)
     if seed < 0:
         raise InputError(f"the seed {seed} is below 0", fix="give a whole number from 0")
     qrels, runs = Qrels.of(qrels), (Run.of(first, name="first"), Run.of(second, name="second"))

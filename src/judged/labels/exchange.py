@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -13,13 +14,14 @@ import pyarrow as pa
 from judged.atomic import replaced
 from judged.data import files
 from judged.data.columns import canonical
-from judged.data.ids import id_text
+from judged.data.ids import id_text, shown
 from judged.data.json_rows import json_kind, load
+from judged.data.json_shapes import check_shape
 from judged.data.qrels import Qrels
 from judged.data.records import read_records
 from judged.data.topics import Topics
 from judged.decimals import counted, read_grade, read_number
-from judged.errors import InputError, JudgedWarning
+from judged.errors import InputError, JudgedWarning, named_in_errors
 from judged.labels.labels import KINDS, SCHEMA, Labels, utc_text
 from judged.tables import csv_lines
 
@@ -102,9 +104,10 @@ def import_labels(store: LabelStore, path: str | Path, *, judge: str = "", kind:
             raise InputError(f"the grade {row['grade']:g} is not on the scale", fix=fix, path=str(path), line=line)
     new = {row["query_id"]: row["text"] for _, row in rows if "text" in row and row["query_id"] not in topics}
     before = store.labels().last.num_rows if len(store) else 0
-    if new:
-        store.add_topics(new)
-    count = store.add_many({name: row[name] for name in SCHEMA.names} for _, row in rows)
+    with named_in_errors(path):
+        if new:
+            store.add_topics(new)
+        count = store.add_many({name: row[name] for name in SCHEMA.names} for _, row in rows)
     unknown = {row["query_id"] for _, row in rows}.difference(topics) if topics else new
     return Imported(count, count + before - store.labels().last.num_rows, len(unknown))
 
@@ -133,6 +136,9 @@ def label_rows(
         elif ids and topic not in {"", row["query_id"]}:
             problem = f"the row has query_id {row['query_id']}, and its text {text!r:.60} is that of topic {topic}"
             raise InputError(problem, fix="leave the column text out, or correct it", path=where, line=line)
+        for name in ("query_id", "doc_id"):
+            if not row[name]:
+                raise InputError(f"the label has no {name}", fix=f"give each a {name}", path=where, line=line)
         nothing = False
         yield line, row
     if nothing:
@@ -162,7 +168,7 @@ def _reader(path: str | Path) -> Iterator[Row]:
         if lists := _judgment_lists(document):
             return _rated(lists, where)
         return _records(path)
-    first = head.decode(errors="replace").split("\n", 1)[0]
+    first = re.split(r"[\r\n]", head.decode(errors="replace"), maxsplit=1)[0]
     names = [name.strip().strip('"').lower() for name in first.replace("\t", ",").replace(";", ",").split(",")]
     if names[:2] == ["query", "docid"] and not set(names) & set(_JUDGE):
         return _columns(path)
@@ -222,9 +228,11 @@ def _judgment_lists(document: Any) -> list[Any]:
         given = cast("list[Any]", document)
         return given if given and all(isinstance(one, dict) and "ratings" in one for one in given) else []
     known = cast("dict[str, Any]", document)
-    hits = known.get("hits", {})
-    sources = [hit.get("_source", {}) for hit in hits.get("hits", [])] if isinstance(hits, dict) else []
-    return [one for source in (known, *sources) for one in source.get("judgmentRatings", [])]
+    found = known["hits"].get("hits") if isinstance(known.get("hits"), dict) else None
+    hits = found if isinstance(found, list) else []
+    sources = [known, *(hit.get("_source") for hit in hits if isinstance(hit, dict))]
+    ratings = [source.get("judgmentRatings") for source in sources if isinstance(source, dict)]
+    return [rating for part in ratings if isinstance(part, list) for rating in part]
 
 
 def _rated(lists: list[Any], where: str) -> Iterator[Row]:
@@ -249,10 +257,10 @@ def _qrels(path: str | Path) -> Iterator[Row]:
 def _completed(given: Mapping[str, Any], judge: str, kind: str, where: str, line: int | None) -> dict[str, Any]:
     """Give a label all columns, of their types."""
     row: dict[str, Any] = dict.fromkeys(SCHEMA.names, "") | {"seconds": None, "seed": None, "repeat": 0, "valid": True}
-    row |= {"judge": judge, "kind": kind}
-    row |= {name: given[name] for name in SCHEMA.names if name in given and given[name] not in {None, ""}}
-    row["grade"] = None if given["grade"] is None or given["grade"] == "" else given["grade"]
+    row |= {"judge": judge, "kind": kind, "grade": None}
     try:
+        check_shape(given, {f"{name}?": (str, int, float, bool) for name in SCHEMA.names}, "the label")
+        row |= {name: given[name] for name in SCHEMA.names if given.get(name) not in {None, ""}}
         for name in ("query_id", "doc_id"):
             if name in given:
                 row[name] = id_text(given[name], name)
@@ -263,7 +271,7 @@ def _completed(given: Mapping[str, Any], judge: str, kind: str, where: str, line
             except ValueError as error:
                 raise ValueError(f"{name} {value!r} {error}") from None
         for name in ("repeat", "seed"):
-            row[name] = None if row[name] is None else int(row[name])
+            row[name] = None if row[name] is None else _whole(row[name], name)
         if isinstance(row["valid"], str) and row["valid"].lower() not in _TRUE | _FALSE:
             raise ValueError(f"valid is {row['valid']!r}")
     except (ValueError, TypeError) as error:
@@ -278,6 +286,13 @@ def _completed(given: Mapping[str, Any], judge: str, kind: str, where: str, line
         fix = f"use one of {', '.join(KINDS)}" if row["judge"].strip() else "name the judge: --judge NAME"
         raise InputError(problem, fix=fix, path=where, line=line)
     return row
+
+
+def _whole(value: Any, name: str) -> int:
+    number = int(value)
+    if abs(number) >= 2**63:
+        raise ValueError(f"{name} has more than 64 bits")
+    return number
 
 
 def read_pairs(path: str | Path, topics: Mapping[str, str] | None = None) -> list[tuple[str, str]]:
@@ -320,7 +335,7 @@ def read_topics(path: str | Path, topics: Mapping[str, str]) -> set[str]:
 def _rows_with(path: str | Path, needed: set[str]) -> Iterator[Row]:
     """Give the rows of a file with our names of columns; of an answer as JSON, those of the tables that have these."""
     where, head = str(path), files.head(path).lstrip()
-    first = head.decode(errors="replace").split("\n", 1)[0]
+    first = re.split(r"[\r\n]", head.decode(errors="replace"), maxsplit=1)[0]
     names = _canonical([name.strip().strip('"') for name in first.replace("\t", ",").replace(";", ",").split(",")])
     if head.startswith((b"{", b"[")) and json_kind(head.decode(errors="replace"), where) == "json":
         document = load(Path(path), where)
@@ -333,6 +348,8 @@ def _rows_with(path: str | Path, needed: set[str]) -> Iterator[Row]:
     else:
         records = _qrels(path)
     for line, record in records:
+        if not isinstance(record, dict):
+            raise InputError(f"a row is not an object but {shown(record)}", fix="correct it", path=where, line=line)
         row = dict(zip(_canonical(list(record)), record.values(), strict=True))
         if lacking := needed - row.keys():
             fix = "give query_id and doc_id; 'judged pool' chooses documents for queries from runs"

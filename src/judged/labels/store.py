@@ -377,7 +377,11 @@ class LabelStore:
         with self.engine.connect() as connection:
             rows = connection.execute(chosen).all()
         columns = list(zip(*rows, strict=True)) or [()] * len(SCHEMA)
-        table = pa.table({one.name: pa.array(columns[at], one.type) for at, one in enumerate(SCHEMA)})
+        try:
+            table = pa.table({field.name: pa.array(columns[at], field.type) for at, field in enumerate(SCHEMA)})
+        except (TypeError, ValueError, OverflowError) as error:  # SQLite holds any type in any column
+            fix = "restore it from a copy"
+            raise InputError(f"the database is damaged ({error})", fix=fix, path=self.where) from None
         name = "labels" if "://" in self.where else Path(self.where).stem
         return Labels(table, name, self.where)
 

@@ -98,7 +98,7 @@ def open_stored(folder: Path | str, engine: Engine, tables: Mapping[str, Relatio
     tables = tables or {name: _open(folder / f"{name}.parquet", engine) for name in TABLES}
     try:
         return InteractionLog(**tables, **{name: _ABOUT[name](about[name]) for name in _ABOUT})
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         raise _damaged("what stands in it is not what 'judged logs convert' writes", folder / ABOUT) from None
 
 
@@ -140,7 +140,7 @@ def _read_about(folder: Path) -> dict[str, Any]:
     try:
         about = json.loads(path.read_text(encoding="utf-8"))
         version = about["judged_log"]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         raise _damaged("this is not what 'judged logs convert' writes", path) from None
     if version != VERSION:
         problem = f"this log was written by another version of judged (layout {version}, not {VERSION})"

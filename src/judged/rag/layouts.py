@@ -157,18 +157,19 @@ def _trec(record: Mapping[str, Any], rows: Rows) -> None:
     told = {**about, **record}
     query = rows.given(told.get("narrative_id", told.get("topic_id")), "topic_id or narrative_id")
     key = {"query_id": str(query), "run_id": str(told.get("run_id") or rows.run)}
-    references = [str(one) for one in rows.listed(record["references"], "references")]
-    sentences = rows.each(record["answer"], "answer")
+    references = [str(one) for one in rows.listed(rows.given(record.get("references"), "references"), "references")]
+    sentences = rows.each(rows.given(record.get("answer"), "answer"), "answer")
     texts = [rows.text(one.get("text"), "the text of a sentence") for one in sentences]
     rows.add("answers", {**key, "text": " ".join(texts)})
     for number, (text, one) in enumerate(zip(texts, sentences, strict=True), 1):
         rows.add("sentences", {**key, "sentence": number, "text": text})
-        for cited in dict.fromkeys(rows.listed(one.get("citations"), "citations")):
+        citations = rows.listed(one.get("citations"), "citations")
+        if strange := [cited for cited in citations if type(cited) not in (int, str)]:
+            rows.refuse(f"a citation is {strange[0]!r:.40}", "give its place among the references, from 0, or its id")
+        for cited in dict.fromkeys(citations):
             if type(cited) is int and not 0 <= cited < len(references):
                 problem = f"sentence {number} cites {cited}, and there are {len(references)} references"
                 rows.refuse(problem, "count references from 0")
-            if type(cited) not in (int, str):
-                rows.refuse(f"a citation is {cited!r:.40}", "give its place among the references, from 0, or its id")
             doc = references[cited] if type(cited) is int else cited
             rows.add("citations", {**key, "sentence": number, "doc_id": doc})
     rows.odd["answers whose references were not taken for the context: nothing says what the generator was given"] += 1
@@ -180,7 +181,7 @@ def _nuggetizer(record: Mapping[str, Any], rows: Rows) -> None:
     if "docid" in record:
         rows.refuse("these are assignments to documents, not to answers", "give those to answers (run_id, answer_text)")
     key = {"query_id": query, "run_id": str(record.get("run_id") or "run")}
-    for nugget in rows.each(record["nuggets"], "nuggets"):
+    for nugget in rows.each(rows.given(record.get("nuggets"), "nuggets"), "nuggets"):
         text, ids = rows.text(nugget.get("text"), "the text of a nugget"), rows.nuggets[query]
         row = {"query_id": query, "nugget_id": ids.setdefault(text, str(len(ids) + 1)), "text": text}
         rows.add("nuggets", {**row, "importance": nugget.get("importance", VITAL)})
@@ -192,9 +193,10 @@ def _nuggetizer(record: Mapping[str, Any], rows: Rows) -> None:
 
 def _support(record: Mapping[str, Any], rows: Rows) -> None:
     """Read support judgments as TREC RAG 2024 published them: 2, 1, 0, and -1 for none."""
-    key = {"query_id": str(record["topic_id"]), "run_id": str(record["run_id"])}
+    query, run = (rows.given(record.get(name), name) for name in ("topic_id", "run_id"))
+    key = {"query_id": str(query), "run_id": str(run)}
     texts: list[str] = []
-    for sentence in rows.each(record["sentences"], "sentences"):
+    for sentence in rows.each(rows.given(record.get("sentences"), "sentences"), "sentences"):
         number = rows.number(sentence.get("sentenceID"), "sentenceID") + 1
         texts.append(rows.text(sentence.get("text"), "the text of a sentence"))
         rows.add("sentences", {**key, "sentence": number, "text": texts[-1]})

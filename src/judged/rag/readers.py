@@ -54,7 +54,11 @@ def read_responses(
     if len(given) == 1 and given[0].is_dir():
         return read_folder(given[0])
     if any(_is_trace(path) for path in given):
-        return responses_of_traces(read_traces(given, topics=topics), texts=texts)
+        traces = read_traces(given, topics=topics)
+        try:
+            return responses_of_traces(traces, texts=texts)
+        except InputError as error:  # which names the traces, not their file
+            raise InputError(error.problem, fix=error.fix, path=str(given[0])) from None
     queries = (
         {}
         if topics is None

@@ -32,7 +32,7 @@ _TEXTS, _TRAFFIC = "the topics' texts (queries)", "how often each query was aske
 DERIVED = {
     **dict.fromkeys(("relevant", "relevant_band", "judged"), "qrels"),
     **dict.fromkeys(("words", "length", "kind", "script"), _TEXTS),
-    "language": f"{_TEXTS}, and install py3langid",
+    "language": f"{_TEXTS}, and install py3langid: pip install 'judged[language]'",
     **dict.fromkeys(("frequency", "traffic_share"), _TRAFFIC),
     **dict.fromkeys(("freshness", "freshness_band"), "documents with a date"),
     "novelty": "queries that are known (seen)",

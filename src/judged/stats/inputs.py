@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -75,6 +76,19 @@ def check_share(name: str, value: float, low: float = 0.0, high: float = 1.0) ->
     """Refuse what is not strictly between two bounds."""
     if not low < value < high:
         raise InputError(f"the {name} {value} is not between {low:g} and {high:g}", fix=f"give a {name} between them")
+
+
+def check_count(name: str, value: Any, least: int = 1) -> None:
+    """Raise InputError for what is not a whole number of at least `least`.
+
+    >>> check_count("limit", "x")
+    Traceback (most recent call last):
+    ...
+    judged.errors.InputError: limit must be a whole number of at least 1, got 'x'. Fix: give one, such as 10.
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
+        problem = f"{name} must be a whole number of at least {least}, got {value!r:.60}"
+        raise InputError(problem, fix="give one, such as 10")
 
 
 def check_resampling(resamples: int, seed: int) -> None:

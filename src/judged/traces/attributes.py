@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
+from math import isfinite
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from judged.traces.records import Row
 
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+_PLACE = re.compile(r"[0-9]{1,9}")
 REDACTED = "__REDACTED__"
 """What OpenInference writes for what must not be recorded."""
 
@@ -98,23 +102,36 @@ def listed(attributes: Row, path: str) -> list[tuple[int, Any]] | None:
         return list(enumerate(cast("list[Any]", value), 1))
     rows: dict[int, Any] = {}
     if isinstance(value, Mapping):
-        rows = {int(key) + 1: one for key, one in cast("Row", value).items() if str(key).isdigit()}
+        rows = {int(key) + 1: one for key, one in cast("Row", value).items() if _PLACE.fullmatch(str(key))}
     elif value is None:
         prefix = f"{path}."
         for key, one in attributes.items():
             if key.startswith(prefix):
                 place, _, name = key[len(prefix) :].partition(".")
-                if place.isdigit():
+                if _PLACE.fullmatch(place):
                     rows.setdefault(int(place) + 1, {})[name] = one
     return sorted(rows.items()) or None
 
 
-def parsed(text: str) -> Any:
-    """Read JSON; None for what is none."""
+def parsed(text: str | bytes) -> Any:
+    """Read JSON; None for what is none, or has half of a character, which no file can hold."""
     try:
-        return json.loads(text)
+        plain = text.decode() if isinstance(text, bytes) else text
+        found = json.loads(plain)
     except (ValueError, RecursionError):
         return None
+    return found if is_encodable(found, plain) else None
+
+
+def is_encodable(value: Any, text: str) -> bool:
+    """Return whether no text of a value has half of a character; `text` is the JSON that it was read from."""
+    if not _SURROGATE.search(text):
+        return True
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def asked(text: Any) -> str | None:
@@ -173,14 +190,18 @@ def _seconds(given: Any) -> float | None:
     """
     if isinstance(given, list):
         pair = cast("list[Any]", given)
-        return pair[0] + pair[1] / 1e9 if len(pair) == 2 else None
+        return _seconds(pair[0] + pair[1] / 1e9) if len(pair) == 2 else None
     if isinstance(given, datetime):
         return given.timestamp()
     try:
         number = float(given)
+    except OverflowError:
+        return None
     except (TypeError, ValueError):
         try:
             return datetime.fromisoformat(given).timestamp()
         except (TypeError, ValueError):
             return None
+    if not isfinite(number):
+        return None
     return number / next((unit for unit in (1e9, 1e6, 1e3) if number > 1e8 * unit), 1.0)

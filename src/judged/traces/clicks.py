@@ -49,7 +49,7 @@ def read_clicks(clicks: Any) -> tuple[dict[str, dict[str, float]], dict[str, dic
         query, doc, times = row.get("query_id", row.get("query")), row.get("doc_id"), row.get("clicks", 1)
         try:
             count, hoped = float(1 if times is None else times), float(row.get("expected") or 0)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             count = hoped = math.nan
         if query is None or "doc_id" not in row or not (0 <= count < math.inf and 0 <= hoped < math.inf):
             problem = "a row without query_id or doc_id, or whose clicks or expected clicks are not a count"

@@ -163,9 +163,9 @@ def _score(known: Row) -> float | None:
     for name in _SCORES:
         try:
             score = float(known[name])
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, OverflowError):
             continue
-        return None if math.isnan(score) else score
+        return score if math.isfinite(score) else None
     return None
 
 

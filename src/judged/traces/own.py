@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from math import isfinite
 from pathlib import Path
 from typing import Any, Literal
 
 from judged.atomic import replaced
+from judged.data.json_shapes import check_shape
 from judged.errors import InputError
 from judged.traces.traces import KINDS, Document, Span, Traces
+
+_ID = (str, int)
+_STAGE = {
+    "trace_id?": _ID, "query_id?": _ID, "query?": str, "model?": str, "parents?": [_ID], "facts?": dict,
+    "documents?": list,
+}  # fmt: skip
 
 
 def write_traces(traces: Traces, path: str | Path, *, format: Literal["judged", "openinference"] = "judged") -> None:
@@ -75,6 +83,7 @@ def span_of(given: Mapping[str, Any]) -> Span:
     ValueError
         If it is none; the message says what is wrong.
     """
+    check_shape(given, _STAGE, "a stage")
     query_id = given.get("query_id", given.get("query"))
     if query_id is None or not isinstance(given.get("stage"), str):
         raise ValueError("a line without stage, or without query_id and query")
@@ -87,7 +96,7 @@ def span_of(given: Mapping[str, Any]) -> Span:
         query_id=str(query_id),
         stage=given["stage"],
         kind=kind,
-        parents=tuple(map(str, given.get("parents", ()))),
+        parents=tuple(map(str, given.get("parents") or ())),
         documents=None if listed is None else documents_of(listed),
         query=given.get("query"),
         latency_ms=_number(given.get("latency_ms")),
@@ -101,13 +110,18 @@ def documents_of(listed: Iterable[Any]) -> tuple[Document, ...]:
     found: dict[str, Document] = {}
     for place, one in enumerate(listed, 1):
         row: Mapping[str, Any] = one if isinstance(one, Mapping) else {"id": one}
+        check_shape(row, {"features?": dict}, "a document")
         if row.get("id") is None:
             raise ValueError("a document without id")
         rank, score, source = int(row.get("rank", place)), _number(row.get("score")), str(row.get("source") or "")
+        check_shape(rank, int, "rank of a document")
         made = Document(str(row["id"]), rank, score, source, row.get("features") or {})
         found.setdefault(made.doc_id, made)
     return tuple(found.values())
 
 
 def _number(value: Any) -> float | None:
-    return None if value is None else float(value)
+    number = None if value is None else float(value)
+    if number is not None and not isfinite(number):
+        raise ValueError(f"{value} is not a finite number")
+    return number

@@ -100,7 +100,7 @@ class _Reader:
         """Take a record for what it holds."""
         try:
             self._add(place, row)
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, TypeError, KeyError, OverflowError) as error:
             self._leave(str(error.args[0]) if error.args else type(error).__name__, place)
 
     def _add(self, place: str, row: Row | None) -> None:

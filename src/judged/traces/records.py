@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from judged.data import files
 from judged.data.arrow_files import parquet_batches
+from judged.traces.attributes import is_encodable, parsed
 
 if TYPE_CHECKING:
     from judged._types import Batch
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 Row: TypeAlias = Mapping[str, Any]
 
 _ROWS = 256  # of Parquet, made into objects at a time
+_LONGEST = 1 << 28  # bytes of a line: an export may be one object
 
 
 def records(path: Path) -> Iterator[tuple[str, Row | None]]:
@@ -38,7 +40,7 @@ def _raw(path: Path, where: str) -> Iterator[tuple[str, Any]]:
     elif head.startswith(b"[") or (head.startswith(b"{") and _first_line_breaks_off(path)):
         yield from ((f"{where}, record {number}", row) for number, row in enumerate(_elements(path, where), 1))
     else:
-        yield from ((f"{where}:{number}", _parsed(line)) for number, line in _lines(path))
+        yield from ((f"{where}:{number}", parsed(line)) for number, line in _lines(path))
 
 
 def _first_line_breaks_off(path: Path) -> bool:
@@ -49,23 +51,16 @@ def _first_line_breaks_off(path: Path) -> bool:
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
     number = 0
-    for block in files.blocks(path, longest=1 << 30):
+    for block in files.blocks(path, longest=_LONGEST):
         for line in block.removesuffix(b"\n").split(b"\n"):
             number += 1
             if line.strip():
                 yield number, line
 
 
-def _parsed(text: bytes | str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-
-
 def _elements(path: Path, where: str) -> Iterator[Any]:
     """Read a JSON list, or objects behind one another, one at a time: they never lie in memory together."""
-    text, decoder = files.text(path, where), json.JSONDecoder()
+    text, decoder = files.text(path, where, longest=_LONGEST), json.JSONDecoder()
     start = text.index("[") + 1 if text.lstrip().startswith("[") else 0
     while True:
         while start < len(text) and text[start] in " \t\r\n,":
@@ -77,7 +72,7 @@ def _elements(path: Path, where: str) -> Iterator[Any]:
         except (ValueError, RecursionError):
             yield None
             return
-        yield element
+        yield element if is_encodable(element, text) else None
 
 
 def _rows(batch: Batch) -> Iterator[Row]:

@@ -132,7 +132,7 @@ def of_table(table: TableSeries, config: WatchConfig) -> Iterator[DayPoint]:
             day = date.fromisoformat(str(row["date"])[:10]).isoformat()
             above, below = float(row["numerator"]), float(row["denominator"])
             error = float(row.get("error") or math.nan)
-        except (KeyError, ValueError) as wrong:
+        except (KeyError, TypeError, ValueError, OverflowError) as wrong:
             what = f"no {wrong}" if isinstance(wrong, KeyError) else str(wrong)
             fix = "give columns date (2026-09-30), numerator and denominator, and perhaps error and slice"
             raise InputError(f"a row cannot be read: {what}", fix=fix, path=str(path), line=line) from None
@@ -163,7 +163,7 @@ def remembered(path: Path) -> list[DayPoint]:
             DayPoint(str(series), str(part), date.fromisoformat(day).isoformat(), *map(float, numbers))
             for series, part, day, *numbers in rows
         ]
-    except (OSError, ValueError, TypeError, KeyError):
+    except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError):
         fix = "move it away, and let the watch read the logs of the baseline again"
         raise InputError("this is no state of a watch", fix=fix, path=str(path)) from None
 

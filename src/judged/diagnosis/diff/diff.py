@@ -12,7 +12,6 @@ from judged.data.qrels import Qrels
 from judged.data.run import Run
 from judged.data.texts import Texts
 from judged.data.topics import Topics
-from judged.decimals import counted
 from judged.diagnosis.diff.answer import Diff, DiffRow, MeanPair, ScorePair, TopicDiff
 from judged.errors import InputError
 from judged.evaluation import measures_of, runs_of
@@ -23,7 +22,7 @@ from judged.judging.align import align
 from judged.judging.variants import placed
 from judged.measures.aggregates import aggregate
 from judged.spelling import hinting
-from judged.stats.inputs import paired_differences
+from judged.stats.inputs import check_count, paired_differences
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -96,9 +95,8 @@ def diff(
     >>> [round(row.changes[0], 3) for row in found.topics[0].rows]  # 3/log2(2) - 3/log2(3), over the ideal of 3.631
     [0.305, -0.102, 0.0, 0.0]
     """
-    if cutoff < 1 or limit < 1:
-        problem = f"a cutoff of {cutoff} and {counted(limit, 'topic')} show nothing"
-        raise InputError(problem, fix="give whole numbers from 1")
+    check_count("cutoff", cutoff)
+    check_count("limit", limit)
     judgments, lacking = narrowed(Qrels.of(qrels), where, attributes)
     runs = _two(first, second)
     measures = measures_of(measure)

@@ -22,7 +22,7 @@ from judged.evaluation.evaluate import chosen_measures
 from judged.evaluation.of_runs import of_runs
 from judged.judging import Returned, judge
 from judged.slicing.topic_slices import slicing_given
-from judged.stats.inputs import paired_differences, spread
+from judged.stats.inputs import check_count, paired_differences, spread
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,8 +82,7 @@ def disagreement_of_scores(
     >>> [round(gap, 3) for gap in found.differences], found.agreement
     ([-0.5, 0.667], ((0, 0, 0), (0, 0, 0), (1, 0, 0)))
     """
-    if limit < 1:
-        raise InputError(f"{limit} topics show nothing", fix="give a whole number from 1")
+    check_count("limit", limit)
     table = _two_measures(scores, measures)
     ways = np.array([-1.0 if measure.properties.higher_is_better is False else 1.0 for measure in table.measures])
     rows = _pair(table, ways, pair)

@@ -21,7 +21,7 @@ from judged.evaluation.dialect_inputs import without_self
 from judged.evaluation.evaluate import chosen_measures
 from judged.evaluation.of_runs import of_runs
 from judged.notes import Note, first_few
-from judged.stats.inputs import spread
+from judged.stats.inputs import check_count, spread
 from judged.stats.interval import IntervalMethod, mean_intervals
 
 if TYPE_CHECKING:
@@ -89,6 +89,7 @@ def needs_of_scores(
     >>> found.mean.tolist(), found.worst.tolist()  # a run, a measure, two needs
     ([[[0.75, 0.5]]], [[[0.5, 0.0]]])
     """
+    check_count("limit", limit)
     need_of = needs_of(needs, column)
     table, notes = _means(scores)
     members: dict[str, list[int]] = {}

@@ -26,7 +26,7 @@ from judged.judging.unjudged import keeping, withdrawn
 from judged.judging.variants import copies
 from judged.measures.grammar import parse
 from judged.spelling import hinting
-from judged.stats.inputs import ROUNDING
+from judged.stats.inputs import ROUNDING, check_count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -115,12 +115,11 @@ def review(
     own = getattr(measure, "cutoff", None)
     cutoff = cutoff if cutoff is not None else int(own) if isinstance(own, (int, float)) else 10
     wanted = _kinds(kinds)
-    if cutoff < 1:
-        raise InputError(f"the first {cutoff} documents make no sense", fix="give a whole number from 1")
+    check_count("cutoff", cutoff)
     if not 0 < rel < np.inf:
         raise InputError(f"the level {rel} makes no sense", fix="give a number above 0")
-    if limit is not None and limit < 0:
-        raise InputError(f"a limit of {limit} items makes no sense", fix="give a whole number from 0")
+    if limit is not None:
+        check_count("limit", limit, 0)
     judgments, lacking = narrowed(Qrels.of(qrels), where, attributes)
     given = runs_of(runs)
     highest = float(judgments.index.grade.max())

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from urllib.parse import urlsplit
 
 from judged.data.toml_files import parse_toml, read_toml
-from judged.errors import InputError, JudgedError, MissingExtraError
+from judged.errors import InputError, JudgedError, MissingExtraError, named_in_errors
 from judged.labels.asking.budget import SpentError
 
 if TYPE_CHECKING:
@@ -164,7 +164,8 @@ class Endpoint:
             raise InputError(f"odd or missing: {', '.join(sorted(odd))}", fix=fix, path=str(path))
         if isinstance(known.get("without"), list):
             known["without"] = tuple(known["without"])
-        return cls(**known)
+        with named_in_errors(path):
+            return cls(**known)
 
     @property
     def host(self) -> str:

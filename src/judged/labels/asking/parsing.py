@@ -109,8 +109,11 @@ def expected_grade(logprobs: str) -> float:
     >>> round(expected_grade('{"0": -1.3863, "2": -0.2877}'), 3), expected_grade(""), expected_grade('{"1": -3.0}')
     (1.5, nan, nan)
     """
-    known: dict[str, float] = json.loads(logprobs) if logprobs else {}
-    weights = {float(grade): math.exp(logprob) for grade, logprob in known.items()}
+    try:
+        known: dict[str, float] = json.loads(logprobs) if logprobs else {}
+        weights = {float(grade): math.exp(logprob) for grade, logprob in known.items()}
+    except (AttributeError, TypeError, ValueError, OverflowError, RecursionError):
+        return math.nan  # labels of another program, which are no probabilities of grades
     total = sum(weights.values())
     return sum(grade * weight for grade, weight in weights.items()) / total if total >= _LEAST else math.nan
 

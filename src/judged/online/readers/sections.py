@@ -181,7 +181,7 @@ class Select:
             json = f"prefix(ltrim({text}), '[') AND json_valid({text})"
             whole = f"list_transform({listed}, lambda e: to_json(e))"
             each.append(f"CASE WHEN {json} THEN json_extract({text}, '$[*]') ELSE {whole} END")
-        return _first(each)
+        return f"CAST({_first(each)} AS JSON[])"  # also where no record has it, and it is nothing
 
     def condition(self, one: Condition) -> str:
         """Write the SQL of a condition: true or false."""
