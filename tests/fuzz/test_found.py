@@ -7,10 +7,12 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyarrow import parquet
 
 import spans_made
 from fuzz.cases import run
 from fuzz.workers import OF
+from judged import Scores, evaluate
 from judged.clicks.cells import cells_of, patterns_of
 from judged.clicks.examination import read_propensities
 from judged.data import files
@@ -151,3 +153,15 @@ def test_a_number_too_large_in_a_table_of_a_policy_or_of_clicks_is_refused_by_it
         read_clicks(tmp_path / "x.jsonl")
     with pytest.raises(InputError, match="propensities are numbers by rank"):
         read_propensities([10**400])
+
+
+@pytest.mark.parametrize("left_out", ["judged", "judged sha256"])
+def test_scores_without_a_part_of_their_metadata_are_refused_by_name(tmp_path: Path, left_out: str) -> None:
+    path = tmp_path / "scores.parquet"
+    evaluate({"q1": {"d1": 1}}, {"a": {"q1": ["d1"]}}, "AP").save(path)
+    table = parquet.read_table(path)
+    kept = {name: text for name, text in table.schema.metadata.items() if name != left_out.encode()}
+    assert len(kept) < len(table.schema.metadata)
+    parquet.write_table(table.replace_schema_metadata(kept), path)
+    with pytest.raises(InputError, match=r"scores.parquet: this is"):
+        Scores.load(path)
