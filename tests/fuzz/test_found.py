@@ -7,10 +7,12 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyarrow import parquet
 
 import spans_made
 from fuzz.cases import run
 from fuzz.workers import OF
+from judged import Scores, evaluate
 from judged.clicks.cells import cells_of, patterns_of
 from judged.clicks.examination import read_propensities
 from judged.data import files
@@ -33,6 +35,7 @@ _LABEL = {"query_id": "q1", "doc_id": "d1", "judge": "ann", "grade": 1}
 _PLACED = {
     "openinference.span.kind": "RETRIEVER", "input.value": "x", f"retrieval.documents.{10**400}.document.id": "x",
 }  # fmt: skip
+_PLAN = {"configurations": [], "left_out": [], "qrels": "x", "queries": "x", "measures": ["-1e400"]}
 _SUPPORT = {"topic_id": "1", "run_id": "r", "sentences": [{"sentenceID": 0, "text": "x", "citations": []}]}
 _TREC = {"topic_id": "1", "run_id": "r", "references": ["d1"], "answer": [{"text": "x", "citations": [[]]}]}
 _NO_LIST = """
@@ -84,6 +87,7 @@ _FOUND: dict[str, list[tuple[str, str, str]]] = {
         ("propensities", ".csv", "rank,value\n1,1\n999999999999,0.5\n"),
         ("results/plan.json", ".json", '{"configurations": [{"name": "a", "key": "../x", "levels": {}}]}'),
         ("results/plan.json", ".json", "[" * 100_000),
+        ("results/plan.json", ".json", json.dumps(_PLAN)),
         ("state of a watch", ".json", "[" * 100_000),
         ("state of a watch", ".json", json.dumps({"points": [["a", "", "2026-03-01", 10**400, 1, 1, 1]]})),
     ],
@@ -149,3 +153,15 @@ def test_a_number_too_large_in_a_table_of_a_policy_or_of_clicks_is_refused_by_it
         read_clicks(tmp_path / "x.jsonl")
     with pytest.raises(InputError, match="propensities are numbers by rank"):
         read_propensities([10**400])
+
+
+@pytest.mark.parametrize("left_out", ["judged", "judged sha256"])
+def test_scores_without_a_part_of_their_metadata_are_refused_by_name(tmp_path: Path, left_out: str) -> None:
+    path = tmp_path / "scores.parquet"
+    evaluate({"q1": {"d1": 1}}, {"a": {"q1": ["d1"]}}, "AP").save(path)
+    table = parquet.read_table(path)
+    kept = {name: text for name, text in table.schema.metadata.items() if name != left_out.encode()}
+    assert len(kept) < len(table.schema.metadata)
+    parquet.write_table(table.replace_schema_metadata(kept), path)
+    with pytest.raises(InputError, match=r"scores.parquet: this is"):
+        Scores.load(path)

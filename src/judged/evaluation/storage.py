@@ -57,7 +57,7 @@ def load(cls: type[S], path: str | Path) -> S:
         raise InputError("these scores cannot be read again from this file", fix=fix, path=where)
     table = parquet_table(Path(path), where)
     known = table.schema.metadata or {}
-    if _DIGEST not in known:
+    if not {_DIGEST, _KEY} <= known.keys():
         what = "another result than scores" if _KEY in known else "not a file of scores"
         raise InputError(f"this is {what}", fix="give a file that Scores.save wrote", path=where)
     if known.get(_DIGEST) != _digest(table, known[_KEY]):

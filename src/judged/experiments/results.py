@@ -17,7 +17,8 @@ from judged.data.qrels import Qrels
 from judged.data.run import Run
 from judged.data.topics import Topics
 from judged.decimals import counted
-from judged.errors import InputError, JudgedWarning
+from judged.errors import InputError, JudgedWarning, MeasureError
+from judged.evaluation import measures_of
 from judged.experiments.answers import responses_of, scored
 from judged.experiments.collection import no_query
 from judged.experiments.latency import QUANTILES, quantile
@@ -194,6 +195,10 @@ def _planned(folder: Path) -> Any:
     plan = _saved(folder / PLAN, _PLAN)
     if not all(re.fullmatch("[0-9a-f]{1,64}", made["key"]) for made in plan["configurations"]):
         raise InputError("a key of a configuration is no hash", fix=_FIX, path=str(folder / PLAN))
+    try:
+        measures_of(plan["measures"])
+    except MeasureError as error:
+        raise InputError(error.parts[0], fix=_FIX, path=str(folder / PLAN)) from None
     return plan
 
 
