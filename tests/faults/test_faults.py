@@ -6,7 +6,6 @@ import errno
 import gc
 import json
 import os
-import resource
 import shutil
 import signal
 import subprocess
@@ -54,10 +53,15 @@ def limited(folder: Path, size: int, *arguments: str) -> Ended:
     """Run a command none of whose files may become larger: a write fails in libraries, too."""
     from command_line import Ended
 
+    program = f"""
+import resource, runpy, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size}))
+sys.argv[0] = "judged"
+runpy.run_module("judged", run_name="__main__", alter_sys=True)
+"""
     done = subprocess.run(
-        [sys.executable, "-m", "judged", *arguments], cwd=folder, env=environment(folder), capture_output=True,
-        text=True, check=False, timeout=60,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)),
+        [sys.executable, "-c", program, *arguments],
+        cwd=folder, env=environment(folder), capture_output=True, text=True, check=False, timeout=60,
     )  # fmt: skip
     return Ended(done.returncode, done.stdout, done.stderr)
 

@@ -46,7 +46,7 @@ def test_what_kills_hangs_or_fills_a_process_is_caught() -> None:
         2: ("found = bytearray(1200 << 20)", "MB"),
         3: ("while True: pass", "processor time"),
     }
-    report = run_all(iter(deaths), 1, seconds=3, instead={seed: code for seed, (code, _) in deaths.items()})
+    report = run_all(iter(deaths), 1, seconds=10, instead={seed: code for seed, (code, _) in deaths.items()})
     reasons = {seed: why for seed, _, why in report.failures}
     assert [seed for seed, (_, words) in deaths.items() if words not in reasons.get(seed, "")] == [], reasons
 

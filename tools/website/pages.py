@@ -44,6 +44,7 @@ RESULTS = """\
 What the functions return. Each is an `Answer`: it can be printed, shown in a notebook, and had in every form by the
 methods of `Answer`. Beside these it has the attributes and methods that are listed with it."""
 _FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
+_TESTS = re.compile(r"\[[^\]]*\]\((tests/[^)]*)\)")
 _EXAMPLES = "Examples\n--------\n"
 _DOCTEST = re.compile(r"^>>> .*?(?=\n\n|\Z)", re.MULTILINE | re.DOTALL)
 _NAME = re.compile(r"(?<!`)`([A-Za-z]\w*)((?:\.\w+)?)(?:\(.*?\))?`(?!`)")
@@ -70,6 +71,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         pages[name] = (ROOT / source).read_text(encoding="utf-8").replace("](docs/", "](")
         for other, written in FROM_ROOT.items():
             pages[name] = pages[name].replace(f"]({written})", f"]({other})")
+        pages[name] = _TESTS.sub(r"`\1`", pages[name])  # they are in the repository alone
     for name, text in pages.items():
         files.append(File.generated(config, name, content=text))
     return files
