@@ -17,6 +17,7 @@ from experiments.server import postgresql, there
 from judged.errors import InputError
 from judged.labels import LabelStore, NewTask, assigned, qrels_of, read_labels, status
 from judged.labels.consensus import RULES
+from judged.labels.labels import SCHEMA
 
 WRITERS = [sys.executable, str(Path(__file__).with_name("writers.py"))]
 PAIRS = [(f"q{at % 5}", f"Ä{at}") for at in range(40)]
@@ -216,3 +217,18 @@ def test_what_no_text_can_hold_is_replaced_in_texts_and_refused_in_ids(tmp_path:
         assert store.document("a")["text"] == "half ? and nul \ufffd, \u00fc"
         with pytest.raises(InputError, match="doc_id"):
             store.add_tasks([NewTask("q", "a\0")])
+
+
+def test_a_damaged_store_whose_labels_lack_a_value_is_named(tmp_path: Path) -> None:
+    with LabelStore.open(tmp_path / "x.db") as store:
+        store.add_many([{**dict.fromkeys(SCHEMA.names, ""), "grade": 1, "seconds": None, "seed": None, "repeat": 0,
+                         "valid": True, "query_id": "q", "doc_id": "d", "judge": "ann", "kind": "human"}])  # fmt: skip
+        assert len(store.labels().table) == 1
+    with sqlite3.connect(tmp_path / "x.db") as connection:
+        connection.execute("PRAGMA writable_schema=ON")
+        connection.execute("UPDATE sqlite_master SET sql = replace(sql, 'valid BOOLEAN NOT NULL', 'valid BOOLEAN')")
+    with sqlite3.connect(tmp_path / "x.db") as connection:
+        assert connection.execute("UPDATE labels SET valid = NULL").rowcount == 1
+    connection.close()
+    with LabelStore.open(tmp_path / "x.db", new=False) as store, pytest.raises(InputError, match=r"damaged \(valid is"):
+        store.labels()

@@ -379,6 +379,10 @@ class LabelStore:
         columns = list(zip(*rows, strict=True)) or [()] * len(SCHEMA)
         try:
             table = pa.table({field.name: pa.array(columns[at], field.type) for at, field in enumerate(SCHEMA)})
+            if empty := [
+                name for name in SCHEMA.names if not schema.labels.c[name].nullable and table[name].null_count
+            ]:
+                raise ValueError(f"{empty[0]} is empty")
         except (TypeError, ValueError, OverflowError) as error:  # SQLite holds any type in any column
             fix = "restore it from a copy"
             raise InputError(f"the database is damaged ({error})", fix=fix, path=self.where) from None
