@@ -66,6 +66,20 @@ runpy.run_module("judged", run_name="__main__", alter_sys=True)
     return Ended(done.returncode, done.stdout, done.stderr)
 
 
+def interrupt_first_removal(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """Let the first removal of a folder be interrupted before it begins; return the folders, as they are removed."""
+    remove, calls = shutil.rmtree, list[object]()
+
+    def interrupted(path: Path, **options: bool) -> None:
+        calls.append(path)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        remove(path, **options)
+
+    monkeypatch.setattr(shutil, "rmtree", interrupted)
+    return calls
+
+
 def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
@@ -164,15 +178,7 @@ def test_ctrl_c_while_an_old_folder_is_removed_leaves_nothing(tmp_path: Path, mo
     target = tmp_path / "x"
     with replaced_folder(target) as folder:
         (folder / "a").write_text("old")
-    remove, calls = shutil.rmtree, list[object]()
-
-    def interrupted(path: Path, **options: bool) -> None:
-        calls.append(path)
-        if len(calls) == 1:
-            raise KeyboardInterrupt
-        remove(path, **options)
-
-    monkeypatch.setattr(shutil, "rmtree", interrupted)
+    interrupt_first_removal(monkeypatch)
     with pytest.raises(KeyboardInterrupt), replaced_folder(target) as folder:
         (folder / "a").write_text("new")
     assert names(tmp_path) == ["x"]
@@ -181,20 +187,12 @@ def test_ctrl_c_while_an_old_folder_is_removed_leaves_nothing(tmp_path: Path, mo
 
 def test_ctrl_c_while_an_engine_is_freed_leaves_no_temporary_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("duckdb")
-    remove, calls, engine = shutil.rmtree, list[object](), Engine()
-
-    def interrupted(path: Path, **options: bool) -> None:
-        calls.append(path)
-        if len(calls) == 1:
-            raise KeyboardInterrupt
-        remove(path, **options)
-
-    monkeypatch.setattr(shutil, "rmtree", interrupted)
+    engine, removed = Engine(), interrupt_first_removal(monkeypatch)
     monkeypatch.setattr(sys, "unraisablehook", lambda _: None)
     folder = engine.folder
     del engine
     gc.collect()
-    assert folder in calls
+    assert folder in removed
     assert not folder.exists()
 
 
