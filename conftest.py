@@ -7,4 +7,4 @@ from importlib.util import find_spec
 for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
-collect_ignore = [] if find_spec("ir_measures") else ["src/judged/compat/ir_measures.py"]
+collect_ignore = [] if find_spec("ir_measures") else ["src/judged/scoring/compat/ir_measures.py"]

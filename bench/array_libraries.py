@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged import arrays
+from judged.scoring import arrays
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

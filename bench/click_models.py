@@ -11,7 +11,7 @@ import time
 import numpy as np
 import pyarrow as pa
 
-from judged.clicks import compare_models, fit_model
+from judged.online.clicks import compare_models, fit_model
 from judged.online.engine import Engine
 from judged.online.log import InteractionLog
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from time import process_time
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
-from judged.interleaving import METHODS, interleave
+from judged.online.mixed_lists import METHODS, interleave
 
 WANTED, LISTS = 20_000, 50_000
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from judged.traces import Recorder, read_traces
+from judged.pipelines.traces import Recorder, read_traces
 
 A_TRACE = 100
 

@@ -131,7 +131,7 @@ def small_calls(rounds: str) -> dict[str, list[float]]:
     import numpy as np
 
     import judged
-    from judged import arrays
+    from judged.scoring import arrays
 
     rng = np.random.default_rng(0)
     scores, grades = rng.normal(size=(32, 10)), rng.integers(0, 4, (32, 10))
@@ -158,7 +158,7 @@ def _every_measure() -> tuple[dict[str, str], set[str]]:
     """Give all that pytrec_eval computes: our name to trec_eval's for each number, and the names to ask it for."""
     import pytrec_eval as tool
 
-    from judged.peers.trec_eval import expand
+    from judged.scoring.peers.trec_eval import expand
 
     lines = [line for line in expand("all_trec", dialect="trec_eval-9") if line.measure is not None]
     ours = {str(line.measure): line.name for line in lines if line.root in tool.supported_measures}

@@ -17,10 +17,10 @@ import re
 import sys
 from functools import cache
 
-from judged import sample
+from judged.data import sample
 from judged.data.texts import Texts
-from judged.rag.generation import Passage, respond
-from judged.rag.responses import write_responses
+from judged.pipelines.rag.generation import Passage, respond
+from judged.pipelines.rag.responses import write_responses
 
 CONTEXT, SENTENCES, ENOUGH = 5, 3, 0.3
 STOP = re.compile(

@@ -13,7 +13,7 @@ import textwrap
 from dataclasses import dataclass
 
 import judged
-from judged.measures import parse
+from judged.scoring.measures import parse
 
 
 @dataclass(frozen=True)

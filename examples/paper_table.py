@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 
 import judged
-from judged import sample
+from judged.data import sample
 
 SYSTEMS = ("bm25", "bm25_prf", "lm_dirichlet", "rrf", "tfidf")
 

@@ -24,7 +24,7 @@ from bm25s.stopwords import STOPWORDS_EN
 
 from judged.data import Qrels, Topics
 from judged.data.texts import Text, Texts
-from judged.traces import Recorder
+from judged.pipelines.traces import Recorder
 
 CANDIDATES, SHOWN, FOLDS, RRF_K = 100, 10, 5, 60
 FEATURES = ("bm25", "bm25_rank", "cosine", "dense_rank", "fused", "title_overlap", "text_overlap", "length")

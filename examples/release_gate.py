@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import judged
-from judged import sample
+from judged.data import sample
 
 CONFIG = {
     "gate": {"alpha": 0.05, "correction": "holm"},

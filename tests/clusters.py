@@ -13,14 +13,14 @@ from engines import differences, log_differences
 
 import judged
 from judged import InputError, MeasureError
-from judged.evaluation import runs_of
 from judged.online.spark import SparkEngine
+from judged.scoring.evaluation import runs_of
 from strategies import facts
 from variants import ALL
 
 if TYPE_CHECKING:
-    from judged.measures import Measure
     from judged.online.log import InteractionLog
+    from judged.scoring.measures import Measure
 
 IDS = ["a", "A", "a ", " a", "a\0", "a\0b", "", "ä", "é", "e\u0301", "\uffff", "\U0001d538", "z" * 40,
        "z" * 41, "007", "7", "\t", "'", '"', "\\", "\\n", "{x}", "%s"]  # fmt: skip

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from judged import evaluate
 
 if TYPE_CHECKING:
-    from judged.evaluation import Scores
+    from judged.scoring.evaluation import Scores
 
 DEPTH = 20
 

@@ -14,8 +14,8 @@ import click
 
 from judged.cli.main import app
 from judged.cli.study_links import hash_of
-from judged.experiments import run
 from judged.labels import LabelStore, import_labels
+from judged.pipelines.experiments import run
 from judged.studies import first_design
 from judged.studies.storage import StudyStore
 from studies_made import records as study_records
@@ -271,8 +271,8 @@ def _answered(nuggets: bool) -> Path:
     from judged.labels.asking import Endpoint
     from judged.labels.asking.client import Reply
     from judged.labels.asking.replies import keep_reply
-    from judged.rag import asking
-    from judged.rag.readers import read_responses
+    from judged.pipelines.rag import asking
+    from judged.pipelines.rag.readers import read_responses
 
     place = Path(tempfile.mkdtemp(prefix="answered"))
     atexit.register(shutil.rmtree, place)

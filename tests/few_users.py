@@ -11,20 +11,20 @@ from typing import Any
 
 import numpy as np
 
-from judged.clicks import compare_models
 from judged.online import interleaving, overview
 from judged.online.abtest.abtest import abtest
+from judged.online.clicks import compare_models
 from judged.online.offline import against_qrels, preference_agreement
+from judged.online.watch.config import Event
+from judged.online.watch.rollback import rollbacks
 from judged.studies.preference import sides
 from judged.studies.records import StudyRecords
 from judged.studies.study_report import report
-from judged.watch.config import Event
-from judged.watch.rollback import rollbacks
 from online.interleaving.test_credit import draft, logged
 from online.offline.pages_made import log_of
+from online.watch.simulated_days import FIRST, config, days, look
 from studies_made import records
 from typed_logs import typed_log
-from watch.simulated_days import FIRST, config, days, look
 
 DAY = 86_400_000
 Verdicts = list[Any]  # each is falsy if there is none

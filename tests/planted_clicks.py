@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from judged.clicks import Cells, Patterns
+from judged.online.clicks import Cells, Patterns
 
 if TYPE_CHECKING:
     from judged._types import Floats, Ints

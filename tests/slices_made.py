@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged import evaluate
-from judged.slicing.topic_slices import slice_topics
+from judged.comparison.slicing.topic_slices import slice_topics
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from judged.evaluation import Scores
-    from judged.slicing.topic_slices import Slicing
+    from judged.comparison.slicing.topic_slices import Slicing
+    from judged.scoring.evaluation import Scores
 
 
 def scores_of(values: Mapping[str, Sequence[float] | np.ndarray], *measures: str) -> Scores:

@@ -27,8 +27,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from clicks.test_off_policy import log_of as logged_propensities
-from experiments.test_conclusions import measured
+from diagnosis.gates.made import decided, pair
 from few_users import (
     Verdicts,
     ab_test,
@@ -41,23 +40,23 @@ from few_users import (
     study,
     watched_days,
 )  # fmt: skip
-from gates.made import decided, pair
-from judged.changes import review
-from judged.changes.evidence import told
-from judged.clicks import off_policy
 from judged.comparison import Choices, collections_of_scores
 from judged.comparison.choices import MANY
+from judged.comparison.slicing import by_slice, compare_slices, slice_topics
 from judged.diagnosis.matrix import matrix
 from judged.diagnosis.matrix.points import OPEN
 from judged.diagnosis.needs.needs import needs
 from judged.diagnosis.stages import stages
 from judged.diagnosis.stages.trace import SCORE
-from judged.experiments.conclusions import conclude
-from judged.experiments.effects import factor_effects
 from judged.labels import Labels, quality
-from judged.rag import waterfall
-from judged.rag.judge_bias import judge_bias
-from judged.slicing import by_slice, compare_slices, slice_topics
+from judged.online.clicks import off_policy
+from judged.pipelines.experiments.conclusions import conclude
+from judged.pipelines.experiments.effects import factor_effects
+from judged.pipelines.rag import waterfall
+from judged.pipelines.rag.judge_bias import judge_bias
+from judged.pipelines.traces import diff, failures, funnel, gaps, traces_of_runs
+from judged.reports.changes import review
+from judged.reports.changes.evidence import told
 from judged.stats.agreement import cohen_kappa
 from judged.stats.discoveries import losers
 from judged.stats.discrimination import discriminative_power
@@ -66,7 +65,8 @@ from judged.stats.paired import TESTS, paired_test
 from judged.stats.prediction_powered import prediction_powered
 from judged.stats.robustness import leave_one_topic_out
 from judged.stats.selection import may_be_best
-from judged.traces import diff, failures, funnel, gaps, traces_of_runs
+from online.clicks.test_off_policy import log_of as logged_propensities
+from pipelines.experiments.test_conclusions import measured
 from slices_made import scores_of, slicing_of
 
 FAST: dict[str, Any] = {"resamples": 2000}

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 import judged
 from families import NEEDED, VARIED, WITH, lookup
 from judged import Documents, Judged
-from judged.judging import judge_list
-from judged.measures.registry import REGISTRY
+from judged.scoring.judging import judge_list
+from judged.scoring.measures.registry import REGISTRY
 from strategies import facts
 
 if TYPE_CHECKING:
-    from judged.measures import Measure
+    from judged.scoring.measures import Measure
 
 
 def judge(qrels: Any, run: Any, **policies: Any) -> Judged:
@@ -45,7 +45,7 @@ def variants(name: str) -> list[Measure]:
 
 
 OF_RANKINGS = [name for name, entry in REGISTRY.items() if not entry.properties.reads_answers]
-"""The others read what systems answered: tests/measures/test_answers.py."""
+"""The others read what systems answered: tests/scoring/measures/test_answers.py."""
 ALL = [one for name in OF_RANKINGS for one in variants(name)]
 SCORED = [one for one in ALL if getattr(one, "undefined", 0.0) == 0.0]
 """Those whose topics without a relevant document score 0, as the declared range has it."""

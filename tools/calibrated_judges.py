@@ -16,8 +16,8 @@ import numpy as np
 import judged
 from judged.errors import JudgedWarning
 from judged.labels import calibrate
+from judged.results.escaping import Table
 from judged.stats.prediction_powered import prediction_powered
-from judged.tables import Table
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "calibrated-judges.md"
 QRELS = "dl19_passage/qrels/qrels.dl19-passage.txt"

@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING
 
 from tabled import markdown_table
 
-from judged.advice.rules import RULES, SOURCES
-from judged.advice.tasks import TASKS
+from judged.scoring.advice.rules import RULES, SOURCES
+from judged.scoring.advice.tasks import TASKS
 
 if TYPE_CHECKING:
-    from judged.advice.rules import Rule
+    from judged.scoring.advice.rules import Rule
 
 _HEAD = """\
 # Choosing measures
 
-Generated from the rules in `src/judged/advice`. To get advice on your own data, with your numbers in the sentences:
+Generated from the rules in `src/judged/scoring/advice`. To get advice on your own data, with your numbers in the
+sentences:
 
     judged advise QRELS RUN... --task rag
 

@@ -15,7 +15,7 @@ import numpy as np
 
 import judged
 from judged.errors import JudgedWarning
-from judged.tables import Table
+from judged.results.escaping import Table
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "dl19.md"
 QRELS = "dl19_passage/qrels/qrels.dl19-passage.txt"

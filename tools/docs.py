@@ -34,12 +34,12 @@ from tabled import markdown_table
 
 import judged
 from judged.errors import JudgedWarning
-from judged.experiments.engines import ENGINES, engine_named
-from judged.experiments.pipelines import COMMON, OPERATORS
-from judged.measures.pages import page
-from judged.measures.registry import REGISTRY
 from judged.online import catalogue
 from judged.online.metrics import FAMILIES, NAMES
+from judged.pipelines.experiments.engines import ENGINES, engine_named
+from judged.pipelines.experiments.pipelines import COMMON, OPERATORS
+from judged.scoring.measures.pages import page
+from judged.scoring.measures.registry import REGISTRY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -115,7 +115,17 @@ def main() -> int:
 
 
 STUBBED = tuple(
-    f"judged{part}" for part in ("", ".data", ".experiments", ".measures", ".rag", ".stats", ".studies", ".uncertainty")
+    f"judged{part}"
+    for part in (
+        "",
+        ".data",
+        ".pipelines.experiments",
+        ".pipelines.rag",
+        ".scoring.measures",
+        ".scoring.uncertainty",
+        ".stats",
+        ".studies",
+    )
 )
 """Packages that import at the first use what they export."""
 
@@ -128,7 +138,7 @@ def stub(package: str) -> str:
     for name in module.__all__:
         value = getattr(module, name)
         if inspect.ismodule(value):
-            imports.add(f"from judged import {name} as {name}")
+            imports.add(f"from {value.__name__.rpartition('.')[0]} import {name} as {name}")
         elif hasattr(value, "__signature__") and hasattr(value, "__wrapped__"):
             imports |= _imports(value.__wrapped__) | _imports(judged.evaluate)
             shape = re.sub(r": '([^']*)'", r": \1", str(inspect.signature(value)))
@@ -226,7 +236,7 @@ def doctests(name: str, text: str, folder: Path) -> list[str]:
 
 def measures() -> str:
     """Write the catalogue: the page of every measure."""
-    head = "# Measures\n\nGenerated from `src/judged/measures`; `judged measures NAME` shows the same.\n"
+    head = "# Measures\n\nGenerated from `src/judged/scoring/measures`; `judged measures NAME` shows the same.\n"
     pages = [re.sub(r"^#", "##", page(name), flags=re.MULTILINE) for name in sorted(REGISTRY, key=str.lower)]
     return head + "\n" + "\n\n".join(pages) + "\n"
 
@@ -278,7 +288,7 @@ def api() -> str:
 def documents() -> str:
     """Write the schema of the JSON of every answer, as one example of each in the tests has it."""
     sys.path.insert(0, str(ROOT / "tests"))
-    examples = importlib.import_module("answer.examples").EXAMPLES
+    examples = importlib.import_module("results.examples").EXAMPLES
     schemas: dict[str, dict[str, set[str]]] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -28,17 +28,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from judged import sample
+from judged.data import sample
 from judged.data.qrels import Qrels
 from judged.data.run import Run
 from judged.errors import MeasureError
-from judged.evaluation.inputs import runs_of
-from judged.judging import judge
-from judged.measures.registry import REGISTRY
 from judged.online import online_metrics, read_log
 from judged.online.log import InteractionLog
 from judged.online.spark import open_on_spark
 from judged.online.storage import TABLES, store_log
+from judged.scoring.evaluation.inputs import runs_of
+from judged.scoring.judging import judge
+from judged.scoring.measures.registry import REGISTRY
 
 if TYPE_CHECKING:
     from judged._types import Table

@@ -17,15 +17,14 @@ from typing import Any
 
 from offline_online import labelled, wrapped
 
-from judged import sample
-from judged.clicks import against_people, evaluate_uncertain, judge_clicks, propensities
-from judged.data import Qrels
+from judged.data import Qrels, sample
 from judged.errors import InputError, JudgedWarning
 from judged.online import InteractionLog, read_log
-from judged.tables import Table
+from judged.online.clicks import against_people, evaluate_uncertain, judge_clicks, propensities
+from judged.results.escaping import Table
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "implicit-judgments.md"
-MODELS = ("PBM", "UBM", "DBN") if find_spec("judged.clicks.fitted") else ()
+MODELS = ("PBM", "UBM", "DBN") if find_spec("judged.online.clicks.fitted") else ()
 LEAST = 2  # impressions of a pair of the real logs, of which most have one
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 
-from judged.interleaving import METHODS
 from judged.online import abtest, interleaving, plan_interleaving
 from judged.online.abtest.differences import Looks
 from judged.online.interleaving.credit import mixed_lists, outcomes_of
+from judged.online.mixed_lists import METHODS
 from judged.online.simulation import Arm, Collection, Interleaving, SimulationPlan, Users, simulate
 from judged.stats.unit_ratio import UnitRatio
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import judged
 from judged.errors import JudgedWarning
-from judged.tables import Table
+from judged.results.escaping import Table
 
 if TYPE_CHECKING:
     from judged import Scores

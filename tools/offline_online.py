@@ -18,7 +18,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from judged.answer import Table
 from judged.data import Qrels
 from judged.errors import JudgedWarning
 from judged.online.engine import Engine
@@ -26,7 +25,8 @@ from judged.online.log import InteractionLog
 from judged.online.offline import OfflineOnline, PreferenceAgreement, against_qrels, preference_agreement
 from judged.online.open_log import read_log
 from judged.online.tables import EVENT, SERP, SESSION, SHOWN
-from judged.tables import Table as Grid
+from judged.results import Table
+from judged.results.escaping import Table as Grid
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "offline-online.md"
 MEASURES = ("nDCG@10", "P@10", "RR", "ERR(max=4)@10")

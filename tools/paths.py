@@ -22,9 +22,9 @@ with warnings.catch_warnings():  # it says, when it is imported, that it would r
     from fastapi.testclient import TestClient
 
 import judged
-from judged import sample
+from judged.data import sample
 from judged.errors import JudgedWarning
-from judged.tables import Table
+from judged.results.escaping import Table
 from judged.web.app import make_app
 from judged.web.workspace import open_sample
 

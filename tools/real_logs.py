@@ -20,7 +20,7 @@ from typing import Any
 from judged.online import InteractionLog, OnlineEstimate, OnlineScores, check_log, online_metrics, read_log
 from judged.online.findings import doubts
 from judged.online.numbers import amount, span_of, value_of
-from judged.tables import Table
+from judged.results.escaping import Table
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "real-logs.md"
 NOW = 1_767_225_600_000  # 2026-01-01: nothing in these logs is later, whenever this runs

@@ -94,7 +94,7 @@ LAYOUT = (".sections.parts.kind", ".sections.parts.header")
 
 _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d[\d,]*\.?\d*|\.\d+)(?:e[-+]?\d+)?(?![\w])", re.IGNORECASE)
 _HONEST = re.compile(
-    r"judged \d+\.\d+\.\d+|\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?)?|/\S*(same-numbers\S*|judged/sample/pydocs)/"
+    r"judged \d+\.\d+\.\d+|\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?)?|/\S*(same-numbers\S*|judged/data/sample/pydocs)/"
 )
 _SHOWN = 6
 

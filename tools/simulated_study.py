@@ -18,7 +18,8 @@ from unittest.mock import patch
 import numpy as np
 from fastapi.testclient import TestClient
 
-from judged import Qrels, sample
+from judged import Qrels
+from judged.data import sample
 from judged.studies import first_design, read_design
 from judged.studies.assignment import assignments
 from judged.studies.lists import StudyLists

@@ -17,19 +17,19 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from judged import diff, evaluate
-from judged.answer import CHANGE, NUMBER, TEXT, Column, Table, number, significant
 from judged.data import Qrels, Topics
 from judged.data.texts import Text, Texts
-from judged.decimals import decimal
 from judged.errors import JudgedWarning
-from judged.experiments.answer import Conclusions
-from judged.experiments.conclusions import conclude
-from judged.experiments.engines import engine_named
-from judged.experiments.engines.base import whole
-from judged.experiments.results import Results
-from judged.experiments.runner import run
+from judged.pipelines.experiments.answer import Conclusions
+from judged.pipelines.experiments.conclusions import conclude
+from judged.pipelines.experiments.engines import engine_named
+from judged.pipelines.experiments.engines.base import whole
+from judged.pipelines.experiments.results import Results
+from judged.pipelines.experiments.runner import run
+from judged.pipelines.traces import Traces
+from judged.results import CHANGE, NUMBER, TEXT, Column, Table, number, significant
+from judged.results.decimals import decimal
 from judged.stats import adjust
-from judged.traces import Traces
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "stemming.md"

@@ -15,7 +15,7 @@ import numpy as np
 
 import judged
 from judged.errors import JudgedWarning
-from judged.tables import Table
+from judged.results.escaping import Table
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "where.md"
 ALPHA = 0.05

@@ -15,10 +15,10 @@ from typing import Any
 import lightgbm
 import numpy as np
 
-from judged import sample
+from judged.data import sample
 from judged.data.texts import Texts
-from judged.experiments import Candidate
-from judged.experiments.engines import engine_named
+from judged.pipelines.experiments import Candidate
+from judged.pipelines.experiments.engines import engine_named
 
 FOLDS, DEPTH = 5, 100
 OPTIONS = {

@@ -19,7 +19,7 @@ __version__ = "0.1.0"
 __all__, __getattr__, __dir__ = lazily(
     __name__,
     {
-        "judged.evaluation": (
+        "judged.scoring.evaluation": (
             "Scores",
             "evaluate",
         ),
@@ -27,9 +27,10 @@ __all__, __getattr__, __dir__ = lazily(
             "compare",
             "compare_collections",
             "power",
+            "slicing",
         ),
-        "judged.fusion": ("fuse",),
-        "judged.slicing": (
+        "judged.comparison.fusion": ("fuse",),
+        "judged.comparison.slicing": (
             "Slice",
             "Slicing",
             "by_document",
@@ -44,28 +45,28 @@ __all__, __getattr__, __dir__ = lazily(
         "judged.diagnosis.review": ("apply_review", "review"),
         "judged.diagnosis.stages": ("stages",),
         "judged.diagnosis.tradeoff": ("tradeoff",),
-        "judged.gates": (
+        "judged.diagnosis.gates": (
             "GateConfig",
             "gate",
         ),
         "judged.reports": ("report",),
-        "judged.explanation": (
+        "judged.scoring.explanation": (
             "compare_tools",
             "explain",
             "explain_list",
         ),
-        "judged.advice": ("advise",),
-        "judged.agreement": (
+        "judged.scoring.advice": ("advise",),
+        "judged.comparison.agreement": (
             "agree",
             "reproduce",
         ),
-        "judged.curves": (
+        "judged.scoring.curves": (
             "curve",
             "precision_recall",
         ),
         "judged.labels": ("pool",),
-        "judged.uncertainty": ("leave_one_out",),
-        "judged.judging": (
+        "judged.scoring.uncertainty": ("leave_one_out",),
+        "judged.scoring.judging": (
             "Judged",
             "judge",
             "judge_list",
@@ -86,7 +87,7 @@ __all__, __getattr__, __dir__ = lazily(
             "MeasureError",
             "MissingExtraError",
         ),
-        "judged.measures": (
+        "judged.scoring.measures": (
             "AP",
             "Bpref",
             "DCG",
@@ -106,14 +107,15 @@ __all__, __getattr__, __dir__ = lazily(
             "Success",
             "nDCG",
         ),
-        "": (
+        "judged.scoring": (
             "arrays",
-            "data",
             "measures",
-            "online",
-            "slicing",
-            "stats",
             "uncertainty",
+        ),
+        "": (
+            "data",
+            "online",
+            "stats",
         ),
     },
 )

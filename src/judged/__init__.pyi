@@ -5,22 +5,24 @@ from collections.abc import Iterable
 from collections.abc import Mapping
 from typing import Any
 
-from judged import arrays as arrays
 from judged import data as data
-from judged import measures as measures
 from judged import online as online
-from judged import slicing as slicing
 from judged import stats as stats
-from judged import uncertainty as uncertainty
-from judged.advice.advise import advise as advise
-from judged.agreement.agree import agree as agree
-from judged.agreement.reproduce import reproduce as reproduce
+from judged.comparison import slicing as slicing
+from judged.comparison.agreement.agree import agree as agree
+from judged.comparison.agreement.reproduce import reproduce as reproduce
 from judged.comparison.answer import Comparison
 from judged.comparison.choices import Family
 from judged.comparison.collections import compare_collections as compare_collections
+from judged.comparison.fusion.fuse import fuse as fuse
 from judged.comparison.plans import Plans
-from judged.curves.curve import curve as curve
-from judged.curves.curve import precision_recall as precision_recall
+from judged.comparison.slicing.by_document import by_document as by_document
+from judged.comparison.slicing.derived import derive as derive
+from judged.comparison.slicing.scores import SlicedScores
+from judged.comparison.slicing.topic_slices import Slice as Slice
+from judged.comparison.slicing.topic_slices import Slicing
+from judged.comparison.slicing.topic_slices import Slicing as Slicing
+from judged.comparison.slicing.topic_slices import slice_topics as slice_topics
 from judged.data.attributes import Attributes as Attributes
 from judged.data.check_files import check as check
 from judged.data.documents import Documents as Documents
@@ -30,6 +32,8 @@ from judged.data.texts import Texts as Texts
 from judged.data.topics import Topics as Topics
 from judged.diagnosis.diff.diff import diff as diff
 from judged.diagnosis.disagreement.answer import Disagreement
+from judged.diagnosis.gates.config import GateConfig as GateConfig
+from judged.diagnosis.gates.gate import gate as gate
 from judged.diagnosis.matrix.answer import Matrix
 from judged.diagnosis.needs.answer import Needs
 from judged.diagnosis.needs.likeness import expand_qrels as expand_qrels
@@ -42,53 +46,49 @@ from judged.errors import JudgedError as JudgedError
 from judged.errors import JudgedWarning as JudgedWarning
 from judged.errors import MeasureError as MeasureError
 from judged.errors import MissingExtraError as MissingExtraError
-from judged.evaluation import Scores
-from judged.evaluation.dialects import Dialect
-from judged.evaluation.evaluate import evaluate as evaluate
-from judged.evaluation.facts import TieTreatment
-from judged.evaluation.scores import Scores
-from judged.evaluation.scores import Scores as Scores
-from judged.explanation.explain import explain as explain
-from judged.explanation.explain import explain_list as explain_list
-from judged.explanation.other_tools import compare_tools as compare_tools
-from judged.fusion.fuse import fuse as fuse
-from judged.gates.config import GateConfig as GateConfig
-from judged.gates.gate import gate as gate
-from judged.judging import Precision
-from judged.judging import TopicPolicy
-from judged.judging.join import judge as judge
-from judged.judging.join import judge_list as judge_list
-from judged.judging.judged import Judged as Judged
 from judged.labels.pooling import pool as pool
-from judged.measures.ap import AP as AP
-from judged.measures.ap import GMAP as GMAP
-from judged.measures.base import Measure
-from judged.measures.bpref import Bpref as Bpref
-from judged.measures.dcg import DCG as DCG
-from judged.measures.err import ERR as ERR
-from judged.measures.f import F as F
-from judged.measures.f import SetF as SetF
-from judged.measures.infap import InfAP as InfAP
-from judged.measures.ndcg import nDCG as nDCG
-from judged.measures.precision import P as P
-from judged.measures.precision import SetP as SetP
-from judged.measures.rbp import RBP as RBP
-from judged.measures.recall import R as R
-from judged.measures.recall import SetR as SetR
-from judged.measures.rprec import Rprec as Rprec
-from judged.measures.rr import RR as RR
-from judged.measures.shares import JudgedShare as JudgedShare
-from judged.measures.success import Success as Success
 from judged.reports.report import report as report
-from judged.slicing.by_document import by_document as by_document
-from judged.slicing.derived import derive as derive
-from judged.slicing.scores import SlicedScores
-from judged.slicing.topic_slices import Slice as Slice
-from judged.slicing.topic_slices import Slicing
-from judged.slicing.topic_slices import Slicing as Slicing
-from judged.slicing.topic_slices import slice_topics as slice_topics
+from judged.scoring import arrays as arrays
+from judged.scoring import measures as measures
+from judged.scoring import uncertainty as uncertainty
+from judged.scoring.advice.advise import advise as advise
+from judged.scoring.curves.curve import curve as curve
+from judged.scoring.curves.curve import precision_recall as precision_recall
+from judged.scoring.evaluation import Scores
+from judged.scoring.evaluation.dialects import Dialect
+from judged.scoring.evaluation.evaluate import evaluate as evaluate
+from judged.scoring.evaluation.facts import TieTreatment
+from judged.scoring.evaluation.scores import Scores
+from judged.scoring.evaluation.scores import Scores as Scores
+from judged.scoring.explanation.explain import explain as explain
+from judged.scoring.explanation.explain import explain_list as explain_list
+from judged.scoring.explanation.other_tools import compare_tools as compare_tools
+from judged.scoring.judging import Precision
+from judged.scoring.judging import TopicPolicy
+from judged.scoring.judging.join import judge as judge
+from judged.scoring.judging.join import judge_list as judge_list
+from judged.scoring.judging.judged import Judged as Judged
+from judged.scoring.measures.ap import AP as AP
+from judged.scoring.measures.ap import GMAP as GMAP
+from judged.scoring.measures.base import Measure
+from judged.scoring.measures.bpref import Bpref as Bpref
+from judged.scoring.measures.dcg import DCG as DCG
+from judged.scoring.measures.err import ERR as ERR
+from judged.scoring.measures.f import F as F
+from judged.scoring.measures.f import SetF as SetF
+from judged.scoring.measures.infap import InfAP as InfAP
+from judged.scoring.measures.ndcg import nDCG as nDCG
+from judged.scoring.measures.precision import P as P
+from judged.scoring.measures.precision import SetP as SetP
+from judged.scoring.measures.rbp import RBP as RBP
+from judged.scoring.measures.recall import R as R
+from judged.scoring.measures.recall import SetR as SetR
+from judged.scoring.measures.rprec import Rprec as Rprec
+from judged.scoring.measures.rr import RR as RR
+from judged.scoring.measures.shares import JudgedShare as JudgedShare
+from judged.scoring.measures.success import Success as Success
+from judged.scoring.uncertainty.pools import leave_one_out as leave_one_out
 from judged.stats.interval import IntervalName
-from judged.uncertainty.pools import leave_one_out as leave_one_out
 
 def compare(
     qrels: Any,

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 def lazily(
     package: str, homes: Mapping[str, Sequence[str]]
 ) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
-    """Return ``__all__``, ``__getattr__`` and ``__dir__`` of a package, where `homes` are names by module."""
+    """Return ``__all__``, ``__getattr__`` and ``__dir__`` of a package, where `homes` are names by module.
+
+    A name may be that of a module; the package itself is called "".
+    """
     home = {name: module for module, names in homes.items() for name in names}
 
     def imported(name: str) -> Any:
@@ -24,7 +27,8 @@ def lazily(
             if name.startswith("_") or importlib.util.find_spec(f"{package}.{name}") is None:
                 raise AttributeError(f"module {package!r} has no attribute {name!r}")
             return importlib.import_module(f"{package}.{name}")
-        module = importlib.import_module(home[name] or f"{package}.{name}")
-        return getattr(module, name) if home[name] else module
+        if home[name] and hasattr(module := importlib.import_module(home[name]), name):
+            return getattr(module, name)
+        return importlib.import_module(f"{home[name] or package}.{name}")
 
     return list(home), imported, lambda: sorted(home)

@@ -16,7 +16,7 @@ import pytest
 
 import judged
 from command_line import Ended, process
-from judged.measures.registry import REGISTRY
+from judged.scoring.measures.registry import REGISTRY
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -28,7 +28,7 @@ FORM_BY_FORM = {"evaluate", "report", "rag evaluate"}  # commands whose own code
 def tried(position: int, name: str, command: click.Command) -> tuple[str, ...]:
     """Return the forms in which a command is tried.
 
-    tests/answer writes every kind of answer in every form. Here it is enough that the option reaches the writer: the
+    tests/results writes every kind of answer in every form. Here it is enough that the option reaches the writer: the
     first form, a picture, the forms of this command alone, and one of the other forms in turn.
     """
     known = forms(command)

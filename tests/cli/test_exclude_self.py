@@ -10,7 +10,7 @@ import pytest
 
 from judged import Qrels, Run, compare, evaluate, gate, judge
 from judged.data.write import write_qrels, write_run
-from judged.gates import read_config
+from judged.diagnosis.gates import read_config
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,7 +14,7 @@ import pytest
 
 from command_line import process
 from every_command import write_files
-from judged import sample
+from judged.data import sample
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -114,7 +114,7 @@ def test_a_signal_ends_the_process_with_its_own_code(number: int, code: int, hid
     """Also where somebody's code makes another error of it."""
     catch = f"except BaseException as e: raise {hidden}('stopped') from e" if hidden else "finally: pass"
     body = f"try: os.kill(os.getpid(), {number}); time.sleep(5)\n    {catch}"
-    head = "import judged.cli.main as m, judged.sample as s, os, time"
+    head = "import judged.cli.main as m, judged.data.sample as s, os, time"
     program = f"{head}\ndef qrels():\n    {body}\ns.qrels = qrels; m.script()"
     done = subprocess.run(
         [sys.executable, "-c", program, "demo"], capture_output=True, text=True, check=False, timeout=60
@@ -132,7 +132,8 @@ def test_ctrl_c_is_130(run: Callable[..., Ended], monkeypatch: pytest.MonkeyPatc
 
 
 def test_an_interrupt_of_the_process_is_130() -> None:
-    code = "import judged.cli.main as m, judged.sample as s, os; s.qrels = lambda: os.kill(os.getpid(), 2); m.script()"
+    code = "import judged.cli.main as m, os; from judged.data import sample as s"
+    code += "; s.qrels = lambda: os.kill(os.getpid(), 2); m.script()"
     done = subprocess.run([sys.executable, "-c", code, "demo"], capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stderr.strip()) == (128 + signal.SIGINT, "")
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from judged.fusion import fuse
-from judged.traces import read_traces
+from judged.comparison.fusion import fuse
+from judged.pipelines.traces import read_traces
 
 if TYPE_CHECKING:
     from collections.abc import Callable

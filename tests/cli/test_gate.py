@@ -11,8 +11,8 @@ import pytest
 import judged
 from comparison_made import lists
 from judged.data.write import write_qrels, write_run
-from judged.gates import gate, parse_config, read_config
-from judged.gates.first_config import first_config, rounded_up
+from judged.diagnosis.gates import gate, parse_config, read_config
+from judged.diagnosis.gates.first_config import first_config, rounded_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,7 +10,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import judged
-from judged.answer import TEXT, Column, Table
 from judged.data.attributes import Attributes
 from judged.data.qrels import Qrels
 from judged.data.records import read_records
@@ -21,7 +20,8 @@ from judged.diagnosis.review.labels import apply_review, as_form
 from judged.labels import Labels, LabelStore, qrels_of, read_labels, write_labels
 from judged.labels.exchange import quepid_ratings, read_pairs
 from judged.labels.pooling import Pool
-from judged.tables import csv_cell, csv_lines, csv_text
+from judged.results import TEXT, Column, Table
+from judged.results.escaping import csv_cell, csv_lines, csv_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable

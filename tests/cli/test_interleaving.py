@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from judged import sample
+from judged.data import sample
 from judged.online import abtest, interleaving, plan_interleaving, read_log
 
 if TYPE_CHECKING:

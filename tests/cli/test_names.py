@@ -16,8 +16,8 @@ from xml.etree import ElementTree as ET
 import pytest
 
 import judged
-from judged.gates import Check, GateConfig
-from judged.tables import Cell, Table, isolated, markdown_list
+from judged.diagnosis.gates import Check, GateConfig
+from judged.results.escaping import Cell, Table, isolated, markdown_list
 
 HOSTILE = "=<script>x</script>|`a`*b*[c](d)\x1b[31m\u202e\nz"
 TURNED = "abc\u202ecba"

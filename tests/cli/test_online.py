@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import judged.online
-from judged import sample
+from judged.data import sample
 from judged.errors import InputError
 from judged.online.facts.pages import FactSettings
 from judged.online.metrics import ONLINE_METRICS, online_metrics_named
@@ -145,7 +145,7 @@ def test_ranks_dwell_and_time_are_what_python_gives(
 def test_pictures_and_pages(run: Callable[..., Ended], calls: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     del calls
     monkeypatch.setattr("judged.online.curves.dwell.dwell_times", lambda *_args, **_options: dwell())
-    monkeypatch.setattr("judged.answer.html.library", lambda: "/* what draws */")
+    monkeypatch.setattr("judged.results.html.library", lambda: "/* what draws */")
     for command in (("metrics", "--by", "device"), ("ranks",), ("dwell",), ("time", "-m", "PageCTR")):
         assert run("online", *command, "log.ndjson", "-o", "out.svg").code == 0
         assert Path("out.svg").read_bytes()[:4] == b"<svg"

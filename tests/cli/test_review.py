@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import judged
+from judged.comparison.slicing.topic_slices import slice_topics
 from judged.diagnosis.review.review import review
-from judged.slicing.topic_slices import slice_topics
 
 if TYPE_CHECKING:
     from collections.abc import Callable

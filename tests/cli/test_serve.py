@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from judged import sample
+from judged.data import sample
 from judged.errors import InputError
 from judged.web import server
 from judged.web.guard import LOOPBACK

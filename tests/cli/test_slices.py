@@ -11,16 +11,16 @@ import pytest
 import judged
 from comparison_made import lists
 from judged import slice_topics
+from judged.data.sample import FOLDER
 from judged.data.write import write_qrels, write_run
-from judged.sample import FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from command_line import Ended
-    from judged.evaluation import Scores
-    from judged.slicing.topic_slices import Slicing
+    from judged.comparison.slicing.topic_slices import Slicing
+    from judged.scoring.evaluation import Scores
 
 GOOD, BAD = [1] * 12 + [4] * 12 + [2] * 3, [1, 2] * 6 + [5] * 12 + [1] * 3
 KINDS = ["news"] * 12 + ["law"] * 12 + ["rare"] * 3

@@ -10,7 +10,7 @@ import pytest
 import judged
 from judged import InputError, MeasureError
 from judged.comparison.choices import Choices, known_tests
-from judged.spelling import one_of, spelled
+from judged.results.spelling import one_of, spelled
 from judged.stats.correction import CORRECTIONS
 
 if TYPE_CHECKING:

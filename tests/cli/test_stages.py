@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 import judged
+from judged.comparison.slicing.topic_slices import slice_topics
 from judged.data.write import write_qrels, write_run
 from judged.diagnosis.matrix import matrix
 from judged.diagnosis.stages import stages
-from judged.slicing.topic_slices import slice_topics
 
 if TYPE_CHECKING:
     from collections.abc import Callable

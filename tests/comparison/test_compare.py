@@ -12,10 +12,11 @@ import pytest
 from scipy import stats
 
 from comparison_made import lists, scores
-from judged import InputError, JudgedWarning, MeasureError, compare, evaluate, sample
+from judged import InputError, JudgedWarning, MeasureError, compare, evaluate
 from judged.comparison.choices import MANY, known_tests
-from judged.evaluation import Scores
-from judged.measures.aggregates import logarithms
+from judged.data import sample
+from judged.scoring.evaluation import Scores
+from judged.scoring.measures.aggregates import logarithms
 from judged.stats import dunnett, nemenyi, randomised_dunnett, tukey
 from judged.stats.correction import adjust
 from judged.stats.detectable import detectable

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from comparison_made import scores
 from judged.comparison.answer import letters, together
-from judged.decimals import decimal
-from judged.tables import Cell, Table
+from judged.results.decimals import decimal
+from judged.results.escaping import Cell, Table
 
 RANKS = {
     "a_b": [1, 1, 2, 2, 3, 1, 1, 2, 1, 1],

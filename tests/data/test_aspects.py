@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judged import Qrels, judge
-from judged.judging import judge_list
+from judged.scoring.judging import judge_list
 
 ROWS = [("2", "b", "s2", 1.0), ("1", "a", "s1", 0.0), ("2", "b", "s1", 3.0), ("2", "a", "s10", -2.0)]
 

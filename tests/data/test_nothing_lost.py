@@ -12,7 +12,7 @@ import pytest
 
 from judged import InputError, Qrels, Run, evaluate
 from judged.data.check_files import check_run
-from judged.decimals import read_number
+from judged.results.decimals import read_number
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,13 +17,13 @@ from pyarrow import parquet
 
 from judged import InputError, Run, evaluate
 from judged.data.parquet_rows import ParquetRows
-from judged.evaluation.inputs import runs_of
+from judged.scoring.evaluation.inputs import runs_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from judged._types import Table
-    from judged.evaluation import Scores
+    from judged.scoring.evaluation import Scores
 
 QRELS = {"q1": {"d2": 1, "d4": 2}, "q2": {"d1": 1}}
 MEASURES = ["nDCG@10", "AP", "RR", "P@5", "Judged@5"]

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from judged.data.toml_files import parse_toml
+from judged.diagnosis.gates import parse_config
 from judged.errors import InputError
-from judged.experiments.plan import Plan
-from judged.gates import parse_config
 from judged.labels.asking.client import Endpoint
 from judged.online.readers.mapping_file import read_mapping
+from judged.online.watch.config import parse_watch
+from judged.pipelines.experiments.plan import Plan
 from judged.studies.design import first_design, parse_design
 from judged.studies.questionnaires import Item
-from judged.watch.config import parse_watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable

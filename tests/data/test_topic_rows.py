@@ -12,7 +12,7 @@ from hypothesis import assume, given
 
 from judged import InputError, Qrels, Run, judge
 from judged.data.run import TopicRows
-from judged.measures import parse
+from judged.scoring.measures import parse
 from strategies import collections
 
 

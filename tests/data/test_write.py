@@ -9,11 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from judged.atomic import replaced
 from judged.data.qrels import Qrels
 from judged.data.run import Run
 from judged.data.write import write_qrels, write_run
 from judged.errors import InputError
+from judged.results.atomic import replaced
 
 if TYPE_CHECKING:
     from pathlib import Path

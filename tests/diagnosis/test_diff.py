@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judged import evaluate, judge, sample
+from judged import evaluate, judge
+from judged.data import sample
 from judged.data.topics import Topics
 from judged.diagnosis.diff.diff import diff, shares
 from judged.errors import InputError
-from judged.judging import judge_list
-from judged.measures import parse
+from judged.scoring.judging import judge_list
+from judged.scoring.measures import parse
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,12 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judged import evaluate, judge, sample
+from judged import evaluate, judge
+from judged.comparison.slicing.topic_slices import slice_topics
+from judged.data import sample
 from judged.diagnosis.disagreement.disagree import disagree
 from judged.diagnosis.disagreement.reasons import Reason, reasons
 from judged.errors import InputError, JudgedWarning
-from judged.measures import parse
-from judged.slicing.topic_slices import slice_topics
+from judged.scoring.measures import parse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -312,7 +313,7 @@ def test_a_topic_that_one_run_lacks_is_an_empty_list() -> None:
 
 def test_the_picture_has_every_topic_in_its_place() -> None:
     pytest.importorskip("altair")
-    from judged.charts import specification
+    from judged.results.charts import specification
 
     found = disagree(QRELS, {"early": EARLY, "many": MANY}, ["RR", "R@4"])
     points = next(one for one in specification(found.chart())["datasets"].values() if "t0" in one[0])

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from judged import evaluate
-from judged.answer import Table
+from judged.comparison.slicing.slice_tests import everywhere
+from judged.comparison.slicing.topic_slices import slice_topics
 from judged.diagnosis.matrix import Matrix, matrix
 from judged.diagnosis.matrix.points import MatrixChoices, points_of, topic_quadrants
 from judged.errors import InputError, MeasureError
-from judged.slicing.slice_tests import everywhere
-from judged.slicing.topic_slices import slice_topics
+from judged.results import Table
 
 TOPICS = [f"q{at:02}" for at in range(60)]
 QRELS = {topic: {"r1": 1, "r2": 1, "n": 0} for topic in TOPICS}

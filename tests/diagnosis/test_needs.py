@@ -279,7 +279,7 @@ def test_the_head_of_the_document_is_that_of_evaluate() -> None:
 
 def test_the_picture_goes_from_worst_to_best() -> None:
     pytest.importorskip("altair")
-    from judged.charts import specification
+    from judged.results.charts import specification
 
     found = needs(QRELS, {"old": OLD, "new": NEW}, MAPPING, "RR")
     rows = next(iter(specification(found.chart("new RR"))["datasets"].values()))

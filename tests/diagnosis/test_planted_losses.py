@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from judged import Qrels, Run
+from judged.comparison.slicing.topic_slices import Slicing, slice_topics
 from judged.diagnosis.matrix import matrix
 from judged.diagnosis.stages import Stages, stages
-from judged.slicing.topic_slices import Slicing, slice_topics
 from planted import DEPTH, KINDS, damaged, levels, planted
 
 if TYPE_CHECKING:

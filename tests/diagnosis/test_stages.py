@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 
 import judged
 from judged import evaluate, judge
-from judged.answer import Answer, Table
+from judged.comparison.slicing.topic_slices import Slice, slice_topics
 from judged.diagnosis.matrix import matrix
 from judged.diagnosis.stages import Stages, stages
 from judged.diagnosis.stages.split import best_order, check_measure
 from judged.errors import InputError, MeasureError
-from judged.judging import judge_list
-from judged.measures import parse
-from judged.slicing.topic_slices import Slice, slice_topics
+from judged.results import Answer, Table
+from judged.scoring.judging import judge_list
+from judged.scoring.measures import parse
 
 SPLIT = (
     "nDCG", "nDCG@3", "nDCG(gain=exp2)@2", "nDCG(judged_only=true)@3", "DCG@3", "CG@2", "AP", "AP(rel=2)", "AP@3", "RR",

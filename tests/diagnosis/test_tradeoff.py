@@ -17,7 +17,7 @@ import judged
 from judged.diagnosis.tradeoff.answer import dominators
 from judged.diagnosis.tradeoff.tradeoff import Costs
 from judged.errors import InputError, MeasureError
-from judged.evaluation import Scores
+from judged.scoring.evaluation import Scores
 from judged.stats.paired import paired_test
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from judged import MeasureError
-from judged.evaluation.dialects import DIALECTS
-from judged.measures import Measure, parse
-from judged.measures.registry import REGISTRY
-from judged.peers.trec_eval import ALL, expand
+from judged.scoring.evaluation.dialects import DIALECTS
+from judged.scoring.measures import Measure, parse
+from judged.scoring.measures.registry import REGISTRY
+from judged.scoring.peers.trec_eval import ALL, expand
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "catalogue-of-peers.md"
 _CODE = re.compile(r"`([^`]+)`")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from judged.clicks import compare_models
+from judged.online.clicks import compare_models
 from online.offline.pages_made import log_of, session_2012
 from shared_data import SHARED, needs_shared
 

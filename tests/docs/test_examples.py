@@ -11,7 +11,7 @@ from typing import Any
 import notebooks
 import pytest
 
-from judged import experiments
+from judged.pipelines import experiments
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 

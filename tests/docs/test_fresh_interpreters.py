@@ -173,6 +173,6 @@ def test_what_goes_wrong_is_reported(sample: Path) -> None:
         {"title": "loads", "doctests": [">>> import judged\n"]},
         {"title": "again", "doctests": [">>> import sys\n>>> 'judged' in sys.modules\nFalse\n"]},
         {"title": "end", "program": "import os; os._exit(3)"},
-        {"title": "name", "name": "judged.uncertainty.no_such_name"},
+        {"title": "name", "name": "judged.scoring.uncertainty.no_such_name"},
     ]
     assert set(problems(examples, sample)) == {"value", "end", "name"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from judged.measures.registry import REGISTRY
+from judged.scoring.measures.registry import REGISTRY
 
 ROOT = Path(__file__).resolve().parents[2]
 

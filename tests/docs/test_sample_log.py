@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from judged import sample
+from judged.data import sample
 from judged.online import over_time, read_log
 from judged.online.findings import doubts
 from judged.online.log import InteractionLog

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from judged import sample
-from judged.rag.responses import KEYS, NOT, SUPPORT, VITAL, Responses
+from judged.data import sample
+from judged.pipelines.rag.responses import KEYS, NOT, SUPPORT, VITAL, Responses
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (sample.FOLDER / "README.md").read_text(encoding="utf-8").partition("## Answers")[2].partition("\n## ")[0]

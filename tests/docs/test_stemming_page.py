@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from judged.experiments.engines import ENGINES
-from judged.experiments.pipelines import OPERATORS, settings_of
+from judged.pipelines.experiments.engines import ENGINES
+from judged.pipelines.experiments.pipelines import OPERATORS, settings_of
 from shared_data import SHARED, needs_shared
 
 ROOT = Path(__file__).resolve().parents[2]

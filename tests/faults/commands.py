@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from every_command import write_files
-from judged import sample
+from judged.data import sample
 
 SOURCE = Path(__file__).parents[2] / "src"
 _RUNS = ("old.run", "new.run", "other.run")

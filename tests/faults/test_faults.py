@@ -24,15 +24,15 @@ from every_command import write_files
 from faults.commands import COMMANDS, command_line, environment
 from faults.processes import measure
 from faults.signals import send
-from judged import sample
-from judged.atomic import replaced, replaced_folder
 from judged.cli.exits import ended
+from judged.data import sample
 from judged.errors import InputError, OutputError, is_full
-from judged.experiments import results, runner, worker
-from judged.experiments.limits import StepRecord
 from judged.labels import LabelStore
 from judged.labels import database as labels_database
 from judged.online.engine import Engine
+from judged.pipelines.experiments import results, runner, worker
+from judged.pipelines.experiments.limits import StepRecord
+from judged.results.atomic import replaced, replaced_folder
 from judged.studies.storage import StudyStore
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def test_a_file_is_whole_whenever_a_signal_comes(number: signal.Signals, tmp_pat
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_error_that_a_library_makes_of_a_signal_is_no_bug(number: int, code: int) -> None:
     program = f"""
-import judged.cli.main as m, judged.sample as s, os, time
+import judged.cli.main as m, judged.data.sample as s, os, time
 def qrels():
     try:
         os.kill(os.getpid(), {number}); time.sleep(5)
@@ -113,7 +113,7 @@ m.script()
 def test_a_signal_in_a_finalizer_or_a_library_that_logs_it_ends_the_command_quietly() -> None:
     """Python ignores what finalizers raise, and SQLAlchemy logs it."""
     program = """
-import judged.cli.main as m, judged.sample as s, logging, os, time
+import judged.cli.main as m, judged.data.sample as s, logging, os, time
 class Finalized:
     def __del__(self):
         try:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 from pyarrow import csv, ipc, parquet
 
-from judged import evaluate, sample
+from judged import evaluate
+from judged.data import sample
 from shared_data import SHARED
 
 if TYPE_CHECKING:

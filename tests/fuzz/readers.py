@@ -7,14 +7,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fuzz import originals, plain
-from judged import InputError, Qrels, Run, Scores, Texts, Topics, apply_review, evaluate, sample, slice_topics
-from judged.compat.trec_eval.files import open_run, read_preferences, read_qrels
-from judged.data import check_qrels, check_run
+from judged import InputError, Qrels, Run, Scores, Texts, Topics, apply_review, evaluate, slice_topics
+from judged.data import check_qrels, check_run, sample
 from judged.data.attributes import Attributes
 from judged.data.documents import Documents
+from judged.diagnosis.gates.config_reader import read_config
+from judged.diagnosis.gates.guardrails import numbers_by_run
 from judged.diagnosis.tradeoff.tradeoff import Costs
-from judged.gates.config_reader import read_config
-from judged.gates.guardrails import numbers_by_run
+from judged.scoring.compat.trec_eval.files import open_run, read_preferences, read_qrels
 
 if TYPE_CHECKING:
     from collections.abc import Callable

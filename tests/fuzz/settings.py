@@ -13,15 +13,15 @@ import studies_made
 import study_made
 from fuzz.originals import Original, gates
 from fuzz.readers import Reader
-from judged.clicks.examination import read_propensities
+from judged.diagnosis.gates.config_reader import read_config
 from judged.errors import InputError
-from judged.experiments import Plan, load
-from judged.gates.config_reader import read_config
+from judged.online.clicks.examination import read_propensities
+from judged.online.watch import watch
+from judged.online.watch.config import read_watch
+from judged.online.watch.points import DayPoint, remember, remembered
+from judged.pipelines.experiments import Plan, load
 from judged.studies import check_design, first_design, read_design, report
 from judged.studies.records import StudyRecords
-from judged.watch import watch
-from judged.watch.config import read_watch
-from judged.watch.points import DayPoint, remember, remembered
 
 if TYPE_CHECKING:
     from collections.abc import Callable

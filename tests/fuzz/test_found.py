@@ -13,16 +13,16 @@ import spans_made
 from fuzz.cases import run
 from fuzz.workers import OF
 from judged import Scores, evaluate
-from judged.clicks.cells import cells_of, patterns_of
-from judged.clicks.examination import read_propensities
 from judged.data import files
 from judged.errors import InputError
-from judged.experiments.answers import responses_of
-from judged.experiments.worker import ANSWERS
-from judged.judging import judge_list
 from judged.labels.asking.parsing import expected_grade
+from judged.online.clicks.cells import cells_of, patterns_of
+from judged.online.clicks.examination import read_propensities
 from judged.online.simulation import SimulationPlan, simulate
-from judged.traces.clicks import read_clicks
+from judged.pipelines.experiments.answers import responses_of
+from judged.pipelines.experiments.worker import ANSWERS
+from judged.pipelines.traces.clicks import read_clicks
+from judged.scoring.judging import judge_list
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,19 +15,19 @@ from pyarrow import parquet
 import spans_made
 from fuzz.originals import Original, tables
 from fuzz.readers import Reader, WrongError
-from judged import sample
+from judged.data import sample
 from judged.errors import InputError
-from judged.rag import check_responses, evaluate
-from judged.rag.readers import read_responses
-from judged.rag.responses import read_folder, write_responses
-from judged.traces import check_traces, funnel, read_traces, write_traces
-from judged.traces.mapping import read_mapping
+from judged.pipelines.rag import check_responses, evaluate
+from judged.pipelines.rag.readers import read_responses
+from judged.pipelines.rag.responses import read_folder, write_responses
+from judged.pipelines.traces import check_traces, funnel, read_traces, write_traces
+from judged.pipelines.traces.mapping import read_mapping
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from judged.rag.responses import Responses
-    from judged.traces import Traces
+    from judged.pipelines.rag.responses import Responses
+    from judged.pipelines.traces import Traces
 
 
 def trace_readers(folder: Path) -> list[Reader]:

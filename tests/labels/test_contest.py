@@ -9,10 +9,10 @@ import pytest
 
 from judged.data import Qrels
 from judged.errors import InputError, MeasureError
-from judged.judging import judge
 from judged.labels import decide
 from judged.labels.contest import contest, winner
-from judged.measures.grammar import parse
+from judged.scoring.judging import judge
+from judged.scoring.measures.grammar import parse
 
 MEASURES = ("nDCG@3", "P@3", "DCG@3", "RBP(p=0.8)@3", "NCG@3", "nDCG(gain=exp2)@3")
 

@@ -13,12 +13,12 @@ from calibration import labels
 
 from judged import evaluate, judge
 from judged.errors import InputError, MeasureError
-from judged.judging.unjudged import keeping
 from judged.labels import Pool, estimate, pool
 from judged.labels.estimation import Estimate, Estimates, design_of, estimated, form_of, shares
 from judged.labels.pooling import allocated, candidates, draw, strata_of
-from judged.measures import parse
-from judged.measures.registry import REGISTRY
+from judged.scoring.judging.unjudged import keeping
+from judged.scoring.measures import parse
+from judged.scoring.measures.registry import REGISTRY
 from judged.stats.horvitz_thompson import Design, mean_estimate
 from judged.stats.ratio import ratio_interval
 

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from experiments.server import postgresql, there
 from judged.errors import InputError
 from judged.labels import LabelStore, NewTask, assigned, qrels_of, read_labels, status
 from judged.labels.consensus import RULES
 from judged.labels.labels import SCHEMA
+from pipelines.experiments.server import postgresql, there
 
 WRITERS = [sys.executable, str(Path(__file__).with_name("writers.py"))]
 PAIRS = [(f"q{at % 5}", f"Ä{at}") for at in range(40)]

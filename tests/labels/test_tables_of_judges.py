@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from judged.answer import Column, Table
 from judged.errors import InputError
 from judged.labels.by_topic import topic_interval
 from judged.labels.calibration import Calibration, Contested, JudgeCalibration, SliceCalibration, _notes, calibrate
 from judged.labels.corrected_systems import CorrectedMean, FamilyBias, ScoresByBoth, corrected_means
 from judged.labels.trust import JudgeQuality, LabelQuality, Spread, quality
+from judged.results import Column, Table
 from judged.stats.prediction_powered import prediction_powered
 
 NAN = math.nan

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from judged import Attributes, Topics, evaluate
+from judged.comparison.slicing import slice_topics
 from judged.errors import InputError
 from judged.labels import choose_topics
 from judged.labels.topic_choice import Scheme, proportional
-from judged.slicing import slice_topics
 
 COUNTS = {f"query {at}": max(1000 // (at * at), 1) for at in range(1, 41)}
 

@@ -15,9 +15,9 @@ import pytest
 
 import judged
 from judged import Judged
-from judged.measures import parse
-from judged.measures.cwl import Expected
-from judged.measures.cwl_reading import Reading
+from judged.scoring.measures import parse
+from judged.scoring.measures.cwl import Expected
+from judged.scoring.measures.cwl_reading import Reading
 from shared_data import SHARED, needs_shared
 
 OF = ("EU", "ETU", "EC", "ETC", "ED")

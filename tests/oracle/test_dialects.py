@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from judged import Qrels, Run, evaluate
-from judged.evaluation import DIALECTS
-from judged.peers.trec_eval import expand
+from judged.scoring.evaluation import DIALECTS
+from judged.scoring.peers.trec_eval import expand
 from shared_data import SHARED, needs_shared
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from shared_data import SHARED, needs_shared
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from judged.judging import TiePolicy
+    from judged.scoring.judging import TiePolicy
 
 FOLDER = SHARED / "web_ndeval"
 EXPECTED = sorted((FOLDER / "expected").glob("*.ndeval.csv"))

@@ -1,7 +1,7 @@
 """The edge cases that every implementation of trec_eval's rules should have as a test.
 
 Numbers are by hand from the rules. Against other programs the same rules are held in test_trec_eval.py and in
-tests/measures/test_pytrec_eval.py.
+tests/scoring/measures/test_pytrec_eval.py.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import pytest
 import judged
 from judged import Qrels, Run, evaluate, judge
 from judged.errors import InputError
-from judged.judging import judge_list
-from judged.measures import parse
-from judged.measures.aggregates import FLOOR
-from judged.measures.relstring import relstring
-from judged.peers.trec_eval import expand
+from judged.scoring.judging import judge_list
+from judged.scoring.measures import parse
+from judged.scoring.measures.aggregates import FLOOR
+from judged.scoring.measures.relstring import relstring
+from judged.scoring.peers.trec_eval import expand
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -110,7 +110,7 @@ def test_recall_becomes_a_number_of_documents(relevant: int, recall: float, near
 
 def test_a_half_is_rounded_up_and_what_is_less_is_not() -> None:
     """0.49999999999999994 + 0.5 is 1 in floating point, and lround(0.49999999999999994) is 0."""
-    from judged.measures.interpolated import _documents
+    from judged.scoring.measures.interpolated import _documents
 
     assert _documents(np.array([0.5, 1.5, 2.5, 0.49999999999999994]), "nearest").tolist() == [1, 2, 3, 0]
     assert _documents(np.array([0.5, 0.1, 0.09, 0.7 * 3]), "up").tolist() == [1, 1, 0, 2]  # 0.7 * 3 < 2.1
@@ -300,7 +300,7 @@ def test_where_the_ideal_gain_changes() -> None:
     assert score("RnDCG", [1], [1, 3]) == pytest.approx((one + 1 / (3 + 1 / LOG3 + 1 / 2)) / 2, rel=1e-15)
 
 
-# --- 9 and 10: what stands in files (see tests/judging/test_judge.py and tests/data for runs) ------------------
+# --- 9 and 10: what stands in files (see tests/scoring/judging/test_judge.py and tests/data for runs) -----------------
 
 
 def test_ids_that_look_alike_stay_different(tmp_path: Path) -> None:
@@ -377,7 +377,7 @@ def test_topics_are_added_up_in_byte_order() -> None:
     assert scores.value("GMAP") == 1.0
 
 
-# --- 12: what Python users hand over (see also tests/judging/test_judge.py) ---------------------------------------
+# --- 12: what Python users hand over (see also tests/scoring/judging/test_judge.py) -----------------------------------
 
 
 def test_numbers_of_numpy_and_whole_numbers_as_ids() -> None:

@@ -16,8 +16,8 @@ import pytest
 
 import judged
 from judged import Qrels, Run
-from judged.measures.relstring import relstring
-from judged.peers.trec_eval import Dialect, Printed, expand
+from judged.scoring.measures.relstring import relstring
+from judged.scoring.peers.trec_eval import Dialect, Printed, expand
 from shared_data import SHARED, needs_shared
 
 QRELS = {

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from judged.compat.trec_eval.command import trec_eval
+from judged.scoring.compat.trec_eval.command import trec_eval
 from shared_data import SHARED, needs_shared
 
 QRELS = {

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import judged
-from judged.rag import waterfall
-from rag.planted_losses import planted
+from judged.pipelines.rag import waterfall
+from pipelines.rag.planted_losses import planted
 
 
 def test_the_section_says_what_the_waterfall_says() -> None:

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from judged import InputError, MeasureError, compare, evaluate
-from judged.answer import Chart, Code, Lists, Sentences, Table
 from judged.reports.report import DEFAULT_MEASURES
+from judged.results import Chart, Code, Lists, Sentences, Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from judged.answer import Section
     from judged.reports import Report
+    from judged.results import Section
 
 ALL = ["summary", "leaderboard", "topics", "slices", "matrix", "stages", "lowest", "lists", "cutoffs", "method"]
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from judged import InputError, MissingExtraError
-from judged.answer.html import in_script, minus
 from judged.reports.answer import undrawn
-from judged.tables import markdown_text as escaped
+from judged.results.escaping import markdown_text as escaped
+from judged.results.html import in_script, minus
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from judged.answer import Chart
 from judged.errors import InputError
 from judged.reports import online
+from judged.results import Chart
 from online_scores_made import CTR, NAN, dwell, estimate, scores
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import judged
-from judged import sample
-from judged.traces import failures
-from judged.traces.sample import sample_traces
+from judged.data import sample
+from judged.pipelines.traces import failures
+from judged.pipelines.traces.sample import sample_traces
 
 if TYPE_CHECKING:
     from judged.reports import Report

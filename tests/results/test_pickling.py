@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import judged
-from judged import sample
-from judged.gates import Check
+from judged.data import sample
+from judged.diagnosis.gates import Check
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -102,7 +102,7 @@ PUBLIC: dict[str, Callable[[], Any]] = {
     "tradeoff": lambda: judged.evaluate(QRELS, RUNS, "AP").tradeoff({name: {"ms": 1.0} for name in RUNS}),
     "evaluate": lambda: judged.evaluate(QRELS, RUNS),
     "estimates": lambda: judged.evaluate(QRELS, RUNS).estimates(),
-    "explain": lambda: judged.explanation.explain_list(judged.judge(QRELS, OLD), "nDCG@5", "q1"),
+    "explain": lambda: judged.scoring.explanation.explain_list(judged.judge(QRELS, OLD), "nDCG@5", "q1"),
     "compare_tools": lambda: judged.compare_tools(QRELS, OLD, "q1", "nDCG@5"),
     "gate": lambda: judged.gate(QRELS, OLD, NEW, CHECKS),
     "GateConfig": lambda: CHECKS,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import strategies as st
 
 from judged import InputError
-from judged.decimals import p_text
+from judged.results.decimals import p_text
 from judged.stats.paired import TESTS, paired_test, paired_tests
 
 ALTERNATIVES = ("two-sided", "greater", "less")

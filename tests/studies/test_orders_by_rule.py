@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from judged.errors import InputError
-from judged.experiments.engines.base import QueryRefusedError
+from judged.pipelines.experiments.engines.base import QueryRefusedError
 from judged.studies import lists
 from judged.studies.assignment import (
     ASSIGNMENTS,

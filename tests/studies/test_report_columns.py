@@ -26,7 +26,7 @@ from studies_made import records
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from judged.answer import Table
+    from judged.results import Table
 
 NAN = math.nan
 

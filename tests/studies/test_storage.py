@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from experiments.server import postgresql, there
 from judged.errors import InputError
 from judged.labels import LabelStore
 from judged.studies import StudyRecords
 from judged.studies.assignment import assignments
 from judged.studies.storage import OBSERVER, Action, StudyStore, added
+from pipelines.experiments.server import postgresql, there
 from study_made import design_in, hashed, store_of
 
 SHOWN = Action("query", query="faust", rank=1, shown=("a", "b", "c"))

@@ -9,8 +9,22 @@ from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, HTMLResponse
 from jinja2 import ChoiceLoader, FileSystemLoader
 
-from judged.answer import CHANGE, COUNT, NUMBER, TEXT, Chart, Code, Column, Item, Line, Lists, Ranking, Sentences, Table
-from judged.notes import Note
+from judged.results import (
+    CHANGE,
+    COUNT,
+    NUMBER,
+    TEXT,
+    Chart,
+    Code,
+    Column,
+    Item,
+    Line,
+    Lists,
+    Ranking,
+    Sentences,
+    Table,
+)
+from judged.results.notes import Note
 from judged.web import answers
 from judged.web.answers import PageAnswer, page
 from judged.web.app import make_app

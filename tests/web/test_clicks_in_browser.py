@@ -9,9 +9,8 @@ import pytest
 from fastapi.testclient import TestClient
 from playwright.sync_api import expect
 
-from judged import clicks
-from judged.online import read_log
-from judged.sample import LOG
+from judged.data.sample import LOG
+from judged.online import clicks, read_log
 from judged.web.app import make_app
 
 

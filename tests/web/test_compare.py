@@ -11,13 +11,13 @@ import pytest
 from fastapi.testclient import TestClient
 
 from judged import compare
-from judged import sample as shipped
-from judged.answer import Table, plain
-from judged.answer.chart_drawings import drawn as draw
-from judged.answer.html import minus
-from judged.charts import specification
 from judged.comparison.pair import pair_columns
-from judged.slicing import slice_topics
+from judged.comparison.slicing import slice_topics
+from judged.data import sample as shipped
+from judged.results import Table, plain
+from judged.results.chart_drawings import drawn as draw
+from judged.results.charts import specification
+from judged.results.html import minus
 from judged.web.app import make_app
 from judged.web.compare.answer import DRAWN, AskedComparison, figures
 from judged.web.compare.routes import compared

@@ -13,7 +13,7 @@ from urllib.parse import quote
 import pytest
 from fastapi.testclient import TestClient
 
-from judged.slicing import Expression
+from judged.comparison.slicing import Expression
 from judged.web.app import make_app
 
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from judged import judge
 from judged.data import Qrels, Run
 from judged.errors import InputError
-from judged.judging import judge_list
-from judged.measures import parse
-from judged.measures.registry import REGISTRY
+from judged.scoring.judging import judge_list
+from judged.scoring.measures import parse
+from judged.scoring.measures.registry import REGISTRY
 from judged.web.app import make_app
 from judged.web.evaluator.explanation import LOSSES, TERMS, explained
 from judged.web.evaluator.paste import read_pasted

@@ -9,14 +9,15 @@ import pytest
 from fastapi.testclient import TestClient
 from playwright.sync_api import expect
 
-from judged import evaluate, sample
-from judged.experiments import Plan, conclude
+from judged import evaluate
+from judged.data import sample
+from judged.pipelines.experiments import Plan, conclude
 from judged.web.app import make_app
 from judged.web.workspace import open_experiment, open_workspace
 
 if TYPE_CHECKING:
     from judged import Run
-    from judged.evaluation import Scores
+    from judged.scoring.evaluation import Scores
 
 PLAN: dict[str, Any] = {
     "documents": str(sample.FOLDER / "docs.jsonl.gz"),

@@ -44,7 +44,7 @@ def test_facts_are_those_of_the_files():
 
 
 def test_numbers_of_the_sample_are_those_of_evaluate(sample):
-    from judged.sample import qrels, runs
+    from judged.data.sample import qrels, runs
 
     with pytest.warns(JudgedWarning):
         scores = evaluate(qrels(), runs(), ["nDCG@10"])

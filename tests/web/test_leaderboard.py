@@ -14,9 +14,9 @@ import pytest
 from fastapi.testclient import TestClient
 
 import judged
-from judged import sample as shipped
-from judged.measures.grammar import listed
-from judged.slicing import slice_topics
+from judged.comparison.slicing import slice_topics
+from judged.data import sample as shipped
+from judged.scoring.measures.grammar import listed
 from judged.web.app import make_app
 from judged.web.leaderboard.leaderboard import CUTOFFS, MEASURES
 from judged.web.workspace import Workspace, open_workspace

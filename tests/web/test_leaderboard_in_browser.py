@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 import judged
-from judged import sample as shipped
+from judged.data import sample as shipped
 from judged.web.workspace import open_workspace
 
 pytestmark = pytest.mark.filterwarnings("ignore::judged.JudgedWarning")

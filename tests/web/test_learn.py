@@ -12,11 +12,11 @@ from urllib.parse import quote
 import pytest
 
 import judged
-from judged.advice import RULES, advise
-from judged.advice.tasks import TASKS
-from judged.measures import parse
-from judged.measures.pages import FAMILIES, definition, families
-from judged.measures.registry import REGISTRY
+from judged.scoring.advice import RULES, advise
+from judged.scoring.advice.tasks import TASKS
+from judged.scoring.measures import parse
+from judged.scoring.measures.pages import FAMILIES, definition, families
+from judged.scoring.measures.registry import REGISTRY
 from judged.web.app import make_app
 from judged.web.learn import catalogue
 from judged.web.learn.advice import ANSWERS as IN_WORDS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from judged.measures.registry import REGISTRY
+from judged.scoring.measures.registry import REGISTRY
 
 PAGES = ("/learn", "/learn/nDCG", "/learn/lessons/gain-and-discount", "/choose", "/choose?about=described")
 

@@ -12,16 +12,16 @@ from playwright.sync_api import expect
 
 import judged
 from browsing import served
-from judged.answer import CHANGE, TEXT, Chart, Column, Table
-from judged.answer.html import look, named, prose, specifications
-from judged.charts import cut
+from judged.results import CHANGE, TEXT, Chart, Column, Table
+from judged.results.charts import cut
+from judged.results.html import look, named, prose, specifications
 from web.look_page import example, with_look
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PACKAGE = Path(judged.__file__).parent
-TOKENS = PACKAGE / "charts" / "tokens.css"
+TOKENS = PACKAGE / "results" / "charts" / "tokens.css"
 STYLES = sorted({*PACKAGE.rglob("*.css")} - {TOKENS})
 TEMPLATES = sorted(PACKAGE.rglob("*.html"))
 RAW_COLOUR = re.compile(

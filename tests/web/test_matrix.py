@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from judged import sample as shipped
-from judged.answer.html import minus
+from judged.comparison.slicing import slice_topics
+from judged.data import sample as shipped
 from judged.diagnosis.matrix import matrix
-from judged.slicing import slice_topics
+from judged.results.html import minus
 from judged.web.app import make_app
 from judged.web.workspace import Workspace, open_workspace
 

@@ -10,10 +10,10 @@ import pytest
 from fastapi.testclient import TestClient
 from playwright.sync_api import expect
 
-from judged.rag import Responses, explain, waterfall
+from judged.pipelines.rag import Responses, explain, waterfall
 from judged.web.app import make_app
 from judged.web.workspace import open_workspace
-from rag.planted_losses import planted
+from pipelines.rag.planted_losses import planted
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from fastapi.testclient import TestClient
 
-from judged.slicing import slice_topics
+from judged.comparison.slicing import slice_topics
 from judged.web.app import make_app
 from judged.web.slices.answer import shown_runs
 from judged.web.slices.attributes import both

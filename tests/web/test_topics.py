@@ -13,13 +13,13 @@ import pytest
 from fastapi.testclient import TestClient
 
 from judged import Run, compare_tools, judge
-from judged import sample as shipped
-from judged.answer.html import minus
+from judged.data import sample as shipped
 from judged.diagnosis.diff import diff
 from judged.diagnosis.stages import stages
-from judged.explanation import explain_list
-from judged.uncertainty.ties import tie_range
-from judged.uncertainty.unjudged import unjudged_range
+from judged.results.html import minus
+from judged.scoring.explanation import explain_list
+from judged.scoring.uncertainty.ties import tie_range
+from judged.scoring.uncertainty.unjudged import unjudged_range
 from judged.web.app import make_app
 from judged.web.pagination import natural
 from judged.web.topics.topic_list import near_ids

@@ -10,9 +10,9 @@ import pytest
 from fastapi.testclient import TestClient
 from playwright.sync_api import expect
 
-from judged import sample
-from judged.traces import Document, Span, Traces, failures, funnel, why
-from judged.traces.sample import sample_traces
+from judged.data import sample
+from judged.pipelines.traces import Document, Span, Traces, failures, funnel, why
+from judged.pipelines.traces.sample import sample_traces
 from judged.web.app import make_app
 from judged.web.workspace import open_workspace
 

@@ -9,9 +9,9 @@ import pytest
 from fastapi.testclient import TestClient
 from playwright.sync_api import expect
 
+from judged.data.sample import LOG
 from judged.online import abtest, read_log
-from judged.sample import LOG
-from judged.watch import watch
+from judged.online.watch import watch
 from judged.web.app import make_app
 
 

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import pytest
 from fastapi.testclient import TestClient
 
-from answer.examples import EXAMPLES
-from judged.answer import COUNT, TEXT, Answer, Column, Table
+from judged.results import COUNT, TEXT, Answer, Column, Table
 from judged.web.app import make_app
 from judged.web.workspace import open_sample
+from results.examples import EXAMPLES
 from word_list import listed
 
 ASIDE = {

@@ -13,18 +13,21 @@ import pytest
 
 import judged
 from judged.cli.main import app
-from judged.evaluation.scores import FromAbove, Scores
-from judged.spelling import OTHER_NAMES
+from judged.results.spelling import OTHER_NAMES
+from judged.scoring.evaluation.scores import FromAbove, Scores
 from word_list import listed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 PACKAGES = (
-    "judged.advice", "judged.clicks", "judged.fusion", "judged.online", "judged.reports", "judged.traces",
-    "judged", "judged.agreement", "judged.comparison", "judged.curves", "judged.data", "judged.evaluation",
-    "judged.experiments", "judged.explanation", "judged.gates", "judged.judging", "judged.slicing", "judged.stats",
-    "judged.labels", "judged.rag", "judged.uncertainty",
+    "judged.scoring.advice", "judged.online.clicks", "judged.comparison.fusion", "judged.online", "judged.reports",
+    "judged.pipelines.traces",
+    "judged", "judged.comparison.agreement", "judged.comparison", "judged.scoring.curves",
+    "judged.data", "judged.scoring.evaluation",
+    "judged.pipelines.experiments", "judged.scoring.explanation", "judged.diagnosis.gates",
+    "judged.scoring.judging", "judged.comparison.slicing", "judged.stats",
+    "judged.labels", "judged.pipelines.rag", "judged.scoring.uncertainty",
 )  # fmt: skip
 INTERNAL = {"chosen_levels", "config_of", "dialect_of", "measures_of", "parse_config", "read_config", "runs_of"}
 LOGS = ("online ", "logs ", "clicks ", "watch ")

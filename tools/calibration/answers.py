@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from calibration import Measured
-from judged.rag.judge_bias import judge_bias
-from judged.rag.judge_error import OwnVariance
-from judged.rag.steps import Share
+from judged.pipelines.rag.judge_bias import judge_bias
+from judged.pipelines.rag.judge_error import OwnVariance
+from judged.pipelines.rag.steps import Share
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 
 from calibration import Measured
-from judged.clicks.cells import Cells
-from judged.clicks.examination import harvest
-from judged.clicks.expected import coec_of
+from judged.online.clicks.cells import Cells
+from judged.online.clicks.examination import harvest
+from judged.online.clicks.expected import coec_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -23,14 +23,14 @@ import numpy as np
 
 from calibration import Measured
 from judged.comparison import Choices
-from judged.evaluation import evaluate
-from judged.experiments import effects as factors
+from judged.pipelines.experiments import effects as factors
+from judged.scoring.evaluation import evaluate
 from judged.stats.selection import may_be_best
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from judged.experiments.effects import FactorEffects
+    from judged.pipelines.experiments.effects import FactorEffects
 
 SIZES = (6, 12, 50)
 LEVELS = [

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from calibration import Measured
+from judged.pipelines.traces.failure_tests import LEAST, FailureTest, of_topics
 from judged.stats.paired import paired_tests
 from judged.stats.skewness import allowing_for_skew
 from judged.stats.slice_differences import against_rest
-from judged.traces.failure_tests import LEAST, FailureTest, of_topics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

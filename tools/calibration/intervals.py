@@ -16,7 +16,7 @@ import numpy as np
 
 import judged
 from calibration import Measured
-from judged import sample
+from judged.data import sample
 from judged.stats import IntervalMethod, mean_intervals
 
 if TYPE_CHECKING:

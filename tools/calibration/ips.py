@@ -15,11 +15,11 @@ import numpy as np
 import pyarrow as pa
 
 from calibration import Measured
-from judged.clicks.cells import Patterns
-from judged.clicks.counterfactual import IpsPart, ips_of
-from judged.clicks.examination import replicates_of
 from judged.data.run import Run
-from judged.evaluation.inputs import measures_of
+from judged.online.clicks.cells import Patterns
+from judged.online.clicks.counterfactual import IpsPart, ips_of
+from judged.online.clicks.examination import replicates_of
+from judged.scoring.evaluation.inputs import measures_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

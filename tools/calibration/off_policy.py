@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from calibration import Measured
-from judged.clicks.logged_policy import LoggedPages, Target, weigh
-from judged.clicks.off_policy_estimates import PageEstimates
+from judged.online.clicks.logged_policy import LoggedPages, Target, weigh
+from judged.online.clicks.off_policy_estimates import PageEstimates
 from judged.stats.off_policy import ESTIMATORS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from judged.clicks.off_policy_estimates import OffPolicy
+    from judged.online.clicks.off_policy_estimates import OffPolicy
 
 SIZES = (60, 200, 600)
 DOCS = 5

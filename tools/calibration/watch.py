@@ -25,17 +25,17 @@ from unittest.mock import patch
 import numpy as np
 
 from calibration import Measured
+from judged.online.watch import watched as watched_module
+from judged.online.watch.config import Event, LogSeries, WatchConfig
+from judged.online.watch.points import Meaning
+from judged.online.watch.rollback import rollbacks
+from judged.online.watch.watched import Days, watched
 from judged.stats import cusum
-from judged.watch import watched as watched_module
-from judged.watch.config import Event, LogSeries, WatchConfig
-from judged.watch.points import Meaning
-from judged.watch.rollback import rollbacks
-from judged.watch.watched import Days, watched
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from judged.watch.watched import Watched
+    from judged.online.watch.watched import Watched
 
 SIZES = (20, 200, 2000)
 FIRST, MONTH, DECLARED, LOOKS = date(2026, 1, 1), 30.44, 0.5, 14

@@ -23,7 +23,7 @@ from typing import Any
 
 REPO = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPO / "src"))
-from judged.interleaving import interleave  # noqa: E402 it needs no packages either
+from judged.online.mixed_lists import interleave  # noqa: E402 it needs no packages either
 
 DEFAULT_DATA = REPO / "src" / "judged" / "sample" / "pydocs"
 NAME, INTERLEAVED = "simulated_log.ndjson.gz", "simulated_interleaved.ndjson.gz"

@@ -20,11 +20,11 @@ from markdown.extensions.toc import slugify
 from mkdocs.structure.files import File
 
 import judged
-from judged.answer import Answer
-from judged.evaluation.scores import FromAbove, Scores
-from judged.measures import Measure
-from judged.measures.pages import as_markdown
-from judged.measures.pages import page as page_of
+from judged.results import Answer
+from judged.scoring.evaluation.scores import FromAbove, Scores
+from judged.scoring.measures import Measure
+from judged.scoring.measures.pages import as_markdown
+from judged.scoring.measures.pages import page as page_of
 from judged.web.learn.markup import formula
 
 if TYPE_CHECKING:
@@ -35,7 +35,14 @@ if TYPE_CHECKING:
     from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[2]
-MODULES = ("judged", "judged.measures", "judged.stats", "judged.data", "judged.slicing", "judged.online")
+MODULES = (
+    "judged",
+    "judged.scoring.measures",
+    "judged.stats",
+    "judged.data",
+    "judged.comparison.slicing",
+    "judged.online",
+)
 FROM_ROOT = {name.lower(): name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")}
 CATALOGUES = ("measures.md", "choosing.md")
 RESULTS = """\
@@ -103,7 +110,7 @@ class Docstrings(griffe.Extension):
     def on_package(self, *, pkg: griffe.Module, **_: Any) -> None:
         """Show the methods of scores that are functions of a layer above as these functions."""
         if pkg.name == "judged":
-            scores = pkg["evaluation.scores.Scores"]
+            scores = pkg["scoring.evaluation.scores.Scores"]
             for name in [name for name, value in vars(Scores).items() if isinstance(value, FromAbove)]:
                 function = getattr(Scores, name)
                 method = copy.copy(pkg[f"{function.__module__}.{function.__name__}".removeprefix("judged.")])
@@ -162,7 +169,7 @@ def _answers(base: type[Answer]) -> Iterator[type[Answer]]:
     """Give all kinds of answers, but for the pages of the workbench."""
     if base is Answer:
         for module in pkgutil.walk_packages(judged.__path__, "judged."):
-            if not module.name.startswith(("judged.web", "judged.compat", "judged.__main__")):
+            if not module.name.startswith(("judged.web", "judged.scoring.compat", "judged.__main__")):
                 importlib.import_module(module.name)
     for answer in base.__subclasses__():
         yield from _answers(answer)

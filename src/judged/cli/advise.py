@@ -53,8 +53,8 @@ def command(
     """
     from dataclasses import replace
 
-    from judged.advice import advise
     from judged.data.qrels import Qrels
+    from judged.scoring.advice import advise
 
     given = inputs.runs_at(runs, run_format)
     give.keep(qrels, *(run.where for run in given))

@@ -9,8 +9,8 @@ import click
 from judged.cli import inputs
 from judged.cli.formats import answer_options
 from judged.cli.options import FORMATS, shared
-from judged.decimals import read_number
 from judged.errors import InputError
+from judged.results.decimals import read_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -69,7 +69,7 @@ def command(
     intervals over topics. With runs, also on how they rank the systems: tau, tau_AP, and how many pairs of systems
     swap places. NAME=FILE names a judge or a run.
     """
-    from judged.agreement import agree
+    from judged.comparison.agreement import agree
 
     judges = [_judge(text, qrels_format) for text in qrels]
     given = inputs.runs_at(runs, run_format)

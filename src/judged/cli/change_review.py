@@ -67,8 +67,8 @@ def command(
 
     Exit code 0: nothing that decides (gate, A/B test, watch) says no; 1: something does; 2: wrong input.
     """
-    from judged.changes import review
-    from judged.evaluation import runs_of
+    from judged.reports.changes import review
+    from judged.scoring.evaluation import runs_of
 
     give.keep(qrels, baseline, candidate, *log, *(traces or ()), *clicks, options["documents"])
     more: dict[str, Any] = {}
@@ -107,12 +107,12 @@ def command(
         against = _against((mixed.baseline, mixed.other), names, options["arm"])
         more["mixed"] = mixed if against == mixed.baseline else interleaving(lists, baseline=against)
     if propensities:
-        from judged.clicks import off_policy
         from judged.online import read_log
+        from judged.online.clicks import off_policy
 
         more["logged"] = off_policy(read_log(propensities), candidate, topics=topics)
     if watched:
-        from judged.watch import watch
+        from judged.online.watch import watch
 
         more["watch"] = watch(watched)
     made = review(qrels, baseline, candidate, list(measure) or None, by=by or None, **options, **more)
@@ -123,7 +123,7 @@ def command(
 
 def _traced(traces: tuple[str, str], clicks: tuple[str, ...]) -> dict[str, Any]:
     """Read the traces of both, and name the clicks of both."""
-    from judged.traces import read_traces
+    from judged.pipelines.traces import read_traces
 
     if len(clicks) > 2:
         raise InputError(f"--clicks is given {len(clicks)} times", fix="give it once, or for BASELINE and CANDIDATE")

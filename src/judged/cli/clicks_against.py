@@ -49,9 +49,9 @@ def command(
     Whether both order documents alike, more so than raw clicks do; whether the logged rank is still in them; and with
     RUNs, whether both order systems alike and how many clicks are worth one label.
     """
-    from judged.clicks import against_people, judge_clicks
+    from judged.comparison.slicing import slice_topics
     from judged.data.qrels import Qrels
-    from judged.slicing import slice_topics
+    from judged.online.clicks import against_people, judge_clicks
 
     if (by_attribute is None) != (attributes is None):
         raise InputError("--slice and --attributes go together", fix="give both, or neither")

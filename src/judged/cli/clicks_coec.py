@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 @answer_options()
 def command(paths: tuple[str, ...], give: Give, **options: Any) -> None:
     """Count clicks of each query and document against what the ranks that it was shown at let expect."""
-    from judged.clicks import coec
+    from judged.online.clicks import coec
 
     give.keep(options["propensities"])
     with logs.opened(paths, give, options) as log:

@@ -40,7 +40,7 @@ def command(
     said how much each does; means are corrected for noise, which makes an ideal ranking look better than it is. The
     first RUN is what the others are compared with.
     """
-    from judged.clicks import evaluate_uncertain
+    from judged.online.clicks import evaluate_uncertain
 
     given = inputs.runs_at(runs, run_format)
     give.keep(qrels, *(run.where for run in given))

@@ -38,7 +38,7 @@ def command(paths: tuple[str, ...], give: Give, **options: Any) -> None:
 
     The table 'attractiveness' has a row for each query and document: --format csv writes it (docs/click-models.md).
     """
-    from judged.clicks import fit_model
+    from judged.online.clicks import fit_model
     from judged.online.engine import within_memory
 
     give.keep(*paths, options["mapping"])

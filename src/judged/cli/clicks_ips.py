@@ -43,7 +43,7 @@ def command(
     The first RUN is what the others are compared with. What was never shown has no clicks. Intervals allow for the
     error of propensities that are estimated from LOG, and take others as known.
     """
-    from judged.clicks import ips
+    from judged.online.clicks import ips
 
     given = inputs.runs_at(runs, options.pop("run_format"))
     give.keep(propensities, options["topics"], *(run.where for run in given))

@@ -35,9 +35,9 @@ def command(paths: tuple[str, ...], gold: str | None, qrels_format: str | None, 
     As CSV (-o FILE.csv) they are read as judgments by every command, with what 'judged clicks evaluate' needs, and as
     labels by 'judged labels import'; as qrels of TREC (-o FILE.txt) they lose how sure they are.
     """
-    from judged.clicks import judge_clicks
     from judged.data.origin import write_origin
     from judged.data.qrels import Qrels
+    from judged.online.clicks import judge_clicks
 
     give.keep(gold, options["propensities"], options["topics"])
     people = None if gold is None else Qrels.read(gold, format=qrels_format)

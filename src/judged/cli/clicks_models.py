@@ -59,7 +59,7 @@ def command(paths: tuple[str, ...], give: Give, models: tuple[str, ...], **optio
 
     RCTR, DCTR, PBM, CM, DCM, CCM, UBM, DBN and SDBN are compared by the likelihood of held-out clicks.
     """
-    from judged.clicks import compare_models
+    from judged.online.clicks import compare_models
     from judged.online.engine import within_memory
 
     give.keep(*paths, options["mapping"])

@@ -31,7 +31,7 @@ def command(path: str, run: str, give: Give, **options: Any) -> None:
     mapping, declares what the logged probabilities are: see docs/off-policy.md. Exit code 0: some estimator gives an
     interval; 1: only the direct one, or none; 2: wrong input.
     """
-    from judged.clicks import off_policy
+    from judged.online.clicks import off_policy
 
     give.keep(run, options["topics"])
     with logs.opened((path,), give, options) as log:

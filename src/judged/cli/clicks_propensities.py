@@ -35,7 +35,7 @@ def command(paths: tuple[str, ...], give: Give, **options: Any) -> None:
     As CSV or JSON it is a file for --propensities. Ranks that no result joins are refused: then swap results on a share
     of pages, or look at fewer ranks.
     """
-    from judged.clicks import propensities
+    from judged.online.clicks import propensities
 
     with logs.opened(paths, give, options) as log:
         found = propensities(log, **options)

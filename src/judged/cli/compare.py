@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from judged.cli.formats import Give
-    from judged.evaluation import Scores
+    from judged.scoring.evaluation import Scores
 
 _OF_ALL = ("tukey", "randomised-tukey", "nemenyi", "dunnett", "randomised-dunnett")
 
@@ -87,7 +87,7 @@ def command(
     each collection, with collections as columns.
     """
     from judged.comparison import collections_of_scores, compare, compare_collections
-    from judged.evaluation import Scores
+    from judged.scoring.evaluation import Scores
 
     if sum(map(bool, (qrels, scores, collections))) != 1:
         raise InputError(
@@ -127,7 +127,7 @@ def command(
 
 def _by_judgments(named: list[tuple[str, Scores]]) -> list[tuple[str, Scores]]:
     """Put scores by the same judgments together, under the first name."""
-    from judged.evaluation.joined_scores import same_judgments
+    from judged.scoring.evaluation.joined_scores import same_judgments
 
     parts: list[list[tuple[str, Scores]]] = []
     for name, scores in named:

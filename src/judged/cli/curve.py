@@ -72,8 +72,8 @@ def command(
         raise InputError(
             "--precision-recall has measures of its own", fix="leave out -m; --rel sets the lowest relevant grade"
         )
-    from judged.curves import curve
-    from judged.curves import precision_recall as by_recall
+    from judged.scoring.curves import curve
+    from judged.scoring.curves import precision_recall as by_recall
 
     judgments, given = give.inputs(qrels, runs, options, options["documents"], *chooses.values())
     options |= {"qrels": narrowed(judgments, given, **chooses)[0], "runs": given}
@@ -96,7 +96,7 @@ def _cutoffs(to: int | None, text: str | None) -> int | list[int] | None:
         return to
     if to is not None:
         raise InputError("--to and --cutoffs contradict each other", fix="give one of them")
-    from judged.measures.grammar import parse_many
+    from judged.scoring.measures.grammar import parse_many
 
     try:
         return [vars(measure)["cutoff"] for measure in parse_many(f"P@{text}")]  # the grammar of measures knows series

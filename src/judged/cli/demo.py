@@ -39,11 +39,11 @@ Next, copy the sample to a folder and try more commands (in a clone, first: . .v
 )
 def command(to: Path | None) -> None:
     """Evaluate eight rankers on the built-in sample."""
-    from judged import sample
+    from judged.data import sample
 
     if to is not None:
-        from judged.traces import write_traces
-        from judged.traces.sample import sample_traces
+        from judged.pipelines.traces import write_traces
+        from judged.pipelines.traces.sample import sample_traces
 
         with sample.copied(to) as folder:
             write_traces(sample_traces(), folder / "traces.jsonl")
@@ -53,7 +53,7 @@ def command(to: Path | None) -> None:
     import warnings
 
     from judged.errors import JudgedWarning
-    from judged.evaluation import evaluate
+    from judged.scoring.evaluation import evaluate
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", JudgedWarning)

@@ -48,7 +48,7 @@ def command(
     Without --topic, the topics whose scores differ most are shown, in favour of RUN_B and against it.
     """
     from judged.diagnosis.diff.diff import diff
-    from judged.evaluation.inputs import measures_of
+    from judged.scoring.evaluation.inputs import measures_of
 
     chosen = {name: options.pop(name) for name in ("attributes", "where")} | {"queries": options["queries"]}
     judgments, runs = give.inputs(

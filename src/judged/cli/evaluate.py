@@ -58,7 +58,7 @@ def command(
     compressed; - is standard input. NAME=FILE names a run. A folder or a pattern is a run for each file; a folder that
     Spark or DuckDB wrote is one run, and FILE.duckdb/TABLE is a table.
     """
-    from judged.evaluation import DEFAULT_MEASURES, evaluate
+    from judged.scoring.evaluation import DEFAULT_MEASURES, evaluate
 
     chooses = {name: options.pop(name) for name in CHOICE}
     judgments, given = give.inputs(

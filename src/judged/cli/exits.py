@@ -15,7 +15,7 @@ import click
 
 from judged.cli.synonyms import fix_of
 from judged.errors import JudgedError, OutputError, is_full, masked, one_line
-from judged.tables import on_terminal
+from judged.results.escaping import on_terminal
 
 
 class _Descriptor(io.FileIO):

@@ -14,9 +14,9 @@ from judged.cli.options import shared
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from judged.answer import Answer
     from judged.cli.formats import Give
-    from judged.experiments import Results
+    from judged.pipelines.experiments import Results
+    from judged.results import Answer
 
 _FOLDER = click.Path(path_type=Path)
 
@@ -55,7 +55,7 @@ def command() -> None:
 @answer_options()
 def plan(plan: str, give: Give) -> None:
     """Show the configurations of PLAN, what is left out of it and why, and how much there is to do."""
-    from judged.experiments import Plan
+    from judged.pipelines.experiments import Plan
 
     give.keep(plan)
     give(Plan.read(plan))
@@ -78,8 +78,8 @@ def run(context: click.Context, plan: str, folder: Path | None, give: Give, **op
 
     An experiment that was stopped continues where it was. The exit code is 1 if a configuration failed.
     """
-    from judged.experiments import Plan, load, run
-    from judged.experiments.runner import waiting
+    from judged.pipelines.experiments import Plan, load, run
+    from judged.pipelines.experiments.runner import waiting
 
     give.keep(plan)
     read, target = Plan.read(plan), folder or Path(Path(plan).stem)
@@ -117,7 +117,7 @@ def _print_configurations(count: int) -> Callable[[str, int], None]:
 @answer_options()
 def show(folder: Path, give: Give, **options: Any) -> None:
     """Say what may be concluded from the results in FOLDER, also before all configurations were run."""
-    from judged.experiments import load
+    from judged.pipelines.experiments import load
 
     give(_concluded(load(folder, options["measure"] or ()), **options))
 
@@ -126,7 +126,7 @@ def _concluded(
     results: Results, by: tuple[str, ...], attributes: str | None, cost: tuple[str, ...], **options: Any
 ) -> Answer:
     """Conclude; of one configuration alone give its scores."""
-    from judged.experiments import conclude
+    from judged.pipelines.experiments import conclude
 
     if len(results.levels) == 1:
         return results.scores

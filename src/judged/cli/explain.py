@@ -13,8 +13,8 @@ from judged.errors import InputError, JudgedError
 
 if TYPE_CHECKING:
     from judged.cli.formats import Give
-    from judged.judging import Judged, TiePolicy
-    from judged.measures.base import Measure
+    from judged.scoring.judging import Judged, TiePolicy
+    from judged.scoring.measures.base import Measure
 
 
 @click.command("explain", short_help="Show step by step how the score of a topic is computed.")
@@ -77,12 +77,12 @@ def command(
     The measure itself records its intermediate numbers, so what is shown is what was computed. With --as, show what
     other tools report for the topic, and why.
     """
-    from judged.answer import Several
     from judged.data.topics import Topics
-    from judged.evaluation.inputs import measures_of
-    from judged.evaluation.notes import origin_notes
-    from judged.explanation import Explanation, compare_tools, explain_list
-    from judged.notes import lines
+    from judged.results import Several
+    from judged.results.notes import lines
+    from judged.scoring.evaluation.inputs import measures_of
+    from judged.scoring.evaluation.notes import origin_notes
+    from judged.scoring.explanation import Explanation, compare_tools, explain_list
 
     if grades is None:
         judged = _read(qrels, run, qrels_format, run_format, {"ties": ties, "depth": depth, "documents": documents})
@@ -126,7 +126,7 @@ def _read(
 ) -> Judged:
     from judged.data.qrels import Qrels
     from judged.data.run import Run
-    from judged.judging import judge
+    from judged.scoring.judging import judge
 
     if qrels is None or run is None:
         raise InputError("QRELS and RUN are missing", fix="name both files, or give a list with --grades '3 0 - 1'")
@@ -135,9 +135,9 @@ def _read(
 
 def _typed(grades: str, missing: str, depth: int | None, others: dict[str, str | None]) -> Judged:
     """Judge a ranking that was typed as grades."""
-    from judged.decimals import read_number
-    from judged.judging import judge_list
-    from judged.judging.variants import cut
+    from judged.results.decimals import read_number
+    from judged.scoring.judging import judge_list
+    from judged.scoring.judging.variants import cut
 
     if given := [name for name, value in others.items() if value is not None]:
         names = ", ".join(given)

@@ -12,14 +12,14 @@ import click
 
 from judged.cli import inputs, output
 from judged.errors import InputError
-from judged.forms import FORMS, PICTURES, SUFFIXES
+from judged.results.formats import FORMS, PICTURES, SUFFIXES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from judged.answer import Answer
     from judged.data.qrels import Qrels
     from judged.data.run import Run
+    from judged.results import Answer
 
     Command = TypeVar("Command", bound=Callable[..., Any])
 

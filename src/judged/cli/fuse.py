@@ -10,8 +10,8 @@ import click
 from judged.cli import inputs
 from judged.cli.formats import answer_options
 from judged.cli.options import FORMATS, shared
-from judged.decimals import read_number
 from judged.errors import InputError
+from judged.results.decimals import read_number
 
 if TYPE_CHECKING:
     from judged.cli.formats import Give
@@ -94,10 +94,10 @@ def command(
 
     With --qrels, weights are chosen by a measure, and cross-validation over topics shows what the choice is worth.
     """
+    from judged.comparison.fusion import choose_weights, fuse
     from judged.data.qrels import Qrels
     from judged.data.write import write_run
-    from judged.fusion import choose_weights, fuse
-    from judged.traces import traces_of_runs, write_traces
+    from judged.pipelines.traces import traces_of_runs, write_traces
 
     given = inputs.runs_at(runs, run_format)
     for path in (target, traces, give.out):

@@ -16,9 +16,9 @@ from judged.errors import InputError, JudgedWarning
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from judged.gates import GateConfig
-    from judged.gates.answer import GateResult
-    from judged.gates.config import GateTest
+    from judged.diagnosis.gates import GateConfig
+    from judged.diagnosis.gates.answer import GateResult
+    from judged.diagnosis.gates.config import GateTest
 
     Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -123,7 +123,7 @@ def configured(
     """Give what is checked, and the file that says so: gate.toml, where nothing else does."""
     from dataclasses import replace
 
-    from judged.gates.config_reader import config_of
+    from judged.diagnosis.gates.config_reader import config_of
 
     plain = bool(measures) or margin is not None or margin_relative is not None
     file = config or (None if plain else Path("gate.toml"))
@@ -194,7 +194,7 @@ def command(
     otherwise. Exit code 0: nothing failed; 1: a check failed, or was inconclusive and is strict; 2: wrong input.
     """
     from judged.data.qrels import Qrels
-    from judged.gates import gate
+    from judged.diagnosis.gates import gate
 
     asked, file = configured(config, measure or None, margin, margin_relative, strict, test)
     judgments = Qrels.read(qrels, format=qrels_format)
@@ -253,7 +253,7 @@ def init(
     """
     from judged.data.files import exists
     from judged.data.qrels import Qrels
-    from judged.gates.first_config import first_config
+    from judged.diagnosis.gates.first_config import first_config
 
     if exists(out) and str(out) != "-" and not force:
         raise InputError("this file exists already", fix="give another name, or --force to overwrite it", path=str(out))

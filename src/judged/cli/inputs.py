@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.errors import InputError, JudgedWarning
-from judged.tables import visible
+from judged.results.escaping import visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
@@ -106,7 +106,7 @@ def refuse_measures(*paths: str) -> None:
     """Refuse a measure in a file's place (one ``-m`` takes the next word alone), and standard input as two files."""
     from judged.data.files import exists
     from judged.errors import JudgedError
-    from judged.measures.grammar import parse_many
+    from judged.scoring.measures.grammar import parse_many
 
     if [named(path)[1] for path in paths].count("-") > 1:
         raise InputError("standard input (-) cannot be two files", fix="name the other file")
@@ -134,7 +134,7 @@ def keep_inputs(out: Path | None, inputs: Sequence[str]) -> None:
 
 def form_of(out: Path | None, known: Mapping[str, str]) -> str:
     """Return the format of a result by the end of the file's name; a command that writes other files has ``--to``."""
-    from judged.answer.by_name import form_by_name
+    from judged.results.by_name import form_by_name
 
     to = [param for param in click.get_current_context().command.params if "--to" in param.opts]
     other = [f"--to {param.metavar}" for param in to if isinstance(param, click.Option) and param.metavar]
@@ -154,7 +154,7 @@ def progress_bar(runs: Sequence[Run]) -> Generator[Callable[[str, int], None] | 
     """Show a progress bar on a terminal, where there is much to read."""
     from judged.data.files import exists
     from judged.data.part_rows import PartRows
-    from judged.judging.join import in_memory
+    from judged.scoring.judging.join import in_memory
 
     files = [
         file.where

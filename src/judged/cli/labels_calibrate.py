@@ -64,10 +64,10 @@ def command(
     for topics that people judged fully and that were chosen at random; a model that is of no use gets little weight or
     none.
     """
+    from judged.comparison.slicing import slice_topics
     from judged.data import files
     from judged.data.qrels import Qrels
     from judged.labels import Labels, calibrate
-    from judged.slicing import slice_topics
 
     given = inputs.runs_at(runs, run_format) if runs else []
     give.keep(human, *(run.where for run in given), *(path for path in (labelled, attributes) if path))

@@ -10,7 +10,7 @@ import click
 
 from judged.cli import inputs, output
 from judged.cli.labels_qrels import consensus_options
-from judged.decimals import counted
+from judged.results.decimals import counted
 
 _TO = {"quepid": "quepid_ratings", "search-relevance": "judgment_list"}
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from judged.decimals import counted
+from judged.results.decimals import counted
 
 if TYPE_CHECKING:
     from judged.labels.labels import Kind

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from judged.decimals import counted
 from judged.errors import InputError
+from judged.results.decimals import counted
 
 
 @click.command("new", short_help="Make a store, or add topics and documents to one.")
@@ -45,8 +45,8 @@ def command(store: str, scale: str | None, queries: str | None, synthetic: bool,
 def _own(path: str) -> list[tuple[float, str, str]]:
     """Read a scale of one's own."""
     from judged.data.records import read_records
-    from judged.decimals import read_number
     from judged.labels.scales import SCALES, scale_of
+    from judged.results.decimals import read_number
 
     if not Path(path).exists():
         fix = f"name {', '.join(SCALES)}, or a table with the columns grade, word and definition"

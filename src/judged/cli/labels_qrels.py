@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.cli import inputs, output
-from judged.decimals import counted
+from judged.results.decimals import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,9 +51,9 @@ def command(store: str, out: Path, **options: Any) -> None:
     FILE.origin.json says how they were made, and of whose labels; results that rest on FILE say it too.
     """
     from judged.data.write import write_qrels
-    from judged.evaluation.notes import origin_notes
     from judged.labels.consensus import consensus_notes, qrels_of
-    from judged.notes import lines
+    from judged.results.notes import lines
+    from judged.scoring.evaluation.notes import origin_notes
 
     inputs.keep_inputs(out, [store])
     options["kinds"] = options["kinds"] or None

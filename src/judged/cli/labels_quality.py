@@ -51,9 +51,9 @@ def command(
 
     STORE may also be a table of labels (CSV, JSON Lines, Parquet) with query_id, doc_id, judge and grade.
     """
+    from judged.comparison.slicing import slice_topics
     from judged.data.qrels import Qrels
     from judged.labels import Labels, quality
-    from judged.slicing import slice_topics
 
     labels = Labels.of(store)
     known = None if gold is None else Qrels.read(gold, format=qrels_format)

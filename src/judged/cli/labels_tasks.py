@@ -6,7 +6,7 @@ import click
 
 from judged.cli import output
 from judged.cli.options import shared
-from judged.decimals import counted
+from judged.results.decimals import counted
 
 _SHARE = click.FloatRange(0, 1)
 

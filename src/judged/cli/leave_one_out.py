@@ -48,10 +48,10 @@ def command(
     The judgments of documents that only this run has among its first documents are removed. What the run loses shows
     by how much a new run, which contributed nothing, is undervalued.
     """
-    from judged.evaluation.inputs import measures_of
-    from judged.evaluation.notes import origin_notes
-    from judged.notes import lines
-    from judged.uncertainty.pools import leave_one_out
+    from judged.results.notes import lines
+    from judged.scoring.evaluation.inputs import measures_of
+    from judged.scoring.evaluation.notes import origin_notes
+    from judged.scoring.uncertainty.pools import leave_one_out
 
     wanted = measures_of(measure or ("nDCG@10", "AP"), rel=options.pop("rel"))
 

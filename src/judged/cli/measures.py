@@ -9,6 +9,6 @@ import click
 @click.argument("name", required=False)
 def command(name: str | None) -> None:
     """List the measures, or show the page of NAME: definition, formula, parameters, pitfalls."""
-    from judged.measures.pages import catalogue, page
+    from judged.scoring.measures.pages import catalogue, page
 
     click.echo(page(name) if name else catalogue())

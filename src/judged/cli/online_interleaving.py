@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 def command(paths: tuple[str, ...], give: Give, *, plan: bool, test: str | None, **options: Any) -> None:
     """Say which of two rankers users prefer, from a LOG of lists that mix both.
 
-    Lists are mixed, and logged, by judged.interleaving. Exit code 0: the other ranker is preferred to the baseline; 1:
-    it is not, or that cannot be told yet; 2: wrong input.
+    Lists are mixed, and logged, by judged.online.mixed_lists. Exit code 0: the other ranker is preferred to the
+    baseline; 1: it is not, or that cannot be told yet; 2: wrong input.
     """
     from judged.online.interleaving.analysis import interleaving
     from judged.online.interleaving.planning import plan_interleaving

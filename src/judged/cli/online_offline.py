@@ -11,10 +11,10 @@ from judged.cli.formats import answer_options
 from judged.errors import InputError
 
 if TYPE_CHECKING:
-    from judged.answer import Answer
     from judged.cli.formats import Give
     from judged.data.qrels import Qrels
     from judged.online.log import InteractionLog
+    from judged.results import Answer
 
 _ASKED = ("topics", "by", "pages", "unit", "level")
 

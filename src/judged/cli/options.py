@@ -189,7 +189,7 @@ class _Choice(click.Choice[str]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Spell it as it is known."""
-        from judged.spelling import spelled
+        from judged.results.spelling import spelled
 
         names = [str(name) for name in self.choices]
         try:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from judged.tables import on_terminal
+from judged.results.escaping import on_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,7 +20,7 @@ def write(made: str | bytes, output: Path | None) -> None:
     if output is None or str(output) == "-":
         click.echo(made)
         return
-    from judged.atomic import replaced
+    from judged.results.atomic import replaced
 
     with replaced(output) as temporary:
         if isinstance(made, bytes):

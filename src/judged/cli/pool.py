@@ -82,8 +82,8 @@ def command(
 
 
 def _numbers(option: str, text: str) -> list[float]:
-    from judged.decimals import read_number
     from judged.errors import InputError
+    from judged.results.decimals import read_number
 
     try:
         return [read_number(part) for part in text.split(",") if part]

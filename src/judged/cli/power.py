@@ -65,7 +65,7 @@ def command(
     detect; the observed mean difference plays no part. Without files, give --sd and --n.
     """
     from judged.comparison.plans import Plans
-    from judged.evaluation import evaluate
+    from judged.scoring.evaluation import evaluate
     from judged.stats.plans import plan_of_sd
 
     formats = {name: asked.pop(name) for name in FORMATS}

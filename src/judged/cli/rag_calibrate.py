@@ -43,7 +43,7 @@ def command(
     (docs/rag-judges.md).
     """
     from judged.data import files
-    from judged.rag.judge_error import calibrate
+    from judged.pipelines.rag.judge_error import calibrate
 
     give.keep(*responses, labelled)
     topics = None if labelled is None else files.text(labelled, labelled).split()

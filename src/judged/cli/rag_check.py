@@ -23,7 +23,7 @@ def command(responses: tuple[str, ...], before: Before, give: Give) -> None:
 
     Exit code 0: no errors, warnings at most; 1: errors; 2: something cannot be read at all.
     """
-    from judged.rag import check_responses
+    from judged.pipelines.rag import check_responses
 
     alone = len(responses) == 1 and not inputs.named(responses[0])[0]  # what cannot be read is then among the findings
     given = responses[0] if alone else responses_at(responses)

@@ -44,8 +44,8 @@ def command(
     **options: Any,
 ) -> None:
     """Score what systems answered, with intervals over topics."""
-    from judged.rag import evaluate
-    from judged.slicing import slice_topics
+    from judged.comparison.slicing import slice_topics
+    from judged.pipelines.rag import evaluate
 
     if by is not None and attributes is None:
         raise InputError("--by needs attributes of topics", fix="give --attributes FILE with it")

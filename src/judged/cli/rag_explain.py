@@ -25,7 +25,7 @@ def command(responses: tuple[str, ...], topic: str, measure: str | None, qrels: 
     Without a measure: what it says, what supports that, what it was given, and what it should say. NAME=PATH takes one
     of several systems.
     """
-    from judged.rag import explain
+    from judged.pipelines.rag import explain
 
     given = responses_at(responses)
     give.keep(*responses, qrels)

@@ -112,8 +112,8 @@ def _filled(
 ) -> None:
     """Ask what was prepared, write the tables that were filled, and say what came of it."""
     from judged.labels.asking import Endpoint
-    from judged.rag.asking import fill, prepare_table
-    from judged.rag.responses import write_responses
+    from judged.pipelines.rag.asking import fill, prepare_table
+    from judged.pipelines.rag.responses import write_responses
 
     folder = into or (responses[0] if len(responses) == 1 and Path(responses[0]).is_dir() else None)
     if folder is None:

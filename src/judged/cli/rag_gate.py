@@ -13,7 +13,7 @@ from judged.errors import InputError
 
 if TYPE_CHECKING:
     from judged.cli.formats import Give
-    from judged.gates.config import GateTest
+    from judged.diagnosis.gates.config import GateTest
 
 
 @click.command("gate", short_help="Decide whether a candidate's answers may replace the baseline's.")
@@ -39,7 +39,7 @@ def command(
     Both are folders or files with the answers of one system; NAME=PATH takes the system NAME. Checks may be of answers
     (SupportP) and of their context (R@100). Exit codes are those of 'judged gate'.
     """
-    from judged.rag import evaluate
+    from judged.pipelines.rag import evaluate
 
     measures = measure or (None if config else ("NuggetRecall",))
     asked, file = configured(config, measures, margin, margin_relative, strict, test)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from judged.data.qrels import Qrels
     from judged.data.run import Run
-    from judged.rag import Responses
+    from judged.pipelines.rag import Responses
 
     Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -41,8 +41,8 @@ def responses_at(texts: Sequence[str], queries: str | None = None, documents: st
     NAME is a system in what stands at PATH, or how its only one is called. Exports that name queries and passages by
     their texts find their ids in `queries` and `documents`.
     """
-    from judged.rag.readers import read_responses
-    from judged.rag.responses import Responses
+    from judged.pipelines.rag.readers import read_responses
+    from judged.pipelines.rag.responses import Responses
 
     named = [inputs.named(text) for text in texts]
     files = [path for name, path in named if not name and not Path(path).is_dir()]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from judged.cli.rag_inputs import Before
     from judged.data.attributes import Attributes
     from judged.data.qrels import Qrels
-    from judged.traces import Traces
+    from judged.pipelines.traces import Traces
 
 
 @click.command("waterfall", short_help="Where the evidence went, and which step to work on.")
@@ -64,8 +64,8 @@ def command(
     can be cut --by entity and, with traces, --by rewritten.
     """
     from judged.data.expression import Expression
-    from judged.rag import waterfall
-    from judged.traces import read_traces
+    from judged.pipelines.rag import waterfall
+    from judged.pipelines.traces import read_traces
 
     give.keep(*responses, *before.paths, needs, entities, *paths, *asked.paths)
     given = responses_at(responses)
@@ -91,8 +91,8 @@ def command(
 
 def _known(qrels: Qrels | None, traces: Traces | None, entities: str | None, asked: SliceOptions) -> Attributes:
     """Give what is known of topics: of files and derived, and what texts and traces tell."""
-    from judged.rag import query_facts
-    from judged.slicing.derived import known_topics
+    from judged.comparison.slicing.derived import known_topics
+    from judged.pipelines.rag import query_facts
 
     if qrels is None:
         raise InputError("topics are cut and chosen by what is known of judged ones", fix="give --qrels FILE")

@@ -10,8 +10,8 @@ from judged.cli import inputs
 from judged.cli.formats import answer_options
 from judged.cli.options import FORMATS, shared
 from judged.cli.slice_options import SliceOptions, slice_options
-from judged.decimals import counted
 from judged.errors import InputError
+from judged.results.decimals import counted
 
 if TYPE_CHECKING:
     from pathlib import Path

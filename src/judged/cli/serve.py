@@ -68,7 +68,7 @@ def command(
     this machine. Ctrl-C stops it.
     """
     need_web()
-    from judged.rag import Responses
+    from judged.pipelines.rag import Responses
     from judged.web.server import place, prepare, serve
 
     where = place(host, port, token)
@@ -128,7 +128,7 @@ def _workspace(qrels: str | None, runs: tuple[str, ...], options: dict[str, Any]
 
 
 def _experiment(plan: str, folder: str | None, attributes: str | None) -> Workspace:
-    from judged.experiments import load
+    from judged.pipelines.experiments import load
     from judged.web.workspace import open_experiment
 
     place = folder or Path(plan).stem
@@ -146,7 +146,7 @@ def _labels(where: str | None) -> LabelStore | None:
 
 def _tell(workspace: Workspace, address: str) -> None:
     """Say what is open and where."""
-    from judged.decimals import counted
+    from judged.results.decimals import counted
 
     names = workspace.run_names
     shown = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")

@@ -12,15 +12,15 @@ import click
 from judged.cli import output
 from judged.cli.options import shared
 from judged.errors import InputError
-from judged.notes import Note, first_few
+from judged.results.notes import Note, first_few
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from judged.comparison.slicing.topic_slices import Slicing
     from judged.data.attributes import Attributes
     from judged.data.qrels import Qrels
     from judged.data.run import Run
-    from judged.slicing.topic_slices import Slicing
 
     Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -49,14 +49,14 @@ class SliceOptions:
 
     def known(self, qrels: Qrels, run: Run, *, names: Iterable[str] = (), documents: str | None = None) -> Attributes:
         """Give the attributes of the topics: from the files, or else derived."""
-        from judged.slicing.derived import known_topics
+        from judged.comparison.slicing.derived import known_topics
 
         given = {"attributes": self.attributes, "queries": self.queries, "documents": documents}
         return known_topics(qrels, needed=[*self._needed(), *names], run=run, **given)
 
     def notes(self, run: Run) -> tuple[Note, ...]:
         """Give the note on topics that are chosen or cut by an outcome of this run."""
-        from judged.slicing.derived import OUTCOME
+        from judged.comparison.slicing.derived import OUTCOME
 
         if OUTCOME not in self._needed():
             return ()
@@ -72,7 +72,7 @@ class SliceOptions:
 
     def cut(self, known: Attributes, query_ids: Sequence[str]) -> Slicing:
         """Cut topics into slices by their attributes."""
-        from judged.slicing.topic_slices import Slicing, slice_topics
+        from judged.comparison.slicing.topic_slices import Slicing, slice_topics
 
         if not (self.by or self.slices):
             names = first_few(list(known.names))
@@ -92,7 +92,7 @@ class SliceOptions:
 
     def narrowed(self, qrels: Qrels, run: Run) -> Qrels:
         """Leave the judgments of the topics that ``--where`` keeps, and say of how many this is not known."""
-        from judged.evaluation.conditions import narrowed
+        from judged.scoring.evaluation.conditions import narrowed
 
         known = self.known(qrels, run) if self.where else None
         qrels, lacking = narrowed(qrels, self.where, known)
@@ -101,7 +101,7 @@ class SliceOptions:
 
     def _needed(self) -> list[str]:
         """Name the attributes that slices and ``--where`` ask for."""
-        from judged.slicing.topic_slices import read_slices
+        from judged.comparison.slicing.topic_slices import read_slices
 
         texts = [slice_.expression for slice_ in read_slices(self.slices)] if self.slices else []
         return [*self.names, *(name for text in (*texts, self.where or "") for name in _names(text))]
@@ -118,7 +118,7 @@ def narrowed(
     measures: Sequence[str] = (),
 ) -> tuple[Qrels, Attributes | None]:
     """Keep the topics that an expression over their attributes asks for; and give those that measures ask for."""
-    from judged.evaluation.conditions import attributes_of
+    from judged.scoring.evaluation.conditions import attributes_of
 
     needed = attributes_of(measures)
     if where is None:

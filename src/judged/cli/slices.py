@@ -68,8 +68,8 @@ def command(
     texts (--queries), or are derived from these and the qrels; or they are defined in a file (--slices). A slice with
     few topics is shown, but neither tested nor ranked.
     """
-    from judged.evaluation.conditions import attributes_of
-    from judged.evaluation.of_runs import scored
+    from judged.scoring.evaluation.conditions import attributes_of
+    from judged.scoring.evaluation.of_runs import scored
 
     tested = pair or baseline is not None
     _refuse_unused(weights, tested=tested, bootstrap=options["ci"] == "bootstrap")

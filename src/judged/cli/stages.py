@@ -96,7 +96,7 @@ def command(
     from judged.data.qrels import Qrels
     from judged.data.topics import Topics
     from judged.diagnosis.stages import stages
-    from judged.evaluation.inputs import measures_of
+    from judged.scoring.evaluation.inputs import measures_of
 
     if baseline_final and not baseline:
         raise InputError("--baseline-final goes with --baseline", fix="name the candidates of the other system too")

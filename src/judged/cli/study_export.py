@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from judged.decimals import counted
+from judged.results.decimals import counted
 
 
 @click.command("export", short_help="Write what was recorded, as tables and as a log.")

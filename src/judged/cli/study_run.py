@@ -9,7 +9,7 @@ import click
 from judged.cli.options import shared
 from judged.cli.serve import need_web
 from judged.cli.study_links import ADDRESS, STORE, hash_of
-from judged.decimals import counted
+from judged.results.decimals import counted
 
 
 @click.command("run", short_help="Show a study to those who take part.")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from judged.spelling import OTHER_NAMES
+from judged.results.spelling import OTHER_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

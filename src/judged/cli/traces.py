@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from judged.cli.formats import Give
-    from judged.traces import Traces
-    from judged.traces.conventions import Format
+    from judged.pipelines.traces import Traces
+    from judged.pipelines.traces.conventions import Format
 
 _STAGES = (
     "A run as a stage, in the order of the pipeline: NAME=RUN, or NAME<PARENT,PARENT=RUN where it does not follow the"
@@ -108,7 +108,7 @@ _OPTIONS = (
 @answer_options()
 def check(source: _Source, give: Give) -> None:
     """Say which stages TRACES have, how many queries went through each, and what could not be read."""
-    from judged.traces import check_traces
+    from judged.pipelines.traces import check_traces
 
     give(check_traces(_read(source, give)))
 
@@ -126,7 +126,7 @@ def funnel(
     qrels: str, source: _Source, per_topic: bool, lost: bool, asked: SliceOptions, give: Give, **options: Any
 ) -> None:
     """Split what each topic loses of a measure into the stages of its pipeline: the parts add up to the loss."""
-    from judged.traces import funnel as made
+    from judged.pipelines.traces import funnel as made
 
     _give(give, _sliced(made, qrels, source, asked, give, options), topics=per_topic, documents=lost)
 
@@ -154,7 +154,7 @@ def failures(qrels: str, source: _Source, per_document: bool, asked: SliceOption
     Calibration of merged sources, freshness, intent and feedback are tested over topics, given what they need: a stage
     with two parents or more, dates of documents, slices or subtopics, clicks.
     """
-    from judged.traces import failures as made
+    from judged.pipelines.traces import failures as made
 
     _give(give, _sliced(made, qrels, source, asked, give, options, known=True), documents=per_document)
 
@@ -177,7 +177,7 @@ def gaps(qrels: str, source: _Source, wanted: bool, give: Give, **options: Any) 
     """Set what people ask about against what there is, entity by entity, and list the content to write or to fetch."""
     from judged.data.qrels import Qrels
     from judged.data.texts import document_ids
-    from judged.traces import gaps as made
+    from judged.pipelines.traces import gaps as made
 
     files = [options[name] for name in ("entities", "queries", "attributes", "documents", "corpus")]
     traces = _read(source, give, qrels, *files)
@@ -210,7 +210,7 @@ def diff(
 ) -> None:
     """Split what changed from BASELINE to OTHER into the steps of the pipeline, and test each part."""
     from judged.data.qrels import Qrels
-    from judged.traces import diff as made
+    from judged.pipelines.traces import diff as made
 
     first, second = (_read(source._replace(paths=(path,)), give, qrels, *asked.paths) for path in (baseline, other))
     judgments, slicing = asked.applied(Qrels.read(qrels), second.run(second.final.name))
@@ -229,7 +229,7 @@ def why(source: _Source, topic: str, documents: tuple[str, ...], qrels: str | No
     Without --doc, the list that people saw is walked back to the query, and every relevant document with it. Of two
     documents, the features are named that set them most apart.
     """
-    from judged.traces import why as made
+    from judged.pipelines.traces import why as made
 
     give(made(_read(source, give, qrels), topic, documents or None, qrels=qrels))
 
@@ -295,7 +295,7 @@ def _sliced(
 
 def _read(source: _Source, give: Give | None = None, *others: str | None) -> Traces:
     """Read files of traces, or runs as stages."""
-    from judged.traces import read_traces, traces_of_runs
+    from judged.pipelines.traces import read_traces, traces_of_runs
 
     if bool(source.paths) == bool(source.stages):
         raise InputError("traces are files, or runs by stage", fix="name TRACES, or give --stage NAME=RUN")

@@ -61,7 +61,7 @@ def command(
 
     The table of costs is CSV, TSV, JSON, JSONL or Parquet. Lower costs are better; an unknown cost stays unknown.
     """
-    from judged.evaluation import Scores, evaluate
+    from judged.scoring.evaluation import Scores, evaluate
 
     give.keep(costs, *scores, qrels)
     if bool(scores) == bool(qrels):

@@ -24,7 +24,7 @@ class _Untouched(click.Command):
 @click.pass_context
 def command(ctx: click.Context) -> None:
     """Evaluate as trec_eval does: its options, its output, its exit codes ('judged trec_eval -h')."""
-    from judged.compat.trec_eval.command import trec_eval
+    from judged.scoring.compat.trec_eval.command import trec_eval
 
     outcome = trec_eval(ctx.args)
     sys.stdout.flush()

@@ -42,7 +42,7 @@ def command(
     Exit code 0: nothing is off; 1: a series is, or a deployment should be taken back; 2: wrong input.
     """
     from judged.data.files import exists
-    from judged.watch import first_config, read_watch, watch
+    from judged.online.watch import first_config, read_watch, watch
 
     if init:
         if exists(config) and not force:

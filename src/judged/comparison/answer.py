@@ -8,9 +8,6 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from judged.answer import COUNT, NUMBER, TEXT, Answer, Chart, Column, Section, Sentences, Show, Table, columns_of
-from judged.answer.table import order_of
-from judged.cache import cached_property
 from judged.comparison.choices import MANY
 from judged.comparison.pair import (
     BETTER,
@@ -28,17 +25,20 @@ from judged.comparison.pair import (
     topics_table,
     verdict_columns,
 )
-from judged.decimals import counted, decimal
 from judged.errors import InputError
-from judged.evaluation.summary import ESTIMATE
+from judged.results import COUNT, NUMBER, TEXT, Answer, Chart, Column, Section, Sentences, Show, Table, columns_of
+from judged.results.cache import cached_property
+from judged.results.decimals import counted, decimal
+from judged.results.table import order_of
+from judged.scoring.evaluation.summary import ESTIMATE
 
 if TYPE_CHECKING:
-    from judged.answer import Block
     from judged.comparison.choices import Choices
-    from judged.evaluation import Estimate, Scores
-    from judged.evaluation.provenance import Provenance
-    from judged.measures.base import Measure
-    from judged.notes import Note
+    from judged.results import Block
+    from judged.results.notes import Note
+    from judged.scoring.evaluation import Estimate, Scores
+    from judged.scoring.evaluation.provenance import Provenance
+    from judged.scoring.measures.base import Measure
 
 SHOWN = 4  # decimals of a mean: what looks the same is best together
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -184,7 +184,7 @@ class Comparison(Answer):
         InputError
             If it was not compared.
         """
-        from judged.measures.grammar import parse
+        from judged.scoring.measures.grammar import parse
 
         known = {compared.name: compared for compared in self.measures}
         if name is None or name in known:

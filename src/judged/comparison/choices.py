@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 from judged.errors import InputError
-from judged.spelling import one_of
+from judged.results.spelling import one_of
 from judged.stats.inputs import check_resampling
 
 Family: TypeAlias = Literal["measure", "all"]

@@ -6,22 +6,22 @@ import math
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from judged.answer import NUMBER, TEXT, Answer, Column, Table
 from judged.comparison.answer import SHOWN, board, data_tables, letters
 from judged.comparison.choices import Choices, default_resamples, default_test
 from judged.comparison.compare import compared
 from judged.comparison.pair import corrected, marked, numbers, tested
 from judged.errors import InputError
-from judged.evaluation.evaluate import chosen_measures
-from judged.evaluation.of_runs import scored
-from judged.notes import Note
+from judged.results import NUMBER, TEXT, Answer, Column, Table
+from judged.results.notes import Note
+from judged.scoring.evaluation.evaluate import chosen_measures
+from judged.scoring.evaluation.of_runs import scored
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from judged.answer import Block
     from judged.comparison.answer import Comparison, MeasureComparison
-    from judged.evaluation import Scores
+    from judged.results import Block
+    from judged.scoring.evaluation import Scores
 
 _CHOICES = ("test", "correction", "family", "alpha", "resamples", "seed")
 

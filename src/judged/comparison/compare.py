@@ -16,9 +16,9 @@ from judged.comparison.notes import notes
 from judged.comparison.pair import Pair, TopicDifference, of_means
 from judged.data.run import run_named
 from judged.errors import InputError
-from judged.evaluation.evaluate import chosen_measures
-from judged.evaluation.of_runs import of_runs
-from judged.measures.aggregates import logarithms
+from judged.scoring.evaluation.evaluate import chosen_measures
+from judged.scoring.evaluation.of_runs import of_runs
+from judged.scoring.measures.aggregates import logarithms
 from judged.stats.detectable import detectable, out_of_reach
 from judged.stats.inputs import complete_topics, paired_differences, spread
 from judged.stats.interval import IntervalMethod
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from judged._types import Floats
-    from judged.evaluation import Scores
-    from judged.measures.base import Measure
+    from judged.scoring.evaluation import Scores
+    from judged.scoring.measures.base import Measure
     from judged.stats.interval import IntervalName
 
 _SHOWN_TOPICS = 3

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from judged.decimals import counted
-from judged.measures.grammar import condition_of
-from judged.notes import Note, first_few
+from judged.results.decimals import counted
+from judged.results.notes import Note, first_few
+from judged.scoring.measures.grammar import condition_of
 from judged.stats.detectable import least_p, out_of_reach
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from judged.comparison.answer import MeasureComparison
     from judged.comparison.choices import Choices
     from judged.comparison.pair import Pair
-    from judged.evaluation import Scores
+    from judged.scoring.evaluation import Scores
     from judged.stats.results import Difference
 
 _ROUNDING = 1e-12

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from judged.answer import COUNT, TEXT, Answer, Column, Table, columns_of, number
 from judged.errors import InputError
+from judged.results import COUNT, TEXT, Answer, Column, Table, columns_of, number
 from judged.stats.rankings import Correlation, kendall_tau, tau_ap
 
 if TYPE_CHECKING:
     from judged._types import Floats
-    from judged.evaluation import Scores
+    from judged.scoring.evaluation import Scores
 
 _LEAST_SYSTEMS = 3
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, fields, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from judged.answer import NUMBER, TEXT, Column, Show, Table, columns_of, number
 from judged.comparison.choices import MANY
-from judged.decimals import beside, counted, decimal, p_text
+from judged.results import NUMBER, TEXT, Column, Show, Table, columns_of, number
+from judged.results.decimals import beside, counted, decimal, p_text
 from judged.stats.inputs import topics_text
 from judged.stats.results import TEST_NAMES
 from judged.stats.sensitivity import doubts_of

@@ -6,18 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from judged.answer import COUNT, TEXT, Answer, Column, Sentences, Show, Table, columns_of
 from judged.errors import InputError
-from judged.evaluation.of_runs import of_runs
-from judged.notes import Note
+from judged.results import COUNT, TEXT, Answer, Column, Sentences, Show, Table, columns_of
+from judged.results.notes import Note
+from judged.scoring.evaluation.of_runs import of_runs
 from judged.stats.plans import Plan, amount, plan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged.answer import Block
-    from judged.evaluation import Scores
-    from judged.evaluation.provenance import Provenance
+    from judged.results import Block
+    from judged.scoring.evaluation import Scores
+    from judged.scoring.evaluation.provenance import Provenance
 
 _AMOUNT = Show(amount, "float64")
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from judged.cache import cached_property
 from judged.data import files
 from judged.data.findings import Finding, of_error
 from judged.data.json_rows import TYPES
 from judged.data.layout import COMMENT_FIX, LineError, is_data, split_line, value
 from judged.data.text_rows import TextRows
 from judged.errors import InputError
+from judged.results.cache import cached_property
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +34,7 @@ _FIXES = {
     "bad-rank": "write a whole number",
     "not-utf8": "save the file as UTF-8",
 }
-_APOSTROPHES = re.compile(rb"""(?:^|[,"\n]) *'(?=[=+\-@'\t])""")  # as `judged.tables.csv_cell` writes them
+_APOSTROPHES = re.compile(rb"""(?:^|[,"\n]) *'(?=[=+\-@'\t])""")  # as `judged.results.escaping.csv_cell` writes them
 
 
 @dataclass(frozen=True)

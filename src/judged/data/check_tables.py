@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.cache import cached_property
 from judged.data.check_ties import ties
 from judged.data.compute import codes_of, pc
 from judged.data.findings import Finding, Severity
-from judged.decimals import counted
-from judged.notes import first_few
+from judged.results.cache import cached_property
+from judged.results.decimals import counted
+from judged.results.notes import first_few
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.cache import cached_property
 from judged.data.compute import pc
 from judged.data.findings import Finding
-from judged.decimals import counted
-from judged.notes import first_few
+from judged.results.cache import cached_property
+from judged.results.decimals import counted
+from judged.results.notes import first_few
 
 if TYPE_CHECKING:
     from judged._types import Bools, Floats, Ints

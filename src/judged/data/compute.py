@@ -80,7 +80,7 @@ def distinct(values: NDArray[Scalar]) -> NDArray[Scalar]:
 
 
 def unescaped(table: Table) -> Table:
-    """Return the texts of which `judged.tables.csv_cell` made the cells of a table that was read from CSV."""
+    """Return the texts of which `judged.results.escaping.csv_cell` made the cells of a table that was read from CSV."""
     for at, field in enumerate(table.schema):
         if pa.types.is_string(field.type):
             column = pc.replace_substring_regex(table[at], pattern="^'([=+\\-@'\t\r])", replacement=r"\1")

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
-from judged.cache import cached_property
 from judged.data.columns import canonical
 from judged.data.compute import pc
 from judged.data.objects import named_table
 from judged.data.rows import TableRows
 from judged.errors import InputError
+from judged.results.cache import cached_property
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

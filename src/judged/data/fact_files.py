@@ -19,8 +19,8 @@ from judged.data.compute import pc, unescaped
 from judged.data.ids import decoded, id_column, id_text
 from judged.data.json_rows import json_kind, json_lines, load
 from judged.data.topic_records import plain_name, refuse_wide
-from judged.decimals import is_number, meant_as_number, read_number
 from judged.errors import InputError, JudgedWarning
+from judged.results.decimals import is_number, meant_as_number, read_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import pyarrow as pa
 
-from judged.cache import cached_property
 from judged.data import files
 from judged.data.compute import pc
 from judged.data.fact_files import OF, read_facts, typed_facts, under_id
 from judged.data.ids import id_text
 from judged.data.rows import table_of
 from judged.errors import InputError
+from judged.results.cache import cached_property
 
 if TYPE_CHECKING:
     from judged._types import Table

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
-from judged.answer import COUNT, TEXT, Answer, Block, Code, Column, Sentences, Table
-from judged.decimals import counted
 from judged.errors import NO_CONTENT
-from judged.notes import SEVERAL
+from judged.results import COUNT, TEXT, Answer, Block, Code, Column, Sentences, Table
+from judged.results.decimals import counted
+from judged.results.notes import SEVERAL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

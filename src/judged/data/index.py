@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from judged.cache import cached_property
 from judged.data.compute import codes_of, pc
 from judged.data.ids import hash_ids
+from judged.results.cache import cached_property
 
 if TYPE_CHECKING:
     from judged._types import Bools, Floats, Hashes, Ints, Strings, Table

@@ -16,8 +16,8 @@ from judged.data.columns import ONCE, canonical, clash, missing
 from judged.data.ids import id_text
 from judged.data.layout import WHOLE_TO
 from judged.data.objects import VALUE, with_scores
-from judged.decimals import read_number
 from judged.errors import InputError
+from judged.results.decimals import read_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -6,8 +6,8 @@ import math
 import re
 from dataclasses import dataclass
 
-from judged.decimals import read_grade, read_number
 from judged.errors import JudgedError
+from judged.results.decimals import read_grade, read_number
 
 NUMBERS = frozenset({"score", "relevance", "rank"})
 """The columns that hold numbers."""
@@ -138,7 +138,7 @@ def split_fields(raw: bytes, delimiter: str, *, strict: bool) -> list[bytes]:
 
 
 def _unescaped(field: bytes) -> bytes:
-    """Remove the apostrophe that `judged.tables.csv_cell` puts before what looks like a formula."""
+    """Remove the apostrophe that `judged.results.escaping.csv_cell` puts before what looks like a formula."""
     return field[1:] if _ESCAPED.match(field) else field
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from judged.decimals import is_number
+from judged.results.decimals import is_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

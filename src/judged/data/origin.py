@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Self
 
-from judged.atomic import replaced
 from judged.data import files
 from judged.errors import InputError
+from judged.results.atomic import replaced
 
 _SCHEMA = "judged.origin/1"
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pyarrow as pa
 
-from judged.cache import cached_property
 from judged.data.compute import distinct, pc
 from judged.data.index import Aspects, QrelsIndex, build_aspects, build_index
 from judged.data.objects import rows_of_object
 from judged.data.sources import Source, open_source
 from judged.errors import InputError
+from judged.results.cache import cached_property
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -17,7 +17,7 @@ from judged.data.columns import refuse_same_names
 from judged.data.json_rows import json_kind, json_lines, load
 from judged.data.rows import table_of
 from judged.errors import InputError
-from judged.tables import csv_text
+from judged.results.escaping import csv_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -98,7 +98,7 @@ class Run:
         run = cls(rows_of_object(data, "run"), name)
         if len(names := run_ids(run.rows)) > 1:
             raise InputError(
-                f"{len(names)} runs in one table: {', '.join(names[:5])}", fix="use judged.evaluation.runs_of"
+                f"{len(names)} runs in one table: {', '.join(names[:5])}", fix="use judged.scoring.evaluation.runs_of"
             )
         return run
 

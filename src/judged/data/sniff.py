@@ -28,8 +28,8 @@ from judged.data.looks import (
     ranks_shuffled,
 )
 from judged.data.objects import refuse_unnamed
-from judged.decimals import is_number
 from judged.errors import NO_CONTENT, InputError
+from judged.results.decimals import is_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

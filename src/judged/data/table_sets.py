@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from judged.atomic import replaced, unwritten
 from judged.data.compute import pc
 from judged.data.records import read_records, records_of
 from judged.errors import InputError
-from judged.notes import Note
+from judged.results.atomic import replaced, unwritten
+from judged.results.notes import Note
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from judged.errors import InputError
-from judged.spelling import spelled
+from judged.results.spelling import spelled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Mapping

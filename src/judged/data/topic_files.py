@@ -12,7 +12,7 @@ from judged.data import files
 from judged.data.json_rows import json_kind, json_lines, load
 from judged.data.topic_records import TopicRecords, named, plain_name, record_of
 from judged.errors import InputError
-from judged.tables import csv_text
+from judged.results.escaping import csv_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

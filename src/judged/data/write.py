@@ -12,12 +12,12 @@ from typing import IO, TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from judged.atomic import replaced
 from judged.data.compute import pc
 from judged.data.objects import with_scores
 from judged.data.origin import write_origin
 from judged.errors import InputError
-from judged.tables import csv_row
+from judged.results.atomic import replaced
+from judged.results.escaping import csv_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.answer import CHANGE, COUNT, TEXT, Column, Show, Table, p_value
-from judged.decimals import decimal, p_text
-from judged.slicing.slice_tests import tests_of
+from judged.comparison.slicing.slice_tests import tests_of
+from judged.results import CHANGE, COUNT, TEXT, Column, Show, Table, p_value
+from judged.results.decimals import decimal, p_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from judged._types import Floats
     from judged.comparison import Choices
-    from judged.slicing.slice_tests import Quantity, Where
+    from judged.comparison.slicing.slice_tests import Quantity, Where
     from judged.stats.discoveries import Discoveries
     from judged.stats.results import Difference
 

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.answer import CHANGE, COUNT, NUMBER, TEXT, Table, columns_of, counted, listed
-from judged.answer.table import order_of
-from judged.decimals import decimal
-from judged.measures.aggregates import aggregate
+from judged.results import CHANGE, COUNT, NUMBER, TEXT, Table, columns_of, counted, listed
+from judged.results.decimals import decimal
+from judged.results.table import order_of
+from judged.scoring.measures.aggregates import aggregate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from judged._types import Floats
-    from judged.measures.base import Measure
+    from judged.scoring.measures.base import Measure
 
 
 def every_run_regraded(measure: Measure, scores: Mapping[str, Floats], at: int, changed: Mapping[str, float]) -> Table:
@@ -34,7 +34,7 @@ def every_run_regraded(measure: Measure, scores: Mapping[str, Floats], at: int, 
 
     Examples
     --------
-    >>> from judged.measures.grammar import parse
+    >>> from judged.scoring.measures.grammar import parse
     >>> scores = {"a": np.array([0.5, 1.0]), "b": np.array([1.0, 0.25])}
     >>> moved = every_run_regraded(parse("AP"), scores, 0, {"a": 0.0, "b": 1.0})
     >>> moved.records()[0]["difference"], moved.note

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from judged._types import Bools, Floats, Ints
-    from judged.slicing.topic_slices import Slicing
+    from judged.comparison.slicing.topic_slices import Slicing
 
 
 def topic_means(values: Floats, topic: Ints) -> Floats:

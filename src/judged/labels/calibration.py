@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from judged.agreement import agree
-from judged.agreement.agree import Judges, judges_of
-from judged.answer import COUNT, NUMBER, SHARE, TEXT, Answer, Sentences, Table, columns_of, counted, number
+from judged.comparison.agreement import agree
+from judged.comparison.agreement.agree import Judges, judges_of
+from judged.comparison.slicing.topic_slices import slicing_given
 from judged.data.qrels import Qrels
-from judged.decimals import decimal
 from judged.errors import InputError
-from judged.evaluation import evaluate, runs_of
-from judged.judging import judge as judge_run
 from judged.labels.by_topic import of_slices, topic_interval, topic_means
 from judged.labels.corrected_systems import CorrectedMean, FamilyBias, ScoresByBoth, corrected_means, family_biases
 from judged.labels.labels import Labels
-from judged.measures.grammar import parse
-from judged.notes import Note
-from judged.slicing.topic_slices import slicing_given
+from judged.results import COUNT, NUMBER, SHARE, TEXT, Answer, Sentences, Table, columns_of, counted, number
+from judged.results.decimals import decimal
+from judged.results.notes import Note
+from judged.scoring.evaluation import evaluate, runs_of
+from judged.scoring.judging import judge as judge_run
+from judged.scoring.measures.grammar import parse
 from judged.stats.agreement import cohen_kappa
 from judged.stats.inputs import check_resampling, check_share
 from judged.stats.prediction_powered import LEAST
@@ -30,10 +30,10 @@ from judged.stats.prediction_powered import LEAST
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from judged.agreement import JudgeAgreement
-    from judged.answer import Block
+    from judged.comparison.agreement import JudgeAgreement
+    from judged.comparison.slicing.topic_slices import Slicing
     from judged.data.run import Run
-    from judged.slicing.topic_slices import Slicing
+    from judged.results import Block
     from judged.stats.prediction_powered import Corrected
 
 _TWO, _SIGNED = number(3), number(3, "+")

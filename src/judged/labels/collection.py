@@ -7,31 +7,31 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from judged.agreement import agree
-from judged.answer import COUNT, NUMBER, TEXT, Answer, Sentences, Table, columns_of
+from judged.comparison.agreement import agree
 from judged.comparison.plans import power_of_scores
 from judged.data.compute import pc
 from judged.data.qrels import Qrels
-from judged.decimals import counted, percent
 from judged.errors import InputError
-from judged.evaluation import runs_of
-from judged.evaluation.evaluate import score_lists
-from judged.evaluation.notes import origin_notes
-from judged.judging import judge
 from judged.labels.labels import Labels
-from judged.measures.grammar import parse
-from judged.spelling import hinting
-from judged.uncertainty.pools import leave_one_out
+from judged.results import COUNT, NUMBER, TEXT, Answer, Sentences, Table, columns_of
+from judged.results.decimals import counted, percent
+from judged.results.spelling import hinting
+from judged.scoring.evaluation import runs_of
+from judged.scoring.evaluation.evaluate import score_lists
+from judged.scoring.evaluation.notes import origin_notes
+from judged.scoring.judging import judge
+from judged.scoring.measures.grammar import parse
+from judged.scoring.uncertainty.pools import leave_one_out
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from judged.agreement.answer import JudgeAgreement
-    from judged.answer import Block
+    from judged.comparison.agreement.answer import JudgeAgreement
     from judged.comparison.plans import Plans
-    from judged.measures.base import Measure
-    from judged.notes import Note
-    from judged.uncertainty.pools import LeaveOneOut, LeftOut
+    from judged.results import Block
+    from judged.results.notes import Note
+    from judged.scoring.measures.base import Measure
+    from judged.scoring.uncertainty.pools import LeaveOneOut, LeftOut
 
 
 @dataclass(frozen=True)

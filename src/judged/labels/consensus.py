@@ -13,11 +13,11 @@ import pyarrow as pa
 from judged.data.compute import pc
 from judged.data.origin import Origin
 from judged.data.qrels import Qrels
-from judged.decimals import counted
 from judged.errors import InputError
 from judged.labels.exchange import is_store
 from judged.labels.labels import ADJUDICATOR, KINDS, Labels
-from judged.notes import Note
+from judged.results.decimals import counted
+from judged.results.notes import Note
 from judged.stats.dawid_skene import dawid_skene
 from judged.stats.grade_counts import coded
 

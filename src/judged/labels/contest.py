@@ -13,22 +13,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged.errors import InputError, MeasureError
-from judged.judging import judge
-from judged.measures.dcg import CG, DCG
-from judged.measures.grammar import parse
-from judged.measures.ndcg import NCG, nDCG
-from judged.measures.precision import P
-from judged.measures.rbp import RBP
-from judged.uncertainty.ratio import Parts
-from judged.uncertainty.unjudged import levels_of
+from judged.scoring.judging import judge
+from judged.scoring.measures.dcg import CG, DCG
+from judged.scoring.measures.grammar import parse
+from judged.scoring.measures.ndcg import NCG, nDCG
+from judged.scoring.measures.precision import P
+from judged.scoring.measures.rbp import RBP
+from judged.scoring.uncertainty.ratio import Parts
+from judged.scoring.uncertainty.unjudged import levels_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from judged._types import Bools, Floats, Ints
     from judged.data.qrels import Qrels
-    from judged.judging import Judged, TopicPolicy
-    from judged.measures.base import Measure
+    from judged.scoring.judging import Judged, TopicPolicy
+    from judged.scoring.measures.base import Measure
 
 _SUMS, _RATIOS = (P, CG, DCG, RBP), {nDCG: DCG, NCG: CG}
 _ROUNDING = 1e-12

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from judged._types import Floats
-    from judged.evaluation import Scores
+    from judged.scoring.evaluation import Scores
     from judged.stats.prediction_powered import Corrected
 
 

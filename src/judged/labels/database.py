@@ -11,8 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from judged.atomic import replaced
 from judged.errors import InputError, JudgedError, OutputError, is_full
+from judged.results.atomic import replaced
 
 if TYPE_CHECKING:
     import sqlite3

@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from judged.answer import COUNT, TEXT, Answer, Sentences, Table, columns_of, significant
 from judged.data.qrels import Qrels
 from judged.data.run import Run
-from judged.decimals import counted
 from judged.errors import InputError
 from judged.labels.contest import contest, winner
-from judged.spelling import hinting
+from judged.results import COUNT, TEXT, Answer, Sentences, Table, columns_of, significant
+from judged.results.decimals import counted
+from judged.results.spelling import hinting
 from judged.stats.inputs import check_count
 
 if TYPE_CHECKING:
     from judged._types import Floats, Ints
-    from judged.answer import Block
-    from judged.judging import Precision, TiePolicy, TopicPolicy
     from judged.labels.contest import Contest
-    from judged.measures.base import Measure
+    from judged.results import Block
+    from judged.scoring.judging import Precision, TiePolicy, TopicPolicy
+    from judged.scoring.measures.base import Measure
 
 _DRAWS = 20  # of grades for all open documents
 

@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from judged.answer import NUMBER, TEXT, Answer, Column, Sentences, Table
-from judged.answer.table import columns_of
 from judged.data.qrels import Qrels
 from judged.errors import InputError, MeasureError
-from judged.evaluation.inputs import runs_of
-from judged.judging import judge
-from judged.measures.grammar import listed, parse_many
-from judged.notes import Note
+from judged.results import NUMBER, TEXT, Answer, Column, Sentences, Table
+from judged.results.notes import Note
+from judged.results.table import columns_of
+from judged.scoring.evaluation.inputs import runs_of
+from judged.scoring.judging import judge
+from judged.scoring.measures.grammar import listed, parse_many
 from judged.stats.horvitz_thompson import Design, mean_estimate
 
 if TYPE_CHECKING:
     from judged._types import Floats, Ints
-    from judged.answer import Block
-    from judged.judging import Judged, TiePolicy
     from judged.labels.pooling import Pool
-    from judged.measures.base import Measure
+    from judged.results import Block
+    from judged.scoring.judging import Judged, TiePolicy
+    from judged.scoring.measures.base import Measure
     from judged.stats.horvitz_thompson import MeanEstimate
 
 Estimator: TypeAlias = Literal["sum", "ratio"]

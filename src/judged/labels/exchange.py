@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import pyarrow as pa
 
-from judged.atomic import replaced
 from judged.data import files
 from judged.data.columns import canonical
 from judged.data.ids import id_text, shown
@@ -20,10 +19,11 @@ from judged.data.json_shapes import check_shape
 from judged.data.qrels import Qrels
 from judged.data.records import read_records
 from judged.data.topics import Topics
-from judged.decimals import counted, read_grade, read_number
 from judged.errors import InputError, JudgedWarning, named_in_errors
 from judged.labels.labels import KINDS, SCHEMA, Labels, utc_text
-from judged.tables import csv_lines
+from judged.results.atomic import replaced
+from judged.results.decimals import counted, read_grade, read_number
+from judged.results.escaping import csv_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 import numpy as np
 import pyarrow as pa
 
-from judged.cache import cached_property
 from judged.data.compute import pc
 from judged.data.qrels import Qrels
 from judged.errors import InputError
+from judged.results.cache import cached_property
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -11,22 +11,22 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv
 
-from judged.answer import COUNT, NUMBER, TEXT, Answer, Column, Sentences, Table, counted
-from judged.cache import cached_property
 from judged.data.compute import pc, unescaped
 from judged.data.qrels import Qrels
 from judged.data.topics import Topics
 from judged.errors import InputError
-from judged.evaluation.inputs import runs_of
-from judged.judging.dense import all_returned
-from judged.judging.ranking import Ranking
 from judged.labels.maxmean import after, arms_of, asked
+from judged.results import COUNT, NUMBER, TEXT, Answer, Column, Sentences, Table, counted
+from judged.results.cache import cached_property
+from judged.scoring.evaluation.inputs import runs_of
+from judged.scoring.judging.dense import all_returned
+from judged.scoring.judging.ranking import Ranking
 
 if TYPE_CHECKING:
     from judged._types import Floats, Ints
     from judged._types import Table as ArrowTable
-    from judged.answer import Block
-    from judged.judging.ranking import TiePolicy
+    from judged.results import Block
+    from judged.scoring.judging.ranking import TiePolicy
 
 _MOST_OFTEN = 1e9  # times that a stratum may be drawn as often as another
 SCHEMA = pa.schema(

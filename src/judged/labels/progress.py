@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from judged.answer import COUNT, TEXT, Answer, Column, Sentences, Table, columns_of, number
-from judged.answer.table import beginning
-from judged.decimals import counted
 from judged.labels.labels import KINDS
+from judged.results import COUNT, TEXT, Answer, Column, Sentences, Table, columns_of, number
+from judged.results.decimals import counted
+from judged.results.table import beginning
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from judged.answer import Block
     from judged.labels.labels import Labels
     from judged.labels.store import LabelStore, NewTask
+    from judged.results import Block
 
 
 @dataclass(frozen=True, eq=False, repr=False)

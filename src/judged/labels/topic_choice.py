@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, get_args
 import numpy as np
 import pyarrow as pa
 
-from judged.answer import COUNT, TEXT, Answer, Column, Sentences, Table, beginning, counted, significant
 from judged.data.fact_files import read_facts, typed_facts
 from judged.data.facts import refuse_twice
 from judged.data.rows import table_of
 from judged.errors import InputError
 from judged.labels.pooling import allocated
-from judged.spelling import one_of
+from judged.results import COUNT, TEXT, Answer, Column, Sentences, Table, beginning, counted, significant
+from judged.results.spelling import one_of
 
 if TYPE_CHECKING:
     from judged._types import Floats, Ints
     from judged._types import Table as ArrowTable
-    from judged.answer import Block
+    from judged.results import Block
 
 Scheme: TypeAlias = Literal["traffic", "strata", "random"]
 SCHEMES: tuple[Scheme, ...] = get_args(Scheme)

@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from judged.agreement import agree
-from judged.answer import COUNT, SHARE, TEXT, Answer, Sentences, Table, columns_of, counted, number
-from judged.answer.table import p_value
+from judged.comparison.agreement import agree
+from judged.comparison.slicing.topic_slices import slicing_given
 from judged.data.compute import pc
 from judged.data.qrels import Qrels
-from judged.decimals import decimal, percent
 from judged.errors import InputError
 from judged.labels.by_topic import of_slices, topic_interval, topic_means
 from judged.labels.exchange import is_store
 from judged.labels.labels import ADJUDICATOR, Labels
 from judged.labels.store import LabelStore
-from judged.notes import Note
-from judged.slicing.topic_slices import slicing_given
+from judged.results import COUNT, SHARE, TEXT, Answer, Sentences, Table, columns_of, counted, number
+from judged.results.decimals import decimal, percent
+from judged.results.notes import Note
+from judged.results.table import p_value
 from judged.stats.agreement import ENOUGH, krippendorff_alpha
 from judged.stats.correction import adjust
 from judged.stats.counts import share_limits
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from judged._types import Floats, Ints
-    from judged.agreement import JudgeAgreement
-    from judged.answer import Block
+    from judged.comparison.agreement import JudgeAgreement
+    from judged.results import Block
     from judged.stats.agreement import Agreement, Scale
 
 HASTY = 1.0

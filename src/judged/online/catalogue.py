@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from judged.online.layout import MARK
 from judged.online.metrics import FAMILIES, called, online_metric
-from judged.tables import Table
+from judged.results.escaping import Table
 
 if TYPE_CHECKING:
     from judged.online.metrics import OnlineMetric

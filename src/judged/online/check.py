@@ -7,18 +7,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from judged.answer import TEXT, YES_NO, Answer, Column, Sentences, Table, counted
 from judged.errors import InputError
 from judged.online import findings, words
 from judged.online.findings import doubts
 from judged.online.log import user_counts
 from judged.online.metrics import TELLS
 from judged.online.numbers import UNITS, sentence, shown
+from judged.results import TEXT, YES_NO, Answer, Column, Sentences, Table, counted
 
 if TYPE_CHECKING:
-    from judged.answer import Block
     from judged.online.findings import Account, LogFinding
     from judged.online.log import InteractionLog
+    from judged.results import Block
 
 _LONG = 60  # characters of the name of a log
 

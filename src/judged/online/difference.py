@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from judged.answer import P_VALUE, TEXT, Column, Show, Table, counted
 from judged.errors import InputError
 from judged.online.arguments import need
 from judged.online.estimation.moments import interval_kind, moments, ratio_sums, ratios, shared_products
@@ -18,14 +17,15 @@ from judged.online.metrics import Kind, OnlineMetric, online_metric, online_metr
 from judged.online.numbers import decimals_of, in_unit, percent, values
 from judged.online.periods import AFTER, BEFORE, periods
 from judged.online.slicing import pages_where, slice_pages
-from judged.spelling import one_of
+from judged.results import P_VALUE, TEXT, Column, Show, Table, counted
+from judged.results.spelling import one_of
 from judged.stats.correction import CORRECTIONS, adjust
 from judged.stats.ratio_difference import RatioDifference, correlation, ratio_difference
 
 if TYPE_CHECKING:
-    from judged.answer import Block
     from judged.online.log import InteractionLog
     from judged.online.numbers import OnlineEstimate
+    from judged.results import Block
 
 HEADLINES = (
     ("Conversion", "SessionSuccess"),

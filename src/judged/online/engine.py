@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from judged.atomic import remove_folder
-from judged.cache import cached_property
 from judged.errors import InputError, MissingExtraError
+from judged.results.atomic import remove_folder
+from judged.results.cache import cached_property
 
 if TYPE_CHECKING:
     import duckdb

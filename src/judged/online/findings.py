@@ -8,9 +8,9 @@ from importlib import resources
 from string import Template
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from judged.answer import TEXT, Show, Table, columns_of, counted
-from judged.notes import Note
 from judged.online.numbers import UNITS, place, sentence, shown
+from judged.results import TEXT, Show, Table, columns_of, counted
+from judged.results.notes import Note
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

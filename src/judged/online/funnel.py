@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
-from judged.answer import TEXT, Chart, Column, Sentences, Table
 from judged.errors import InputError
 from judged.online.arguments import need
 from judged.online.engine import identifier
@@ -19,11 +18,12 @@ from judged.online.log import LogAnswer, about
 from judged.online.metrics import OnlineMetric, online_metric
 from judged.online.numbers import UNITS, percent, values
 from judged.online.slicing import pages_where, slice_pages
+from judged.results import TEXT, Chart, Column, Sentences, Table
 
 if TYPE_CHECKING:
-    from judged.answer import Block
     from judged.online.log import InteractionLog
     from judged.online.numbers import OnlineEstimate
+    from judged.results import Block
 
 Row: TypeAlias = Literal["page", "session"]
 

@@ -6,10 +6,10 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from judged.answer import ANY, NUMBER, TEXT, Chart, Column, Table, bars, columns_of, counted
 from judged.online import words
 from judged.online.metrics import FAMILIES
 from judged.online.numbers import AMOUNT, UNITS, decimals_of, percent, shown, values
+from judged.results import ANY, NUMBER, TEXT, Chart, Column, Table, bars, columns_of, counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

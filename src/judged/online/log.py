@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from judged.answer import Answer, Sentences
-from judged.decimals import counted
 from judged.online.findings import Account, LogFinding, are_of_nobody, doubts, unfit
+from judged.results import Answer, Sentences
+from judged.results.decimals import counted
 
 if TYPE_CHECKING:
-    from judged.notes import Note
     from judged.online.engine import Engine, Relation
+    from judged.results.notes import Note
 
 
 @dataclass(frozen=True, repr=False)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from judged.answer import NUMBER, Column, Show
+from judged.results import NUMBER, Column, Show
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

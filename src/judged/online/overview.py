@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from judged.answer import TEXT, Column, Sentences, Table, beginning, counted
 from judged.online.arguments import need, need_column
 from judged.online.difference import MetricDifference, comparable, compared, difference_columns, in_metric
 from judged.online.engine import Relation, identifier
@@ -23,14 +22,15 @@ from judged.online.metrics import OnlineMetric
 from judged.online.numbers import percent, values
 from judged.online.periods import AFTER, BEFORE, Periods, periods
 from judged.online.slicing import pages_where
+from judged.results import TEXT, Column, Sentences, Table, beginning, counted
 from judged.stats.decomposition import decomposition, part_interval
 from judged.stats.ratio_difference import RatioDifference
 from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
     from judged._types import Floats
-    from judged.answer import Block
     from judged.online.log import InteractionLog
+    from judged.results import Block
 
 _FEWEST = 20  # of a denominator in both periods, from which on a query is a stratum of its own
 _FIRST = 3  # queries named for each number

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from judged.answer import COUNT, NUMBER, SHARE, Column, Section, Sentences, Table, beginning, counted, number
 from judged.errors import InputError
 from judged.online.arguments import need, need_column
 from judged.online.engine import Relation, identifier, listed
@@ -21,15 +20,16 @@ from judged.online.log import LogAnswer, about
 from judged.online.metrics import missing, online_metric
 from judged.online.periods import AFTER, BEFORE, Periods, periods
 from judged.online.slicing import pages_where
-from judged.spelling import one_of
+from judged.results import COUNT, NUMBER, SHARE, Column, Section, Sentences, Table, beginning, counted, number
+from judged.results.spelling import one_of
 from judged.stats.counts import chances_of_more, rate_limits, share_limits, told
 from judged.stats.sufficiency import MIN_UNITS
 
 if TYPE_CHECKING:
     from judged._types import Bools, Floats, Ints
     from judged._types import Table as ArrowTable
-    from judged.answer import Block
     from judged.online.log import InteractionLog
+    from judged.results import Block
 
 LISTS = {
     "zero": "found nothing",

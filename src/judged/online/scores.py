@@ -6,19 +6,19 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged import __version__
-from judged.answer import TEXT, Answer, Column, Sentences, Table
 from judged.errors import InputError
 from judged.online import findings, layout, words
 from judged.online.findings import are_of_nobody
 from judged.online.layout import MARK, by_slice, definitions, estimates_table, ranks_by_slice, ranks_table
 from judged.online.metrics import understood
 from judged.online.numbers import UNITS, OnlineEstimate, labels, shown
+from judged.results import TEXT, Answer, Column, Sentences, Table
 
 if TYPE_CHECKING:
-    from judged.answer import Block
-    from judged.notes import Note
     from judged.online.findings import LogFinding
     from judged.online.metrics import OnlineMetric
+    from judged.results import Block
+    from judged.results.notes import Note
 
 
 @dataclass(frozen=True, eq=False, repr=False)

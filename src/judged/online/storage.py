@@ -9,12 +9,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from judged.atomic import replaced_folder
 from judged.errors import InputError
 from judged.online.engine import duckdb_library, identifier, literal, whole_files
 from judged.online.findings import Account, LogFinding
 from judged.online.log import InteractionLog
 from judged.online.tables import EVENT, SERP, SESSION, SHOWN
+from judged.results.atomic import replaced_folder
 
 if TYPE_CHECKING:
     from judged.online.engine import Engine, Relation

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from judged.answer import counted, listed
-from judged.notes import Note
 from judged.online import findings
 from judged.online.findings import are_of_nobody
 from judged.online.numbers import percent, sentence, shown
+from judged.results import counted, listed
+from judged.results.notes import Note
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

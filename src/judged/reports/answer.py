@@ -8,22 +8,22 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from judged.answer import Answer, Section, Sentences, Table
-from judged.answer.blocks import flat, rounded
-from judged.answer.html import html, page, sentences
-from judged.answer.markdown import markdown
-from judged.answer.terminal import text
-from judged.atomic import unwritten
-from judged.charts import PICTURES, save_chart
 from judged.errors import InputError, MissingExtraError
-from judged.tables import isolated, markdown_text
+from judged.results import Answer, Section, Sentences, Table
+from judged.results.atomic import unwritten
+from judged.results.blocks import flat, rounded
+from judged.results.charts import PICTURES, save_chart
+from judged.results.escaping import isolated, markdown_text
+from judged.results.html import html, page, sentences
+from judged.results.markdown import markdown
+from judged.results.terminal import text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from judged.comparison import Comparison
-    from judged.evaluation import Scores
-    from judged.notes import Note
+    from judged.results.notes import Note
+    from judged.scoring.evaluation import Scores
 
 DRAWN_BY = {"altair": "altair", "vl_convert": "vl-convert-python"}
 """The modules that draw charts, and the libraries that they belong to."""

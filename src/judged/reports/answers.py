@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from judged.answer import Chart, Section, Sentences, Table
-from judged.rag import Responses, waterfall
+from judged.pipelines.rag import Responses, waterfall
+from judged.pipelines.traces import Traces, read_traces
 from judged.reports.material import ReportPart, quoted
-from judged.traces import Traces, read_traces
+from judged.results import Chart, Section, Sentences, Table
 
 if TYPE_CHECKING:
     from judged.reports.material import Material

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.answer import CHANGE, NUMBER, TEXT, Chart, Column, Line, Lists, Section, Sentences, Table
-from judged.charts import PALETTE
-from judged.decimals import counted, decimal
 from judged.diagnosis.diff import diff
 from judged.errors import JudgedError
 from judged.reports.material import ReportPart, listed, shortened
+from judged.results import CHANGE, NUMBER, TEXT, Chart, Column, Line, Lists, Section, Sentences, Table
+from judged.results.charts import PALETTE
+from judged.results.decimals import counted, decimal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,31 +7,31 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from judged.answer import Chart, Table
-from judged.answer.table import order_of
-from judged.cache import cached_property
-from judged.decimals import counted
+from judged.comparison.slicing.derived import known_topics
+from judged.comparison.slicing.topic_slices import slice_topics
 from judged.diagnosis.stages import stages
 from judged.errors import InputError
-from judged.evaluation import dialect_of
-from judged.evaluation.dialect_inputs import without_self
-from judged.slicing.derived import known_topics
-from judged.slicing.topic_slices import slice_topics
+from judged.results import Chart, Table
+from judged.results.cache import cached_property
+from judged.results.decimals import counted
+from judged.results.table import order_of
+from judged.scoring.evaluation import dialect_of
+from judged.scoring.evaluation.dialect_inputs import without_self
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from judged._types import Floats
-    from judged.answer import Section
     from judged.comparison import Comparison, MeasureComparison, Pair
+    from judged.comparison.slicing.topic_slices import Slicing
     from judged.data.attributes import Attributes
     from judged.data.qrels import Qrels
     from judged.data.run import Run
     from judged.data.topics import Topics
     from judged.diagnosis.stages import Stages
-    from judged.evaluation import Estimate, Scores
-    from judged.measures.base import Measure
-    from judged.slicing.topic_slices import Slicing
+    from judged.results import Section
+    from judged.scoring.evaluation import Estimate, Scores
+    from judged.scoring.measures.base import Measure
 
 DEPTH = 100
 """Of the candidates that are looked at in stages."""

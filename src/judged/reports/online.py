@@ -6,15 +6,15 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from judged.answer import Chart, Section, Table, counted
 from judged.online.numbers import percent, span_of, value_of
 from judged.reports.material import ReportPart, quoted
+from judged.results import Chart, Section, Table, counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged.answer import Block
     from judged.online.scores import OnlineScores
+    from judged.results import Block
 
 _LEAD = ("SatisfiedPageCTR", "PageCTR", "ImpressionCTR", "ZeroResults")
 """The metric that the summary names: the first of these that is known, or else the first of all."""

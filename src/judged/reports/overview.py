@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from judged.answer import Block, Section, Sentences
-from judged.curves import curve
-from judged.decimals import counted
 from judged.errors import JudgedError
-from judged.evaluation.summary import best_first
-from judged.measures.grammar import parse
 from judged.reports.material import ReportPart, listed
+from judged.results import Block, Section, Sentences
+from judged.results.decimals import counted
+from judged.scoring.curves import curve
+from judged.scoring.evaluation.summary import best_first
+from judged.scoring.measures.grammar import parse
 from judged.stats.interval import IntervalMethod
 
 if TYPE_CHECKING:
-    from judged.curves import Curves
     from judged.reports.material import Material
+    from judged.scoring.curves import Curves
 
 _LINES = 5  # runs of a curve
 _DEPTH = 100

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from judged.answer import Chart, Section, Sentences, Table
+from judged.pipelines.traces import Traces, failures, read_traces
 from judged.reports.material import ReportPart, quoted
-from judged.traces import Traces, failures, read_traces
+from judged.results import Chart, Section, Sentences, Table
 
 if TYPE_CHECKING:
     from judged.reports.material import Material

@@ -7,35 +7,35 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from judged.answer import Section, Sentences
 from judged.comparison.answer import MeasureComparison
 from judged.comparison.choices import Choices, default_resamples, default_test
 from judged.comparison.compare import compared
+from judged.comparison.slicing.derived import known_topics
 from judged.data.attributes import Attributes
 from judged.data.expression import Expression
 from judged.data.qrels import Qrels
 from judged.data.run import run_named
 from judged.data.topics import Topics
-from judged.decimals import counted
 from judged.errors import JudgedError, JudgedWarning
-from judged.evaluation import runs_of
-from judged.evaluation.conditions import attributes_of, narrowed
-from judged.evaluation.evaluate import chosen_measures
-from judged.evaluation.of_runs import scored
-from judged.notes import Note
 from judged.reports import by_topic, overview
 from judged.reports.answer import Report
 from judged.reports.by_topic import lists
 from judged.reports.material import Material, ReportPart
 from judged.reports.summary import method, summary
 from judged.reports.where import by_stage, matrix, slices
-from judged.slicing.derived import known_topics
+from judged.results import Section, Sentences
+from judged.results.decimals import counted
+from judged.results.notes import Note
+from judged.scoring.evaluation import runs_of
+from judged.scoring.evaluation.conditions import attributes_of, narrowed
+from judged.scoring.evaluation.evaluate import chosen_measures
+from judged.scoring.evaluation.of_runs import scored
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from judged.comparison import Comparison
-    from judged.evaluation import Scores
+    from judged.scoring.evaluation import Scores
 
 MANY = 15
 """Runs: every pair of more is tested by the first measure alone; with a baseline, all measures are."""
@@ -94,9 +94,9 @@ def report(
     log
         What users did, for a section of its own: an `OnlineScores`, an `InteractionLog`, or files of a log.
     traces
-        What the stages of a system did, for a section of its own: a `judged.traces.Traces`, or files of them.
+        What the stages of a system did, for a section of its own: a `judged.pipelines.traces.Traces`, or files of them.
     responses
-        What systems answered, for a section of its own: as `judged.rag.Responses.of` takes it.
+        What systems answered, for a section of its own: as `judged.pipelines.rag.Responses.of` takes it.
     policies
         Of `evaluate`: dialect, topics, ties, depth, precision, documents, progress.
 

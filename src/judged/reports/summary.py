@@ -7,17 +7,17 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from judged.answer import COUNT, TEXT, Block, Code, Column, Section, Sentences, Table
-from judged.decimals import counted, decimal
-from judged.evaluation.summary import basis
 from judged.reports.answer import DRAWN_BY
 from judged.reports.material import listed
+from judged.results import COUNT, TEXT, Block, Code, Column, Section, Sentences, Table
+from judged.results.decimals import counted, decimal
+from judged.scoring.evaluation.summary import basis
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged.evaluation import Estimate
     from judged.reports.material import Material
+    from judged.scoring.evaluation import Estimate
 
 _LEAST = 2  # topics that a test needs
 

@@ -6,19 +6,19 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from judged.answer import Block, Chart, Section, Sentences
-from judged.decimals import counted, decimal
+from judged.comparison.slicing.derived import OUTCOME
+from judged.comparison.slicing.slice_tests import ALL
 from judged.diagnosis.matrix import matrix as matrix_of_runs
 from judged.diagnosis.matrix.points import BOTH, COVERAGE, RANKING
-from judged.evaluation.evaluate import chosen_measures
 from judged.reports.material import DEPTH, ReportPart, listed, quoted
-from judged.slicing.derived import OUTCOME
-from judged.slicing.slice_tests import ALL
+from judged.results import Block, Chart, Section, Sentences
+from judged.results.decimals import counted, decimal
+from judged.scoring.evaluation.evaluate import chosen_measures
 
 if TYPE_CHECKING:
+    from judged.comparison.slicing.scores import SlicedScores
     from judged.diagnosis.matrix import Matrix
     from judged.reports.material import Material
-    from judged.slicing.scores import SlicedScores
 
 CANDIDATES = "R@100"
 _TOPICS = 40  # rows of a table of topics

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 import numpy as np
 
 from judged._types import ReadOnly
-from judged.decimals import decimal, percent
 from judged.errors import InputError
+from judged.results.decimals import decimal, percent
 from judged.stats.grade_counts import Rule, beyond_chance, coded, counted, distances, left_out
 from judged.stats.interval import adjusted
 from judged.stats.ratio import student_quantiles

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged._types import ReadOnly
-from judged.decimals import counted, p_text
+from judged.results.decimals import counted, p_text
 from judged.stats.complete import significance
 from judged.stats.inputs import ROUNDING, topics_text
 from judged.stats.results import TEST_NAMES

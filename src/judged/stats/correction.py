@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged.errors import InputError
-from judged.spelling import one_of
+from judged.results.spelling import one_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.decimals import decimal
 from judged.errors import InputError
+from judged.results.decimals import decimal
 from judged.stats.inputs import check_share, paired_differences, score_matrix, spread
 from judged.stats.sufficiency import MIN_UNITS
 

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from judged.decimals import decimal, p_text
 from judged.errors import InputError
+from judged.results.decimals import decimal, p_text
 from judged.stats.inputs import ROUNDING, check_share, paired_differences, spread, topics_text
 from judged.stats.sufficiency import insufficiency
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from judged.cache import cached_property
 from judged.errors import InputError
+from judged.results.cache import cached_property
 from judged.stats.ratio import ratio_interval
 from judged.stats.student import student_quantile
 from judged.stats.sufficiency import insufficiency

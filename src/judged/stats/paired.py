@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged.errors import InputError
-from judged.spelling import one_of
+from judged.results.spelling import one_of
 from judged.stats import bootstrap, classical
 from judged.stats.bounded import bounded
 from judged.stats.detectable import LEAST_DIFFERING, LEAST_EFFECTIVE, believed, effective_differing

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
-from judged.decimals import decimal
 from judged.errors import InputError
+from judged.results.decimals import decimal
 from judged.stats.rankings import kendall_tau
 
 if TYPE_CHECKING:

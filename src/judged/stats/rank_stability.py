@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.decimals import decimal
 from judged.errors import InputError
+from judged.results.decimals import decimal
 from judged.stats.inputs import ROUNDING, complete_topics, score_matrix, topics_text
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from judged.decimals import decimal
 from judged.errors import InputError
+from judged.results.decimals import decimal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

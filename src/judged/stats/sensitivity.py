@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.decimals import decimal, p_text
+from judged.results.decimals import decimal, p_text
 from judged.stats.bounded import bounded_p
 from judged.stats.inputs import paired_differences
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.decimals import decimal, percent
+from judged.results.decimals import decimal, percent
 from judged.stats.inputs import ROUNDING, check_share, complete_topics, score_matrix, topics_text
 
 if TYPE_CHECKING:

@@ -9,13 +9,13 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias
 
-from judged import sample
-from judged.cache import cached_property
+from judged.data import sample
 from judged.data.toml_files import parse_toml, read_toml
 from judged.data.toml_parts import Range, check_ranges, part_of
 from judged.data.toml_places import Places, SettingError, nearest
 from judged.data.topics import Topics
 from judged.errors import InputError
+from judged.results.cache import cached_property
 from judged.studies.questionnaires import Item, Questionnaire
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ class Design:
 
     Examples
     --------
-    >>> from judged import sample
+    >>> from judged.data import sample
     >>> design = parse_design(f'''
     ... [study]
     ... title = "Two rankers"

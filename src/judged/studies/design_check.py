@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from judged.answer import COUNT, TEXT, YES_NO, Answer, Column, Sentences, Table, counted, listed
 from judged.data.qrels import Qrels
 from judged.data.run import Run
 from judged.data.texts import Texts
 from judged.errors import InputError
-from judged.experiments.engines.http import Http
-from judged.notes import Note
+from judged.pipelines.experiments.engines.http import Http
+from judged.results import COUNT, TEXT, YES_NO, Answer, Column, Sentences, Table, counted, listed
+from judged.results.notes import Note
 from judged.studies.assignment import Balance, assignments, balance, blocks
 from judged.studies.design import Design
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from judged.answer import Block
+    from judged.results import Block
     from judged.studies.design import System
 
 ITEMS_A_MINUTE = 8

@@ -12,10 +12,10 @@ import numpy as np
 
 from judged.data.run import Run
 from judged.data.texts import Text, Texts
-from judged.experiments.engines import engine_named
-from judged.experiments.engines.base import QueryRefusedError
-from judged.judging.dense import all_scored
-from judged.judging.ranking import Ranking
+from judged.pipelines.experiments.engines import engine_named
+from judged.pipelines.experiments.engines.base import QueryRefusedError
+from judged.scoring.judging.dense import all_scored
+from judged.scoring.judging.ranking import Ranking
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from judged.atomic import replaced
+from judged.results.atomic import replaced
 
 if TYPE_CHECKING:
     from judged.studies.records import StudyRecords

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from judged._types import Floats, Ints
-    from judged.evaluation.scores import Scores
+    from judged.scoring.evaluation.scores import Scores
     from judged.stats.sufficiency import Insufficiency
     from judged.studies.outcomes import Outcome
 

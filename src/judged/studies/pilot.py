@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from judged.data.qrels import Qrels
 from judged.errors import InputError
-from judged.notes import Note
+from judged.results.notes import Note
 from judged.studies.effects import parts
 from judged.studies.outcomes import outcome_of, outcomes
 from judged.studies.planning import Spreads

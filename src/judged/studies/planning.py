@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from judged.answer import COUNT, Answer, Chart, Column, Sentences, Show, Table, counted
-from judged.decimals import decimal, percent
 from judged.errors import InputError
+from judged.results import COUNT, Answer, Chart, Column, Sentences, Show, Table, counted
+from judged.results.decimals import decimal, percent
 from judged.stats.inputs import check_share
 from judged.stats.sample_size import power, topics_needed_t
 from judged.stats.sufficiency import MIN_UNITS, insufficiency
 from judged.studies.assignment import blocks
 
 if TYPE_CHECKING:
-    from judged.answer import Block
-    from judged.notes import Note
+    from judged.results import Block
+    from judged.results.notes import Note
     from judged.studies.design import Design
 
 _MOST = 10_000  # people: what takes more is out of reach

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from judged.cache import cached_property
 from judged.data.table_sets import TableSet
 from judged.errors import InputError
+from judged.results.cache import cached_property
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from judged._types import Table
-    from judged.notes import Note
+    from judged.results.notes import Note
 
 _TRIAL = {"participant": pa.string(), "position": pa.int64()}
 TABLES: Mapping[str, pa.Schema] = {

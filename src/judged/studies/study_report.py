@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from judged.answer import (
+from judged.errors import InputError
+from judged.results import (
     CHANGE,
     COUNT,
     NUMBER,
@@ -21,10 +22,9 @@ from judged.answer import (
     columns_of,
     counted,
 )
-from judged.decimals import decimal, percent
-from judged.errors import InputError
-from judged.evaluation import evaluate
-from judged.notes import Note
+from judged.results.decimals import decimal, percent
+from judged.results.notes import Note
+from judged.scoring.evaluation import evaluate
 from judged.stats.sufficiency import MIN_UNITS
 from judged.studies.effects import Effect, Parts, Practice, effects, parts, practice
 from judged.studies.measures import FEWEST, Agreement, measure_agreement, measured_trials
@@ -35,8 +35,8 @@ from judged.studies.searching import FEATURES, Searching, searching
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from judged.answer import Block
     from judged.comparison import Pair
+    from judged.results import Block
     from judged.studies.design import Design
     from judged.studies.outcomes import Outcome
     from judged.studies.records import StudyRecords

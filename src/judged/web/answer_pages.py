@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
 from fastapi import Request
 
-from judged.answer import TEXT, Answer, Column, Section, Table, beginning
 from judged.errors import InputError, JudgedError, MissingExtraError
+from judged.results import TEXT, Answer, Column, Section, Table, beginning
 from judged.web.answers import page
 from judged.web.problems import PROBLEMS
 from judged.web.slices.attributes import attributes
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fastapi import APIRouter
     from fastapi.responses import HTMLResponse
 
-    from judged.answer import Block
+    from judged.results import Block
     from judged.web.workspace import Workspace
 
     Made = TypeVar("Made", bound=Callable[..., Answer])

@@ -21,11 +21,11 @@ from fastapi.responses import HTMLResponse, JSONResponse
 from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, StrictUndefined, select_autoescape
 from jinja2.ext import Extension
 
-from judged.answer import Answer, Chart, Table, plain
-from judged.answer.blocks import flat
-from judged.cache import cache_folder
 from judged.errors import InputError
-from judged.tables import isolated
+from judged.results import Answer, Chart, Table, plain
+from judged.results.blocks import flat
+from judged.results.cache import cache_folder
+from judged.results.escaping import isolated
 from judged.web.desk import JUDGE, opened
 from judged.web.filters import FILTERS
 from judged.web.links import chosen, link
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from jinja2.bccache import Bucket
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from judged.answer import Block
-    from judged.notes import Note
+    from judged.results import Block
+    from judged.results.notes import Note
 
 HOME = "judged.home"
 """Where a request says which page somebody begins at who sees one part of judged alone."""

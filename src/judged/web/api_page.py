@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
-from judged.answer import TEXT, Column, Table
+from judged.results import TEXT, Column, Table
 from judged.web.answers import page
 from judged.web.desk import Opened
 

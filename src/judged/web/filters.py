@@ -11,15 +11,15 @@ from urllib.parse import urlencode
 from markupsafe import Markup
 from pydantic import BaseModel
 
-from judged.answer import Show, html, plain
-from judged.decimals import beside, counted, decimal, printed
 from judged.errors import MissingExtraError
+from judged.results import Show, html, plain
+from judged.results.decimals import beside, counted, decimal, printed
 from judged.web.judging.tasks import marked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
-    from judged.answer import Block, Table
+    from judged.results import Block, Table
 
 Address: TypeAlias = "BaseModel | Mapping[str, Any] | Sequence[tuple[str, Any]]"
 """The parameters of an address."""

@@ -10,10 +10,10 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 from pydantic import Field
 
-from judged.answer import COUNT, NUMBER, TEXT, Column, Table, counted
-from judged.decimals import decimal, p_text, percent
 from judged.errors import JudgedError
-from judged.evaluation.provenance import qrels_facts
+from judged.results import COUNT, NUMBER, TEXT, Column, Table, counted
+from judged.results.decimals import decimal, p_text, percent
+from judged.scoring.evaluation.provenance import qrels_facts
 from judged.web.answers import NAVIGATION, PageAnswer, page
 from judged.web.desk import Opened
 from judged.web.filters import query
@@ -26,7 +26,7 @@ from judged.web.workspace import LEVEL, MEASURE, Workspace
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from judged.evaluation import Estimate
+    from judged.scoring.evaluation import Estimate
 
 LOW = 0.9
 """A smaller share of judged documents is worth a look."""

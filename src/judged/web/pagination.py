@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 import numpy as np
 from pydantic import BeforeValidator, Field, StringConstraints
 
-from judged.evaluation.inputs import with_rel
-from judged.measures.grammar import parse
+from judged.scoring.evaluation.inputs import with_rel
+from judged.scoring.measures.grammar import parse
 from judged.web.problems import Parameters
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from judged._types import Bools
-    from judged.measures.base import Measure
+    from judged.scoring.measures.base import Measure
 
     Row = TypeVar("Row")
 

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse
 from pydantic import Field
 
-from judged.answer import TEXT, Table, beginning, columns_of
+from judged.results import TEXT, Table, beginning, columns_of
 from judged.web.answers import NAVIGATION, PageAnswer, page
 from judged.web.desk import Opened
 from judged.web.filters import query

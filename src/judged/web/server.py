@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import uvicorn
 
-from judged.charts import packed_library
 from judged.errors import InputError
-from judged.measures.registry import REGISTRY
+from judged.results.charts import packed_library
+from judged.scoring.measures.registry import REGISTRY
 from judged.web.app import make_app
 from judged.web.desk import remove_left
 from judged.web.guard import LOOPBACK, Rules

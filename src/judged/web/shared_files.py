@@ -16,8 +16,8 @@ from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import Response
 from fastapi.staticfiles import StaticFiles
 
-from judged.answer.html import look
-from judged.charts import packed_library, resource
+from judged.results.charts import packed_library, resource
+from judged.results.html import look
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,32 +14,32 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import numpy as np
 from pydantic import BaseModel
 
-from judged.answer.table import order_of
-from judged.cache import cached_property
 from judged.comparison import Comparison
 from judged.comparison.compare import comparison_of_runs
+from judged.comparison.slicing import Expression, known_topics
+from judged.comparison.slicing.derived import OUTCOME
 from judged.data.attributes import Attributes
 from judged.data.qrels import Qrels
 from judged.data.run import Run, TopicRows
 from judged.data.texts import Texts
 from judged.data.topics import Topics
 from judged.errors import InputError, JudgedError, JudgedWarning
-from judged.evaluation import Scores, measures_of, runs_of, score_lists
-from judged.evaluation.provenance import refuse_foreign
-from judged.judging import Judged, judge
-from judged.notes import Note
-from judged.slicing import Expression, known_topics
-from judged.slicing.derived import OUTCOME
+from judged.results.cache import cached_property
+from judged.results.notes import Note
+from judged.results.table import order_of
+from judged.scoring.evaluation import Scores, measures_of, runs_of, score_lists
+from judged.scoring.evaluation.provenance import refuse_foreign
+from judged.scoring.judging import Judged, judge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
 
     from judged._types import Bools
-    from judged.experiments.conclusions import Results
-    from judged.experiments.trial import Trials
     from judged.labels.store import LabelStore
-    from judged.rag import Responses
-    from judged.traces import Traces
+    from judged.pipelines.experiments.conclusions import Results
+    from judged.pipelines.experiments.trial import Trials
+    from judged.pipelines.rag import Responses
+    from judged.pipelines.traces import Traces
     from judged.web.desk import Folder
 
 Given = ParamSpec("Given")
@@ -292,15 +292,15 @@ def open_workspace(
 def open_experiment(plan: Any, results: Any = None, attributes: Any = None, title: str = "an experiment") -> Workspace:
     """Open what a plan names, with the runs of its configurations where there are results.
 
-    >>> from judged import sample
+    >>> from judged.data import sample
     >>> names = {"documents": "docs.jsonl.gz", "queries": "queries.jsonl", "qrels": "qrels.txt"}
     >>> files = {key: str(sample.FOLDER / name) for key, name in names.items()}
     >>> opened = open_experiment(files | {"control": {"engine": "sqlite"}})
     >>> len(opened.query_ids), opened.run_names, opened.trials.choices.engines
     (48, (), ('sqlite',))
     """
-    from judged.experiments import Plan
-    from judged.experiments.trial import Trials
+    from judged.pipelines.experiments import Plan
+    from judged.pipelines.experiments.trial import Trials
 
     trials = Trials(Plan.of(plan))
     runs = [] if results is None else [results.run(name) for name in results.levels]
@@ -317,11 +317,11 @@ def open_sample() -> Workspace:
     >>> opened.title, len(opened.query_ids), opened.run_names[:2], opened.texts is not None
     ('the sample: find the standard-library function', 48, ('bm25', 'bm25_nostem'), True)
     """
-    from judged import sample
-    from judged.experiments import Plan
-    from judged.experiments.trial import Trials
-    from judged.rag import Responses
-    from judged.traces.sample import sample_traces
+    from judged.data import sample
+    from judged.pipelines.experiments import Plan
+    from judged.pipelines.experiments.trial import Trials
+    from judged.pipelines.rag import Responses
+    from judged.pipelines.traces.sample import sample_traces
 
     topics = sample.topics()
     opened = open_workspace(
@@ -345,7 +345,7 @@ def open_sample() -> Workspace:
 def _traces(given: Any, topics: Topics | None) -> Traces | None:
     if not given:
         return None
-    from judged.traces import Traces, read_traces
+    from judged.pipelines.traces import Traces, read_traces
 
     return given if isinstance(given, Traces) else read_traces(given, topics=topics)
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from judged.charts import picture, specification
 from judged.errors import InputError
 from judged.online import layout as charts
 from judged.online.metrics import ONLINE_METRICS, online_metric
+from judged.results.charts import picture, specification
 from online_scores_made import CTR, NAN, WEIRD, dwell, estimate, ranks, scores
 
 if TYPE_CHECKING:
-    from judged.answer import Answer
+    from judged.results import Answer
 
 
 def panels(answer: Answer) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ from judged.online import catalogue, words
 from judged.online.findings import LogFinding
 from judged.online.metrics import ONLINE_METRICS, online_metric, online_metrics_named
 from judged.online.numbers import decimals_of, in_unit, value_of
-from judged.tables import markdown_text
+from judged.results.escaping import markdown_text
 from online_scores_made import CARTS, CTR, DWELL, NAN, WEIRD, ZERO, estimate, ranks, scores
 
 TABLE = """\

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from judged.comparison.slicing.queries import normalised
 from judged.online.facts.reformulation import (
     KINDS,
     LONGEST,
@@ -20,7 +21,6 @@ from judged.online.facts.reformulation import (
     trigram_cosine,
     words_of,
 )
-from judged.slicing.queries import normalised
 
 SHORT = st.text("abc", max_size=9)  # few letters: much is equal
 TEXTS = st.one_of(SHORT, st.text("ab 1é猫犬ก", max_size=12), st.text(max_size=12))

@@ -13,9 +13,9 @@ import pytest
 from scipy import stats
 
 from judged.errors import InputError
-from judged.interleaving import METHODS, Interleaved, interleave
 from judged.online import InteractionLog, interleaving, plan_interleaving, read_log
 from judged.online.interleaving.credit import more_clicks
+from judged.online.mixed_lists import METHODS, Interleaved, interleave
 from judged.online.simulation import (
     Arm,
     Collection,

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import judged.interleaving
-from judged.interleaving import METHODS, TAU, Interleaved, interleave
+import judged.online.mixed_lists
+from judged.online.mixed_lists import METHODS, TAU, Interleaved, interleave
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -34,7 +34,7 @@ def every_coin(
 ) -> Iterator[Interleaved]:
     """Give the list of every outcome of the coins: all are as likely."""
     for coins in range(64):
-        monkeypatch.setattr(judged.interleaving.random, "Random", lambda _key, coins=coins: Coins(coins))
+        monkeypatch.setattr(judged.online.mixed_lists.random, "Random", lambda _key, coins=coins: Coins(coins))
         yield interleave(first, second, key="k", **options)  # type: ignore[arg-type]
 
 
@@ -186,7 +186,7 @@ def test_bytes_of_a_seed() -> None:
 
 def test_the_file_needs_nothing_but_python(tmp_path: Path) -> None:
     alone = tmp_path / "mixing.py"
-    alone.write_text(Path(judged.interleaving.__file__).read_text(encoding="utf-8"), encoding="utf-8")
+    alone.write_text(Path(judged.online.mixed_lists.__file__).read_text(encoding="utf-8"), encoding="utf-8")
     program = (
         "import sys, mixing; mixing.interleave('ab', 'ba', key='k');"
         "print(sorted({'numpy', 'judged', 'pyarrow'} & {name.partition('.')[0] for name in sys.modules}))"

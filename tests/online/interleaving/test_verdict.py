@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from judged import sample
+from judged.data import sample
 from judged.online import interleaving, read_log
 from judged.online.abtest.differences import Looks
 from judged.online.interleaving.analysis import Preference, _verdict, preference

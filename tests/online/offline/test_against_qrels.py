@@ -11,10 +11,10 @@ import pytest
 
 import judged
 from judged.errors import InputError, JudgedError
-from judged.notes import Note
 from judged.online.findings import LogFinding
 from judged.online.offline import against_qrels, preference_agreement
 from judged.online.offline.page_scores import outcomes_of
+from judged.results.notes import Note
 from online.offline.pages_made import log_of
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ import json
 import pytest
 
 from judged.errors import InputError
-from judged.interleaving import METHODS, interleave
 from judged.online import read_log
 from judged.online.engine import Engine
+from judged.online.mixed_lists import METHODS, interleave
 from judged.online.readers.draft import draft_mapping
 from judged.online.storage import open_stored, store_log
 

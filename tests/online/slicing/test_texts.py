@@ -7,9 +7,9 @@ import random
 import pyarrow as pa
 import pytest
 
+from judged.comparison.slicing import derive
+from judged.comparison.slicing.bands import frequency_bands
 from judged.online.slicing import texts as module
-from judged.slicing import derive
-from judged.slicing.bands import frequency_bands
 from online.slicing.sliced_logs import logs, refused, sliced
 
 QUERIES = [

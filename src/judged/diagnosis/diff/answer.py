@@ -6,14 +6,14 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
-from judged.answer import Answer, Column, Item, Lists, Ranking, Sentences, Table
-from judged.answer.table import CHANGE, COUNT, NUMBER, TEXT, beginning, columns_of
-from judged.decimals import counted, decimal
+from judged.results import Answer, Column, Item, Lists, Ranking, Sentences, Table
+from judged.results.decimals import counted, decimal
+from judged.results.table import CHANGE, COUNT, NUMBER, TEXT, beginning, columns_of
 
 if TYPE_CHECKING:
-    from judged.answer import Block
-    from judged.evaluation.provenance import Provenance
-    from judged.notes import Note
+    from judged.results import Block
+    from judged.results.notes import Note
+    from judged.scoring.evaluation.provenance import Provenance
 
 Moved: TypeAlias = Literal["up", "down", "same", "new", "gone"]
 

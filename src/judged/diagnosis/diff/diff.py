@@ -14,23 +14,23 @@ from judged.data.texts import Texts
 from judged.data.topics import Topics
 from judged.diagnosis.diff.answer import Diff, DiffRow, MeanPair, ScorePair, TopicDiff
 from judged.errors import InputError
-from judged.evaluation import measures_of, runs_of
-from judged.evaluation.conditions import narrowed
-from judged.evaluation.provenance import provenance_of_lists, refuse_foreign
-from judged.judging import judge
-from judged.judging.align import align
-from judged.judging.variants import placed
-from judged.measures.aggregates import aggregate
-from judged.spelling import hinting
+from judged.results.spelling import hinting
+from judged.scoring.evaluation import measures_of, runs_of
+from judged.scoring.evaluation.conditions import narrowed
+from judged.scoring.evaluation.provenance import provenance_of_lists, refuse_foreign
+from judged.scoring.judging import judge
+from judged.scoring.judging.align import align
+from judged.scoring.judging.variants import placed
+from judged.scoring.measures.aggregates import aggregate
 from judged.stats.inputs import check_count, paired_differences
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from judged._types import Floats
-    from judged.judging import Judged, Precision, TiePolicy
-    from judged.judging.align import Aligned
-    from judged.measures.base import Measure
+    from judged.scoring.judging import Judged, Precision, TiePolicy
+    from judged.scoring.judging.align import Aligned
+    from judged.scoring.measures.base import Measure
 
 _SMALL = 1e-9
 
@@ -219,8 +219,8 @@ def _below(pair: ScorePair, changes: Sequence[float | None]) -> float | None:
 def shares(judged: Judged, measure: Measure) -> dict[str, float] | None:
     """Ask a measure what each judged document that was returned adds to the score of the only topic.
 
-    >>> from judged.judging import judge_list
-    >>> from judged.measures import parse
+    >>> from judged.scoring.judging import judge_list
+    >>> from judged.scoring.measures import parse
     >>> shares(judge_list([3, None, 1], missing=[2]), parse("P@2")), shares(judge_list([1]), parse("AP"))
     ({'d1': 0.5, 'd3': 0.0}, None)
     """

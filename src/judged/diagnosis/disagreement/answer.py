@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from judged.answer import Answer, Chart, Column, Line, Sentences, Table
-from judged.answer.table import ANY, CHANGE, COUNT, TEXT, beginning, columns_of, number
-from judged.charts import PALETTE
-from judged.decimals import counted, decimal
+from judged.results import Answer, Chart, Column, Line, Sentences, Table
+from judged.results.charts import PALETTE
+from judged.results.decimals import counted, decimal
+from judged.results.table import ANY, CHANGE, COUNT, TEXT, beginning, columns_of, number
 from judged.stats.inputs import ROUNDING
 
 if TYPE_CHECKING:
-    from judged.answer import Block
     from judged.comparison import OrderAgreement
     from judged.diagnosis.disagreement.reasons import Reason
-    from judged.evaluation import Scores
-    from judged.evaluation.provenance import Provenance
-    from judged.notes import Note
+    from judged.results import Block
+    from judged.results.notes import Note
+    from judged.scoring.evaluation import Scores
+    from judged.scoring.evaluation.provenance import Provenance
 
 SIGNS = {1: "up", 0: "same", -1: "down"}
 

@@ -10,26 +10,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged.comparison.orders import orders
+from judged.comparison.slicing.topic_slices import slicing_given
 from judged.data.qrels import Qrels
 from judged.data.run import Run, run_named
 from judged.data.topics import Topics
 from judged.diagnosis.disagreement.answer import Disagreement, MeanSide, SliceDisagreement, TopicDisagreement
 from judged.diagnosis.disagreement.reasons import Reason, reasons
 from judged.errors import InputError
-from judged.evaluation import Scores, dialect_of, runs_of
-from judged.evaluation.dialect_inputs import without_self
-from judged.evaluation.evaluate import chosen_measures
-from judged.evaluation.of_runs import of_runs
-from judged.judging import Returned, judge
-from judged.slicing.topic_slices import slicing_given
+from judged.scoring.evaluation import Scores, dialect_of, runs_of
+from judged.scoring.evaluation.dialect_inputs import without_self
+from judged.scoring.evaluation.evaluate import chosen_measures
+from judged.scoring.evaluation.of_runs import of_runs
+from judged.scoring.judging import Returned, judge
 from judged.stats.inputs import check_count, paired_differences, spread
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from judged._types import Floats
-    from judged.judging import Judged
-    from judged.slicing.topic_slices import Slicing
+    from judged.comparison.slicing.topic_slices import Slicing
+    from judged.scoring.judging import Judged
 
 
 def disagreement_of_scores(

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.cache import cached_property
-from judged.decimals import counted, decimal
-from judged.judging.variants import placed
+from judged.results.cache import cached_property
+from judged.results.decimals import counted, decimal
+from judged.scoring.judging.variants import placed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from judged.judging import Judged
-    from judged.measures.base import Measure
+    from judged.scoring.judging import Judged
+    from judged.scoring.measures.base import Measure
 
 ROUNDING = 1e-12
 _ABOVE_ZERO = math.ulp(0.0)
@@ -189,7 +189,7 @@ def reasons(lists: tuple[Judged, Judged], measures: tuple[Measure, Measure]) -> 
     """Say what in two judged lists makes two measures prefer what they prefer.
 
     >>> from judged import judge
-    >>> from judged.measures import parse
+    >>> from judged.scoring.measures import parse
     >>> qrels = {"q": {"a": 1, "b": 1, "c": 1, "x": 0}}
     >>> ranked = [{"q": {doc: -at for at, doc in enumerate(docs)}} for docs in (["a", "x"], ["x", "a", "y", "b", "c"])]
     >>> lists = tuple(judge(qrels, run) for run in ranked)

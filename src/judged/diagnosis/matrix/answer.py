@@ -8,29 +8,29 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from judged.answer import Answer, Chart, Column, Line, Sentences, Show, Table
-from judged.answer.chart_drawings import drawn
-from judged.answer.table import CHANGE, COUNT, NUMBER, SHARE, TEXT, columns_of
-from judged.charts import PALETTE
+from judged.comparison.slicing.comparison import direction
 from judged.data.run import run_named
-from judged.decimals import counted, decimal, percent
 from judged.diagnosis.changes import SMALL, changes_table, lost_table, told_by_slice, who_lost
 from judged.diagnosis.matrix.points import COVERAGE, NOTHING, OPEN, QUADRANTS, RANKING, SHORT, topic_quadrants
-from judged.slicing.comparison import direction
+from judged.results import Answer, Chart, Column, Line, Sentences, Show, Table
+from judged.results.chart_drawings import drawn
+from judged.results.charts import PALETTE
+from judged.results.decimals import counted, decimal, percent
+from judged.results.table import CHANGE, COUNT, NUMBER, SHARE, TEXT, columns_of
 from judged.stats.skewness import SECOND
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from judged._types import Bools, Floats
-    from judged.answer import Block
+    from judged.comparison.slicing.topic_slices import Slicing
     from judged.diagnosis.changes import Change
     from judged.diagnosis.matrix.points import Axis, MatrixChoices, Point
-    from judged.evaluation import Scores
-    from judged.evaluation.provenance import Provenance
-    from judged.measures.base import Measure
-    from judged.notes import Note
-    from judged.slicing.topic_slices import Slicing
+    from judged.results import Block
+    from judged.results.notes import Note
+    from judged.scoring.evaluation import Scores
+    from judged.scoring.evaluation.provenance import Provenance
+    from judged.scoring.measures.base import Measure
     from judged.stats.discoveries import Discoveries
 
 _FEW_RUNS = 4  # of more, a summary is shown

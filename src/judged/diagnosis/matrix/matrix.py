@@ -8,27 +8,27 @@ import numpy as np
 
 from judged.comparison import Choices
 from judged.comparison.choices import default_resamples
+from judged.comparison.slicing.slice_tests import Quantity, everywhere
+from judged.comparison.slicing.topic_slices import slicing_given
 from judged.data.qrels import Qrels
 from judged.data.run import run_named
-from judged.decimals import read_number
 from judged.diagnosis.changes import compared
 from judged.diagnosis.matrix.answer import Matrix
 from judged.diagnosis.matrix.points import MatrixChoices, points_of
 from judged.diagnosis.stages.split import POSITIVE, one_measure
 from judged.errors import InputError, MeasureError
-from judged.evaluation import dialect_of
-from judged.evaluation.inputs import place_of
-from judged.evaluation.of_runs import of_runs
-from judged.measures.grammar import parse
-from judged.slicing.slice_tests import Quantity, everywhere
-from judged.slicing.topic_slices import slicing_given
+from judged.results.decimals import read_number
+from judged.scoring.evaluation import dialect_of
+from judged.scoring.evaluation.inputs import place_of
+from judged.scoring.evaluation.of_runs import of_runs
+from judged.scoring.measures.grammar import parse
 from judged.stats.discoveries import losers
 
 if TYPE_CHECKING:
     from judged._types import Bools, Floats
-    from judged.evaluation import Scores
-    from judged.measures.base import Measure
-    from judged.slicing.topic_slices import Slicing
+    from judged.comparison.slicing.topic_slices import Slicing
+    from judged.scoring.evaluation import Scores
+    from judged.scoring.measures.base import Measure
     from judged.stats.discoveries import Discoveries
 
 _JUDGED = "Judged@10"

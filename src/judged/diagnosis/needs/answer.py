@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from judged._types import ReadOnly
-from judged.answer import Answer, Chart, Column, Sentences, Table
-from judged.answer.table import COUNT, TEXT, columns_of, number
 from judged.comparison.pair import shown
-from judged.decimals import counted, decimal, p_text, percent
 from judged.errors import InputError
+from judged.results import Answer, Chart, Column, Sentences, Table
+from judged.results.decimals import counted, decimal, p_text, percent
+from judged.results.table import COUNT, TEXT, columns_of, number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from judged._types import Floats, Ints
-    from judged.answer import Block
     from judged.comparison import Comparison, Pair
     from judged.diagnosis.needs.likeness import Consistency
-    from judged.evaluation import Scores
-    from judged.evaluation.provenance import Provenance
-    from judged.notes import Note
+    from judged.results import Block
+    from judged.results.notes import Note
+    from judged.scoring.evaluation import Scores
+    from judged.scoring.evaluation.provenance import Provenance
 
 _SCORE, _SHARE = number(3)._replace(limit=None), number(2)._replace(limit=None)
 _TOLD = 5  # runs and pairs

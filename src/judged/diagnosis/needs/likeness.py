@@ -16,9 +16,9 @@ from judged.data.ids import id_text
 from judged.data.qrels import Qrels
 from judged.data.topics import Topics
 from judged.errors import InputError
-from judged.judging.dense import all_returned
-from judged.judging.ranking import Ranking
-from judged.judging.segments import segment_starts
+from judged.scoring.judging.dense import all_returned
+from judged.scoring.judging.ranking import Ranking
+from judged.scoring.judging.segments import segment_starts
 from judged.stats.inputs import ROUNDING
 from judged.stats.rank_biased_overlap import overlap_at, rbo
 from judged.stats.student import student_quantile
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from judged._types import Floats, Ints
     from judged.data.run import Run
-    from judged.judging import Precision, TiePolicy
+    from judged.scoring.judging import Precision, TiePolicy
 
 _COLUMNS = ("need", "need_id", "topic_id", "topic")
 

@@ -12,15 +12,15 @@ from judged.comparison import Choices
 from judged.comparison.compare import compared
 from judged.data.qrels import Qrels
 from judged.data.topics import Topics
-from judged.decimals import counted
 from judged.diagnosis.needs.answer import Needs, NeedsSummary
 from judged.diagnosis.needs.likeness import alike, by_variant, consistency, needs_of
 from judged.errors import InputError
-from judged.evaluation import Scores, dialect_of, runs_of
-from judged.evaluation.dialect_inputs import without_self
-from judged.evaluation.evaluate import chosen_measures
-from judged.evaluation.of_runs import of_runs
-from judged.notes import Note, first_few
+from judged.results.decimals import counted
+from judged.results.notes import Note, first_few
+from judged.scoring.evaluation import Scores, dialect_of, runs_of
+from judged.scoring.evaluation.dialect_inputs import without_self
+from judged.scoring.evaluation.evaluate import chosen_measures
+from judged.scoring.evaluation.of_runs import of_runs
 from judged.stats.inputs import check_count, spread
 from judged.stats.interval import IntervalMethod, mean_intervals
 

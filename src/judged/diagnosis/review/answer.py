@@ -7,18 +7,18 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, get_args
 
-from judged.answer import Answer, Column, Sentences, Table
-from judged.answer.table import ANY, CHANGE, COUNT, TEXT, Show, beginning, columns_of, significant
 from judged.data.texts import Text, Texts
-from judged.decimals import counted
 from judged.diagnosis.review.labels import as_form
+from judged.results import Answer, Column, Sentences, Table
+from judged.results.decimals import counted
+from judged.results.table import ANY, CHANGE, COUNT, TEXT, Show, beginning, columns_of, significant
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from judged.answer import Block
-    from judged.evaluation.provenance import Provenance
-    from judged.notes import Note
+    from judged.results import Block
+    from judged.results.notes import Note
+    from judged.scoring.evaluation.provenance import Provenance
 
 ReviewKind: TypeAlias = Literal["false positive", "false negative", "unjudged"]
 KINDS: tuple[ReviewKind, ...] = get_args(ReviewKind)

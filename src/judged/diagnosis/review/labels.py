@@ -14,9 +14,9 @@ from judged.data.ids import id_text
 from judged.data.qrels import Qrels
 from judged.data.records import records_of
 from judged.data.texts import shortened
-from judged.decimals import read_number
 from judged.errors import InputError
-from judged.tables import csv_lines
+from judged.results.decimals import read_number
+from judged.results.escaping import csv_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -16,26 +16,26 @@ from judged.data.texts import Texts
 from judged.data.topics import Topics
 from judged.diagnosis.review.answer import KINDS, ReviewItem, ReviewKind, ReviewList, ReviewRates
 from judged.errors import InputError, MeasureError
-from judged.evaluation import runs_of
-from judged.evaluation.conditions import narrowed
-from judged.evaluation.provenance import provenance_of_lists, refuse_foreign
-from judged.judging import judge
-from judged.judging.dense import all_returned
-from judged.judging.ranking import Ranking
-from judged.judging.unjudged import keeping, withdrawn
-from judged.judging.variants import copies
-from judged.measures.grammar import parse
-from judged.spelling import hinting
+from judged.results.spelling import hinting
+from judged.scoring.evaluation import runs_of
+from judged.scoring.evaluation.conditions import narrowed
+from judged.scoring.evaluation.provenance import provenance_of_lists, refuse_foreign
+from judged.scoring.judging import judge
+from judged.scoring.judging.dense import all_returned
+from judged.scoring.judging.ranking import Ranking
+from judged.scoring.judging.unjudged import keeping, withdrawn
+from judged.scoring.judging.variants import copies
+from judged.scoring.measures.grammar import parse
 from judged.stats.inputs import ROUNDING, check_count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from judged._types import Bools, Floats, Ints
+    from judged.comparison.slicing.topic_slices import Slicing
     from judged.data.run import Run
-    from judged.judging import Judged, Precision, TiePolicy
-    from judged.measures.base import Measure
-    from judged.slicing.topic_slices import Slicing
+    from judged.scoring.judging import Judged, Precision, TiePolicy
+    from judged.scoring.measures.base import Measure
 
 _ROWS = 1 << 20  # hits and judged pairs of one block of variants: some hundred megabytes
 _COLUMNS = ["query_id", "doc_id", "relevance"]

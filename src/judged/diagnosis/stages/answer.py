@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from judged.answer import Answer, Chart, Column, Sentences, Show, Table
-from judged.answer.table import CHANGE, COUNT, NUMBER, SHARE, TEXT, columns_of, significant
-from judged.cache import cached_property
-from judged.charts import PALETTE
 from judged.comparison import Choices
-from judged.decimals import counted, decimal, percent
+from judged.comparison.slicing.comparison import direction
+from judged.comparison.slicing.slice_tests import Quantity, everywhere
 from judged.diagnosis.changes import SMALL, changes_table, compared, lost_table, told_by_slice, who_lost
 from judged.diagnosis.stages.topic import TopicLoss
 from judged.diagnosis.stages.trace import PARTS, SCORE, SHORT, VERDICTS, large_parts, parts_by_slice
 from judged.errors import InputError
-from judged.slicing.comparison import direction
-from judged.slicing.slice_tests import Quantity, everywhere
+from judged.results import Answer, Chart, Column, Sentences, Show, Table
+from judged.results.cache import cached_property
+from judged.results.charts import PALETTE
+from judged.results.decimals import counted, decimal, percent
+from judged.results.table import CHANGE, COUNT, NUMBER, SHARE, TEXT, columns_of, significant
 from judged.stats.discoveries import losers
 from judged.stats.skewness import SECOND
 
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from judged._types import Floats
-    from judged.answer import Block
+    from judged.comparison.slicing.topic_slices import Slicing
     from judged.diagnosis.changes import Change
     from judged.diagnosis.stages.trace import Cut, Parts, Trace
-    from judged.evaluation.provenance import Provenance
-    from judged.measures.base import Measure
-    from judged.notes import Note
-    from judged.slicing.topic_slices import Slicing
+    from judged.results import Block
+    from judged.results.notes import Note
+    from judged.scoring.evaluation.provenance import Provenance
+    from judged.scoring.measures.base import Measure
     from judged.stats.discoveries import Discoveries
 
 _FOREIGN = 0.1  # of the final ranking's documents: with more, it was not made of the candidates

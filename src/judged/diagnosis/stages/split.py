@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from judged.errors import InputError, MeasureError
-from judged.evaluation import measures_of
-from judged.judging.variants import placed
+from judged.scoring.evaluation import measures_of
+from judged.scoring.judging.variants import placed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from judged._types import Floats
-    from judged.judging import Judged
-    from judged.measures.base import Measure
+    from judged.scoring.judging import Judged
+    from judged.scoring.measures.base import Measure
 
 POSITIVE = float(np.nextafter(0, 1))
 """The `rel` of measures that have none: any grade above 0."""
@@ -80,7 +80,7 @@ def check_measure(measure: Measure) -> None:
 def best_order(judged: Judged) -> Judged:
     """Put the documents of each topic into the best order: grades falling, then unjudged ones, then negative grades.
 
-    >>> from judged.judging import judge_list
+    >>> from judged.scoring.judging import judge_list
     >>> best = best_order(judge_list([None, -1, 1, 3], missing=[2]))
     >>> best.rank.tolist(), best.grade.tolist()
     ([1, 2, 4], [3.0, 1.0, -1.0])

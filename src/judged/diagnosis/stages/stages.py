@@ -7,33 +7,33 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.answer import counted
 from judged.comparison.choices import default_resamples
+from judged.comparison.slicing.topic_slices import slicing_given
 from judged.data.expression import among
 from judged.data.qrels import Qrels
 from judged.data.run import Run
-from judged.decimals import percent
 from judged.diagnosis.changes import mean_of
 from judged.diagnosis.stages.answer import Stages
 from judged.diagnosis.stages.split import check_measure, one_measure
 from judged.diagnosis.stages.trace import Cut, Trace, traced
 from judged.errors import InputError
-from judged.evaluation import runs_of
-from judged.evaluation.conditions import narrowed
-from judged.evaluation.provenance import provenance_of_lists, refuse_foreign
-from judged.judging import judge
-from judged.judging.variants import copies, cut
-from judged.notes import Note
-from judged.slicing.topic_slices import slicing_given
-from judged.spelling import hinting
+from judged.results import counted
+from judged.results.decimals import percent
+from judged.results.notes import Note
+from judged.results.spelling import hinting
+from judged.scoring.evaluation import runs_of
+from judged.scoring.evaluation.conditions import narrowed
+from judged.scoring.evaluation.provenance import provenance_of_lists, refuse_foreign
+from judged.scoring.judging import judge
+from judged.scoring.judging.variants import copies, cut
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from judged.evaluation.provenance import Provenance
-    from judged.judging import Judged, Precision, TiePolicy, TopicPolicy
-    from judged.measures.base import Measure
-    from judged.slicing.topic_slices import Slicing
+    from judged.comparison.slicing.topic_slices import Slicing
+    from judged.scoring.evaluation.provenance import Provenance
+    from judged.scoring.judging import Judged, Precision, TiePolicy, TopicPolicy
+    from judged.scoring.measures.base import Measure
 
 _JUDGED = 0.9  # of the first 10 documents: with fewer judged, unjudged ones may make the difference
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from judged.answer import Answer, Sentences, Table
-from judged.decimals import decimal
 from judged.diagnosis.stages.trace import PARTS
+from judged.results import Answer, Sentences, Table
+from judged.results.decimals import decimal
 
 if TYPE_CHECKING:
-    from judged.answer import Block
     from judged.diagnosis.stages.answer import Stages
-    from judged.evaluation.provenance import Provenance
-    from judged.notes import Note
+    from judged.results import Block
+    from judged.results.notes import Note
+    from judged.scoring.evaluation.provenance import Provenance
 
 
 @dataclass(frozen=True, eq=False, repr=False)

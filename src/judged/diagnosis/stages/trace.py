@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from judged.comparison.slicing.slice_tests import everywhere
 from judged.diagnosis.changes import Mean, mean_of
 from judged.diagnosis.stages.split import POSITIVE, split
 from judged.errors import InputError
-from judged.judging.align import align
-from judged.judging.variants import cut
-from judged.measures.grammar import parse
-from judged.slicing.slice_tests import everywhere
+from judged.scoring.judging.align import align
+from judged.scoring.judging.variants import cut
+from judged.scoring.measures.grammar import parse
 from judged.stats.inputs import check_share
 from judged.stats.interval import IntervalMethod, mean_intervals
 
 if TYPE_CHECKING:
     from judged._types import Bools, Floats, Ints
-    from judged.judging import Judged
-    from judged.measures.base import Measure
-    from judged.slicing.topic_slices import Slicing
+    from judged.comparison.slicing.topic_slices import Slicing
+    from judged.scoring.judging import Judged
+    from judged.scoring.measures.base import Measure
 
 HEALTHY, NOT_FOUND, BADLY_RANKED, BOTH, NOTHING = VERDICTS = (
     "little lost",

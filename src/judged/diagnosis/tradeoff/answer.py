@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from judged.answer import CHANGE, NUMBER, TEXT, YES_NO, Answer, Chart, Column, Sentences, Table, listed, significant
-from judged.charts import PALETTE
 from judged.data.run import run_named
-from judged.decimals import decimal
+from judged.results import CHANGE, NUMBER, TEXT, YES_NO, Answer, Chart, Column, Sentences, Table, listed, significant
+from judged.results.charts import PALETTE
+from judged.results.decimals import decimal
 from judged.stats.inputs import ROUNDING
 
 if TYPE_CHECKING:
     from judged._types import Bools, Floats
-    from judged.answer import Block
-    from judged.evaluation.provenance import Provenance
-    from judged.notes import Note
+    from judged.results import Block
+    from judged.results.notes import Note
+    from judged.scoring.evaluation.provenance import Provenance
 
 _NAMED = 6  # runs: the others are in the table
 

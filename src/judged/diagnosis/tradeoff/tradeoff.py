@@ -16,13 +16,13 @@ from judged.data.ids import id_text
 from judged.data.records import records_of
 from judged.data.run import run_named
 from judged.data.topic_records import refuse_wide
-from judged.decimals import meant_as_number, read_number
 from judged.diagnosis.tradeoff.answer import Tradeoff, TradeoffRow
 from judged.errors import InputError, MeasureError
-from judged.evaluation.inputs import place_of
-from judged.evaluation.of_runs import of_runs
-from judged.measures.grammar import parse
-from judged.notes import Note, first_few
+from judged.results.decimals import meant_as_number, read_number
+from judged.results.notes import Note, first_few
+from judged.scoring.evaluation.inputs import place_of
+from judged.scoring.evaluation.of_runs import of_runs
+from judged.scoring.measures.grammar import parse
 from judged.stats.correction import adjust
 from judged.stats.inputs import ROUNDING
 from judged.stats.paired import paired_tests
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from judged._types import Bools, Floats
-    from judged.evaluation import Estimate, Scores
-    from judged.measures.base import Measure
+    from judged.scoring.evaluation import Estimate, Scores
+    from judged.scoring.measures.base import Measure
 
 _RUN = ("run", "run_id", "run_name", "system", "system_id", "name")
 _FIX = "give a column run, and a column of numbers for each cost"

@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from judged.answer import COUNT, TEXT, Answer, Column, Sentences, Table, counted, listed, significant
 from judged.labels.asking.budget import Budget
 from judged.labels.asking.injections import ADDRESSED
 from judged.labels.asking.parsing import first_token, read
 from judged.labels.asking.replies import Answered, Tally, answers
-from judged.notes import Note
+from judged.results import COUNT, TEXT, Answer, Column, Sentences, Table, counted, listed, significant
+from judged.results.notes import Note
 
 if TYPE_CHECKING:
-    from judged.answer import Block
     from judged.labels.asking.preparation import Prepared
+    from judged.results import Block
 
 _WHY = {
     "budget": "the budget does not allow the next request",

@@ -11,18 +11,18 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from judged.answer import COUNT, TEXT, Column, Sentences, Table, counted
 from judged.labels.asking.asking import Asked, answered_rows, notes_of
 from judged.labels.asking.budget import Budget
 from judged.labels.asking.parsing import read
 from judged.labels.asking.preparation import Make, Prepared, Row, Source, prepared
 from judged.labels.asking.prompts import Prompt
 from judged.labels.asking.replies import Tally, request_key
+from judged.results import COUNT, TEXT, Column, Sentences, Table, counted
 
 if TYPE_CHECKING:
-    from judged.answer import Block
     from judged.labels.asking.client import Endpoint
     from judged.labels.store import LabelStore
+    from judged.results import Block
 
 _FORMS = ("A", "B", "C")
 

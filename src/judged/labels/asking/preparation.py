@@ -8,7 +8,6 @@ from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
-from judged.answer import COUNT, TEXT, Answer, Code, Column, Sentences, Table, counted, listed, significant
 from judged.data.compute import pc
 from judged.data.texts import Texts
 from judged.errors import InputError
@@ -18,13 +17,14 @@ from judged.labels.asking.injections import injection_signs
 from judged.labels.asking.prompts import Prompt
 from judged.labels.asking.replies import kept_requests, request_key
 from judged.labels.labels import SCHEMA
-from judged.notes import Note, first_few
+from judged.results import COUNT, TEXT, Answer, Code, Column, Sentences, Table, counted, listed, significant
+from judged.results.notes import Note, first_few
 
 if TYPE_CHECKING:
     from judged._types import Table as ArrowTable
-    from judged.answer import Block
     from judged.labels.asking.client import Endpoint
     from judged.labels.store import LabelStore
+    from judged.results import Block
 
 _BYTES = 4  # of a token, about, in English
 Row: TypeAlias = tuple[Any, ...]

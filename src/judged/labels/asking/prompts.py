@@ -10,9 +10,9 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import Any, Self
 
-from judged.cache import cached_property
 from judged.errors import InputError
 from judged.labels.scales import Grade
+from judged.results.cache import cached_property
 
 _PLACE = re.compile(r"\{(\w+)\}")
 _HASH = 12  # characters of a hash that tells prompts apart

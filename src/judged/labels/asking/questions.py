@@ -10,7 +10,8 @@ from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from judged.answer import SHARE, TEXT, Column, Sentences, Table, counted, listed
+from judged.comparison.slicing.derived import derive
+from judged.comparison.slicing.queries import normalised
 from judged.data.texts import Texts
 from judged.data.topics import Topics
 from judged.errors import InputError
@@ -21,14 +22,13 @@ from judged.labels.asking.preparation import Make, Prepared, Source, prepared
 from judged.labels.asking.prompts import Prompt
 from judged.labels.asking.replies import Tally, answers, request_key
 from judged.labels.store import NewTask
-from judged.notes import Note
-from judged.slicing.derived import derive
-from judged.slicing.queries import normalised
+from judged.results import SHARE, TEXT, Column, Sentences, Table, counted, listed
+from judged.results.notes import Note
 
 if TYPE_CHECKING:
-    from judged.answer import Block
     from judged.labels.asking.client import Endpoint, Reply
     from judged.labels.store import LabelStore
+    from judged.results import Block
 
 _RUN = 5  # words: a query that has so many of a document one behind the other is copied, or is all in it
 _LONGEST = 200  # characters of a query

@@ -6,9 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
-from judged.answer import COUNT, P_VALUE, SHARE, TEXT, Chart, Column, Line, Sentences, Table, counted
 from judged.errors import InputError
-from judged.notes import Note
 from judged.online.abtest.assignment import Assignment, assignment
 from judged.online.abtest.differences import (
     ArmDifference,
@@ -29,13 +27,15 @@ from judged.online.log import LogAnswer, about
 from judged.online.metrics import OnlineMetric, online_metric, online_metrics_named
 from judged.online.numbers import in_unit, percent, values
 from judged.online.slicing import slice_pages
-from judged.spelling import one_of
+from judged.results import COUNT, P_VALUE, SHARE, TEXT, Chart, Column, Line, Sentences, Table, counted
+from judged.results.notes import Note
+from judged.results.spelling import one_of
 from judged.stats.correction import CORRECTIONS
 
 if TYPE_CHECKING:
-    from judged.answer import Block
     from judged.online.estimation.online_metrics import Unit
     from judged.online.log import InteractionLog
+    from judged.results import Block
 
 _EQUAL, _MANY = 0.75, 1000.0  # share of the users, and number, from which on effective users are enough
 _DAYS = 60  # maximum number of days after exposure in the chart

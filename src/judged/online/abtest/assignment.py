@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.answer import counted, listed
 from judged.errors import InputError
 from judged.online.engine import Relation, identifier, literal
+from judged.results import counted, listed
 from judged.stats.allocation import CONSTANT, Allocation, allocation_periods
 from judged.stats.sample_ratio import SampleRatio, sample_ratio
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from judged.answer import COUNT, SHARE, TEXT, Column, Sentences, Table, number
 from judged.errors import InputError
 from judged.online.abtest.differences import Looks
 from judged.online.arguments import need
@@ -21,13 +20,14 @@ from judged.online.facts.pages import FactSettings
 from judged.online.log import LogAnswer, about
 from judged.online.metrics import OnlineMetric
 from judged.online.numbers import in_unit, percent
+from judged.results import COUNT, SHARE, TEXT, Column, Sentences, Table, number
 from judged.stats.ratio import ratio_error, ratio_errors
 
 if TYPE_CHECKING:
     from judged._types import Floats
-    from judged.answer import Block
     from judged.online.estimation.online_metrics import Unit
     from judged.online.log import InteractionLog
+    from judged.results import Block
 
 _NORMAL = NormalDist()
 _DAY = 86_400_000

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from judged.answer import listed
 from judged.online.abtest.assignment import BROKEN_P, Assignment
 from judged.online.abtest.differences import ArmDifference
 from judged.online.difference import in_metric
 from judged.online.numbers import percent
+from judged.results import listed
 from judged.stats.sufficiency import insufficiency
 
 EQUAL_USERS = 50

@@ -6,19 +6,19 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from judged.answer import NUMBER, TEXT, Answer, Chart, Column, Sentences, Show, Table, columns_of, counted
 from judged.errors import InputError
 from judged.online import words
 from judged.online.numbers import AMOUNT, UNITS, in_unit, percent, value_of, values
+from judged.results import NUMBER, TEXT, Answer, Chart, Column, Sentences, Show, Table, columns_of, counted
 
 if TYPE_CHECKING:
-    from judged.answer import Block
-    from judged.notes import Note
     from judged.online.estimation.online_metrics import Unit
     from judged.online.estimation.survival import SurvivalEstimate
     from judged.online.facts.pages import FactSettings
     from judged.online.log import InteractionLog
     from judged.online.scores import OnlineScores
+    from judged.results import Block
+    from judged.results.notes import Note
 
 SECONDS = (1, 2, 3, 5, 7, 10, 15, 20, 25, 30, 40, 50, 60, 90, 120, 180, 300, 600)
 """The times at which the curve is taken."""

@@ -6,7 +6,16 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from judged.answer import (
+from judged.errors import InputError
+from judged.online import words
+from judged.online.arguments import need
+from judged.online.estimation.online_metrics import online_metrics
+from judged.online.estimation.over_time import Series, series_of, written_start
+from judged.online.layout import estimates_table
+from judged.online.metrics import OnlineMetric
+from judged.online.numbers import UNITS, decimals_of, in_unit, percent, values
+from judged.online.slicing import bucket_starts
+from judged.results import (
     NUMBER,
     TEXT,
     YES_NO,
@@ -20,25 +29,16 @@ from judged.answer import (
     columns_of,
     counted,
 )
-from judged.answer.blocks import Line
-from judged.errors import InputError
-from judged.online import words
-from judged.online.arguments import need
-from judged.online.estimation.online_metrics import online_metrics
-from judged.online.estimation.over_time import Series, series_of, written_start
-from judged.online.layout import estimates_table
-from judged.online.metrics import OnlineMetric
-from judged.online.numbers import UNITS, decimals_of, in_unit, percent, values
-from judged.online.slicing import bucket_starts
+from judged.results.blocks import Line
 from judged.stats.control import FEWEST
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from judged.answer import Block
-    from judged.notes import Note
     from judged.online.log import InteractionLog
     from judged.online.scores import OnlineScores
+    from judged.results import Block
+    from judged.results.notes import Note
     from judged.stats.control import Signal
 
 

@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from judged.slicing.queries import normalised
+from judged.comparison.slicing.queries import normalised
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from judged.answer import COUNT, P_VALUE, SHARE, TEXT, Column, Sentences, Table, counted, listed
 from judged.online.abtest.differences import Looks
 from judged.online.arguments import need
 from judged.online.interleaving.credit import (
@@ -23,15 +22,16 @@ from judged.online.interleaving.credit import (
 from judged.online.log import LogAnswer, about
 from judged.online.numbers import AMOUNT, in_unit, percent
 from judged.online.slicing import pages_where, slice_pages
+from judged.results import COUNT, P_VALUE, SHARE, TEXT, Column, Sentences, Table, counted, listed
 from judged.stats.student import student_cdf, student_quantile
 from judged.stats.sufficiency import Insufficiency, insufficiency
 from judged.stats.unit_ratio import UnitRatio
 
 if TYPE_CHECKING:
     from judged._types import Ints
-    from judged.answer import Block
     from judged.online.estimation.online_metrics import Unit
     from judged.online.log import InteractionLog
+    from judged.results import Block
 
 Decision: TypeAlias = Literal["preferred", "not preferred", "keep running", "broken"]
 _POINTS = in_unit("share", 1, "+")
@@ -180,7 +180,7 @@ def interleaving(
     Parameters
     ----------
     log
-        A log of lists that `judged.interleaving.interleave` mixed, or of team drafts with a team for each result.
+        A log of lists that `judged.online.mixed_lists.interleave` mixed, or of team drafts with a team for each result.
     baseline
         The ranker that the other is compared with; None: the first.
     by

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from judged.answer import counted
 from judged.errors import InputError
-from judged.interleaving import METHODS, TAU
 from judged.online.engine import Relation, identifier, literal
+from judged.online.mixed_lists import METHODS, TAU
+from judged.results import counted
 
 if TYPE_CHECKING:
     from judged._types import Floats, Ints
@@ -119,7 +119,7 @@ def mixed_lists(
     rankers, methods = [row["team"] for row in teams], [row["method"] for row in kinds]
     if len(rankers) != 2 or len(kinds) != 1 or kinds[0]["firsts"] > 1:
         said = f"{counted(len(rankers), 'ranker')} and {counted(len(methods), 'way')} of mixing lists"
-        fix = "log what judged.interleaving gives with every list, and choose one test of several by where="
+        fix = "log what judged.online.mixed_lists gives with every list, and choose one test of several by where="
         raise InputError(f"the log has {said}: a test has two rankers and one way", fix=fix, path=log.name)
     kind = kinds[0]
     if kind["method"] not in METHODS:
@@ -127,7 +127,7 @@ def mixed_lists(
     if (kind["longer"] and kind["uncut"]) or (kind["method"] == "probabilistic" and (kind["uncut"] or kind["bare"])):
         lacks = "interleaving_cut" if kind["uncut"] else "interleaving_ranks"
         problem = f"{lacks} is not logged: a longer list, or a rank, cannot be told from a preferred one"
-        raise InputError(problem, fix="log what judged.interleaving gives with every list", path=log.name)
+        raise InputError(problem, fix="log what judged.online.mixed_lists gives with every list", path=log.name)
     baseline = str(baseline or kind["first"] or rankers[0])
     if baseline not in rankers:
         raise InputError(f"there is no ranker {baseline!r}", fix=f"take one of {', '.join(rankers)}", path=log.name)

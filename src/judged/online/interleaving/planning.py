@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from judged.answer import COUNT, TEXT, Column, Sentences, Table, number
 from judged.errors import InputError
 from judged.online.abtest.differences import Looks
 from judged.online.abtest.planning import users_any_day
@@ -18,14 +17,15 @@ from judged.online.interleaving.analysis import insufficient
 from judged.online.interleaving.credit import mixed_lists, outcomes_of
 from judged.online.log import LogAnswer, about
 from judged.online.numbers import in_unit, percent
+from judged.results import COUNT, TEXT, Column, Sentences, Table, number
 from judged.stats.unit_ratio import UnitRatio
 
 if TYPE_CHECKING:
-    from judged.answer import Block
     from judged.online.abtest.abtest import ABTest
     from judged.online.estimation.online_metrics import Unit
     from judged.online.interleaving.analysis import Interleaving
     from judged.online.log import InteractionLog
+    from judged.results import Block
 
 _NORMAL = NormalDist()
 _DAY = 86_400_000

@@ -9,14 +9,14 @@ import numpy as np
 
 from judged.data.qrels import Qrels
 from judged.errors import InputError, MeasureError
-from judged.evaluation.inputs import measures_of
-from judged.measures.grammar import parse
 from judged.online.arguments import need
 from judged.online.offline.answer import OfflineOnline
 from judged.online.offline.joined import joined_pages, keyed
 from judged.online.offline.page_scores import outcomes_of, page_outcomes, page_scores
 from judged.online.offline.pages import rests_on
 from judged.online.offline.relations import Compared, calibration, relation, topic_relation
+from judged.scoring.evaluation.inputs import measures_of
+from judged.scoring.measures.grammar import parse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

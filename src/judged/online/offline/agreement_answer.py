@@ -5,21 +5,21 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from judged.answer import TEXT, Sentences, Table, columns_of
 from judged.errors import InputError
 from judged.online.arguments import names_of, need
 from judged.online.engine import literal
 from judged.online.numbers import UNITS
 from judged.online.offline.pages import JudgedPages, estimates
+from judged.results import TEXT, Sentences, Table, columns_of
 from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged.answer import Block
     from judged.online.engine import Relation
     from judged.online.log import InteractionLog
     from judged.online.offline.concordance import Estimate
+    from judged.results import Block
 
 RULES = {
     "above": "click > skip above: a clicked result is better than each result above it without a click",

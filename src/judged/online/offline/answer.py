@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from judged.answer import TEXT, YES_NO, Chart, Column, Sentences, Table, columns_of
 from judged.online.numbers import UNITS, percent
 from judged.online.offline.pages import SHARE, JudgedPages, estimates
+from judged.results import TEXT, YES_NO, Chart, Column, Sentences, Table, columns_of
 from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged.answer import Block
     from judged.online.offline.concordance import Estimate
+    from judged.results import Block
 
 
 @dataclass(frozen=True)

@@ -12,22 +12,22 @@ from judged.data.compute import pc
 from judged.data.qrels import Qrels
 from judged.data.run import Run
 from judged.errors import InputError
-from judged.evaluation.evaluate import score_lists
-from judged.judging import judge
 from judged.online.arguments import names_of
 from judged.online.facts.columns import SCALES
 from judged.online.facts.pages import FactSettings, page_facts
 from judged.online.metrics import written
 from judged.online.offline.joined import list_codes, lists_of
+from judged.scoring.evaluation.evaluate import score_lists
+from judged.scoring.judging import judge
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from judged._types import Floats, Ints, Strings
-    from judged.measures.base import Measure
     from judged.online.engine import Relation
     from judged.online.log import InteractionLog
     from judged.online.offline.joined import Joined
+    from judged.scoring.measures.base import Measure
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from judged.answer import TEXT, Column, number
-from judged.notes import Note
 from judged.online.log import LogAnswer, about
 from judged.online.numbers import ALL, percent
+from judged.results import TEXT, Column, number
+from judged.results.notes import Note
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

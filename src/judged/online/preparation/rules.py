@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, cast
 
-from judged.decimals import counted
 from judged.online.findings import RULES, Account, LogFinding, worded
 from judged.online.preparation import events, pages
 from judged.online.preparation.work import KEY, hashed
+from judged.results.decimals import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

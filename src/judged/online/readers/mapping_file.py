@@ -8,12 +8,12 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast
 
-from judged.cache import cached_property
 from judged.data.toml_files import parse_toml, read_toml
 from judged.errors import InputError
 from judged.online.readers.paths import is_many, keys_of
 from judged.online.readers.values import NUMBERED
 from judged.online.tables import ACTIONS, CONVENTIONS, RAW_EVENT, RAW_QUERY
+from judged.results.cache import cached_property
 
 Kind: TypeAlias = Literal["queries", "events"]
 

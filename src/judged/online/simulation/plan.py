@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, fields
 from typing import Literal, TypeAlias, get_args
 
 from judged.errors import InputError
-from judged.interleaving import LENGTHS, METHODS
+from judged.online.mixed_lists import LENGTHS, METHODS
 from judged.online.simulation.clicks import Browsing, PositionBased
 from judged.online.simulation.ranges import positive, probabilities, probability, shares
-from judged.spelling import one_of
+from judged.results.spelling import one_of
 
 Kind: TypeAlias = Literal["spelling", "specialise", "generalise", "substitute"]
 Drifting: TypeAlias = Literal["attractiveness", "latency", "reformulation"]
@@ -95,12 +95,12 @@ class Arm:
 
 @dataclass(frozen=True)
 class Interleaving:
-    """Everybody sees lists of the two arms mixed, as `judged.interleaving.interleave` mixes them.
+    """Everybody sees lists of the two arms mixed, as `judged.online.mixed_lists.interleave` mixes them.
 
     Parameters
     ----------
     method, length
-        As of `judged.interleaving.interleave`.
+        As of `judged.online.mixed_lists.interleave`.
     """
 
     method: str = "team-draft"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import special
 
-from judged.interleaving import Interleaved, interleave
+from judged.online.mixed_lists import Interleaved, interleave
 from judged.online.simulation.clicks import Looks, Rows, browse
 from judged.online.simulation.plan import KINDS, Interleaving, SimulationPlan
 from judged.online.simulation.world import DEPARTMENTS, EXTRAS, MODIFIERS, World

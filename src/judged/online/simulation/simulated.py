@@ -13,8 +13,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from judged.atomic import remove_folder
-from judged.cache import cached_property
 from judged.errors import InputError
 from judged.online.simulation import damage
 from judged.online.simulation.clicks import PositionBased
@@ -23,6 +21,8 @@ from judged.online.simulation.rows import Drawn, Names, draw, event_columns, nam
 from judged.online.simulation.sessions import STEPS
 from judged.online.simulation.truth import Truth, by_rank, sums_of
 from judged.online.simulation.world import make_world
+from judged.results.atomic import remove_folder
+from judged.results.cache import cached_property
 
 if TYPE_CHECKING:
     from judged._types import Table

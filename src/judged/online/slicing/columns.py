@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from judged.comparison.slicing.bands import Bands
 from judged.data.expression import Expression
 from judged.errors import InputError
 from judged.online.engine import Relation, identifier, literal
 from judged.online.metrics import written
 from judged.online.tables import SERP
-from judged.slicing.bands import Bands
 
 if TYPE_CHECKING:
     from judged._types import Floats, Ints

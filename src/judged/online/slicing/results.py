@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from judged.comparison.slicing.bands import AGE, Bands
+from judged.comparison.slicing.documents import days_by_doc
 from judged.data.documents import Documents
 from judged.errors import InputError
 from judged.online.engine import Engine, Relation, literal
 from judged.online.slicing.columns import Cut, banded
-from judged.slicing.bands import AGE, Bands
-from judged.slicing.documents import days_by_doc
 
 if TYPE_CHECKING:
     from judged.online.log import InteractionLog

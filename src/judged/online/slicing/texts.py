@@ -12,11 +12,11 @@ from functools import lru_cache
 import numpy as np
 import pyarrow as pa
 
+from judged.comparison.slicing.bands import FREQUENCY, LENGTH, Bands, frequency_bands
+from judged.comparison.slicing.queries import kind_of, script_of, word_count
 from judged.errors import InputError
 from judged.online.engine import Relation
 from judged.online.slicing.columns import Cut
-from judged.slicing.bands import FREQUENCY, LENGTH, Bands, frequency_bands
-from judged.slicing.queries import kind_of, script_of, word_count
 
 WORDS = Bands((2, 3, 5), ("1", "2", "3-4", "5+"))
 """Words of a query: finer where queries of logs are, which are shorter than topics."""

@@ -15,7 +15,7 @@ from judged.web.users.routes import ab_test, watched
 from judged.web.workspace import remembered
 
 if TYPE_CHECKING:
-    from judged.changes import Change
+    from judged.reports.changes import Change
 
 router = APIRouter(tags=["change"])
 
@@ -31,7 +31,7 @@ class AskedChange(Parameters):
 @remembered
 def change(workspace: Opened, asked: Annotated[AskedChange, Query()]) -> Change:
     """Put what is open of a baseline and a candidate on one sheet: scores, slices, A/B test, watch."""
-    from judged.changes import review
+    from judged.reports.changes import review
     from judged.reports.report import DEFAULT_MEASURES
 
     if len(workspace.run_names) < 2:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter
 
-from judged import clicks
-from judged.answer import Answer
+from judged.online import clicks
+from judged.results import Answer
 from judged.web.answer_pages import NotOpenError, answer_page
 from judged.web.desk import Opened
 from judged.web.workspace import remembered

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
 import numpy as np
 from pydantic import Field
 
-from judged.answer import CHANGE, NUMBER, TEXT, Answer, Chart, Column, Section, Sentences, Show, Table
-from judged.answer import number as digits
-from judged.cache import cached_property
-from judged.charts import PALETTE
 from judged.comparison.answer import data_tables
 from judged.comparison.compare import compared
 from judged.comparison.pair import intervals, verdict_columns
-from judged.decimals import decimal, p_text
-from judged.evaluation.evaluate import chosen_measures
-from judged.slicing.comparison import direction
+from judged.comparison.slicing.comparison import direction
+from judged.results import CHANGE, NUMBER, TEXT, Answer, Chart, Column, Section, Sentences, Show, Table
+from judged.results import number as digits
+from judged.results.cache import cached_property
+from judged.results.charts import PALETTE
+from judged.results.decimals import decimal, p_text
+from judged.scoring.evaluation.evaluate import chosen_measures
 from judged.stats.inputs import paired_differences
 from judged.stats.robustness import leave_one_topic_out
 from judged.web.answer_pages import topic_columns
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from judged._types import Bools, Floats, Ints
-    from judged.answer import Block
     from judged.comparison import Comparison, MeasureComparison, Pair
-    from judged.evaluation import Scores
-    from judged.measures.base import Measure
-    from judged.notes import Note
-    from judged.slicing import SliceComparison
+    from judged.comparison.slicing import SliceComparison
+    from judged.results import Block
+    from judged.results.notes import Note
+    from judged.scoring.evaluation import Scores
+    from judged.scoring.measures.base import Measure
     from judged.stats.robustness import LeaveOneTopicOut
     from judged.web.workspace import Workspace
 

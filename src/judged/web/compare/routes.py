@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query
 
+from judged.comparison.slicing import slice_topics
 from judged.errors import InputError
-from judged.evaluation import measures_of
-from judged.measures.grammar import listed
-from judged.slicing import slice_topics
+from judged.scoring.evaluation import measures_of
+from judged.scoring.measures.grammar import listed
 from judged.web.answer_pages import NotOpenError, answer_page
 from judged.web.compare.answer import MEASURE, MEASURES, MOST, AskedComparison, ComparePage, figures
 from judged.web.desk import Opened
@@ -17,9 +17,9 @@ from judged.web.filters import blocks
 from judged.web.workspace import concerning, remembered
 
 if TYPE_CHECKING:
-    from judged.evaluation import Scores
-    from judged.measures.base import Measure
-    from judged.slicing import SliceComparison
+    from judged.comparison.slicing import SliceComparison
+    from judged.scoring.evaluation import Scores
+    from judged.scoring.measures.base import Measure
     from judged.web.workspace import Workspace
 
 router = APIRouter(tags=["runs"])

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from judged.curves import at_cutoffs
 from judged.errors import MeasureError
-from judged.explanation import explain_list
-from judged.explanation.sheets import names
-from judged.measures.grammar import parse
-from judged.measures.pages import summary
+from judged.scoring.curves import at_cutoffs
+from judged.scoring.explanation import explain_list
+from judged.scoring.explanation.sheets import names
+from judged.scoring.measures.grammar import parse
+from judged.scoring.measures.pages import summary
 from judged.web.answers import PageAnswer
 from judged.web.evaluator.measures import listed
 from judged.web.evaluator.scores import BEFORE, LIST, TOO_LARGE, judged_of, worlds_of
@@ -23,9 +23,9 @@ from judged.web.evaluator.state import read_state
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged.explanation.explain import Explanation
-    from judged.explanation.sheets import Line
-    from judged.measures.base import Measure
+    from judged.scoring.explanation.explain import Explanation
+    from judged.scoring.explanation.sheets import Line
+    from judged.scoring.measures.base import Measure
     from judged.web.evaluator.scores import World
     from judged.web.evaluator.state import AskedMeasure
     from judged.web.workspace import Workspace

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
 from judged.errors import InputError
-from judged.measures.parameters import spell
+from judged.scoring.measures.parameters import spell
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

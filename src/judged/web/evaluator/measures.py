@@ -7,12 +7,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from judged.errors import MeasureError
-from judged.measures.registry import REGISTRY
+from judged.scoring.measures.registry import REGISTRY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from judged.measures.base import Entry, Measure, Properties
+    from judged.scoring.measures.base import Entry, Measure, Properties
     from judged.web.evaluator.state import Options
 
 

@@ -7,10 +7,10 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from judged.answer import counted
 from judged.data.json_rows import json_kind, parse_json
 from judged.errors import InputError
-from judged.judging import judge
+from judged.results import counted
+from judged.scoring.judging import judge
 from judged.web.evaluator.lists import MOST, NUMBER, Item, distinct, read_grade, read_name, write_list, write_missing
 from judged.web.evaluator.state import grades_of, missing_of, read_state, returned_docs
 

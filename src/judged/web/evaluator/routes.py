@@ -16,8 +16,8 @@ from judged.data.qrels import Qrels
 from judged.data.run import Run
 from judged.data.write import write_qrels, write_run
 from judged.errors import InputError, MeasureError
-from judged.measures.grammar import parse
-from judged.measures.parameters import spell
+from judged.scoring.measures.grammar import parse
+from judged.scoring.measures.parameters import spell
 from judged.web.answers import page
 from judged.web.desk import Opened
 from judged.web.evaluator.explanation import explained

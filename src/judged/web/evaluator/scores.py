@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 import judged
-from judged.answer import COUNT, NUMBER, TEXT, Column, Sentences, Show, Table, columns_of, counted
-from judged.answer import listed as listed_words
 from judged.errors import MeasureError
-from judged.judging import judge
-from judged.measures.gain import discounts, gains
-from judged.measures.pages import FAMILIES
-from judged.measures.parameters import spell
-from judged.notes import Note
+from judged.results import COUNT, NUMBER, TEXT, Column, Sentences, Show, Table, columns_of, counted
+from judged.results import listed as listed_words
+from judged.results.notes import Note
+from judged.scoring.judging import judge
+from judged.scoring.measures.gain import discounts, gains
+from judged.scoring.measures.pages import FAMILIES
+from judged.scoring.measures.parameters import spell
 from judged.web.answers import PageAnswer
 from judged.web.evaluator.measures import GROUPS, listed, unavailable
 from judged.web.evaluator.state import SHOWN, read_state
@@ -25,8 +25,8 @@ from judged.web.evaluator.state import SHOWN, read_state
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from judged.judging import Judged
-    from judged.measures.base import Measure
+    from judged.scoring.judging import Judged
+    from judged.scoring.measures.base import Measure
     from judged.web.evaluator.lists import Item
     from judged.web.evaluator.state import AskedEvaluation, State
     from judged.web.workspace import Workspace

@@ -12,10 +12,10 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from judged.errors import InputError, MeasureError
-from judged.judging import judge
-from judged.measures.dcg import CG, DCG
-from judged.measures.grammar import parse
-from judged.measures.parameters import spell
+from judged.scoring.judging import judge
+from judged.scoring.measures.dcg import CG, DCG
+from judged.scoring.measures.grammar import parse
+from judged.scoring.measures.parameters import spell
 from judged.web.evaluator.lists import (
     MOST_MISSING,
     Item,
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from judged.data.qrels import Qrels
-    from judged.judging import Judged
-    from judged.measures.gain import Gain
+    from judged.scoring.judging import Judged
+    from judged.scoring.measures.gain import Gain
     from judged.web.workspace import Workspace
 
 LONGEST = 60_000

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import APIRouter, Query
 from pydantic import Field
 
-from judged.answer import Answer
 from judged.errors import InputError, JudgedError
-from judged.experiments import conclude
-from judged.experiments.conclusions import Conclusions
+from judged.pipelines.experiments import conclude
+from judged.pipelines.experiments.conclusions import Conclusions
+from judged.results import Answer
 from judged.web.answer_pages import NotOpenError, answer_page, leading, with_tables
 from judged.web.desk import Opened
 from judged.web.filters import query
@@ -21,8 +21,8 @@ from judged.web.slices.answer import By
 from judged.web.workspace import remembered
 
 if TYPE_CHECKING:
-    from judged.answer import Table
-    from judged.experiments.trial import Trial, Trials
+    from judged.pipelines.experiments.trial import Trial, Trials
+    from judged.results import Table
     from judged.web.workspace import Workspace
 
 router = APIRouter(tags=["experiment"])

@@ -6,9 +6,9 @@ from contextlib import suppress
 from statistics import pvariance
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
-from judged.answer import ANY, TEXT, Table, columns_of, significant
 from judged.errors import InputError
 from judged.labels.labels import ADJUDICATOR
+from judged.results import ANY, TEXT, Table, columns_of, significant
 from judged.stats.sufficiency import insufficiency
 from judged.web.answers import PageAnswer
 

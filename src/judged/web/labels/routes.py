@@ -15,9 +15,9 @@ from judged.web.desk import Opened
 from judged.web.problems import Parameters
 
 if TYPE_CHECKING:
-    from judged.answer import Answer
     from judged.data.run import Run
     from judged.labels.labels import Labels
+    from judged.results import Answer
     from judged.web.workspace import Workspace
 
 router = APIRouter(tags=["labels"])

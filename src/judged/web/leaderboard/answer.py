@@ -9,25 +9,25 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import Field
 
-from judged.answer import CHANGE, COUNT, TEXT, Answer, Column, Show, Table, counted, number
-from judged.answer.chart_drawings import SERIES
 from judged.comparison.answer import data_tables
 from judged.comparison.pair import RATIO, of_means
-from judged.curves import Curves
-from judged.decimals import percent
 from judged.errors import JudgedError
-from judged.evaluation.summary import best_first
+from judged.results import CHANGE, COUNT, TEXT, Answer, Column, Show, Table, counted, number
+from judged.results.chart_drawings import SERIES
+from judged.results.decimals import percent
+from judged.scoring.curves import Curves
+from judged.scoring.evaluation.summary import best_first
 from judged.web.filters import blocks, probability
 from judged.web.pagination import LONGEST, Scored, Trimmed, order_by
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from judged.answer import Block, Chart
     from judged.comparison import Comparison, MeasureComparison, Pair
-    from judged.evaluation import Estimate
-    from judged.measures.base import Measure
-    from judged.notes import Note
+    from judged.results import Block, Chart
+    from judged.results.notes import Note
+    from judged.scoring.evaluation import Estimate
+    from judged.scoring.measures.base import Measure
     from judged.web.workspace import Workspace
 
 CORRECTION = "holm"

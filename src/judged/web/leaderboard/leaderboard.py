@@ -9,12 +9,12 @@ import numpy as np
 
 from judged.comparison.choices import MANY_TOPICS, Choices, default_test
 from judged.comparison.compare import numbers_alone
-from judged.curves import at_cutoffs
+from judged.comparison.slicing.topic_slices import MINIMUM
 from judged.errors import InputError, JudgedError, MeasureError
-from judged.evaluation.inputs import with_rel
-from judged.measures.grammar import listed, parse, parse_many
-from judged.notes import Note
-from judged.slicing.topic_slices import MINIMUM
+from judged.results.notes import Note
+from judged.scoring.curves import at_cutoffs
+from judged.scoring.evaluation.inputs import with_rel
+from judged.scoring.measures.grammar import listed, parse, parse_many
 from judged.stats.inputs import topics_text
 from judged.web.leaderboard.answer import CORRECTION, LeaderboardPage
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from judged.comparison import Comparison
-    from judged.measures.base import Measure
+    from judged.scoring.measures.base import Measure
     from judged.web.leaderboard.answer import AskedLeaderboard
     from judged.web.workspace import Workspace
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import APIRouter, Query
 
 from judged.comparison.choices import known_tests
-from judged.measures.grammar import parse
-from judged.measures.registry import REGISTRY
+from judged.scoring.measures.grammar import parse
+from judged.scoring.measures.registry import REGISTRY
 from judged.stats.correction import CORRECTIONS
 from judged.web.answer_pages import answer_page
 from judged.web.desk import Opened

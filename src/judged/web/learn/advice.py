@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 from pydantic import Field
 
-from judged.advice import RULES, Advice, advise
-from judged.advice.rules import fact
-from judged.advice.tasks import TASKS
 from judged.data.qrels import Qrels
 from judged.data.run import Run
+from judged.scoring.advice import RULES, Advice, advise
+from judged.scoring.advice.rules import fact
+from judged.scoring.advice.tasks import TASKS
 from judged.web.problems import Parameters
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ FACTS = frozenset({
     "grades", "rel", "single", "relevant", "judged", "under_10", "over_10", "over_100", "not_relevant", "labels",
     "runs", "scores", "lengths", "judged_10", "judged_100", "judged_depth",
 })  # fmt: skip
-"""The facts that the answers settle, by their names in `judged.advice.rules.FACTS`."""
+"""The facts that the answers settle, by their names in `judged.scoring.advice.rules.FACTS`."""
 
 GRADES = {"binary": (1.0,), "three": (1.0, 2.0), "four": (2.0, 3.0), "fine": (0.2, 0.4, 0.6, 0.8)}
 RELEVANT = {"one": 1, "few": 4, "many": 30, "hundreds": 150}

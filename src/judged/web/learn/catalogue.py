@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
-from judged.answer import TEXT, YES_NO, Column, Table, columns_of
 from judged.errors import MeasureError
-from judged.measures.grammar import entry_of
-from judged.measures.pages import FAMILIES, families, summary, written
-from judged.measures.registry import REGISTRY
-from judged.measures.spellings import key
-from judged.peers.names import BEIR, GDEVAL, MSMARCO
-from judged.peers.readings import TOOLS
+from judged.results import TEXT, YES_NO, Column, Table, columns_of
+from judged.scoring.measures.grammar import entry_of
+from judged.scoring.measures.pages import FAMILIES, families, summary, written
+from judged.scoring.measures.registry import REGISTRY
+from judged.scoring.measures.spellings import key
+from judged.scoring.peers.names import BEIR, GDEVAL, MSMARCO
+from judged.scoring.peers.readings import TOOLS
 from judged.web.answers import PageAnswer
 from judged.web.learn.examples import example_of
 from judged.web.problems import Parameters
@@ -25,7 +25,7 @@ from judged.web.problems import Parameters
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from judged.measures.base import Entry
+    from judged.scoring.measures.base import Entry
 
 USUAL = ("P", "R", "F", "Success", "SetP", "SetR", "AP", "Rprec", "RR", "CG", "DCG", "nDCG", "Q", "ERR", "RBP", "Bpref")
 """The measures that most courses teach, in the order of the summary."""

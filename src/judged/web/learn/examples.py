@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from judged.explanation import explain_list
-from judged.judging import judge_list
+from judged.scoring.explanation import explain_list
+from judged.scoring.judging import judge_list
 from judged.web.evaluator.lists import read_list, read_missing, write_grade
 from judged.web.evaluator.measures import USUAL, unavailable
 
 if TYPE_CHECKING:
-    from judged.explanation import Explanation
-    from judged.judging.join import Grades
-    from judged.measures.base import Entry, Measure
+    from judged.scoring.explanation import Explanation
+    from judged.scoring.judging.join import Grades
+    from judged.scoring.measures.base import Entry, Measure
 
 _GIVEN: dict[str, Any] = USUAL | {"cutoff": 5, "max": 3, "n": 1000, "L": 1000}
 """What the example takes for parameters that must be given."""
@@ -98,7 +98,7 @@ def example_of(entry: Entry) -> Example | None:
 def typed_example(measure: Measure, typed: str, missing: str = "", *, fixed: str = "") -> Example:
     """Work a measure out on a list as the evaluator takes it.
 
-    >>> from judged.measures import parse
+    >>> from judged.scoring.measures import parse
     >>> round(typed_example(parse("AP"), "1,0,1,0,1", "1").score, 3)
     0.567
     """

@@ -10,12 +10,12 @@ from importlib.resources import files
 from typing import Any, ClassVar
 from urllib.parse import urlencode
 
-from judged.answer import TEXT, YES_NO, Column, Table, number
-from judged.evaluation import evaluate
-from judged.judging import judge, judge_list
-from judged.measures.grammar import parse
-from judged.uncertainty.ties import tie_expected, tie_range
-from judged.uncertainty.unjudged import unjudged_range
+from judged.results import TEXT, YES_NO, Column, Table, number
+from judged.scoring.evaluation import evaluate
+from judged.scoring.judging import judge, judge_list
+from judged.scoring.measures.grammar import parse
+from judged.scoring.uncertainty.ties import tie_expected, tie_range
+from judged.scoring.uncertainty.unjudged import unjudged_range
 from judged.web.answers import PageAnswer
 from judged.web.evaluator.lists import read_list, read_missing
 from judged.web.learn.examples import typed_example

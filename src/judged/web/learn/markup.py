@@ -8,7 +8,7 @@ from typing import Literal
 
 from markupsafe import Markup, escape
 
-from judged.measures.registry import REGISTRY
+from judged.scoring.measures.registry import REGISTRY
 
 _INLINE = re.compile(r"`([^`]+)`|\$([^$]+)\$|\[([^\]]+)\]\([^)]+\)|\*(\w+)\*")
 _NAMED = re.compile(r"[A-Za-z][A-Za-z0-9]*")

@@ -7,13 +7,13 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from judged.answer import NUMBER, TEXT, Column, Table, columns_of
-from judged.explanation import compare_tools
-from judged.judging import judge_list
-from judged.measures import pages
-from judged.measures.grammar import parse
-from judged.measures.parameters import spell
-from judged.measures.registry import REGISTRY
+from judged.results import NUMBER, TEXT, Column, Table, columns_of
+from judged.scoring.explanation import compare_tools
+from judged.scoring.judging import judge_list
+from judged.scoring.measures import pages
+from judged.scoring.measures.grammar import parse
+from judged.scoring.measures.parameters import spell
+from judged.scoring.measures.registry import REGISTRY
 from judged.web.answers import PageAnswer
 from judged.web.evaluator.lists import read_missing
 from judged.web.learn.examples import Example, example_of
@@ -23,7 +23,7 @@ from judged.web.learn.markup import blocks
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged.measures.base import Entry, Measure
+    from judged.scoring.measures.base import Entry, Measure
 
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 _ENGLISH = {"Accuracy", "Fallout", "Generality", "Hole", "Judged", "Success", "Unjudged", "Utility"}

@@ -9,10 +9,10 @@ from urllib.parse import quote
 from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from judged.advice.rules import SOURCES
 from judged.errors import MeasureError
-from judged.measures.base import Entry
-from judged.measures.grammar import entry_of
+from judged.scoring.advice.rules import SOURCES
+from judged.scoring.measures.base import Entry
+from judged.scoring.measures.grammar import entry_of
 from judged.web.answers import page
 from judged.web.desk import Opened
 from judged.web.learn import advice as chooser

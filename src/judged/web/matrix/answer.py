@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow as pa
 from pydantic import BeforeValidator, Field
 
-from judged.answer import Answer, Table, counted
-from judged.answer.chart_drawings import drawn
-from judged.charts import PALETTE, specification
 from judged.diagnosis.matrix.matrix import cuts_of
 from judged.errors import MissingExtraError
-from judged.measures.grammar import parse
+from judged.results import Answer, Table, counted
+from judged.results.chart_drawings import drawn
+from judged.results.charts import PALETTE, specification
+from judged.scoring.measures.grammar import parse
 from judged.web.answer_pages import NotOpenError, topic_columns
 from judged.web.pagination import LONGEST, Paging, Scored, Trimmed, order_by
 from judged.web.slices.answer import Number, Sliced
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from judged._types import Bools
-    from judged.answer import Block
     from judged.diagnosis.matrix import Matrix
-    from judged.notes import Note
+    from judged.results import Block
+    from judged.results.notes import Note
     from judged.web.workspace import Workspace
 
 X, Y = "R@100", "nDCG@10"

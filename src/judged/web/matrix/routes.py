@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query
 
-from judged.answer import TEXT
+from judged.results import TEXT
 from judged.web.answer_pages import answer_page
 from judged.web.desk import Opened
 from judged.web.filters import query

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import APIRouter, Query
 from pydantic import Field
 
-from judged.answer import Answer, Lists
-from judged.rag import explain, waterfall
+from judged.pipelines.rag import explain, waterfall
+from judged.results import Answer, Lists
 from judged.web.answer_pages import NotOpenError, answer_page, first_rows, leading, with_tables
 from judged.web.desk import Opened
 from judged.web.filters import query
@@ -23,9 +23,9 @@ from judged.web.workspace import remembered
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from judged.answer import Table
-    from judged.rag.responses import Responses
-    from judged.rag.waterfall_answer import Waterfall
+    from judged.pipelines.rag.responses import Responses
+    from judged.pipelines.rag.waterfall_answer import Waterfall
+    from judged.results import Table
     from judged.web.workspace import Workspace
 
 router = APIRouter(tags=["rag"])
@@ -85,7 +85,7 @@ def evidence(workspace: Opened, asked: Annotated[AskedWaterfall, Query()]) -> Wa
 @remembered
 def scores_of_answers(workspace: Opened, asked: Annotated[AskedScores, Query()]) -> Answer:
     """Score answers by what they say, cite and rest on."""
-    from judged.rag import evaluate
+    from judged.pipelines.rag import evaluate
 
     measures = [name.strip() for name in asked.measures.split(",") if name.strip()] or None
     return evaluate(_given(workspace), measures, qrels=workspace.qrels)

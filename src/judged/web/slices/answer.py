@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
 
 from pydantic import BeforeValidator, Field
 
-from judged.answer import COUNT, TEXT, Answer, Column, Table, columns_of
+from judged.comparison.slicing.slice_tests import ALL
+from judged.comparison.slicing.topic_slices import MINIMUM
 from judged.errors import InputError
-from judged.evaluation import measures_of
-from judged.measures.grammar import listed
-from judged.slicing.slice_tests import ALL
-from judged.slicing.topic_slices import MINIMUM
+from judged.results import COUNT, TEXT, Answer, Column, Table, columns_of
+from judged.scoring.evaluation import measures_of
+from judged.scoring.measures.grammar import listed
 from judged.web.filters import probability, signed
 from judged.web.pagination import LONGEST, Scored, blank
 from judged.web.problems import Parameters
@@ -23,10 +23,10 @@ from judged.web.workspace import LEVEL, MEASURE
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from judged.answer import Block
-    from judged.notes import Note
-    from judged.slicing import SliceComparison, SlicedScores, Slicing
-    from judged.slicing.scores import SliceEstimate
+    from judged.comparison.slicing import SliceComparison, SlicedScores, Slicing
+    from judged.comparison.slicing.scores import SliceEstimate
+    from judged.results import Block
+    from judged.results.notes import Note
     from judged.web.workspace import Workspace
 
 MEASURES = "nDCG@10,R@100"

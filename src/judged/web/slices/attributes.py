@@ -6,13 +6,13 @@ from dataclasses import replace
 from itertools import compress
 from typing import TYPE_CHECKING, Any
 
-from judged.answer import TEXT, Column, Table, beginning, columns_of
+from judged.comparison.slicing import Expression, Slicing, slice_topics
+from judged.comparison.slicing.derived import MEANINGS, OUTCOME, SOURCES
+from judged.comparison.slicing.queries import can_guess
 from judged.data.compute import pc
 from judged.errors import InputError
-from judged.notes import Note
-from judged.slicing import Expression, Slicing, slice_topics
-from judged.slicing.derived import MEANINGS, OUTCOME, SOURCES
-from judged.slicing.queries import can_guess
+from judged.results import TEXT, Column, Table, beginning, columns_of
+from judged.results.notes import Note
 from judged.web.workspace import remembered
 
 if TYPE_CHECKING:

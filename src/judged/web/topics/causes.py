@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.answer import NUMBER, TEXT, Column, Table, columns_of, counted
 from judged.diagnosis.stages import stages
 from judged.errors import JudgedError
-from judged.notes import Note
-from judged.uncertainty.ties import tie_range
-from judged.uncertainty.unjudged import unjudged_range
+from judged.results import NUMBER, TEXT, Column, Table, columns_of, counted
+from judged.results.notes import Note
+from judged.scoring.uncertainty.ties import tie_range
+from judged.scoring.uncertainty.unjudged import unjudged_range
 from judged.web.topics.judged_topic import check_apart
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from judged.judging import Judged
-    from judged.measures.base import Measure
-    from judged.uncertainty.range import Range
+    from judged.scoring.judging import Judged
+    from judged.scoring.measures.base import Measure
+    from judged.scoring.uncertainty.range import Range
     from judged.web.workspace import Workspace
 
 CANDIDATES = 100

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.answer import ANY, TEXT, Table, beginning, columns_of
-from judged.decimals import decimal
 from judged.diagnosis.diff import diff
 from judged.errors import InputError, JudgedError, MeasureError
-from judged.explanation import compare_tools, explain_list
-from judged.judging import judge
-from judged.judging.dense import all_tied
-from judged.notes import Note
+from judged.results import ANY, TEXT, Table, beginning, columns_of
+from judged.results.decimals import decimal
+from judged.results.notes import Note
+from judged.scoring.explanation import compare_tools, explain_list
+from judged.scoring.judging import judge
+from judged.scoring.judging.dense import all_tied
 from judged.web.topics.topic_list import near_ids, run_scores
 from judged.web.workspace import remembered
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
     from judged.data.qrels import Qrels
     from judged.diagnosis.diff import TopicDiff
-    from judged.explanation import Explanation
-    from judged.judging import Judged
-    from judged.measures.base import Measure
+    from judged.scoring.explanation import Explanation
+    from judged.scoring.judging import Judged
+    from judged.scoring.measures.base import Measure
     from judged.web.workspace import Workspace
 
 

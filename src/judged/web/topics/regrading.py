@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from judged.answer import CHANGE, NUMBER, TEXT, Table, columns_of
 from judged.data.compute import pc
 from judged.diagnosis.regrading import every_run_regraded
-from judged.judging import judge
+from judged.results import CHANGE, NUMBER, TEXT, Table, columns_of
+from judged.scoring.judging import judge
 from judged.web.topics.judged_topic import grades_of, judged_topic, scale_of, score
 from judged.web.topics.topic_list import run_scores
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from judged.judging import Judged
     from judged.labels.store import LabelStore
-    from judged.measures.base import Measure
+    from judged.scoring.judging import Judged
+    from judged.scoring.measures.base import Measure
     from judged.web.topics.topic_list import AskedTopic
     from judged.web.workspace import Workspace
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
-from judged.answer import TEXT, Table, beginning, significant
 from judged.errors import InputError
-from judged.explanation import explain_list
-from judged.measures.grammar import parse
+from judged.results import TEXT, Table, beginning, significant
+from judged.scoring.explanation import explain_list
+from judged.scoring.measures.grammar import parse
 from judged.web.answer_pages import answer_page, leading
 from judged.web.answers import page
 from judged.web.desk import Opened

@@ -7,11 +7,11 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from judged.answer import CHANGE, COUNT, NUMBER, TEXT, Show, Table, columns_of, significant
 from judged.diagnosis.diff.answer import ScorePair
 from judged.errors import InputError
-from judged.evaluation.inputs import DEFAULT_MEASURES
-from judged.notes import Note
+from judged.results import CHANGE, COUNT, NUMBER, TEXT, Show, Table, columns_of, significant
+from judged.results.notes import Note
+from judged.scoring.evaluation.inputs import DEFAULT_MEASURES
 from judged.web.answers import PageAnswer
 from judged.web.topics.causes import CANDIDATES, losses, reaches
 from judged.web.topics.judged_topic import (
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from judged.diagnosis.diff import TopicDiff
-    from judged.explanation import Explanation
-    from judged.judging import Judged
-    from judged.measures.base import Measure
+    from judged.scoring.explanation import Explanation
+    from judged.scoring.judging import Judged
+    from judged.scoring.measures.base import Measure
     from judged.web.topics.topic_list import AskedTopic
     from judged.web.workspace import Workspace
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from judged.answer import COUNT, NUMBER, Chart, Column, Table, counted
-from judged.answer.table import order_of
-from judged.decimals import decimal
 from judged.errors import InputError, MeasureError
-from judged.measures.base import Measure
-from judged.notes import Note
+from judged.results import COUNT, NUMBER, Chart, Column, Table, counted
+from judged.results.decimals import decimal
+from judged.results.notes import Note
+from judged.results.table import order_of
+from judged.scoring.measures.base import Measure
 from judged.web.answer_pages import topic_columns
 from judged.web.answers import PageAnswer
 from judged.web.filters import query

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from fastapi import APIRouter, Query
 from pydantic import Field
 
-from judged.answer import TEXT, Column, Table
-from judged.traces import Failures, TraceFunnel, Traces, Why, failures, funnel, why
+from judged.pipelines.traces import Failures, TraceFunnel, Traces, Why, failures, funnel, why
+from judged.results import TEXT, Column, Table
 from judged.web.answer_pages import NotOpenError, answer_page, first_rows, leading, with_tables
 from judged.web.desk import Opened
 from judged.web.filters import query

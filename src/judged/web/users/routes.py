@@ -15,7 +15,7 @@ from judged.web.workspace import remembered
 
 if TYPE_CHECKING:
     from judged.online.abtest.abtest import ABTest
-    from judged.watch import Watch
+    from judged.online.watch import Watch
     from judged.web.workspace import Workspace
 
 router = APIRouter(tags=["users"])
@@ -40,7 +40,7 @@ def _file_of_watch(workspace: Workspace, *_: Any) -> dict[str, Any]:
 @remembered
 def watched(workspace: Opened) -> Watch:
     """Hold the series of the open watch against their baseline."""
-    from judged.watch import watch
+    from judged.online.watch import watch
 
     if not workspace.watch:
         raise NotOpenError("no watch is open", "judged serve QRELS RUN --watch CONFIG")

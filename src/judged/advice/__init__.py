@@ -1,8 +1,0 @@
-"""Advice: which measures suit the judgments and runs at hand, which do not, and why. The rules are data."""
-
-from judged.advice.advise import Advice, Recommendation, advise
-from judged.advice.definition import Condition, Rule
-from judged.advice.profile import Profile, RunProfile, profile_of
-from judged.advice.rules import RULES
-
-__all__ = ["RULES", "Advice", "Condition", "Profile", "Recommendation", "Rule", "RunProfile", "advise", "profile_of"]

@@ -1,0 +1,15 @@
+"""How far several judges agree, what their disagreement does to systems, and whether a result was reproduced."""
+
+from judged.comparison.agreement.agree import agree
+from judged.comparison.agreement.answer import JudgeAgreement, PairAgreement, SystemEffect, TopicAgreement
+from judged.comparison.agreement.reproduce import Reproduction, reproduce
+
+__all__ = [
+    "JudgeAgreement",
+    "PairAgreement",
+    "Reproduction",
+    "SystemEffect",
+    "TopicAgreement",
+    "agree",
+    "reproduce",
+]

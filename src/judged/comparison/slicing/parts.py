@@ -1,0 +1,219 @@
+"""Scores of parts of the topics as an answer: what scores by slice and by group of documents have in common."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+
+from judged.data.run import run_named
+from judged.errors import InputError
+from judged.results import COUNT, NUMBER, TEXT, Answer, Chart, Column, Sentences, Table, columns_of
+from judged.results.chart_drawings import SERIES
+from judged.results.decimals import counted, decimal
+from judged.scoring.evaluation import Estimate
+from judged.scoring.measures.grammar import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from judged.results import Block
+    from judged.scoring.evaluation import Scores
+    from judged.scoring.evaluation.provenance import Provenance
+    from judged.stats.interval import IntervalMethod
+
+FEW = "(few)"  # behind the name of a small part
+MOST_INTERVALS = 3  # columns: more of them show no intervals
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartEstimate(Estimate):
+    """One number: a measure of a run over a part of the topics."""
+
+    part: str  # its name; the first part is all topics
+    size: int  # topics of the part; `n` of them have a value
+    small: bool  # whether it has fewer topics than a mean should rest on
+
+    @property
+    def mark(self) -> str:
+        """The sign behind its number."""
+        return ""
+
+
+Row = TypeVar("Row", bound=PartEstimate)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ScoresOfParts(Answer, Generic[Row]):
+    """Scores of all topics and of parts of them, by part, run and measure."""
+
+    main: ClassVar[str] = "results"
+    part: ClassVar[str]  # what a part is
+    known: ClassVar[tuple[str, ...]]  # what JSON has of each part beside the number of its topics
+
+    scores: Scores
+    estimates: tuple[Row, ...]
+    method: IntervalMethod
+
+    @property
+    def by(self) -> str:
+        """By what topics are parted."""
+        return f"by {self.part}"
+
+    @property
+    def title(self) -> str:
+        """What is shown by which parts."""
+        return f"{', '.join(self.scores.measure_names)} {self.by}"
+
+    @property
+    def provenance(self) -> Provenance:
+        """What the scores rest on."""
+        return self.scores.provenance
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All topics, then the parts as they are shown."""
+        return tuple(dict.fromkeys(row.part for row in self.estimates))
+
+    def estimate(self, name: str | None = None, run: str | None = None, measure: str | None = None) -> Row:
+        """Give one number; that of all topics, the first run and the first measure, where none is named.
+
+        Raises
+        ------
+        InputError
+            If there is no such part, run or measure.
+        """
+        rows = {row.part: row for row in self.estimates_of(*self.named(run, measure))}
+        name = self.names[0] if name is None else name
+        if name not in rows:
+            raise InputError(f"no {self.part} {name!r}", fix=f"use one of {', '.join(rows)}")
+        return rows[name]
+
+    def value(self, name: str | None = None, run: str | None = None, measure: str | None = None) -> float:
+        """Give the value of the same."""
+        return self.estimate(name, run, measure).value
+
+    def named(self, run: str | None, measure: str | None) -> tuple[str, str]:
+        """Fill in the run and the measure that are not named: the first of each."""
+        runs = self.scores.run_names
+        return runs[0] if run is None else run_named(run, runs), measure_named(measure, self.scores.measure_names)
+
+    def estimates_of(self, run: str, measure: str) -> list[Row]:
+        """Give the numbers of one run and measure, part by part."""
+        return [row for row in self.estimates if (row.run, row.measure) == (run, measure)]
+
+    def shown_of(self, run: str, measure: str) -> Sequence[Row]:
+        """Give the rows that people see of them."""
+        return self.estimates_of(run, measure)
+
+    def about(self, rows: Sequence[Row]) -> tuple[Column, ...]:
+        """Give what people see of the parts beside their numbers."""
+        return columns_of(rows, ("size", COUNT, "topics"))
+
+    def overview(self, measure: str | None = None, *, run: str | None = None) -> Table:
+        """Lay out one row per part. With one run, or one that is named: a column per measure; else a column per run.
+
+        Raises
+        ------
+        InputError
+            If there is no such run or measure.
+        """
+        first, which = self.named(run, measure)
+        if len(self.scores.runs) == 1 or run is not None:
+            label, pairs = self.part, {name: (first, name) for name in self.scores.measure_names}
+        else:
+            label, pairs = which, {name: (name, which) for name in self.scores.run_names}
+        parts = [self.shown_of(*pair) for pair in pairs.values()]
+        names = [f"{row.part} {FEW}" if row.small else row.part for row in parts[0]]
+        columns = [Column(self.part, names, TEXT, label), *self.about(parts[0])]
+        for heading, rows in zip(pairs, parts, strict=True):
+            show = COUNT if rows[0].aggregate in {"sum", "count"} else NUMBER
+            ci = [row.ci for row in rows] if len(pairs) <= MOST_INTERVALS else None
+            values, marks = [row.value for row in rows], [row.mark for row in rows]
+            columns.append(Column(heading, values, show, ci=ci, mark=marks))
+        return Table(label, tuple(columns), only="people")
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Give tables of parts, what may be concluded, all numbers, and a chart for each measure."""
+        names = self.scores.measure_names
+        tables = [self.overview(name) for name in (names if len(self.scores.runs) > 1 else names[:1])]
+        tables[-1] = replace(tables[-1], note=self.caption)
+        return (*tables, Sentences(self.sentences), *self.data(), *map(self._chart, names))
+
+    @property
+    def rule(self) -> str:
+        """How the dots of a chart were made."""
+        return f"{self.method.level:.0%} intervals over topics"
+
+    @property
+    def caption(self) -> str:
+        """What stands below the tables: what marks and intervals mean."""
+        return ""
+
+    def data(self) -> tuple[Table, ...]:
+        """Give the tables of data, the one of all numbers first."""
+        rows = self.estimates
+        results = (
+            Column(self.part, [row.part for row in rows], TEXT),
+            *columns_of(rows, "run", "measure", "aggregate"),
+            value_column(rows),
+            Column("n", [row.n for row in rows], COUNT),
+            Column("size", [row.size for row in rows], COUNT),
+            *columns_of(rows, *self.known, "small"),
+        )
+        return (Table("results", results, only="data"),)
+
+    def _chart(self, measure: str) -> Chart:
+        rows = [row for row in self.estimates if row.measure == measure]
+        said, best = self._highest(measure, [row for row in rows if not math.isnan(row.value)])
+        points = (
+            Column(self.part, [f"{row.part} ({row.size})" for row in rows], TEXT),
+            *columns_of(rows, ("run", TEXT)),
+            value_column(rows, measure),
+            *columns_of(rows, "small"),
+        )
+        return Chart(
+            name=measure,
+            title=f"{measure} {self.by}",
+            subtitle=self.rule + "; hollow: too few topics" * any(row.small for row in rows),
+            table=Table("points", points),
+            sentence=f"{said}{measure} of each run by {self.part}, with intervals.",
+            y=self.part,
+            colour="run",
+            loud=(best,) if len(self.scores.runs) > SERIES else (),
+            hollow="small",
+        )
+
+    def _highest(self, measure: str, rows: Sequence[Row]) -> tuple[str, str]:
+        """Say where the best run is best as well, or of one run from where to where it goes; and name the run."""
+        lower = self.scores.measures[self.scores.measure_names.index(measure)].properties.higher_is_better is False
+        least = {name: sorted(row.value for row in rows if row.part == name) for name in self.names}
+        top = {name: values[0 if lower else -1] for name, values in least.items() if values}
+        best = next((row.run for row in rows if row.part == self.names[0] and row.value == top[row.part]), "")
+        if not best:
+            return "", ""
+        if len(self.scores.runs) > 1:
+            won = sum(row.value == top[row.part] for row in rows if row.run == best) - 1
+            of = f"{won} of {counted(len(top) - 1, self.part)}"
+            return f"No run is {'below' if lower else 'above'} {best} over {self.names[0]}, and on {of}. ", best
+        parts = sorted((row for row in rows[1:] if not row.small), key=lambda row: row.value)
+        if len(parts) < 2:
+            return "", best
+        low, high = parts[0], parts[-1]
+        spread = f"from {decimal(low.value, 3)} on {low.part} to {decimal(high.value, 3)} on {high.part}"
+        return f"{measure} of {best} goes {spread}. ", best
+
+
+def value_column(rows: Sequence[Any], title: str | None = None) -> Column:
+    """Give the values of rows with their intervals."""
+    return Column("value", [row.value for row in rows], NUMBER, title, ci=[row.ci for row in rows])
+
+
+def measure_named(name: str | None, known: Sequence[str]) -> str:
+    """Give the canonical name of a measure that is among those known; the first, if none is named."""
+    if name is None or name in known:
+        return name or known[0]
+    canonical = str(parse(name))
+    if canonical not in known:
+        raise InputError(f"{canonical} was not evaluated", fix=f"use one of {', '.join(known)}")
+    return canonical

@@ -1,7 +1,0 @@
-"""How a score comes about, and what other tools report in its place."""
-
-from judged.explanation.explain import Explanation, explain, explain_list
-from judged.explanation.other_tools import ToolComparison, compare_tools
-from judged.explanation.sheets import Line, Sheet
-
-__all__ = ["Explanation", "Line", "Sheet", "ToolComparison", "compare_tools", "explain", "explain_list"]

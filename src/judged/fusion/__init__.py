@@ -1,6 +1,0 @@
-"""Fusion: one list of several, and which weights their lists deserve."""
-
-from judged.fusion.fuse import ALGORITHMS, NORMALISATIONS, fuse
-from judged.fusion.weights import FusionWeights, choose_weights
-
-__all__ = ["ALGORITHMS", "NORMALISATIONS", "FusionWeights", "choose_weights", "fuse"]

@@ -1,0 +1,18 @@
+"""Experiments: which configuration is best, what it costs, and whether it is luck."""
+
+from judged._lazily import lazily
+
+__all__, __getattr__, __dir__ = lazily(
+    __name__,
+    {
+        "judged.pipelines.experiments.answer": ("Conclusions",),
+        "judged.pipelines.experiments.conclusions": ("conclude",),
+        "judged.pipelines.experiments.configurations": ("Configuration", "LeftOut"),
+        "judged.pipelines.experiments.engines.base": ("QueryRefusedError",),
+        "judged.pipelines.experiments.pipelines": ("Candidate",),
+        "judged.pipelines.experiments.plan": ("Plan",),
+        "judged.pipelines.experiments.results": ("Refused", "Results", "load"),
+        "judged.pipelines.experiments.trial": ("Trial", "Trials"),
+        "judged.pipelines.experiments.runner": ("run",),
+    },
+)

@@ -1,0 +1,286 @@
+"""What each factor of an experiment does: effects and interactions over all topics, by slice, and topic by topic."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from judged._types import ReadOnly
+from judged.comparison.pair import TIMES
+from judged.comparison.slicing.slice_tests import Quantity, everywhere, tests_of
+from judged.errors import InputError
+from judged.pipelines.experiments.configurations import level_text
+from judged.results import ANY
+from judged.stats.correction import adjust
+from judged.stats.detectable import detectable, out_of_reach
+from judged.stats.effect import wins
+from judged.stats.factorial import effects_of
+from judged.stats.sensitivity import sensitivity
+from judged.stats.slice_differences import heterogeneity
+from judged.stats.sufficiency import insufficiency
+from judged.stats.weighted import groups_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from judged._types import Floats
+    from judged.comparison import Choices
+    from judged.comparison.slicing import Slicing
+    from judged.stats.effect import Wins
+    from judged.stats.factorial import Contrast
+    from judged.stats.results import Difference
+    from judged.stats.sensitivity import Sensitivity
+    from judged.stats.slice_differences import Heterogeneity
+
+_MOST_DRAWS = 10_000  # permutations between slices
+
+
+class OnSlice(NamedTuple):
+    """An effect on the topics of a slice; without a p-value where they are too few."""
+
+    slice: str
+    found: Difference
+
+
+@dataclass(frozen=True, eq=False)
+class Effect(ReadOnly):
+    """What changing one factor does, or by how much changing two together does more than both apart.
+
+    Parameters
+    ----------
+    factors
+        One, or the two of an interaction.
+    changes
+        For each of them: the baseline's level, and the one it is changed to.
+    values
+        (T,): the effect on each topic; NaN where a configuration has no score.
+    reach
+        How far from 0 it can be, of scores within the measure's bounds; infinite where these have none.
+    held
+        The levels at which factors are that do not apply to both of what is changed.
+    found
+        Its mean over topics, with test and interval; None where the configurations do not show it.
+    wins
+        On how many topics it is above 0, 0, and below.
+    detectable
+        A true effect of this size is found four times out of five, if other topics differ as these do; NaN where none
+        could be.
+    sensitivity
+        How far a significant effect rests on a few topics; None where there is none.
+    aliased
+        Where they do not: the factors, or pairs of them, that it cannot be told apart from. Empty where
+        combinations were not run that would show it.
+    slices
+        The same on each slice that has topics; corrected over effects and slices.
+    between
+        Whether it varies between slices; None where that was not tested.
+    between_p
+        The p-value of that, corrected over effects.
+    """
+
+    factors: tuple[str, ...]
+    changes: tuple[tuple[str, str], ...]
+    values: Floats
+    reach: float = math.inf
+    held: tuple[str, ...] = ()
+    found: Difference | None = None
+    wins: Wins | None = None
+    detectable: float = math.nan
+    sensitivity: Sensitivity | None = None
+    aliased: tuple[str, ...] = ()
+    slices: tuple[OnSlice, ...] = ()
+    between: Heterogeneity | None = None
+    between_p: float = math.nan
+
+    @property
+    def sensitive(self) -> bool:
+        """Whether a significant effect is sensitive to a few topics."""
+        return self.sensitivity is not None and self.sensitivity.sensitive
+
+    @property
+    def factor(self) -> str:
+        """The factors as one text."""
+        return together(self.factors)
+
+    @property
+    def change(self) -> str:
+        """What is changed, as one text."""
+        return together(["{} to {}".format(*change) for change in self.changes])
+
+    def topics(self, limit: int) -> list[int]:
+        """Give the places of the topics that it raises most, and of those that it lowers most, so many of each."""
+        order = np.argsort(-self.values, kind="stable")
+        raised, lowered = (order[side * self.values[order] > 0] for side in (1, -1))
+        return [*raised[:limit].tolist(), *lowered[::-1][:limit].tolist()]
+
+
+@dataclass(frozen=True, eq=False)
+class FactorEffects(ReadOnly):
+    """All effects of an experiment's factors.
+
+    Parameters
+    ----------
+    main
+        Of each factor, each level against the baseline's, averaged over the levels of the others.
+    interactions
+        Of each two factors.
+    assumed
+        The pairs of factors that `main` takes not to interact, since not all that would show it was run.
+    full
+        Whether all combinations of levels were run.
+    """
+
+    main: tuple[Effect, ...]
+    interactions: tuple[Effect, ...]
+    assumed: tuple[str, ...]
+    full: bool
+
+    @property
+    def unseen(self) -> tuple[str, ...]:
+        """What of `assumed` no configurations show: whole pairs, or some changes of a pair."""
+        seen = {effect.factor for effect in self.interactions if effect.found}
+        partly = [
+            f"{effect.factor} ({effect.change})"
+            for effect in self.interactions
+            if effect.factor in seen and effect.factor in self.assumed and not effect.found
+        ]
+        return (*(pair for pair in self.assumed if pair not in seen), *partly)
+
+
+def together(names: Sequence[str]) -> str:
+    """Write the names of what changes together.
+
+    >>> together(["stemmer", "stop"]) == "stemmer \N{MULTIPLICATION SIGN} stop"
+    True
+    """
+    return f" {TIMES} ".join(names)
+
+
+def factor_effects(
+    values: Floats,  # (C, T): scores of configurations
+    levels: Sequence[Mapping[str, Any]],  # of each: its level of each factor
+    baseline: int,  # which configuration the others are compared with
+    choices: Choices,
+    slicing: Slicing | None = None,
+    reach: float = math.inf,  # how far apart two scores can be
+) -> FactorEffects:
+    """Estimate and test all effects; main effects, interactions, and what is seen on slices are a family each."""
+    names = list(dict.fromkeys(name for given in (levels[baseline], *levels) for name in given))
+    parents = {name: _parent(name, names, levels) for name in names}
+    known = {name: _levels(name, levels, baseline, nested=bool(parents[name])) for name in names}
+    shown = [list(known[name].values()) for name in names]
+    places = {name: {key: at for at, key in enumerate(known[name])} for name in names}
+    codes = [[places[name].get(_key(given.get(name)), 0) for name in names] for given in levels]
+    lacking: dict[tuple[int, int], set[int]] = {}
+    for at, name in enumerate(names):
+        for given, code in zip(levels, codes, strict=True):
+            if (parent := parents[name]) is not None and given.get(name) is None:
+                lacking.setdefault((names.index(parent), code[names.index(parent)]), set()).add(at)
+    design = effects_of(np.array(codes, dtype=np.int64).reshape(len(levels), len(names)), lacking)
+    if not design.main:
+        raise InputError("no factor has two levels", fix="give configurations that differ")
+
+    def named(contrast: Contrast) -> Effect:
+        changes = [
+            (shown[factor][0], shown[factor][level])
+            for factor, level in zip(contrast.factors, contrast.levels, strict=True)
+        ]
+        aliased = [together([names[factor] for factor in term]) for term in contrast.aliased]
+        effect = contrast.of(values) if contrast.estimable else np.full(values.shape[1], np.nan)
+        far = reach * float(np.abs(contrast.weights).sum()) / 2 if contrast.estimable else math.inf
+        both = [(factor, to) for factor, level in zip(contrast.factors, contrast.levels, strict=True)
+                for to in (0, level)]  # fmt: skip
+        lacked = sorted({other for at in both for other in lacking.get(at, ())})
+        held = tuple(f"{names[other]} {shown[other][0]}" for other in lacked)
+        own = tuple(names[at] for at in contrast.factors)
+        return Effect(own, tuple(changes), effect, far, held, aliased=tuple(aliased))
+
+    return FactorEffects(
+        main=_tested([named(effect) for effect in design.main], choices, slicing),
+        interactions=_tested([named(effect) for effect in design.interactions], choices, None),
+        assumed=tuple(together([names[factor] for factor in pair]) for pair in design.assumed),
+        full=design.full,
+    )
+
+
+def _key(level: Any) -> str:
+    return repr(level)  # the number 1 is another level than True and the text "1"
+
+
+def _parent(name: str, names: Sequence[str], levels: Sequence[Mapping[str, Any]]) -> str | None:
+    """Find the factor, such as the engine, whose level says whether another one applies; None where it always does."""
+    lacks = [one.get(name) is None for one in levels]
+    if not any(lacks) or all(lacks):
+        return None
+
+    def tells(other: str) -> bool:
+        kinds = {(_key(one[other]), absent) for one, absent in zip(levels, lacks, strict=True)}
+        return len({kind for kind, _ in kinds}) == len(kinds)
+
+    whole = [other for other in names if all(one.get(other) is not None for one in levels)]
+    return next((other for other in whole if tells(other)), None)
+
+
+def _levels(name: str, levels: Sequence[Mapping[str, Any]], baseline: int, *, nested: bool) -> dict[str, str]:
+    """Give the levels of a factor as they are told apart and as they are shown, that of the baseline first."""
+    given = [levels[baseline].get(name), *(one.get(name) for one in levels)]
+    given = [level for level in given if not (nested and level is None)]
+    return {_key(level): "-" if level is None else ANY.write(level) if isinstance(level, bool) else level_text(level)
+            for level in given}  # fmt: skip
+
+
+def _tested(effects: Sequence[Effect], choices: Choices, slicing: Slicing | None) -> tuple[Effect, ...]:
+    """Test the effects of a family over all topics, and on slices."""
+    shown = [effect for effect in effects if not np.isnan(effect.values).all()]
+    if not shown:
+        return tuple(effects)
+    where = everywhere(len(shown[0].values), slicing)
+    quantities = [Quantity(np.zeros(len(effect.values)), effect.values, reach=effect.reach) for effect in shown]
+    small = {(at, place) for at, part in enumerate(where) if part.small for place in range(len(shown))}
+    tests = tests_of(quantities, where, choices, small)
+    between: list[Heterogeneity | None] = [None] * len(shown)
+    if slicing is not None and (~slicing.small).sum() > 1:
+        groups = groups_of(slicing.members[~slicing.small])
+        how = {"resamples": min(choices.resamples, _MOST_DRAWS), "seed": choices.seed}
+        if groups is not None:
+            between = [heterogeneity(effect.values, groups, **how) for effect in shown]
+    tested = [found is not None and found.insufficiency is None for found in between]
+    adjusted = adjust(
+        [found.p if found and of else math.nan for found, of in zip(between, tested, strict=True)]
+    ).tolist()
+    made = iter(
+        replace(
+            effect,
+            found=tests[0, place],
+            wins=wins(quantities[place].first, effect.values),
+            detectable=_detectable(effect.values, tests[0, place], choices, len(shown)),
+            sensitivity=_sensitivity(effect, tests[0, place], choices),
+            slices=tuple(
+                OnSlice(part.name, tests[at, place]) for at, part in enumerate(where[1:], 1) if tests[at, place].n
+            ),
+            between=between[place],
+            between_p=adjusted[place],
+        )
+        for place, effect in enumerate(shown)
+    )
+    return tuple(next(made) if effect in shown else effect for effect in effects)
+
+
+def _sensitivity(effect: Effect, found: Difference, choices: Choices) -> Sensitivity | None:
+    """Return how far an effect that is significant rests on a few topics."""
+    if not found.significant or not found.difference:
+        return None
+    none = np.zeros(len(effect.values))
+    return sensitivity(none, effect.values, alpha=choices.alpha, max_difference=effect.reach, seed=choices.seed)
+
+
+def _detectable(values: Floats, found: Difference, choices: Choices, family: int) -> float:
+    """Give the true effect that would be found four times out of five."""
+    known, alpha = values[~np.isnan(values)], choices.alpha_of_one(family)
+    few = insufficiency(len(known), "verdict") is not None
+    if few or out_of_reach(alpha, len(known), found.test, resamples=choices.resamples):
+        return math.nan
+    return detectable(known, alpha, flips=found.test == "randomisation", seed=choices.seed)

@@ -1,0 +1,88 @@
+"""PostgreSQL's full text search, in a server that runs."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from judged.errors import InputError, MissingExtraError
+from judged.pipelines.experiments.engines.base import Engine, QueryRefusedError, Setting
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from judged.data.texts import Text
+    from judged.pipelines.experiments.engines.base import Configuration, Hit
+
+_WORD = re.compile(r"\w+")
+_CONFIGURATIONS = {"none": "simple", "english": "english"}
+_RANKS = {"frequency": "ts_rank", "cover": "ts_rank_cd"}
+
+
+class PostgreSql(Engine):
+    """``ts_rank`` over titles (weight A or D) and texts (D); any word of the query may match. It has no BM25."""
+
+    settings: ClassVar[Mapping[str, Setting]] = {
+        "dsn": Setting("", (), "how the server is reached, as libpq takes it; empty: its environment"),
+        "stemmer": Setting("english", ("none", "english"), "the text search configuration: simple or english"),
+        "rank": Setting("frequency", tuple(_RANKS), "ts_rank, or ts_rank_cd, which sees how near words stand"),
+        "normalisation": Setting(
+            2, (), "what a score is divided by, as PostgreSQL's bit mask: 0 nothing, 2 length", 0, 63
+        ),
+        "title_weight": Setting("D", ("A", "D"), "whether words of titles count ten times as much"),
+    }
+    libraries = ("psycopg",)
+    elsewhere = True
+
+    def build(self, documents: Mapping[str, Text], configuration: Configuration, folder: Path) -> None:
+        """Fill a table of its own, which is dropped in the end."""
+        try:
+            import psycopg
+        except ImportError:
+            raise MissingExtraError("psycopg", "engines") from None
+        try:
+            self._server: Any = psycopg.connect(configuration["dsn"], autocommit=True)
+        except psycopg.OperationalError as error:
+            raise InputError(f"no server answers: {error}".strip(), fix="start it, and say where: dsn") from None
+        self._refused = psycopg.Error
+        self._words = _CONFIGURATIONS[configuration["stemmer"]]
+        self._rank, self._normalisation = _RANKS[configuration["rank"]], int(configuration["normalisation"])
+        self._table = f"judged_{uuid.uuid4().hex}"
+        self._do(f"CREATE UNLOGGED TABLE {self._table} (id text, words tsvector)")
+        weight = configuration["title_weight"]
+        made = f"setweight(to_tsvector('{self._words}', %s), '{weight}') || to_tsvector('{self._words}', %s)"
+        rows = [(doc, *(part.replace("\0", " ") for part in text)) for doc, text in documents.items()]
+        with self._server.cursor() as cursor, self._server.transaction():
+            cursor.executemany(f"INSERT INTO {self._table} VALUES (%s, {made})", rows)
+        self._do(f"CREATE INDEX ON {self._table} USING gin (words)")
+        self._do(f"ANALYZE {self._table}")
+        self._ask = (
+            f"SELECT id, {self._rank}(words, asked, {self._normalisation}) AS score"
+            f" FROM {self._table}, to_tsquery('{self._words}', %s) asked WHERE words @@ asked"
+            " ORDER BY score DESC, id LIMIT %s"
+        )
+
+    def _do(self, statement: str, values: tuple[Any, ...] = ()) -> Any:
+        return self._server.execute(statement, values)
+
+    def size(self) -> int:
+        """Give the bytes of the table with its index."""
+        return self._do("SELECT pg_total_relation_size(%s)", (self._table,)).fetchone()[0]
+
+    def search(self, query: str, k: int) -> list[Hit]:
+        """Ask for documents with any of the query's words."""
+        words = list(dict.fromkeys(_WORD.findall(query)))
+        if not words:
+            raise QueryRefusedError("the query has no word")
+        try:
+            found = self._do(self._ask, (" | ".join(f"'{word}'" for word in words), k)).fetchall()
+        except self._refused as error:
+            raise QueryRefusedError(str(error)) from None
+        return [(doc, float(score)) for doc, score in found]
+
+    def close(self) -> None:
+        """Drop the table, and leave the server."""
+        self._do(f"DROP TABLE {self._table}")
+        self._server.close()

@@ -1,0 +1,11 @@
+"""Models that fill tables of answers: nuggets, and verdicts on answers, sentences and citations."""
+
+from judged._lazily import lazily
+
+__all__, __getattr__, __dir__ = lazily(
+    __name__,
+    {
+        "judged.pipelines.rag.asking.filling": ("Filled", "fill"),
+        "judged.pipelines.rag.asking.questions": ("Filling", "prepare_table"),
+    },
+)

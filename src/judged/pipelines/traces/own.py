@@ -1,0 +1,127 @@
+"""Our own layout of traces: JSON lines, one a stage."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from math import isfinite
+from pathlib import Path
+from typing import Any, Literal
+
+from judged.data.json_shapes import check_shape
+from judged.errors import InputError
+from judged.pipelines.traces.traces import KINDS, Document, Span, Traces
+from judged.results.atomic import replaced
+
+_ID = (str, int)
+_STAGE = {
+    "trace_id?": _ID, "query_id?": _ID, "query?": str, "model?": str, "parents?": [_ID], "facts?": dict,
+    "documents?": list,
+}  # fmt: skip
+
+
+def write_traces(traces: Traces, path: str | Path, *, format: Literal["judged", "openinference"] = "judged") -> None:
+    """Write traces as JSON lines; a file of that name is replaced when all is written.
+
+    Parameters
+    ----------
+    traces
+        The traces.
+    path
+        The file.
+    format
+        ``judged``: our own layout, a line a stage. ``openinference``: spans, with what their conventions have no word
+        for in attributes ``judged.stage``, so that nothing is lost. Their times tell how long a stage took, not when
+        it was: they begin in 1970.
+
+    Raises
+    ------
+    InputError
+        If there is no such format, or no such place to write to.
+    OutputError
+        If the file cannot be written.
+    """
+    from judged.pipelines.traces.openinference import lines_of
+
+    if format not in ("judged", "openinference"):
+        raise InputError(f"traces are not written as {format!r}", fix="choose judged or openinference")
+    lines = lines_of(traces.spans) if format == "openinference" else map(line_of, traces.spans)
+    with replaced(path) as part, part.open("w", encoding="utf-8") as file:
+        file.writelines(f"{line}\n" for line in lines)
+
+
+def line_of(span: Span) -> str:
+    """Write a stage as one line of JSON; what is not known is left out.
+
+    >>> line_of(Span("t", "q", "bm25", "candidates", documents=(Document("a", 1),)))
+    '{"trace_id": "t", "query_id": "q", "stage": "bm25", "kind": "candidates", "documents": [{"id": "a"}]}'
+    """
+    row: dict[str, Any] = {"trace_id": span.trace_id, "query_id": span.query_id, "stage": span.stage, "kind": span.kind}
+    row |= {"parents": list(span.parents)} if span.parents else {}
+    given = {"query": span.query, "latency_ms": span.latency_ms, "model": span.model}
+    row |= {name: value for name, value in given.items() if value is not None}
+    row |= {"facts": dict(span.facts)} if span.facts else {}
+    if span.documents is not None:
+        row["documents"] = [document_row(one, at) for at, one in enumerate(span.documents, 1)]
+    return json.dumps(row, ensure_ascii=False)
+
+
+def document_row(one: Document, place: int) -> dict[str, Any]:
+    """Write a document as an object; its rank only where it is not its place."""
+    row: dict[str, Any] = {"id": one.doc_id}
+    row |= {"rank": one.rank} if one.rank != place else {}
+    row |= {"score": one.score} if one.score is not None else {}
+    row |= {"source": one.source} if one.source else {}
+    return row | ({"features": dict(one.features)} if one.features else {})
+
+
+def span_of(given: Mapping[str, Any]) -> Span:
+    """Make a stage of a JSON object.
+
+    Raises
+    ------
+    ValueError
+        If it is none; the message says what is wrong.
+    """
+    check_shape(given, _STAGE, "a stage")
+    query_id = given.get("query_id", given.get("query"))
+    if query_id is None or not isinstance(given.get("stage"), str):
+        raise ValueError("a line without stage, or without query_id and query")
+    kind = given.get("kind", "candidates")
+    if kind not in KINDS:
+        raise ValueError(f"kind {kind!r:.40}, not one of {', '.join(KINDS)}")
+    listed = given.get("documents")
+    return Span(
+        trace_id=str(given.get("trace_id", query_id)),
+        query_id=str(query_id),
+        stage=given["stage"],
+        kind=kind,
+        parents=tuple(map(str, given.get("parents") or ())),
+        documents=None if listed is None else documents_of(listed),
+        query=given.get("query"),
+        latency_ms=_number(given.get("latency_ms")),
+        model=given.get("model"),
+        facts=given.get("facts") or {},
+    )
+
+
+def documents_of(listed: Iterable[Any]) -> tuple[Document, ...]:
+    """Make documents of objects or ids; of one that is listed twice the first place counts."""
+    found: dict[str, Document] = {}
+    for place, one in enumerate(listed, 1):
+        row: Mapping[str, Any] = one if isinstance(one, Mapping) else {"id": one}
+        check_shape(row, {"features?": dict}, "a document")
+        if row.get("id") is None:
+            raise ValueError("a document without id")
+        rank, score, source = int(row.get("rank", place)), _number(row.get("score")), str(row.get("source") or "")
+        check_shape(rank, int, "rank of a document")
+        made = Document(str(row["id"]), rank, score, source, row.get("features") or {})
+        found.setdefault(made.doc_id, made)
+    return tuple(found.values())
+
+
+def _number(value: Any) -> float | None:
+    number = None if value is None else float(value)
+    if number is not None and not isfinite(number):
+        raise ValueError(f"{value} is not a finite number")
+    return number

@@ -1,0 +1,227 @@
+"""Traces of files, in any layout that is known: told by what each record holds."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast, get_args
+
+from judged.comparison.slicing.queries import normalised
+from judged.data.topics import Topics
+from judged.errors import InputError
+from judged.pipelines.traces.attributes import attributes_of, first, parsed
+from judged.pipelines.traces.conventions import Format, documents_of
+from judged.pipelines.traces.openinference import own_span
+from judged.pipelines.traces.own import span_of
+from judged.pipelines.traces.records import records
+from judged.pipelines.traces.traces import Span, Traces, one_trace_a_query
+from judged.pipelines.traces.trees import Step, spans_of_trace, step_of, without_echoes
+from judged.results import counted
+from judged.results.notes import Note
+
+if TYPE_CHECKING:
+    from judged.pipelines.traces.records import Row
+
+_UBI = ("query_response_hit_ids", "user_query")
+
+
+def read_traces(
+    paths: str | PathLike[str] | Iterable[str | PathLike[str]],
+    *,
+    format: Format | None = None,
+    topic_from: str | None = None,
+    topics: Any = None,
+    id_from: str | None = None,
+    name: str | None = None,
+) -> Traces:
+    """Read traces of our own JSON lines, of spans by OpenInference or OpenTelemetry's GenAI, or of queries by UBI.
+
+    Clicks of UBI's events go with the lists they are of, as the fact ``clicks``.
+
+    Files are JSON lines, JSON, OTLP or Parquet, compressed or not. Each record is taken for what it holds; what cannot
+    be read is counted, in `Traces.notes`.
+
+    Parameters
+    ----------
+    paths
+        One file or more.
+    format
+        The only layout that is looked for; None: any.
+    topic_from
+        The attribute of spans, or field of UBI queries, that holds the topic, such as ``metadata.topic``. None: the
+        topic is the text of the query, in lower case and with single spaces.
+    topics
+        Texts of topics (as `judged.data.Topics` takes them): a query has the id of the topic whose text it is.
+    id_from
+        The key of a document, or of its metadata, that holds its id; None: ``id``, or one of its usual names.
+    name
+        What to call the traces; None: the first file's name.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be read, or none of its records is a stage.
+    """
+    if format is not None and format not in get_args(Format):
+        raise InputError(f"no format {format!r}", fix=f"one of {', '.join(get_args(Format))}")
+    given = [paths] if isinstance(paths, (str, PathLike)) else paths
+    files = [Path(cast("str", one)) for one in given]
+    reader = _Reader(format, topic_from, topics, id_from)
+    for file in files:
+        for place, row in records(file):
+            reader.add(place, row)
+    traces = reader.made(name or files[0].name.split(".")[0])
+    if not traces.spans:
+        why = "; ".join(note.text for note in traces.notes) or "the file is empty"
+        raise InputError(f"no stage of a trace was found: {why}", fix="see docs/traces.md", path=str(files[0]))
+    return traces
+
+
+class _Reader:
+    """What was read so far, and what was odd about it."""
+
+    def __init__(self, format: Format | None, topic_from: str | None, topics: Any, id_from: str | None) -> None:
+        self.format: Format | None = format
+        self.topic_from, self.id_from = topic_from, id_from
+        self.ids = None if topics is None else _ids_by_text(Topics.of(topics))
+        self.spans: list[Span] = []
+        self.steps: defaultdict[str, list[Step]] = defaultdict(list)
+        self.odd: Counter[str] = Counter()  # of documents and queries
+        self.unread: Counter[str] = Counter()  # records
+        self.kinds: Counter[str] = Counter()  # spans that are no stages
+        self.places: dict[str, str] = {}
+        self.pages: list[Span] = []  # of UBI
+        self.clicks: defaultdict[str, Counter[str]] = defaultdict(Counter)  # by query of UBI
+
+    def add(self, place: str, row: Row | None) -> None:
+        """Take a record for what it holds."""
+        try:
+            self._add(place, row)
+        except (ValueError, TypeError, KeyError, OverflowError) as error:
+            self._leave(str(error.args[0]) if error.args else type(error).__name__, place)
+
+    def _add(self, place: str, row: Row | None) -> None:
+        if row is None:
+            self._leave("no JSON object", place)
+        elif "stage" in row and self.format in (None, "judged"):
+            self.spans.append(span_of(row))
+        elif any(name in row for name in _UBI) and self.format in (None, "ubi"):
+            self._add_page(row, place)
+        elif "action_name" in row and self.format in (None, "ubi"):
+            self._add_event(row)
+        elif self.format not in ("judged", "ubi") and (attributes := attributes_of(row)) is not None:
+            own = own_span(attributes)
+            if own is not None:
+                self.spans.append(own)
+                return
+            step = step_of(row, attributes, self.odd, self.format, self.topic_from, self.id_from)
+            self.steps[step.trace_id].append(step)
+            if step.stage is None:
+                self.kinds[step.kind] += 1
+            if row.get("droppedAttributesCount"):
+                self.odd["spans that lost attributes to a limit of their exporter"] += 1
+        else:
+            layout = "no stage, no span and no query with its hits"
+            self._leave(layout if self.format is None else f"not of the format {self.format}", place)
+
+    def _add_page(self, row: Row, place: str) -> None:
+        """Take a query of UBI with the hits that were shown."""
+        hits, text = row.get("query_response_hit_ids"), row.get("user_query")
+        hits = parsed(hits) if isinstance(hits, str) else hits
+        topic = self._topic(None if self.topic_from is None else first(row, self.topic_from), [text])
+        if topic is None:
+            self._leave("a query without a text", place)
+            return
+        who = {"session_id": row.get("session_id"), "user_id": row.get("client_id", row.get("user_id"))}
+        facts = {name: value for name, value in who.items() if value}
+        rows = list(enumerate(cast("list[Any]", hits), 1)) if isinstance(hits, list) else None
+        listed = None if rows is None else documents_of(rows, self.odd)
+        query = text if isinstance(text, str) else None
+        trace = str(row.get("query_id", topic))
+        self.pages.append(Span(trace, topic, "shown", "shown", (), listed, query, facts=facts))
+
+    def _add_event(self, row: Row) -> None:
+        """Take a click of UBI on a result of a query."""
+        clicked = first(row, "event_attributes.object.object_id")
+        if row["action_name"] != "click":
+            self.odd["events other than clicks"] += 1
+        elif clicked is None or row.get("query_id") is None:
+            self.odd["clicks without a query or an object"] += 1
+        else:
+            self.clicks[str(row["query_id"])][str(clicked)] += 1
+
+    def _leave(self, what: str, place: str) -> None:
+        self.unread[what] += 1
+        self.places.setdefault(what, place)
+
+    def _topic(self, named: Any, texts: Iterable[Any]) -> str | None:
+        """Tell the topic of a query by its attribute, or by the first of its texts that is a topic's."""
+        if named is not None and not isinstance(named, (Mapping, list)):
+            return str(named)
+        folded = [normalised(text) for text in texts if isinstance(text, str) and text.strip()]
+        if self.topic_from is not None and folded:
+            self.odd[f"queries without {self.topic_from}, told by their text"] += 1
+        if self.ids is not None and folded:
+            known = next((self.ids[text] for text in folded if text in self.ids), None)
+            if known is not None:
+                return known
+            self.odd["queries whose text is that of no topic, or of several"] += 1
+        return folded[0] if folded else None
+
+    def made(self, name: str) -> Traces:
+        """Give the traces, with what should be known of them."""
+        names: defaultdict[str, set[str]] = defaultdict(set)
+        for steps in self.steps.values():
+            for step in steps:
+                if step.stage is not None:
+                    names[step.stage.name].add(step.stage.kind)
+        shared = {name for name, kinds in names.items() if len(kinds) > 1}
+        merged: list[Span] = []
+        for steps in self.steps.values():
+            stages = [step for step in steps if step.stage is not None]
+            if not stages:
+                continue
+            roots = [step.query for step in steps if step.stage is None and not step.parent_id]
+            topic = self._topic(
+                next((step.query_id for step in (*stages, *steps) if step.query_id is not None), None),
+                [*roots, *(step.stage.query for step in stages if step.stage is not None)],
+            )
+            if topic is None:
+                self.odd["traces without the text of a query"] += 1
+            else:
+                merged += spans_of_trace(steps, topic, shared)
+        if self.clicks:
+            self.pages = [
+                replace(page, facts={**page.facts, "clicks": dict(self.clicks.get(page.trace_id, {}))})
+                for page in self.pages
+            ]
+        traces = one_trace_a_query([*self.spans, *self.pages, *without_echoes(merged)], name)
+        return replace(traces, notes=(*traces.notes, *self._notes(traces.spans)))
+
+    def _notes(self, spans: Iterable[Span]) -> Iterable[Note]:
+        for what, times in self.unread.items():
+            yield Note("unread-records", f"{counted(times, 'record')} left out, first {self.places[what]}: {what}")
+        for what, times in self.odd.items():
+            yield Note("odd-records", f"{what}: {times:,}")
+        if self.kinds:
+            of_kind = ", ".join(f"{times:,} {kind}" for kind, times in self.kinds.most_common())
+            yield Note("other-spans", f"{counted(self.kinds.total(), 'span')} of other kinds: {of_kind}")
+        having: defaultdict[str, set[str]] = defaultdict(set)
+        for span in spans:
+            having[span.stage].add(span.query_id)
+        total = len(set[str]().union(*having.values()))
+        for stage, queries in having.items():
+            if len(queries) < total:
+                text = f"not in the traces of {total - len(queries):,} of {total:,} queries"
+                yield Note("absent-stages", text, stage, total - len(queries), of="stages")
+
+
+def _ids_by_text(topics: Topics) -> dict[str, str]:
+    """Look topics up by text; a text that several share is left out."""
+    texts = [normalised(text or "") for text in topics.table["text"].to_pylist()]
+    times = Counter(texts)
+    ids = topics.table["query_id"].to_pylist()
+    return {text: one for text, one in zip(texts, ids, strict=True) if text and times[text] == 1}

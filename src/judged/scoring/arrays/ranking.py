@@ -1,0 +1,300 @@
+"""Queries x documents in the order of their scores, and where the ties stand, on any array library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from operator import index
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from judged.errors import InputError, MissingExtraError
+from judged.results.cache import cached_property
+
+try:
+    from array_api_compat import array_namespace, device, is_numpy_array
+except ImportError:  # pragma: no cover
+    raise MissingExtraError("array-api-compat", "arrays") from None
+
+Ties: TypeAlias = Literal["position", "averaged"]
+Cutoff: TypeAlias = int | Sequence[int] | None
+_SHORT = 64  # documents that are sorted stably as fast as in any way
+
+
+def padded(scores: Any, grades: Any, offsets: Any, *, longest: int | None = None) -> tuple[Any, Any, Any]:
+    """Lay ragged queries side by side: scores, grades and the mask of what is there, each queries x longest.
+
+    Parameters
+    ----------
+    scores, grades
+        One entry a document, query after query: (documents,).
+    offsets
+        Where each query begins, and where the last one ends: (queries + 1,).
+    longest
+        How many documents the longest query has, or more. NumPy finds it; elsewhere it must be given, because to look
+        at the offsets would stop the device.
+
+    Raises
+    ------
+    InputError
+        If `longest` is missing outside NumPy; in NumPy, if it is too small, or the offsets do not fit.
+
+    Examples
+    --------
+    >>> scores, grades, where = padded(np.array([0.1, 0.2, 0.9]), np.array([0, 1, 2]), np.array([0, 2, 3]))
+    >>> grades.tolist(), where.tolist()
+    ([[0, 1], [2, 2]], [[True, True], [True, False]])
+    """
+    xp = array_namespace(scores, grades, offsets)
+    if is_numpy_array(offsets):
+        most = int(np.diff(offsets).max(initial=0))
+        if not len(scores) == len(grades) == offsets[-1:].sum():
+            problem = f"{len(scores)} scores and {len(grades)} grades, but offsets end at {offsets[-1:].sum()}"
+            raise InputError(problem, fix="offsets end behind the last document")
+        if longest is not None and longest < most:
+            raise InputError(f"longest is {longest}, but a query has {most} documents", fix=f"longest={most}")
+        longest = most if longest is None else longest
+    elif longest is None:
+        raise InputError("outside NumPy the longest query is not looked for", fix="give longest=, as a number")
+    at = offsets[:-1, None] + xp.arange(longest, dtype=offsets.dtype, device=device(offsets))[None, :]
+    where = at < offsets[1:, None]
+    flat = xp.reshape(xp.where(where, at, offsets[:-1, None]), (-1,))
+    flat = xp.where(flat < scores.shape[0], flat, 0)  # an empty query at the end begins behind the last document
+    return xp.reshape(xp.take(scores, flat), at.shape), xp.reshape(xp.take(grades, flat), at.shape), where
+
+
+@dataclass
+class Ranking:
+    """The documents of each query in the order of their scores; those masked out last, with grade 0.
+
+    All arithmetic is in the widest floating type of the library and device: float64, or float32 where there is no
+    other, as in JAX without x64. Sums of thousands of half-precision numbers would be wrong in the second digit.
+    """
+
+    xp: Any
+    grades: Any
+    """Grades in the working type, 0 where masked out: queries x documents."""
+    ties: Ties
+    cutoff: Cutoff
+    depth: int
+    """Number of ranks that are looked at."""
+    _levels: Any  # the grades in their own type, 0 where masked out
+    _keys: Any  # what is sorted, smallest first
+    _absent: Any  # whether a document is masked out; None where the keys say so, or nothing is
+    _order: Any
+    _invalid: Any  # whether a query holds NaN; None in NumPy, where such input is refused
+    _result: Any  # the floating type of the results
+
+    @classmethod
+    def of(cls, scores: Any, grades: Any, where: Any, cutoff: Cutoff, ties: Ties) -> Ranking:
+        """Sort each query; a document that stands before another keeps its place at equal scores."""
+        xp = array_namespace(scores, grades)
+        if ties not in ("position", "averaged"):
+            raise InputError(f"ties={ties!r} is not known", fix="ties='position' or 'averaged'")
+        cutoff = _whole(cutoff)
+        if not scores.ndim or scores.shape != grades.shape or (where is not None and where.shape != scores.shape):
+            raise InputError(
+                f"scores {tuple(scores.shape)} and grades {tuple(grades.shape)} do not fit each other, or the mask",
+                fix="give arrays of one shape, queries x documents",
+            )
+        if where is not None and not xp.isdtype(where.dtype, "bool"):
+            raise InputError(f"the mask is of {where.dtype}", fix="give True and False, such as where > 0")
+        scores, grades = (
+            xp.astype(part, xp.int8) if xp.isdtype(part.dtype, "bool") else part for part in (scores, grades)
+        )
+        if is_numpy_array(scores):  # elsewhere to look at values would stop the device
+            _check(scores if where is None else scores[where], grades if where is None else grades[where])
+            invalid = None
+        else:
+            invalid, grades = _without_nan(xp, scores, grades, where)
+        working, result = _floating_types(xp, scores)
+        levels = grades if where is None else xp.where(where, grades, xp.zeros_like(grades))
+        keys, absent = _keys(xp, scores, where)
+        order, depth = _sort(xp, keys, absent, ties), scores.shape[-1]
+        if cutoff is not None:  # what stands below the last cutoff is not looked at, but for ties of what stands above
+            depth = min(depth, cutoff if isinstance(cutoff, int) else max(cutoff, default=1))
+        order = order[..., :depth] if ties == "position" else order
+        wide = xp.astype(levels, working, copy=False)
+        return cls(xp, wide, ties, cutoff, depth, levels, keys, absent, order, invalid, result)
+
+    def sorted(self, values: Any) -> Any:
+        """Bring the values of the documents into the order of the ranking."""
+        return self.xp.take_along_axis(values, self._order, axis=-1)
+
+    def expected(self, values: Any) -> Any:
+        """Bring values into the order of the ranking, the mean of each group of ties in the place of its members."""
+        values = self.sorted(values)
+        if self.ties == "position" or not self.width:
+            return values
+        mean = self.group_sum(values) / self.size
+        return self.xp.where(self.size == 1.0, values[..., : self.depth], mean)
+
+    def group_sum(self, values: Any) -> Any:
+        """Add up sorted values over the ties of each document."""
+        return self._up_to(values, self._groups[1]) - self.above(values)
+
+    def above(self, values: Any) -> Any:
+        """Add up sorted values over all that stand above the ties of each document."""
+        return self._up_to(values, self._groups[0])
+
+    def _up_to(self, values: Any, end: Any) -> Any:
+        running = self.xp.cumulative_sum(values, axis=-1, include_initial=True)
+        return self.xp.take_along_axis(running, end, axis=-1)
+
+    @cached_property
+    def size(self) -> Any:
+        """How many documents are tied with each, itself too."""
+        begin, end = self._groups
+        return self.xp.astype(end - begin, self.grades.dtype)
+
+    @cached_property
+    def place(self) -> Any:
+        """How many of its ties stand above each document."""
+        return self.ranks - 1.0 - self.xp.astype(self._groups[0], self.grades.dtype)
+
+    @cached_property
+    def _groups(self) -> tuple[Any, Any]:
+        """Where the ties of each document begin, and where they end, counted from 0."""
+        xp, keys = self.xp, self.sorted(self._keys)
+        index = xp.broadcast_to(xp.arange(self.width, device=device(keys)), keys.shape)
+        other = keys[..., 1:] != keys[..., :-1]
+        if self._absent is not None:
+            absent = self.sorted(self._absent)
+            other = other | (absent[..., 1:] != absent[..., :-1])
+        first = xp.concat((xp.ones_like(index[..., :1]) == 1, other), axis=-1)
+        number = xp.cumulative_sum(xp.astype(first, index.dtype), axis=-1)[..., : self.depth]
+        begins = xp.sort(xp.where(first, index, self.width), axis=-1, stable=False)
+        begins = xp.concat((begins, xp.full_like(begins[..., :1], self.width)), axis=-1)
+        return xp.take_along_axis(begins, number - 1, axis=-1), xp.take_along_axis(begins, number, axis=-1)
+
+    @property
+    def width(self) -> int:
+        """How many documents a query may have."""
+        return self.grades.shape[-1]
+
+    @cached_property
+    def ranks(self) -> Any:
+        """Ranks from 1, in the working type: (documents,)."""
+        return self.xp.arange(1, self.depth + 1, dtype=self.grades.dtype, device=device(self.grades))
+
+    def by_rank(self, compute: Callable[[Any], Any]) -> Any:
+        """Compute a number for each rank as the measures do, in float64 on the host: (documents,).
+
+        Only constants go to the device. Computed there in float32, the powers of p = 0.999 would be off by 1e-5.
+        """
+        values = np.asarray(compute(np.arange(1, self.depth + 1)), dtype=np.float64)
+        if is_numpy_array(self.grades):
+            return values
+        return self.xp.asarray(values, dtype=self.grades.dtype, device=device(self.grades))
+
+    def result(self, values: Any) -> Any:
+        """Return the values in the type of the results, NaN for queries that hold NaN."""
+        values = self.xp.astype(values, self._result, copy=False)
+        return values if self._invalid is None else self.xp.where(self.per_query(self._invalid), float("nan"), values)
+
+    def added_up(self, values: Any) -> Any:
+        """Add up sorted values down to each cutoff, one addition after the other, as the measures do."""
+        return self.at_cutoffs(self.xp.cumulative_sum(values, axis=-1))
+
+    def at_cutoffs(self, values: Any, empty: float = 0.0) -> Any:
+        """Give the value at each cutoff: an axis more where several are asked for."""
+        xp = self.xp
+        if not self.width:
+            values = xp.full((*values.shape[:-1], 1), empty, dtype=values.dtype, device=device(values))
+        if self.cutoff is None or isinstance(self.cutoff, int):
+            return values[..., min(self.cutoff or values.shape[-1], values.shape[-1]) - 1]
+        return xp.stack([values[..., min(k, values.shape[-1]) - 1] for k in self.cutoff], axis=-1)
+
+    def per_query(self, values: Any) -> Any:
+        """Give a number a query the axis of the cutoffs, where there is one."""
+        return values if self.cutoff is None or isinstance(self.cutoff, int) else values[..., None]
+
+    def total(self, values: Any) -> Any:
+        """Add up over all documents of each query, with the axis of the cutoffs."""
+        return self.per_query(self.xp.sum(values, axis=-1))
+
+    def relevant(self, rel: float) -> Any:
+        """Mark with 1 the documents from the grade `rel` on, which is above 0: what is masked out never counts."""
+        if rel <= 0:
+            raise InputError(f"rel={rel:g}: a document without a judgment has grade 0", fix="rel above 0, such as 1")
+        # In the type of the grades: 0.7 in float32 is less than 0.7 in float64, and was meant to be relevant.
+        floating = self.xp.isdtype(self._levels.dtype, "real floating")
+        return self.xp.astype((self._levels if floating else self.grades) >= rel, self.grades.dtype)
+
+    def divided(self, above: Any, below: Any, undefined: float = 0.0) -> Any:
+        """Divide, with `undefined` where there is nothing to divide by."""
+        some = below > 0
+        return self.xp.where(some, above / self.xp.where(some, below, 1.0), undefined)
+
+
+def _floating_types(xp: Any, scores: Any) -> tuple[Any, Any]:
+    """Return the type to compute in, and that of the results: the type of the scores, but at least float32."""
+    known = xp.__array_namespace_info__().dtypes(kind="real floating", device=device(scores))
+    working = known.get("float64", xp.float32)
+    if not xp.isdtype(scores.dtype, "real floating"):
+        return working, xp.asarray(0.0).dtype
+    return working, xp.float32 if xp.finfo(scores.dtype).bits < 32 else scores.dtype
+
+
+def _keys(xp: Any, scores: Any, where: Any) -> tuple[Any, Any]:
+    """Return what to sort, smallest first, and for integers also which documents are masked out."""
+    if xp.isdtype(scores.dtype, "real floating"):
+        # NaN stands behind every score, also behind that of a document with -inf, and equals no other score.
+        return (-scores if where is None else xp.where(where, -scores, float("nan"))), None
+    # Inverted bits turn the order around and lose no digit, as negative or floating numbers would.
+    return xp.bitwise_invert(scores), None if where is None else ~where
+
+
+def _sort(xp: Any, keys: Any, absent: Any, ties: Ties) -> Any:
+    """Sort each query, documents that are masked out last."""
+    order = _sort_keys(xp, keys, ties)
+    if absent is None:
+        return order
+    behind = xp.take_along_axis(xp.astype(absent, xp.int8), order, axis=-1)
+    return xp.take_along_axis(order, xp.argsort(behind, axis=-1, stable=True), axis=-1)
+
+
+def _sort_keys(xp: Any, keys: Any, ties: Ties) -> Any:
+    """Sort each query; where position breaks ties, a document that stands before another stays there."""
+    if ties == "averaged" or not is_numpy_array(keys) or keys.shape[-1] <= _SHORT:
+        return xp.argsort(keys, axis=-1, stable=ties == "position")
+    # Two sorts that need not be stable are faster than one that is: by score, then by tie group and position.
+    order = np.argsort(keys, axis=-1)
+    ordered = np.take_along_axis(keys, order, axis=-1)
+    group = np.zeros(order.shape, dtype=np.int64)
+    np.cumsum(ordered[..., 1:] != ordered[..., :-1], axis=-1, out=group[..., 1:])
+    bits = order.shape[-1].bit_length()
+    return np.sort(group << bits | order, axis=-1) & ((1 << bits) - 1)
+
+
+def _whole(cutoff: Cutoff) -> Cutoff:
+    """Give whole numbers from 1 on as Python's, and refuse everything else."""
+    try:
+        made = (
+            [index(k) for k in cutoff] if isinstance(cutoff, Iterable) else cutoff if cutoff is None else index(cutoff)
+        )
+    except TypeError:
+        made = []
+    if made is not None and (made == [] or min(made if isinstance(made, list) else [made]) < 1):
+        raise InputError(f"cutoff={cutoff!r}: a cutoff is 1 or more", fix="cutoff=10, or several such as [1, 10]")
+    return made
+
+
+def _check(scores: Any, grades: Any) -> None:
+    if np.isnan(scores).any():
+        raise InputError("scores hold NaN, which has no place in an order", fix="mask it with where=")
+    if not np.isfinite(grades).all():
+        raise InputError("grades hold something that is not a finite number", fix="mask it with where=")
+
+
+def _without_nan(xp: Any, scores: Any, grades: Any, where: Any) -> tuple[Any, Any]:
+    """Mark the queries with a score that is NaN or a grade that is not finite, and set such grades to 0."""
+    wrong = xp.isnan(scores) if xp.isdtype(scores.dtype, "real floating") else None
+    if xp.isdtype(grades.dtype, "real floating"):
+        finite = xp.isfinite(grades)
+        grades = xp.where(finite, grades, 0.0)
+        wrong = ~finite if wrong is None else wrong | ~finite
+    if wrong is None:
+        return None, grades
+    return xp.any(wrong if where is None else wrong & where, axis=-1), grades

@@ -1,0 +1,152 @@
+"""What `evaluate` is given, made into named `Run`s and measures."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from judged.data.objects import in_database, is_ids, rows_of_object
+from judged.data.run import Run, split_runs
+from judged.data.sources import files_of, source_name
+from judged.errors import InputError
+from judged.scoring.measures.base import Measure
+from judged.scoring.measures.grammar import listed, parse_many
+
+DEFAULT_MEASURES = ("nDCG@10", "AP", "RR@10", "P@10", "R@100", "Judged@10")
+_LEVEL = re.compile(r"\brel=|-l[0-9]")
+
+
+def runs_of(data: Any) -> list[Run]:
+    """Take one run or several: a list of them, ``{name: run}``, or a table that `run_id` divides.
+
+    A run is a `Run`, a path, a dict of dicts, a data frame, named tuples or ranked lists of ids. Runs of
+    one name are told apart by their folder, then by a number; they are never merged.
+
+    >>> [run.name for run in runs_of({"old": {"q1": {"d1": 1.0}}, "new": {"q1": {"d2": 1.0}}})]
+    ['old', 'new']
+
+    Raises
+    ------
+    InputError
+        If there is no run in it, or one cannot be read.
+    """
+    if isinstance(data, Mapping) and _is_named(data):
+        runs = [run for name, run_data in data.items() for run in _named(run_data, str(name))]
+    elif isinstance(data, (list, tuple)) and data and all(_is_run(run_data) for run_data in data):
+        runs = [
+            run for at, run_data in enumerate(data, 1) for run in _one(run_data, f"run{at}" if len(data) > 1 else "run")
+        ]
+    else:
+        runs = _one(data, "run")
+    if not runs:
+        raise InputError("no run is given", fix="give a run, a list of runs, or {name: run}")
+    return _distinct(runs)
+
+
+def measures_of(
+    data: Any, read: Callable[[Any], Iterable[Measure]] = parse_many, rel: float | None = None
+) -> tuple[Measure, ...]:
+    """Take measures or names, one or several, series expanded; each counts once.
+
+    With `rel`, this is the lowest grade that is relevant wherever a measure has a level, and its name says none.
+
+    >>> measures_of(["AP,P@5", "RR(rel=1)", "nDCG"], rel=2)
+    (AP(rel=2), P(rel=2)@5, RR, nDCG)
+    """
+    chosen = [with_rel(measure, rel, written=name) for name in listed(data) for measure in read(name)]
+    if not chosen:
+        raise InputError("no measure is given", fix=f"give names such as {', '.join(DEFAULT_MEASURES[:3])}")
+    return tuple(dict.fromkeys(chosen))
+
+
+def with_rel(measure: Measure, rel: float | None, written: Any = None) -> Measure:
+    """Let a measure have the level of the call, unless it has none, or its own was written."""
+    own = rel is None or not hasattr(measure, "rel") or _LEVEL.search(str(measure if written is None else written))
+    return measure if own else measure.replace(rel=rel)
+
+
+def place_of(measure: Measure, known: Sequence[Measure]) -> int:
+    """Find a measure among those that were evaluated: with all its parameters, a level that was not written among them.
+
+    >>> from judged import AP, RR
+    >>> place_of(RR(rel=2), (AP(rel=2), RR(rel=2)))
+    1
+
+    Raises
+    ------
+    InputError
+        If it is not among them.
+    """
+    if measure not in known:
+        raise InputError(
+            f"{measure} was not evaluated", fix=f"evaluate it, or take one of {', '.join(map(str, known))}"
+        )
+    return known.index(measure)
+
+
+def _is_run(data: Any) -> bool:
+    """Whether an element of a list is a run by itself, and not one topic's list of ids or one record."""
+    if isinstance(data, Mapping):
+        return all(isinstance(docs, Mapping) or is_ids(docs) for docs in data.values())
+    return isinstance(data, (Run, str, Path)) or hasattr(data, "__arrow_c_stream__") or in_database(data)
+
+
+def _is_named(data: Mapping[Any, Any]) -> bool:
+    """Whether a dict is ``{name: run}`` and not ``{query_id: {doc_id: score}}``."""
+    first = next(iter(data.values()), None)
+    if isinstance(first, Mapping):
+        full = next((rows for rows in data.values() if isinstance(rows, Mapping) and rows), {})
+        return isinstance(next(iter(full.values()), 0), (Mapping, list, tuple))
+    return first is not None and not is_ids(first)
+
+
+def _one(data: Any, name: str) -> list[Run]:
+    if isinstance(data, Run):
+        return split_runs(data.rows, data.name)
+    if isinstance(data, (str, Path)):
+        scanned = [Run.scan(path) for path in files_of(data)]
+        return [run for each in scanned for run in split_runs(each.rows, each.name)]
+    return split_runs(rows_of_object(data, "run"), name)
+
+
+def _named(data: Any, name: str) -> list[Run]:
+    """Read what stands under a name; several runs in one table keep their own names behind it."""
+    runs = _one(data, name)
+    return [Run(runs[0].rows, name)] if len(runs) == 1 else [Run(run.rows, f"{name}/{run.name}") for run in runs]
+
+
+def _distinct(runs: list[Run]) -> list[Run]:
+    """Give every run a name of its own; a name that was given stays, one that is a file's stem makes room."""
+    if len(runs) == 1:
+        return runs
+    given = {run.name for run in runs if run.name != source_name(run.where)}
+    names = [run.name for run in runs]
+    times = Counter(names)
+    names = [
+        f"{Path(run.where).parent.name}/{run.name}"
+        if times[run.name] > 1 and run.name not in given and "/" in run.where
+        else run.name
+        for run in runs
+    ]
+    taken, made = {*names, *given}, dict[str, Run]()
+    numbers: defaultdict[str, Iterator[int]] = defaultdict(lambda: count(2))
+    for run, name in zip(runs, names, strict=True):
+        free = (other for at in numbers[name] if (other := f"{name}#{at}") not in taken and other not in made)
+        clash = name in made or (name in given and run.name == source_name(run.where))
+        own = next(free) if clash else name
+        made[own] = Run(run.rows, own)
+    return list(made.values())
+
+
+def chosen_levels(data: Any, read: Callable[[Any], Iterable[Measure]] = measures_of) -> frozenset[Measure]:
+    """Give the measures for which the caller wrote `rel`, so that no warning about it is due.
+
+    >>> from judged import AP, RR
+    >>> chosen_levels(["AP(rel=1)", "P@5", "mrr@5-l2"]) == {AP(), RR(rel=2) @ 5}
+    True
+    """
+    return frozenset(measure for name in listed(data) if _LEVEL.search(str(name)) for measure in read(name))

@@ -1,0 +1,175 @@
+"""The names that other tools give to measures, each read as that tool means it.
+
+A reader takes one name, and the grades that the qrels hold; it gives our measures, or None where the tool has no
+such name, which is then read as one of ours.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from judged.errors import MeasureError
+from judged.scoring.measures.base import Measure
+from judged.scoring.measures.grammar import find, parse_many
+from judged.scoring.measures.spellings import key
+
+Reader: TypeAlias = "Callable[[str, Sequence[float]], tuple[Measure, ...] | None]"
+
+GDEVAL = {
+    "ndcg@k": "nDCG(gain=exp2,undefined=skip)",
+    "err@k": "ERR(max=4,undefined=skip)",
+    "ndcg": "nDCG(gain=exp2,undefined=skip)@20",
+    "err": "ERR(max=4,undefined=skip)@20",
+}
+"""gdeval's columns: ``skip`` leaves out the topics without a positive grade, as it does."""
+
+MSMARCO = {"mrr@k": "RR"}
+
+BEIR = {
+    "ndcg@k": "nDCG",
+    "map@k": "AP",
+    "recall@k": "R",
+    "p@k": "P",
+    "mrr@k": "RR",
+    "r_cap@k": "RelP",
+    "recall_cap@k": "RelP",
+    "hole@k": "Hole",
+    "accuracy@k": "Success",
+    "top_k_accuracy@k": "Success",
+}
+
+NDEVAL = (
+    *(f"{name}@5,10,20" for name in ("ERR-IA", "nERR-IA", "alpha-DCG", "alpha-nDCG")),
+    *("NRBP", "nNRBP", "MAP-IA", "P-IA@5,10,20", "strec@5,10,20"),
+)
+"""ndeval's columns, in their order; they are aliases of our measures."""
+
+_RANX = re.compile(r"(?P<name>[a-z][a-z0-9_-]*?)(?:[@.](?P<number>[0-9]+))?(?:-l(?P<level>-?[0-9]+))?")
+_DEEPEST = 2**53  # a cutoff that cuts nothing
+
+if TYPE_CHECKING:
+    Version: TypeAlias = Literal["trec_eval-10", "trec_eval-9"]
+
+
+def ours(name: str, grades: Sequence[float]) -> None:
+    """Know no names: all are read as ours."""
+    del name, grades
+
+
+def listed(table: Mapping[str, str]) -> Reader:
+    """Read names by a table; ``name@k`` stands for the name with any cutoffs.
+
+    >>> listed({"ndcg@k": "nDCG(gain=exp2)"})("NDCG @ 5,10", ())
+    (nDCG(gain=exp2)@5, nDCG(gain=exp2)@10)
+    """
+
+    def read(name: str, grades: Sequence[float]) -> tuple[Measure, ...] | None:
+        del grades
+        head, at, cutoffs = name.partition("@")
+        known = table.get(key(head.strip()) + ("@k" if at else ""))
+        return None if known is None else parse_many(known + at + cutoffs)
+
+    return read
+
+
+def trec_eval(version: Version) -> Reader:
+    """Read what follows trec_eval's ``-m``, nicknames and parameters too, by the table of the drop-in command."""
+
+    def read(name: str, grades: Sequence[float]) -> tuple[Measure, ...]:
+        del grades
+        from judged.scoring.peers.errors import USAGE, TrecEvalError
+        from judged.scoring.peers.trec_eval import TrecEvalOptions, expand
+
+        try:
+            lines = expand(name, dialect=version)
+        except TrecEvalError as error:
+            if error.code != USAGE:
+                raise MeasureError(str(error)) from None
+            rounding = TrecEvalOptions(dialect=version).rounding
+            return tuple(_rounded(measure, rounding) for measure in parse_many(name))
+        found = tuple(line.measure for line in lines if line.measure is not None)
+        if not found:
+            raise MeasureError(f"{name} is text and no number. Fix: 'judged trec_eval' prints it")
+        return found
+
+    return read
+
+
+def _rounded(measure: Measure, rounding: str) -> Measure:
+    """Let recall levels become numbers of documents as this version does."""
+    return measure.replace(rounding=rounding) if hasattr(measure, "rounding") else measure
+
+
+_RANX_BINARY = {
+    "hits": ("NumRelRet", "NumRelRet@{}"),
+    "hit_rate": (f"Success@{_DEEPEST}", "Success@{}"),
+    "precision": ("SetP", "P@{}"),
+    "recall": ("SetR", "R@{}"),
+    "f1": ("SetF", "F@{}"),
+    "r-precision": ("Rprec", "Rprec"),
+    "bpref": ("Bpref", "Bpref"),
+    "mrr": ("RR", "RR@{}"),
+    "map": ("AP", "AP@{}"),
+}
+"""Without and with a cutoff."""
+
+_RANX_GRADED = {
+    "dcg": ("DCG", "linear"),
+    "dcg_burges": ("DCG", "exp2"),
+    "ndcg": ("nDCG", "linear"),
+    "ndcg_burges": ("nDCG", "exp2"),
+}
+
+
+def ranx(name: str, grades: Sequence[float]) -> tuple[Measure, ...] | None:
+    """Read ranx's names: ``ndcg@10``, ``map-l2``, ``rbp.95``. A level takes the gain of lower grades away.
+
+    >>> ranx("ndcg@10-l2", [0, 1, 2]), ranx("f1-l2", []), ranx("mrr@5", [])
+    ((nDCG(gain={0:0,1:0,2:2})@10,), (SetF(rel=2),), (RR@5,))
+    """
+    if (rbp := ranx_rbp(name, grades)) is not None:
+        measure, factor = rbp
+        if factor == 1.0:
+            return (measure,)
+        raise MeasureError(
+            f"ranx's {name} adds up grades as they are, so that it goes up to {factor:g}. Fix: write {measure}, which"
+            f" is ranx's number divided by {factor:g}, or call judged.scoring.compat.ranx.evaluate for its own"
+        )
+    found = _RANX.fullmatch(name.strip())
+    if found is None:
+        return None
+    level, cutoff = int(found["level"] or 1), int(found["number"] or 0)
+    if found["name"] in _RANX_BINARY:
+        whole, cut = _RANX_BINARY[found["name"]]
+        return tuple(one.replace(rel=level) for one in parse_many(cut.format(cutoff) if cutoff else whole))
+    if found["name"] in _RANX_GRADED:
+        measure, gain = _RANX_GRADED[found["name"]]
+        return (find(measure)[0].cls(gain=_gain_from(level, gain, grades), cutoff=cutoff or None),)
+    return None
+
+
+def ranx_rbp(name: str, grades: Sequence[float]) -> tuple[Measure, float] | None:
+    """Read ``rbp.95``: our measure, and what its number must be multiplied by to be ranx's; None for other names.
+
+    >>> ranx_rbp("rbp.95", [0, 1]), ranx_rbp("rbp.8-l2", [0, 1, 2])
+    ((RBP(p=0.95), 1.0), (RBP(p=0.8,gain={0:0,1:0,2:2},max=2), 2.0))
+    """
+    found = _RANX.fullmatch(name.strip())
+    if found is None or found["name"] != "rbp" or not found["number"]:
+        return None
+    rbp, persistence = find("RBP")[0].cls, float(f"0.{found['number']}")
+    level, highest = int(found["level"] or 1), float(max((1.0, *grades)))
+    if level == 1 and highest == 1.0:
+        return rbp(p=persistence), 1.0
+    gain = _gain_from(level, "linear", grades)
+    return rbp(p=persistence, gain="graded" if gain == "linear" else gain, max=highest), highest
+
+
+def _gain_from(level: int, gain: str, grades: Sequence[float]) -> str | dict[float, float]:
+    """Give a gain that only grades from this level have; the plain one where that is the same."""
+    if not any(0 < grade < level for grade in grades):
+        return gain
+    worth = {grade: 2**grade - 1 if gain == "exp2" else grade for grade in grades}
+    return {grade: gained if grade >= level else 0.0 for grade, gained in worth.items()}

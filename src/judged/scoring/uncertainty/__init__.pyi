@@ -1,0 +1,8 @@
+# Written by tools/docs.py: what `judged.scoring.uncertainty` exports; it is imported at its first use.
+
+from judged.scoring.uncertainty.pools import LeaveOneOut as LeaveOneOut
+from judged.scoring.uncertainty.pools import leave_one_out as leave_one_out
+from judged.scoring.uncertainty.ties import tie_expected as tie_expected
+from judged.scoring.uncertainty.ties import tie_range as tie_range
+from judged.scoring.uncertainty.ties import tied_share as tied_share
+from judged.scoring.uncertainty.unjudged import unjudged_range as unjudged_range

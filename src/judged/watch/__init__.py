@@ -1,8 +1,0 @@
-"""A watch over a running system: series against a frozen baseline, with a declared number of false alarms."""
-
-from __future__ import annotations
-
-from judged.watch.config import WatchConfig, first_config, read_watch
-from judged.watch.watch import Watch, watch
-
-__all__ = ["Watch", "WatchConfig", "first_config", "read_watch", "watch"]

@@ -1,0 +1,244 @@
+"""Judgments and scores by group of documents."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import warnings
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judged import InputError, JudgedWarning, Qrels, by_document, evaluate
+from judged.comparison.slicing import document_slices
+from judged.comparison.slicing.by_document import ALL
+
+QRELS = {
+    "q1": {"w1": 2, "m1": 1, "w2": 0, "m2": -1, "u1": 1},
+    "q2": {"m1": 1, "m3": 1},
+    "q3": {"w1": 1},
+    "q4": {"w1": 0},
+}
+FACTS = {
+    "w1": {"source": "web", "date": "2024-01-01", "new": True, "level": 1},
+    "w2": {"source": "web", "date": "2024-05-30", "new": True, "level": 2},
+    "m1": {"source": "mail", "date": "2024-05-31", "new": False, "level": 2},
+    "m2": {"source": "mail", "new": False},
+    "m3": {"source": "mail", "date": "2024-05-20", "new": True, "level": 2.5},
+}
+RUNS = {
+    "a": {"q1": ["m1", "x", "w1"], "q2": ["m1", "m3"], "q3": ["x", "w1"], "q4": ["x"]},
+    "b": {"q1": ["w1"], "q3": ["w1"]},
+}
+
+
+def grades(qrels: Qrels) -> dict[str, dict[str, float]]:
+    made: dict[str, dict[str, float]] = {}
+    for row in qrels.table.to_pylist():
+        made.setdefault(row["query_id"], {})[row["doc_id"]] = row["relevance"]
+    return made
+
+
+def test_only_documents_of_one_group_are_relevant() -> None:
+    found = document_slices(QRELS, FACTS, "source")
+    assert {group: grades(judged) for group, judged in found.items()} == {
+        "mail": {"q1": {"w1": 0, "m1": 1, "w2": 0, "m2": -1, "u1": 0}, "q2": {"m1": 1, "m3": 1}},
+        "web": {"q1": {"w1": 2, "m1": 0, "w2": 0, "m2": -1, "u1": 0}, "q3": {"w1": 1}},
+        "unknown": {"q1": {"w1": 0, "m1": 0, "w2": 0, "m2": -1, "u1": 1}},
+    }
+    assert list(found) == ["mail", "web", "unknown"]  # 3, 2 and 1 relevant pairs; what is unknown stands last
+    assert found["mail"].name == "qrels, source=mail"
+
+
+def test_the_level_of_relevance_decides_which_topics_stay() -> None:
+    found = document_slices(QRELS, FACTS, "source", rel=2)
+    assert {group: grades(judged) for group, judged in found.items()} == {
+        "web": {"q1": {"w1": 2, "m1": 0, "w2": 0, "m2": -1, "u1": 0}}
+    }
+    with pytest.raises(InputError, match="no document has the grade 3 or more"):
+        document_slices(QRELS, FACTS, "source", rel=3)
+
+
+def test_groups_are_texts_truth_few_numbers_or_ages() -> None:
+    assert list(document_slices(QRELS, FACTS, "new")) == ["true", "false", "unknown"]
+    assert list(document_slices(QRELS, FACTS, "level")) == ["1", "2", "2.5", "unknown"]
+    ages = document_slices(QRELS, FACTS, "date")  # the newest is of 2024-05-31
+    assert {group: sorted(grades(judged)) for group, judged in ages.items()} == {
+        "0-1": ["q1", "q2"],
+        "8-30": ["q2"],
+        "31-365": ["q1", "q3"],
+        "unknown": ["q1"],
+    }
+    assert list(ages) == ["0-1", "8-30", "31-365", "unknown"]
+    ages = document_slices(QRELS, FACTS, "date", today="2024-05-21")
+    assert list(ages) == ["0-1", "31-365", "after today", "unknown"]
+    many = {f"d{at}": {"x": at, "title": f"t{at}", "date": "2024-01-01"} for at in range(51)}
+    for by, problem in {
+        "x": "the column x has 51 different values: too many for groups. Fix: add a column that names a few groups, or",
+        "title": "the column title has 51 different values",
+        "nope": "no column 'nope' (there is x, title, date). Fix: name one of these",
+    }.items():
+        with pytest.raises(InputError) as raised:
+            document_slices({"q": {"d1": 1}}, many, by)
+        assert problem in str(raised.value)
+    with pytest.raises(InputError, match="today says nothing of source"):
+        document_slices(QRELS, FACTS, "source", today="2024-05-21")
+
+
+def test_subtopics_stay() -> None:
+    table = pa.table(
+        {
+            "query_id": ["q", "q", "q"],
+            "doc_id": ["w1", "w1", "m1"],
+            "relevance": [1.0, 0.0, 1.0],
+            "iteration": ["1", "2", "2"],
+        }
+    )
+    found = document_slices(table, FACTS, "source")["web"].table
+    assert found.column_names == table.column_names
+    assert found["relevance"].to_pylist() == [1.0, 0.0, 0.0]
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_relevant_documents_are_dealt_out_to_the_groups(seed: int) -> None:
+    """Each relevant judgment is relevant in one group alone, no other becomes relevant, negatives stay."""
+    rng = np.random.default_rng(seed)
+    qrels = {f"q{t}": {f"d{d}": int(rng.integers(-1, 3)) for d in range(6)} for t in range(4)}
+    qrels["q0"]["d0"] = 1
+    facts = {f"d{d}": {"s": str(rng.integers(3))} for d in range(5)}
+    found = {group: grades(judged) for group, judged in document_slices(qrels, facts, "s").items()}
+    for query, docs in qrels.items():
+        for doc, grade in docs.items():
+            got = {group: judged[query][doc] for group, judged in found.items() if query in judged}
+            group = facts.get(doc, {}).get("s", "unknown")
+            assert got == {name: grade if grade < 0 or name == group else 0 for name in got}
+            assert grade < 1 or group in got
+    for judged in found.values():
+        assert all(max(docs.values()) >= 1 and len(docs) == 6 for docs in judged.values())
+
+
+@pytest.mark.filterwarnings("ignore::judged.JudgedWarning")
+def test_scores_by_group_by_hand() -> None:
+    found = by_document(QRELS, RUNS, ["R@2", "RR"], FACTS, "source", ci="none", min_topics=2)
+    assert found.names == (ALL, "mail", "web", "unknown")
+    values = {(one.part, one.run, one.measure): one.value for one in found.estimates}
+    # mail: q1 {m1}, q2 {m1, m3}; web: q1 {w1}, q3 {w1}; unknown: q1 {u1}
+    wanted = {
+        ("mail", "a", "R@2"): 1.0,
+        ("mail", "a", "RR"): 1.0,
+        ("mail", "b", "R@2"): 0.0,
+        ("mail", "b", "RR"): 0.0,
+        ("web", "a", "R@2"): 0.5,
+        ("web", "a", "RR"): (1 / 3 + 1 / 2) / 2,
+        ("web", "b", "R@2"): 1.0,
+        ("web", "b", "RR"): 1.0,
+        ("unknown", "a", "R@2"): 0.0,
+        ("unknown", "b", "RR"): 0.0,
+        (ALL, "a", "RR"): (1 + 1 + 1 / 2 + 0) / 4,
+    }
+    assert {key: values[key] for key in wanted} == pytest.approx(wanted, abs=1e-15)
+    counts = {one.part: (one.size, one.relevant, one.small) for one in found.estimates}
+    assert counts == {ALL: (4, 6, False), "mail": (2, 3, False), "web": (2, 2, False), "unknown": (1, 1, True)}
+    assert found.estimate("web", "b").value == 1.0
+    assert "the source of 1 of 6 relevant documents (17%) is not known" in found.warnings
+    assert "fewer than 2 topics, too few for a mean to say much: unknown" in found.warnings
+
+
+@pytest.mark.filterwarnings("ignore::judged.JudgedWarning")
+@settings(max_examples=20)
+@given(st.integers(0, 2**32 - 1))
+def test_every_number_is_that_of_evaluate_on_the_groups_judgments(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    docs = [f"d{at}" for at in range(8)]
+    qrels = {f"q{t}": {doc: int(rng.integers(-1, 3)) for doc in docs[:6]} for t in range(5)}
+    qrels["q0"]["d0"] = 1
+    facts = {doc: {"s": str(rng.integers(3))} for doc in docs[:5]}
+    runs = {name: {query: list(rng.permutation(docs)) for query in qrels} for name in ("a", "b")}
+    measures = ["nDCG@5", "AP", "P@3", "Bpref", "NumRel"]
+    found = by_document(qrels, runs, measures, facts, "s", ci="t")
+    groups = document_slices(qrels, facts, "s")
+    assert found.names == (ALL, *groups)
+    for group, judged in {ALL: Qrels.of(qrels), **groups}.items():
+        alone = evaluate(judged, runs, measures).estimates(ci="t")
+        mine = [one for one in found.estimates if one.part == group]
+        assert [(one.run, one.measure, one.value, one.ci, one.n) for one in mine] == [
+            (one.run, one.measure, one.value, one.ci, one.n) for one in alone
+        ]
+        assert {one.size for one in mine} == {len(judged.topics)}
+
+
+def test_a_run_without_the_topics_of_a_group_scores_zero_there() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", JudgedWarning)
+        with pytest.raises(JudgedWarning, match="b: nothing returned for 2 of 4 topics"):
+            by_document(QRELS, RUNS, "RR", FACTS, "source")
+    with pytest.warns(JudgedWarning) as caught:
+        found = by_document(QRELS, {"b": {"q3": ["w1"]}}, "RR", FACTS, "source", ci="none")
+    assert len(caught) == 1  # said once, not for every group
+    assert found.estimate("mail").value == 0.0
+    assert found.estimate("web").value == 0.5
+
+
+@pytest.mark.filterwarnings("ignore::judged.JudgedWarning")
+def test_all_forms_show_the_same_numbers() -> None:
+    found = by_document(QRELS, RUNS, ["R@2", "RR"], FACTS, "source", ci="t", min_topics=2)
+    table = found.overview("RR").grid()
+    assert table.header == ("RR", "topics", "relevant", "a", "b")
+    assert [row[:3] for row in table.rows] == [
+        (ALL, "4", "6"), ("mail", "2", "3"), ("web", "2", "2"), ("unknown (few)", "1", "1"),
+    ]  # fmt: skip
+    assert table.rows[3][3] == "0.0000"
+    assert found.overview(run="b").grid().header == ("group", "topics", "relevant", "R@2", "RR")
+    assert found.overview("RR").text() in found.text()
+    assert found.overview("R@2").markdown() in found.markdown()
+    assert all(sentence in found.markdown() for sentence in found.sentences)
+    document = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    rows: list[dict[str, Any]] = list(csv.DictReader(io.StringIO(found.csv())))
+    assert len(rows) == len(document["results"]) == 16
+    for row, one, estimate in zip(rows, document["results"], found.estimates, strict=True):
+        assert float(row["value"]) == one["value"] == estimate.value
+        assert row["group"] == one["group"] == estimate.part
+        assert (one["ci"] is None) == (row["ci_low"] == "") == (estimate.ci is None)
+    said = " ".join(found.sentences)
+    assert "a has its lowest R@2 where source is web: 0.5000 over 2 topics and 2 relevant documents." in said
+    assert "b has its lowest R@2 where source is mail: 0.0000" in said
+    assert "comparing two rows of one run is not a test" in said
+    assert "Rows marked (few) have fewer than 2 topics." in said
+    assert repr(found).endswith(f"warning: {found.warnings[-1]}")
+    assert "<table>" in found._repr_html_()
+
+
+@pytest.mark.filterwarnings("ignore::judged.JudgedWarning")
+def test_what_cannot_be_asked_is_refused() -> None:
+    found = by_document(QRELS, RUNS, "RR", FACTS, "source", ci="none")
+    for asked, message in [
+        ({"name": "x"}, "no group 'x'. Fix: use one of all documents, mail, web, unknown"),
+        ({"run": "x"}, "no run 'x'. Fix: use one of a, b"),
+        ({"measure": "AP"}, "AP was not evaluated. Fix: use one of RR"),
+    ]:
+        with pytest.raises(InputError) as raised:
+            found.estimate(**asked)
+        assert message in str(raised.value)
+    with pytest.raises(InputError, match="a group is called 'all documents'"):
+        by_document({"q": {"d": 1}}, {"q": ["d"]}, "RR", {"d": {"s": ALL}}, "s")
+
+
+@pytest.mark.filterwarnings("ignore::judged.JudgedWarning")
+def test_the_chart_draws_every_number_of_a_measure() -> None:
+    found = by_document(QRELS, RUNS, ["R@2", "RR"], FACTS, "source", ci="t", min_topics=2)
+    drawn = found.chart("RR", width=300).to_dict()
+    points = {(one["group"], one["run"]): one for one in found.charts()["RR"].table.records()}
+    wanted = [one for one in found.estimates if one.measure == "RR"]
+    assert len(points) == len(wanted) == 8
+    for one in wanted:
+        point = points[f"{one.part} ({one.size})", one.run]
+        assert (point["value"], point["small"]) == (one.value, one.small)
+        assert point["ci"] == (None if one.ci is None else list(one.ci))
+    assert drawn["title"]["subtitle"].endswith("only documents of one source relevant; hollow: too few topics")
+    with pytest.raises(InputError, match="no chart 'x'"):
+        found.chart("x")

@@ -1,0 +1,189 @@
+"""Layouts of other tools: what is taken, what is refused, and what is left out and said."""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from judged.errors import InputError
+from judged.pipelines.rag.readers import read_responses, responses_of_traces
+from judged.pipelines.rag.responses import Responses, write_responses
+from judged.pipelines.traces.reading import read_traces
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TREC = {
+    "metadata": {"team_id": "T", "narrative_id": "1", "run_id": "r"}, "references": ["d7", "d8"],
+    "answer": [{"text": "Cats sleep.", "citations": [1, 0, 1]}, {"text": "A lot.", "citations": []}],
+}  # fmt: skip
+NUGGETS = {"query": "cats?", "qid": "1", "nuggets": [
+    {"text": "cats sleep", "importance": "vital"}, {"text": "cats purr", "importance": "okay"}]}  # fmt: skip
+ASSIGNED = {"query": "cats?", "qid": "1", "run_id": "r", "answer_text": "Cats sleep. A lot.", "nuggets": [
+    {"text": "cats purr", "importance": "okay", "assignment": "failed"},
+    {"text": "cats sleep", "importance": "vital", "assignment": "partial_support"}]}  # fmt: skip
+SUPPORT = {"topic_id": "1", "run_id": "r", "sentences": [
+    {"sentenceID": 0, "text": "Cats sleep.", "citations": [
+        {"citationID": 0, "reference": "d8", "support": "2"}, {"citationID": 1, "reference": "d7", "support": "-1"}]},
+    {"sentenceID": 1, "text": "A lot.", "citations": []}]}  # fmt: skip
+RAGAS = {"user_input": "Do  cats sleep?", "retrieved_contexts": ["Cats sleep.", "Dogs bark."],
+         "response": "Yes. A lot.", "reference": "They do.", "faithfulness": 0.9,
+         "reference_contexts": ["The right passage."]}  # fmt: skip
+DEEPEVAL = {"input": "Do cats sleep?", "actual_output": "Yes.", "retrieval_context": ["Cats sleep."],
+            "expected_output": "They do.", "context": ["The right passage."]}  # fmt: skip
+
+
+def file(folder: Path, name: str, *records: Any) -> Path:
+    path = folder / name
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    return path
+
+
+def rows(responses: Responses, table: str, *columns: str) -> list[tuple[Any, ...]]:
+    return [tuple(row[name] for name in columns) for row in responses[table].to_pylist()]
+
+
+def test_files_of_trec_rag_go_together(tmp_path: Path) -> None:
+    given = (("answers", TREC), ("nuggets", NUGGETS), ("assigned", ASSIGNED), ("support", SUPPORT))
+    made = read_responses([file(tmp_path, f"{name}.jsonl", record) for name, record in given], judge="nist")
+    assert rows(made, "answers", "query_id", "run_id", "text") == [("1", "r", "Cats sleep. A lot.")]
+    assert rows(made, "citations", "sentence", "doc_id", "place") == [(1, "d8", 1), (1, "d7", 2)]
+    assert made["context"].num_rows == 0  # references are not what the generator was given
+    assert rows(made, "nuggets", "nugget_id", "text", "importance") == [
+        ("1", "cats sleep", "vital"),
+        ("2", "cats purr", "okay"),
+    ]
+    assert rows(made, "assignments", "nugget_id", "verdict", "judge") == [
+        ("2", "failed", "nist"),
+        ("1", "partial", "nist"),
+    ]
+    assert rows(made, "support", "sentence", "doc_id", "verdict") == [(1, "d8", "support"), (1, "d7", "failed")]
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_the_order_of_files_does_not_matter(tmp_path: Path, order: tuple[int, int]) -> None:
+    paths = [file(tmp_path, "answers.jsonl", TREC), file(tmp_path, "support.jsonl", SUPPORT)]
+    made = read_responses([paths[at] for at in order])
+    assert sorted(rows(made, "citations", "sentence", "doc_id")) == [(1, "d7"), (1, "d8")]
+    assert len(made) == 1
+
+
+def test_exports_take_only_what_was_retrieved_for_the_context(tmp_path: Path) -> None:
+    for name, record in (("ragas", RAGAS), ("deepeval", DEEPEVAL)):
+        made = read_responses(file(tmp_path, f"{name}.jsonl", record), texts={"d1": "Cats sleep.", "d9": "Cats sleep."})
+        shown = rows(made, "context", "query_id", "run_id", "doc_id", "rank")
+        assert shown[0] == ("do cats sleep?", name, "d1", 1)
+        assert "The right passage." not in made["context"]["text"].to_pylist()
+        assert rows(made, "references", "text") == [("They do.",)]
+        assert any("not what the generator was given" in str(note) for note in made.notes)
+    named = read_responses(tmp_path / "ragas.jsonl", topics={"q7": "do cats sleep?"})
+    assert rows(named, "sentences", "query_id", "sentence", "text") == [("q7", 1, "Yes."), ("q7", 2, "A lot.")]
+    assert [doc for (doc,) in rows(named, "context", "doc_id")] == [
+        f"text-{sha256(text.encode()).hexdigest()[:12]}" for text in RAGAS["retrieved_contexts"]
+    ]
+
+
+@pytest.mark.parametrize("texts", [None, {"d1": "Cats sleep."}])
+def test_ids_of_exports_decide_before_texts(tmp_path: Path, texts: dict[str, str] | None) -> None:
+    record = {**RAGAS, "retrieved_context_ids": ["p7", 8], "reference_context_ids": ["p7"], "model": "m"}
+    made = read_responses(file(tmp_path, "a.jsonl", record), texts=texts)
+    assert rows(made, "context", "doc_id", "text") == [("p7", "Cats sleep."), ("8", "Dogs bark.")]
+    alone = {name: value for name, value in record.items() if name not in {"retrieved_contexts", "reference_contexts"}}
+    bare = read_responses(file(tmp_path, "b.jsonl", alone))
+    assert rows(bare, "context", "doc_id", "text") == [("p7", None), ("8", None)]
+    for answers in (made, bare):
+        noted = " ".join(map(str, answers.notes))
+        assert ("'model'" in noted, "'faithfulness'" in noted, "hash" in noted) == (True, True, False)
+        assert "not what the generator was given" in noted
+    with pytest.raises(InputError) as caught:
+        read_responses(file(tmp_path, "c.jsonl", RAGAS, {**record, "retrieved_context_ids": ["p7"], "user_input": "x"}))
+    assert caught.value.line == 2
+
+
+def test_parquet_and_json_of_exports(tmp_path: Path) -> None:
+    pq.write_table(pa.Table.from_pylist([RAGAS]), tmp_path / "a.parquet")
+    (tmp_path / "b.json").write_text(json.dumps([DEEPEVAL], indent=1), encoding="utf-8")
+    assert read_responses(tmp_path / "a.parquet")["context"].num_rows == 2
+    assert read_responses(tmp_path / "b.json")["context"].num_rows == 1
+
+
+@pytest.mark.parametrize(
+    ("record", "words"),
+    [
+        ({"question": "q", "contexts": [], "answer": "a"}, "no answers are known by the fields"),
+        ({**TREC, "answer": [{"text": "a", "citations": [2]}]}, "cites 2, and there are 2 references"),
+        ({**TREC, "answer": [{"text": "a", "citations": [True]}]}, "a citation is True"),
+        ({**TREC, "answer": "Cats sleep."}, "no list"),
+        ({**NUGGETS, "docid": "d1"}, "assignments to documents"),
+        ({**ASSIGNED, "nuggets": [{"text": "a", "assignment": "supported"}]}, "no assignment 'supported'"),
+        ({**SUPPORT, "sentences": [{"sentenceID": 0, "text": "a", "citations": [{"reference": "d", "support": "3"}]}]},
+         "no support '3'"),
+        ({**SUPPORT, "sentences": [{"sentenceID": "x", "text": "a"}]}, "sentenceID is 'x'"),
+        ({**SUPPORT, "sentences": [{"sentenceID": -1, "text": "a"}]}, "sentenceID is -1"),
+        ({**RAGAS, "retrieved_contexts": "['Cats sleep.']"}, "no list"),
+        ({**RAGAS, "user_input": [{"content": "hi", "type": "human"}]}, "user_input is"),
+    ],
+)  # fmt: skip
+def test_what_only_looks_right_is_refused_with_its_line(tmp_path: Path, record: dict[str, Any], words: str) -> None:
+    first = TREC if "references" in record else record
+    path = file(tmp_path, "a.jsonl", first, {**record, "metadata": {"narrative_id": "2"}})
+    with pytest.raises(InputError, match=words) as caught:
+        read_responses(path)
+    assert caught.value.line == (2 if "references" in record else 1)
+
+
+def test_two_answers_of_one_system_to_one_question_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="was there before") as caught:
+        read_responses(file(tmp_path, "a.jsonl", RAGAS, {**RAGAS, "response": "No."}))
+    assert caught.value.line == 2
+
+
+def test_rows_without_an_answer_are_left_out_and_counted(tmp_path: Path) -> None:
+    made = read_responses(file(tmp_path, "a.jsonl", RAGAS, {"user_input": "Do dogs?", "reference": "No."}))
+    assert (len(made), made["references"].num_rows) == (1, 2)
+    assert any("without an answer" in str(note) for note in made.notes)
+
+
+def test_traces_with_context_and_answer(tmp_path: Path) -> None:
+    def span(name: str, number: int, parent: str, **attributes: Any) -> dict[str, Any]:
+        times = {"start_time": f"2026-01-01T00:00:{number:02}Z", "end_time": f"2026-01-01T00:00:{number + 1:02}Z"}
+        context = {"trace_id": "t", "span_id": str(number)}
+        return {"name": name, "context": context, "parent_id": parent, "attributes": attributes, **times}
+
+    kind = "openinference.span.kind"
+    docs = {f"retrieval.documents.{at}.document.id": f"d{at}" for at in range(2)}
+    spans = [
+        span("rewrite", 1, "9", **{kind: "LLM", "output.value": "cats sleeping"}),
+        span("search", 2, "9", **{kind: "RETRIEVER", "input.value": "cats sleeping", **docs}),
+        span("write", 3, "9", **{kind: "LLM", "llm.output_messages.0.message.content": "They do."}),
+        span("query", 9, "", **{kind: "CHAIN", "input.value": "Do cats sleep?"}),
+    ]
+    made = read_responses(file(tmp_path, "spans.jsonl", *spans), texts={"d0": "Cats sleep."})
+    assert rows(made, "answers", "query_id", "text") == [("do cats sleep?", "They do.")]  # the last model's
+    assert rows(made, "context", "doc_id", "rank", "text") == [("d0", 1, "Cats sleep."), ("d1", 2, None)]
+    spans[-1]["attributes"]["output.value"] = '{"answer": "Yes."}'
+    assert rows(read_responses(file(tmp_path, "spans.jsonl", *spans)), "answers", "text") == [("Yes.",)]
+    own = {"trace_id": "t", "query_id": "q", "stage": "bm25", "documents": ["d1"], "facts": {"answer": "Yes."}}
+    cited = {"trace_id": "t", "query_id": "q", "stage": "cited", "kind": "cited", "parents": ["bm25"], "documents": []}
+    traces = read_traces(file(tmp_path, "own.jsonl", own, cited))
+    made = responses_of_traces(traces, run="new")
+    assert rows(made, "context", "query_id", "run_id", "doc_id") == [("q", "new", "d1")]
+
+
+def test_a_file_is_read_as_a_folder_of_its_tables_is(tmp_path: Path) -> None:
+    made = read_responses([file(tmp_path, "a.jsonl", TREC), file(tmp_path, "s.jsonl", SUPPORT)])
+    write_responses(made, tmp_path / "out")
+    again = read_responses(tmp_path / "out")
+    assert {name: sorted(map(str, again[name].to_pylist())) for name in made.tables} == {
+        name: sorted(map(str, table.to_pylist())) for name, table in made.tables.items()
+    }
+    (tmp_path / "out" / "support.csv").write_text("query_id\n", encoding="utf-8")
+    with pytest.raises(InputError, match="twice"):
+        read_responses(tmp_path / "out")
+    with pytest.raises(InputError, match="already"):
+        write_responses(made, tmp_path / "out", ["support"])

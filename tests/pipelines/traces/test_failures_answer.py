@@ -1,0 +1,274 @@
+"""The answer about kinds of failure from losses and tests that are given: what is first, sentences, and tables."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from judged.comparison.slicing.topic_slices import slice_topics
+from judged.pipelines.traces import Document, Failures, Span, Traces, failures
+from judged.pipelines.traces.failure_tests import CLASS, FailureTest, ScoreBand, Untested
+from judged.pipelines.traces.failures import FAILURES
+
+NAN = math.nan
+TOPICS = ("t0", "t1", "t2", "t3")
+
+
+def made(
+    losses: Any = None, bounds: Any = None, *, topics: Any = TOPICS, slicing: Any = None, found: Any = (), **more: Any
+) -> Failures:
+    """Return an answer; without bounds the losses are known."""
+    losses = {"candidate": [0.0] * 4, "scoring": [0.0] * 4, "debugging": [0.0] * 4} if losses is None else losses
+    recoverable = {kind: np.array(values, dtype=float) for kind, values in losses.items()}
+    known = {kind: np.stack([values, values]) for kind, values in recoverable.items()}
+    limits = known | {kind: np.array(ends, dtype=float) for kind, ends in (bounds or {}).items()}
+    funnel: Any = SimpleNamespace(
+        traces=SimpleNamespace(name="log"), measure="RR", query_ids=tuple(topics), slicing=slicing
+    )
+    return Failures(funnel, tuple(found), recoverable, limits, **more)
+
+
+def cells(table: Any) -> list[tuple[str, ...]]:
+    grid = table.grid()
+    return [tuple(grid.header), *(tuple(map(str, row)) for row in grid.rows)]
+
+
+@pytest.mark.parametrize(
+    ("candidate", "scoring", "debugging", "first"),
+    [
+        ((0.25, 0.25), (0.5, 0.5), (0.0, 0.0), "scoring"),
+        ((0.25, 0.5), (0.5, 0.75), (0.0, 0.9), "scoring"),  # at worst it loses as much as the other one at most
+        ((0.25, 0.51), (0.5, 0.75), (0.0, 0.0), None),
+        ((0.5, 0.5), (0.5, 0.5), (0.0, 0.0), "candidate"),
+        ((0.0, 0.0), (0.0, 0.0), (0.0, 0.0), None),
+        ((0.0, 0.0), (0.0, 0.0), (0.1, 0.2), "debugging"),
+        ((0.0, 0.2), (0.0, 0.0), (0.1, 0.2), None),
+    ],
+)
+def test_what_is_first_loses_most_whatever_was_not_recorded(
+    candidate: Any, scoring: Any, debugging: Any, first: str | None
+) -> None:
+    ends = {"candidate": candidate, "scoring": scoring, "debugging": debugging}
+    found = made(bounds={kind: [[2 * low, 0.0], [high, high]] for kind, (low, high) in ends.items()}, topics=TOPICS[:2])
+    assert found.first == first
+    mask = np.array([True, False])
+    for kind, (low, high) in ends.items():
+        assert found.bounds(kind) == pytest.approx((low, high))
+        assert found.bounds(kind, mask) == (2 * low, high)
+
+
+def test_the_first_sentence() -> None:
+    known = FAILURES["scoring"]
+    helps = f" What usually helps: {known.remedy}. Cost: {known.cost}."
+    losses = {"candidate": [0.0] * 4, "scoring": [0.5, 0.0, 0.25, 0.25], "debugging": [0.0] * 4}
+    assert made(losses).sentences == (f"To do first: scoring, which loses 0.2500 of RR.{helps}",)
+    apart = {"scoring": [[0.5, 0, 0, 0], [0.5, 0.5, 0, 0]]}
+    assert made(losses, apart).sentences == (f"To do first: scoring, which loses 0.1250 to 0.2500 of RR.{helps}",)
+    near = {"scoring": [[0.5] * 4, [0.5 + 1e-13] * 4]}  # but for rounding
+    assert made(losses, near).sentences[0].startswith("To do first: scoring, which loses 0.5000 of RR.")
+    far = {"scoring": [[0.5] * 4, [0.5 + 1e-11] * 4]}
+    assert made(losses, far).sentences[0].startswith("To do first: scoring, which loses 0.5000 to 0.5000 of RR.")
+    unknown = {
+        "scoring": [[0.0] * 4, [0.5] * 4],
+        "candidate": [[0.0] * 4, [0.5] * 4],
+        "debugging": [[0.0] * 4, [0.5] * 4],
+    }
+    assert made(losses, unknown).sentences == (
+        (
+            f"To do first: debugging, {FAILURES['debugging'].remedy}. Up to 0.5000 of RR is lost where a stage is not"
+            " recorded, so that it is not known which other kind loses most."
+        ),
+    )
+    assert made().sentences == ("Nothing is lost that could be recovered.",)
+    assert made().title == "log: kinds of failure, RR"
+
+
+FRESH = FailureTest("freshness", "all topics", "pairs", 10, 0.25, (0.125, 0.375), 0.0123, values={"t0": 0.5},
+                    adjusted=0.0246, found=True)  # fmt: skip
+AWAY = FailureTest("intent", "kind=a", "loss", 25, -0.5, None, 0.7, 0.125, {"t0": 0.5}, frozenset(["t0"]), 0.9)
+NEAR = FailureTest("intent", "kind=b", "loss", 100, 0.5, (0.25, 0.75), 0.001, -0.125, {"t0": 0.5}, frozenset(["t1"]),
+                   0.003, True)  # fmt: skip
+PARTS = FailureTest(
+    "intent", "subtopics", "share", 12, 0.375, None, 0.02, values={"t0": 0.5}, adjusted=0.03, found=True
+)
+
+
+def test_sentences_of_tests_over_topics() -> None:
+    lacking = (Untested("feedback", "clicks", "no-data", "none"), Untested("feedback", "labels", "no-data", "none"),
+               Untested("calibration", "merged sources", "no-data", "none"))  # fmt: skip
+    said = made(tests=(AWAY, FRESH, NEAR), untested=lacking).sentences[1:]
+    assert said == (
+        (
+            "Tests over topics (3, false-discovery rate 0.05) show freshness: all topics +0.250;"
+            " intent (which could also be feedback or freshness): kind=b +0.500."
+        ),
+        "Not tested, for the reasons in the table: feedback (clicks, labels) and calibration (merged sources).",
+    )
+    assert made(tests=(NEAR, PARTS), fdr=0.1).sentences[1:] == (
+        "Tests over topics (2, false-discovery rate 0.1) show intent: kind=b +0.500, subtopics +0.375.",
+    )
+    assert made(tests=(AWAY,)).sentences[1:] == ("Tests over topics (1, false-discovery rate 0.05) show nothing.",)
+    named = made(tests=(NEAR._replace(failure=CLASS),), untested=lacking[:1])
+    assert f"{CLASS} (which could also be feedback): kind=b" in named.sentences[1]
+    assert named.alternatives == ("feedback",)
+    assert made(tests=(FRESH._replace(found=False), PARTS)).alternatives == ()
+    assert made(tests=(NEAR._replace(failure=CLASS),)).alternatives == ()
+
+
+def test_the_table_of_tests() -> None:
+    """What was found first, then by adjusted p; a class could also be what else was found."""
+    lacking = (Untested("feedback", "clicks", "no-data", "none"),)
+    found = made(tests=(AWAY, FRESH, PARTS, NEAR, AWAY._replace(failure=CLASS, adjusted=0.8)), untested=lacking)
+    table = found.table("tests")
+    assert table.labels == 2
+    also = "feedback, freshness"
+    assert cells(table) == [
+        ("failure", "where", "topics", "difference", "adjusted p", "recoverable RR", "could also be", "difference of"),
+        ("intent", "kind=b", "100", "+0.5000 [+0.250, +0.750]", "0.003 *", "-0.1250", also, "loss"),
+        ("freshness", "all topics", "10", "+0.2500 [+0.125, +0.375]", "0.025 *", "-", "", "pairs"),
+        ("intent", "subtopics", "12", "+0.3750", "0.03 *", "-", "", "share"),
+        (CLASS, "kind=a", "25", "-0.5000", "0.8", "+0.1250", also, "loss"),
+        ("intent", "kind=a", "25", "-0.5000", "0.9", "+0.1250", also, "loss"),
+    ]
+    rows = table.records()
+    assert [row["p"] for row in rows] == [0.001, 0.0123, 0.02, 0.7, 0.7]
+    assert [row["found"] for row in rows] == [True, True, True, False, False]
+    # the share of all topics of which a sample of n has none in 5 of 100 samples
+    assert [(1 - row["missed"]) ** row["n"] for row in rows] == pytest.approx([0.05] * 5)
+    assert [row["remedy"] for row in rows] == [
+        FAILURES[kind].remedy if kind in FAILURES else None
+        for kind in ("intent", "freshness", "intent", CLASS, "intent")
+    ]
+    assert rows[1]["cost"] == FAILURES["freshness"].cost
+    assert rows[3]["cost"] is None
+    assert [column.name for column in table.columns if column.below] == ["of"]
+    assert "could also be" not in cells(made(tests=(NEAR,)).table("tests"))[0]  # nothing else could
+    assert "could also be" not in cells(made(tests=(PARTS,), untested=lacking).table("tests"))[0]  # no class
+
+
+SLICING = slice_topics({topic: {"k": "xy"[at % 2]} for at, topic in enumerate(TOPICS)}, "k", min_topics=1)
+LOST = (("t0", "a", "scoring", "rerank", 2.0), ("t0", "b", "scoring", "order", 1.0),
+        ("t1", "a", "candidate", "bm25", 1.0), ("t2", "a", "scoring", "rerank", 1.0))  # fmt: skip
+LOSSES = {"candidate": [0.0, 0.5, 0.0, 0.0], "scoring": [1.0, 0.0, 0.25, 0.0], "debugging": [0.0] * 4}
+
+
+def test_the_table_of_kinds() -> None:
+    found = made(LOSSES, found=LOST)
+    table = found.table("kinds")
+    assert (table.labels, table.note) == (1, "")
+    assert [row[:4] for row in cells(table)] == [
+        ("failure", "documents", "topics", "recoverable RR"), ("scoring", "3", "2", "0.3125"),
+        ("candidate", "1", "1", "0.1250"), ("debugging", "0", "0", "0.0000"),
+    ]  # fmt: skip
+    assert cells(table)[0][4:] == ("what usually helps",)
+    assert cells(table)[1][4] == f"{FAILURES['scoring'].remedy} (cost: {FAILURES['scoring'].cost})"
+    keys = ("slice", "failure", "traffic", "recoverable", "low", "high", "remedy", "cost")
+    rows = [tuple(row[key] for key in keys) for row in table.records()]
+    assert rows[0] == (
+        "all topics", "scoring", 2.0, 0.3125, 0.3125, 0.3125, FAILURES["scoring"].remedy, FAILURES["scoring"].cost
+    )  # fmt: skip
+    assert "helps" not in table.records()[0]
+    document = found.table("documents")
+    assert (document.title, document.labels, document.folded) == ("4 relevant documents not seen", 4, True)
+    assert cells(document)[:2] == [
+        ("topic", "document", "failure", "lost at", "grade"), ("t0", "a", "scoring", "rerank", "2"),
+    ]  # fmt: skip
+    assert made(LOSSES, found=LOST[:1]).table("documents").title == "1 relevant document not seen"
+
+
+def test_the_table_of_kinds_by_slice_and_traffic() -> None:
+    """Slices have the kinds that occur; what is not recorded has bounds, and no mean of debugging."""
+    losses = {**LOSSES, "scoring": [1.0, 0.0, NAN, 0.0], "debugging": [0.0, 0.0, NAN, 0.0]}
+    ends = {"scoring": [[1, 0, 0, 0], [1, 0, 0.5, 0]], "debugging": [[0] * 4, [0, 0, 0.5, 0]]}
+    found = made(losses, ends, slicing=SLICING, found=LOST, traffic=np.array([10.0, 5.0, 2.0, 1.0]))
+    table = found.table("kinds")
+    assert table.labels == 2
+    assert table.note.startswith("recoverable: means over the topics of which it is known")
+    assert [row[:8] for row in cells(table)] == [
+        ("slice", "failure", "documents", "topics", "traffic", "recoverable RR", "at least", "at most"),
+        ("all topics", "scoring", "3", "2", "12", "0.3333", "0.2500", "0.3750"),
+        ("all topics", "candidate", "1", "1", "5", "0.1250", "0.1250", "0.1250"),
+        ("all topics", "debugging", "0", "0", "0", "-", "0.0000", "0.1250"),
+        ("k=x", "scoring", "3", "2", "12", "1.0000", "0.5000", "0.7500"),
+        ("k=x", "candidate", "0", "0", "0", "0.0000", "0.0000", "0.0000"),
+        ("k=y", "scoring", "0", "0", "0", "0.0000", "0.0000", "0.0000"),
+        ("k=y", "candidate", "1", "1", "5", "0.2500", "0.2500", "0.2500"),
+    ]
+    helps = [row[8] for row in cells(table)[1:]]
+    assert [text == "-" for text in helps] == [False] * 3 + [True] * 4
+
+
+def test_other_tables_and_facts() -> None:
+    assert [block.name for block in made(found=LOST).blocks()] == ["sentences", "kinds", "documents"]
+    curves = (ScoreBand("s at merge", 5, 0.5, 2.25, 0.4),)
+    lacking = (Untested("feedback", "clicks", "no-data", "no clicks are given"),)
+    found = made(found=LOST, tests=(FRESH,), untested=lacking, curves=curves)
+    assert [block.name for block in found.blocks()] == [
+        "sentences",
+        "kinds",
+        "tests",
+        "untested",
+        "curves",
+        "documents",
+    ]
+    assert cells(found.table("curves")) == [
+        ("where", "scores from", "to", "documents", "relevant"), ("s at merge", "0.5000", "2.2500", "5", "40%"),
+    ]  # fmt: skip
+    table = found.table("untested")
+    assert table.labels == 2
+    assert cells(table) == [("failure", "what", "reason"), ("feedback", "clicks", "no clicks are given")]
+    assert table.records()[0]["code"] == "no-data"
+    facts = found.facts()
+    assert (facts["traces"], facts["measure"], facts["fdr"]) == ("log", "RR", 0.05)
+    assert facts["definitions"].keys() == FAILURES.keys()
+    assert [name for name, kind in FAILURES.items() if kind.over_topics] == [
+        "calibration", "freshness", "intent", "feedback",
+    ]  # fmt: skip
+    assert facts["definitions"]["scoring"]["over_topics"] is False
+
+
+def span(topic: str, stage: str, kind: Any, ids: str, parents: Any = ()) -> Span:
+    documents = tuple(Document(doc, rank) for rank, doc in enumerate(ids, 1))
+    return Span(topic, topic, stage, kind, tuple(parents), documents)
+
+
+def test_losses_of_a_pipeline_by_kind() -> None:
+    """R@2 of a, b, c, d: of t1 d is not in the corpus, c no candidate, b cut by the reranker, and a ranked third."""
+    spans = [
+        span("t2", "bm25", "candidates", "xyab"), span("t2", "rerank", "rerank", "abxy", ["bm25"]),
+        span("t1", "bm25", "candidates", "xyab"), span("t1", "rerank", "rerank", "xya", ["bm25"]),
+    ]  # fmt: skip
+    qrels = {"t1": dict.fromkeys("abcd", 1), "t2": {"b": 2, "a": 1}}
+    given = Traces(tuple(spans))
+    found = failures(qrels, given, "R@2", corpus="abcxy")
+    assert found.found == (
+        ("t1", "a", "scoring", "order", 1.0), ("t1", "b", "scoring", "rerank", 1.0),
+        ("t1", "c", "candidate", "bm25", 1.0), ("t1", "d", "missing content", "corpus", 1.0),
+    )  # fmt: skip
+    # the best two of four are half of the relevant ones, with or without d and c; the reranker left one of two
+    assert {kind: losses.tolist() for kind, losses in found.recoverable.items()} == {
+        "missing content": [0.0, 0.0], "candidate": [0.0, 0.0], "scoring": [0.5, 0.0], "debugging": [0.0, 0.0],
+    }  # fmt: skip
+    assert {kind: ends.tolist() for kind, ends in found.limits.items()} == {
+        kind: [losses.tolist()] * 2 for kind, losses in found.recoverable.items()
+    }
+    assert (found.cutoff, found.fdr, found.notes) == (2, 0.05, found.funnel.notes)
+    assert found.traffic is None  # each query was traced once
+    usual = {name: one.default for name, one in inspect.signature(failures).parameters.items()}
+    assert [usual[name] for name in ("fdr", "level", "seed")] == [0.05, 0.95, 0]
+    without = failures(qrels, given, "RR")
+    assert without.cutoff == math.inf
+    assert "missing content" not in without.recoverable
+    assert "missing content" not in without.limits
+    asked = failures(
+        qrels, given, "R@2", attributes={"t1": {"traffic": 7}, "t2": {"traffic": None}, "t3": {"traffic": 2}}
+    )
+    assert asked.traffic is not None
+    assert asked.traffic.tolist() == [7.0, 0.0]
+    other = failures(qrels, given, "R@2", attributes={"t1": {"kind": "x"}, "t2": {"kind": "y"}})
+    assert other.traffic is None

@@ -1,0 +1,70 @@
+"""Every measure writes down how it comes to its score, and what it writes leads there."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+
+from judged.scoring.explanation import explain_list
+from judged.scoring.explanation.sheets import number
+from judged.scoring.judging.working import Step, Working
+from scoring.explanation.formulas import check
+from strategies import collections
+from variants import ALL, OF_RANKINGS, judge, shares, some, variants
+
+if TYPE_CHECKING:
+    from judged import Judged
+    from judged.scoring.measures import Measure
+
+GIVEN = {"NumRet", "NumQ"}
+"""Measures whose score is a number that the list holds as it is: there is nothing to compute."""
+
+BY_ZERO = " (a division by 0 counts as 0)"
+
+COLLECTION = (
+    {"q": {"a": 3, "b": 1, "c": 0, "d": 2, "e": -1, "m": 1, "n": 0}, "r": {"a": 1}},
+    {"q": {"a": 9.0, "x": 8.0, "c": 7.0, "b": 6.0, "e": 5.0, "d": 4.0, "y": 3.0}, "r": {"b": 1.0}},
+)
+
+
+def working(measure: Measure, judged: Judged, topic: str) -> tuple[Working, float]:
+    sheet = Working()
+    return sheet, float(measure(replace(judged.only(topic), working=sheet))[0])
+
+
+def same(one: float, other: float) -> bool:
+    return one == other or (math.isnan(one) and math.isnan(other))
+
+
+@pytest.mark.parametrize("name", OF_RANKINGS)
+def test_the_last_number_is_the_score_and_follows_from_what_is_written(name: str) -> None:
+    judged = judge(*COLLECTION)
+    for measure in variants(name):
+        sheet, score = working(measure, judged, "q")
+        last = sheet.entries[-1]
+        assert isinstance(last, Step), measure
+        assert last.name == str(measure)
+        assert same(float(last.values[0]), score), measure
+        followed = [check(sheet.entries, at) for at in range(len(sheet.entries))]
+        assert followed[-1] or name in GIVEN, f"{measure}: {last.how!r} cannot be computed from {dict(last.parts)}"
+
+
+@settings(max_examples=18)
+@given(collections(), shares)
+def test_explanations_of_any_list(collection: tuple[Any, Any], share: int) -> None:
+    judged = judge(*collection)
+    for measure in some(ALL, share):
+        scores = measure(judged)
+        for at, topic in enumerate(judged.query_ids[:2]):
+            explanation = explain_list(judged, measure, topic)
+            assert same(explanation.score, float(scores[at])), measure
+            last = explanation.sheets[-1].lines[-1]
+            assert (last.name, same(last.value, explanation.score)) == (str(measure), True)
+            assert " ".join(explanation.text().split()).removesuffix(BY_ZERO).endswith(number(explanation.score))
+            sheet, _ = working(measure, judged, topic)
+            for entry in range(len(sheet.entries)):
+                check(sheet.entries, entry)

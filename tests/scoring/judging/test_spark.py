@@ -1,0 +1,56 @@
+"""Spark itself, where there is Java: one test, as a server takes as long to come up as most files of tests."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from engines import QUICKLY, session, spark, spark_home, stored_there
+
+import judged
+from clusters import ROW, equal, made, on_a_cluster
+from dozen_sessions import pages_and_events
+from judged import InputError
+from judged.online import read_log
+from judged.scoring.evaluation import runs_of
+from typed_logs import typed_log
+
+pytestmark = pytest.mark.skipif(spark_home() is None, reason="there is no Java, or no Spark with its jars")
+
+SLOW = f"SELECT * FROM ({ROW}) WHERE reflect('java.lang.Thread', 'sleep', 60000L) IS NULL"
+UNFIT = {
+    "CAST('a' AS STRING COLLATE UTF8_LCASE)": "has the collation",
+    "'a' COLLATE UNICODE": "has the collation",
+    "array('a')": "the column doc_id is array<string>",
+    "raise_error('no permission')": "Spark says: .*no permission",
+}
+
+
+def test_spark(tmp_path: Path) -> None:
+    qrels, table = made()
+    with ExitStack() as server, ExitStack() as client:
+        address = server.enter_context(spark("local[2]", *QUICKLY))
+        opened = client.enter_context(session(address))
+        on_a_cluster(opened, address)
+        for column, problem in UNFIT.items():
+            with pytest.raises(InputError, match=problem):
+                judged.judge({"q1": {"a": 1}}, opened.sql(ROW.replace("'a'", column)))
+        opened.sql("CREATE TABLE padded (query_id STRING, doc_id CHAR(5), score DOUBLE) USING parquet")
+        with pytest.raises(InputError, match=r"doc_id is char\(5\): blanks are added"):
+            judged.judge({"q1": {"a": 1}}, f"{address}/padded")
+        opened.createDataFrame(table).write.saveAsTable("runs")
+        run = runs_of(f"{address}/runs")[0]
+        assert (run.name, run.where) == ("r1", f"{address}/runs")
+        assert judged.Qrels.of(opened.sql(f"{ROW.replace('score', 'relevance')}")).topics == ("q1",)
+
+        log = typed_log(*pages_and_events())
+        stored_there(log, opened, tmp_path / "log")
+        assert equal(log, read_log(tmp_path / "log", tables=f"{address}/logs")) > 60
+
+        threading.Timer(2, server.close).start()
+        for policy in opened.client.get_retry_policies():
+            policy.max_retries = 1
+        with pytest.raises(InputError, match="the connection to Spark broke: "):
+            judged.evaluate(qrels, opened.sql(SLOW))

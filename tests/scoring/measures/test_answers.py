@@ -1,0 +1,211 @@
+"""What every measure of answers must keep: its range, what it does not see, and that no verdict leaves its bounds."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import judged
+from judged.errors import MeasureError
+from judged.scoring.judging.answered import judge_answer
+from judged.scoring.measures.base import AnswerMeasure
+from judged.scoring.measures.registry import REGISTRY
+from variants import SHARES, shares, variants
+
+ALL: list[Any] = [one for name in REGISTRY if REGISTRY[name].properties.reads_answers for one in variants(name)]
+WORDS = ("not", "partial", "support")
+ROUNDING = 1e-12
+verdicts = st.sampled_from([None, "failed", "contradicts", *WORDS])
+
+
+@st.composite
+def answers(draw: st.DrawFn) -> dict[str, Any]:
+    """Give an answer in plain verdicts, some of them missing."""
+    sentences = draw(st.lists(st.lists(verdicts, max_size=3), max_size=4))
+    context = draw(st.lists(st.sampled_from([None, 0, 1, 2]), max_size=5))
+    vital, okay = draw(st.lists(verdicts, max_size=3)), draw(st.lists(verdicts, max_size=3))
+    numbers = st.lists(st.integers(0, max(len(vital) + len(okay) - 1, 0)), max_size=2, unique=True)
+    return {
+        "vital": vital,
+        "okay": okay,
+        "sentences": sentences,
+        "grounded": draw(st.lists(verdicts, min_size=len(sentences), max_size=len(sentences))),
+        "correct": draw(verdicts),
+        "abstained": draw(st.sampled_from([None, True, False])),
+        "answerable": draw(st.sampled_from([None, True, False])),
+        "words": draw(st.none() | st.integers(0, 50)),
+        "context": context,
+        "cited": draw(st.lists(st.integers(1, max(len(context), 1)), max_size=2, unique=True)),
+        "missing": draw(st.lists(st.sampled_from([0, 1, 2]), max_size=2)),
+        "holds": [draw(numbers) for _ in context] if vital or okay else [],
+    }
+
+
+def with_verdicts(parts: dict[str, Any], verdict: Any, grade: Any, abstained: Any) -> dict[str, Any]:
+    """Put something in the place of every verdict, and every grade of the context, that is missing."""
+    made = {
+        name: [verdict() if said in {None, "failed"} else said for said in parts[name]]
+        for name in ("vital", "okay", "grounded")
+    }
+    made["sentences"] = [
+        [verdict() if said in {None, "failed"} else said for said in one] for one in parts["sentences"]
+    ]
+    made["correct"] = verdict() if parts["correct"] in {None, "failed"} else parts["correct"]
+    made["context"] = [grade() if known is None else known for known in parts["context"]]
+    made["abstained"] = abstained() if parts["abstained"] is None else parts["abstained"]
+    return {**parts, **made}
+
+
+@settings(max_examples=100)
+@given(parts=answers(), share=shares)
+def test_scores_lie_in_the_declared_range_and_within_their_bounds(parts: dict[str, Any], share: int) -> None:
+    answered = judge_answer(**parts)
+    for one in ALL[share::SHARES]:
+        score, (low, high) = one(answered), one.reach(answered)
+        known = one.properties
+        assert score.shape == low.shape == high.shape == (1,)
+        if not math.isnan(score[0]):
+            assert known.low is None or score[0] >= known.low - ROUNDING, one
+            assert known.high is None or score[0] <= known.high + ROUNDING, one
+            assert low[0] - ROUNDING <= score[0] <= high[0] + ROUNDING, one
+
+
+@settings(max_examples=100)
+@given(parts=answers(), share=shares, chance=st.randoms(use_true_random=False))
+def test_no_verdict_that_is_missing_could_leave_the_bounds(
+    parts: dict[str, Any], chance: random.Random, share: int
+) -> None:
+    answered = judge_answer(**parts)
+    highest = int(answered.highest)
+    whole = with_verdicts(
+        parts,
+        lambda: chance.choice(["contradicts", *WORDS]),
+        lambda: chance.randint(0, highest),
+        lambda: chance.random() < 0.5,
+    )
+    complete = judge_answer(**whole)
+    for one in ALL[share::SHARES]:
+        (low, high), score = one.reach(answered), one(complete)
+        if one.entry.name == "CitationRecall":  # uncited documents may get a judgment too, and make the task harder
+            cited = [known is None and rank not in parts["cited"] for rank, known in enumerate(parts["context"], 1)]
+            if any(cited):
+                continue
+        assert math.isnan(score[0]) or low[0] - ROUNDING <= score[0] <= high[0] + ROUNDING, one
+        if one.entry.name != "AnswerLength":
+            assert np.array_equal(one.reach(complete)[0], score, equal_nan=True), one  # nothing is open any more
+            assert math.isnan(one.decided(complete)) or one.decided(complete) == 1 or not one.exact
+
+
+@settings(max_examples=100)
+@given(parts=answers(), share=shares, chance=st.randoms(use_true_random=False))
+def test_the_order_of_pieces_does_not_matter(parts: dict[str, Any], chance: random.Random, share: int) -> None:
+    """Sentences with what is said of them, and nuggets within their importance."""
+    order = chance.sample(range(len(parts["sentences"])), len(parts["sentences"]))
+    mixed = {**parts, **{name: [parts[name][at] for at in order] for name in ("sentences", "grounded")}}
+    mixed |= {name: chance.sample(parts[name], len(parts[name])) for name in ("vital", "okay")}
+    for one in ALL[share::SHARES]:
+        assert one.of_answer(**mixed) == pytest.approx(one.of_answer(**parts), rel=1e-12, nan_ok=True), one
+
+
+@settings(max_examples=100)
+@given(parts=answers(), share=shares, chance=st.randoms(use_true_random=False))
+def test_a_better_verdict_never_lowers_a_monotone_measure(
+    parts: dict[str, Any], chance: random.Random, share: int
+) -> None:
+    def better(said: str | None) -> str | None:
+        if said in WORDS[:-1] and chance.random() < 0.3:
+            return WORDS[WORDS.index(said) + 1]
+        return said
+
+    raised = {**parts, **{name: [better(said) for said in parts[name]] for name in ("vital", "okay", "grounded")}}
+    raised["sentences"] = [[better(said) for said in one] for one in parts["sentences"]]
+    raised["correct"] = better(parts["correct"])
+    raised["context"] = [
+        2 if grade == 1 and rank in parts["cited"] else grade for rank, grade in enumerate(parts["context"], 1)
+    ]
+    for one in ALL[share::SHARES]:
+        before, after = one.of_answer(**parts), one.of_answer(**raised)
+        if one.properties.monotone and not math.isnan(before):
+            assert after >= before - ROUNDING, one
+
+
+def test_measures_see_what_they_are_of() -> None:
+    """The worst and the best answer get the worst and the best score of every share."""
+    worst = {
+        "vital": ["not"], "sentences": [["contradicts"]], "grounded": ["contradicts"], "correct": "not",
+        "context": [0], "missing": [2], "answerable": False,
+    }  # fmt: skip
+    best = {
+        "vital": ["support"], "sentences": [["support"]], "grounded": ["support"], "correct": "support",
+        "context": [2], "cited": [1], "answerable": False, "abstained": True,
+    }  # fmt: skip
+    for one in ALL:
+        if one.entry.name in {"WrongAbstention", "AnswerLength", "EvidencePosition", "ContextRedundancy"}:
+            continue
+        ends = [one.of_answer(**parts) for parts in (worst, best)]
+        known = [one.properties.low, one.properties.high]
+        assert ends == (known if one.properties.higher_is_better else known[::-1]), one
+
+
+@pytest.mark.parametrize("one", ALL, ids=str)
+def test_a_ranking_is_refused_in_a_sentence(one: AnswerMeasure) -> None:
+    with pytest.raises(MeasureError, match=r"is a measure of answers, not of rankings\. Fix: give answers"):
+        judged.evaluate({"q": {"d": 1}}, {"q": ["d"]}, one)
+    with pytest.raises(MeasureError, match="not of rankings"):
+        one.of_list([1])
+
+
+def test_verdicts_that_are_missing_and_what_they_leave_open() -> None:
+    """One of three nuggets failed: 1/2 on what is judged, from 1/3 to 2/3; AutoNuggetizer counts 1/3."""
+    recall: Any = judged.measures.NuggetRecall()
+    made = judge_answer(vital=["support", "not", "failed"])
+    assert recall(made)[0] == 0.5
+    assert [end[0] for end in recall.reach(made)] == pytest.approx([1 / 3, 2 / 3])
+    assert recall.decided(made) == pytest.approx(2 / 3)
+    assert math.isnan(recall.of_answer(vital=["failed", None]))
+
+
+def test_a_document_that_may_yet_count_is_not_judged() -> None:
+    """Of the documents that are relevant or may be, one has a judgment; the other one moves the score."""
+    made = judge_answer(context=[1, None, 0], cited=[2])
+    recall, place = judged.measures.CitationRecall(), judged.measures.EvidencePosition()
+    assert [end[0] for end in recall.reach(made)] == [0.0, 0.5]
+    assert recall.decided(made) == place.decided(made) == 0.5
+    assert recall.decided(judge_answer(context=[1, 0, 0], cited=[2])) == 1
+
+
+def test_no_vital_nugget_is_no_zero() -> None:
+    """AutoNuggetizer scores 0.0 where a topic has no vital nugget, and the mean sinks."""
+    strict = judged.measures.NuggetRecall(vital=True, partial=0)
+    assert math.isnan(strict.of_answer(okay=["support", "support"]))
+    assert all(math.isnan(end[0]) for end in strict.reach(judge_answer(okay=["support"])))
+
+
+def test_sentences_of_several_citations() -> None:
+    measures = judged.measures
+    several = [["not", "support", None], ["partial", "partial"], [None], []]
+    assert measures.SupportR().of_answer(sentences=several) == pytest.approx((1 + 0.5 + 0) / 3)
+    assert measures.SentencePrecision().of_answer(sentences=several) == 0.0
+    assert measures.SentencePrecision(partial=0.5).of_answer(sentences=several) == 0.25
+    assert measures.ArgueF(partial=0.5).of_answer(sentences=several, vital=["support", "not"]) == pytest.approx(1 / 3)
+
+
+def test_a_distractor_takes_away_and_is_never_clipped() -> None:
+    measures = judged.measures
+    assert measures.ContextUtility(distractor=-1).of_answer(context=[0, 0, 1]) == pytest.approx(-1 / 3)
+    assert measures.CG(gain={0: -0.5}).of_list([0, 0, 1]) == 0.0
+    assert measures.DCG(gain={0: -1}).of_list([0]) == -1.0
+
+
+def test_evidence_in_the_middle_of_the_context() -> None:
+    position = judged.measures.EvidencePosition()
+    made = judge_answer(context=[0, None, 1, 0, None])
+    assert position(made)[0] == 0.5
+    assert [end[0] for end in position.reach(made)] == [0.25, 1.0]
+    assert math.isnan(position.of_answer(context=[1]))
