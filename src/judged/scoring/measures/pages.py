@@ -110,7 +110,7 @@ def examples(entry: Entry) -> str:
     """Give the examples of the definition as Markdown: prose, and blocks of Python with what they print.
 
     >>> examples(REGISTRY["CG"]).splitlines()[2:]
-    ['```python', '>>> from judged.measures import CG', '>>> CG().of_list([3, 2, 3, 0, 1, 2])', '11.0', '```']
+    ['```python', '>>> from judged.scoring.measures import CG', '>>> CG().of_list([3, 2, 3, 0, 1, 2])', '11.0', '```']
     """
     text = _docstring(entry)[1]
     return _how_to_read(text, entry.family) + _blocks(text)
@@ -199,7 +199,7 @@ def _blocks(text: str) -> str:
     r"""Put the code of a docstring's examples into blocks, the first with its import, and prose between them.
 
     >>> _blocks("Half of two:\n\n>>> P(cutoff=2).of_list([1, 0])\n0.5").splitlines()[2:5]
-    ['```python', '>>> from judged.measures import P', '>>> P(cutoff=2).of_list([1, 0])']
+    ['```python', '>>> from judged.scoring.measures import P', '>>> P(cutoff=2).of_list([1, 0])']
     """
     parts: list[str] = []
     first = True
@@ -217,7 +217,7 @@ def _imports(text: str) -> str:
     classes = {entry.cls.__name__ for entry in REGISTRY.values() if entry.cls.__module__.startswith("judged.")}
     trees = [ast.parse(example.source) for example in doctest.DocTestParser().get_examples(text)]
     used = {node.id for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Name)} & classes
-    return f">>> from judged.measures import {', '.join(sorted(used))}\n" if used else ""
+    return f">>> from judged.scoring.measures import {', '.join(sorted(used))}\n" if used else ""
 
 
 def _parameters(entry: Entry) -> str:
