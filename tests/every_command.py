@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from judged.cli.main import app
-from judged.cli.study_links import hash_of
+from judged.cli.study import hash_of
 from judged.labels import LabelStore, import_labels
 from judged.pipelines.experiments import run
 from judged.studies import first_design

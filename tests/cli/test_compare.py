@@ -163,7 +163,7 @@ def test_unknown_tests_and_corrections_are_refused_with_the_known_ones(run: Call
 
 
 def test_every_known_test_is_offered() -> None:
-    from judged.cli.compare import command
+    from judged.cli.comparison import compare_command as command
     from judged.comparison.choices import known_tests
     from judged.stats.correction import CORRECTIONS
 

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from judged import InputError
-from judged.cli.report import command
+from judged.cli.reports import report_command as command
 from judged.reports import report
 from made_log import closed_databases
 

@@ -43,14 +43,14 @@ _OPTIONS = (
 
 
 @click.group("experiment", short_help="Run search engines in several configurations, and say which is best.")
-def command() -> None:
+def experiment() -> None:
     """Run search engines in several configurations over documents, queries and judgments.
 
     PLAN is a TOML file: what is searched, and which settings are tried (docs/experiments.md).
     """
 
 
-@command.command("plan", short_help="Show what PLAN would run.")
+@experiment.command("plan", short_help="Show what PLAN would run.")
 @click.argument("plan")
 @answer_options()
 def plan(plan: str, give: Give) -> None:
@@ -61,7 +61,7 @@ def plan(plan: str, give: Give) -> None:
     give(Plan.read(plan))
 
 
-@command.command("run", short_help="Run PLAN, or what is left of it, and conclude.")
+@experiment.command("run", short_help="Run PLAN, or what is left of it, and conclude.")
 @click.argument("plan")
 @click.option(
     "--to",
@@ -111,7 +111,7 @@ def _print_configurations(count: int) -> Callable[[str, int], None]:
     return tell
 
 
-@command.command("show", short_help="Conclude from the results in FOLDER.")
+@experiment.command("show", short_help="Conclude from the results in FOLDER.")
 @click.argument("folder", type=_FOLDER)
 @_concluding
 @answer_options()

@@ -173,7 +173,7 @@ def give_decision(result: GateResult, give: Give, others: Mapping[str, Path | No
 @click.argument("candidate")
 @deciding("nDCG@10")
 @shared(*FORMATS)
-def command(
+def gate_command(
     qrels: str,
     baseline: str,
     candidate: str,

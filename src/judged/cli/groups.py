@@ -1,9 +1,8 @@
-"""Groups of commands, of which only the one that is run is imported."""
+"""A group of commands, each of which is imported when it is run."""
 
 from __future__ import annotations
 
 import importlib
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,32 +12,32 @@ from judged.cli.options import checked
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_APART: Mapping[str, str] = MappingProxyType({})
-
 
 class Group(click.Group):
-    """A group whose commands are each the `command` of a module ``judged.cli.GROUP_NAME``, in the order of the help.
+    """A group whose commands may stand in other modules.
 
-    Those that stand in a module `together`, ``judged.cli.GROUP_MODULE``, have their own names there.
+    Parameters
+    ----------
+    *args, **more
+        As of `click.Group`.
+    commands
+        The module of each command that stands elsewhere. It is called there as it is here, or with `_command` behind,
+        where a hyphen is an underscore. They come behind those of this module, in this order.
     """
 
-    def __init__(
-        self, *args: Any, names: tuple[str, ...] = (), together: Mapping[str, str] = _APART, **more: Any
-    ) -> None:
+    def __init__(self, *args: Any, commands: Mapping[str, str] | None = None, **more: Any) -> None:
         super().__init__(*args, **more)
-        self._names, self._together = names, together
+        self.modules = dict(commands or {})
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Name them in the order of the help."""
+        """Return the names in the order of the help."""
         del ctx
-        return list(self._names)
+        return [*(name for name in self.commands if name not in self.modules), *self.modules]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import one."""
+        """Return a command, imported where that is needed."""
         del ctx
-        if cmd_name in self._names and cmd_name not in self.commands:
-            name = self._together.get(cmd_name, cmd_name).replace("-", "_")
-            module = importlib.import_module(f"judged.cli.{self.name}_{name}")
-            made = getattr(module, cmd_name if cmd_name in self._together else "command")
-            self.add_command(checked(made), cmd_name)
+        if cmd_name in self.modules and cmd_name not in self.commands:
+            module, name = importlib.import_module(self.modules[cmd_name]), cmd_name.replace("-", "_")
+            self.add_command(checked(getattr(module, f"{name}_command", None) or getattr(module, name)), cmd_name)
         return self.commands.get(cmd_name)

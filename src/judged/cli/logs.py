@@ -172,11 +172,11 @@ def progress_line(step: str = "reading") -> Generator[Callable[[str, float | Non
 
 
 @click.group("logs", short_help="Check interaction logs, and make them ready for metrics.")
-def command() -> None:
+def logs() -> None:
     """Check interaction logs, and make them ready for metrics."""
 
 
-@command.command("check", short_help="Say what is wrong with a LOG, what was done, and what it can tell.")
+@logs.command("check", short_help="Say what is wrong with a LOG, what was done, and what it can tell.")
 @click.argument("paths", nargs=-1, required=True, metavar="LOG...")
 @log_options
 @tables
@@ -197,7 +197,7 @@ def check(paths: tuple[str, ...], give: Give, **options: Any) -> None:
     raise SystemExit(1 if found.doubts else 0)
 
 
-@command.command("convert", short_help="Write a LOG as typed Parquet tables, which open in a moment.")
+@logs.command("convert", short_help="Write a LOG as typed Parquet tables, which open in a moment.")
 @click.argument("paths", nargs=-1, required=True, metavar="LOG...")
 @click.option("--to", "folder", required=True, type=click.Path(path_type=Path), metavar="FOLDER", help="Where to.")
 @log_options
@@ -216,7 +216,7 @@ def convert(paths: tuple[str, ...], folder: Path, **options: Any) -> None:
     click.echo(f"{folder}: " + ", ".join(f"{one.name} {one.stat().st_size:,} bytes" for one in files))
 
 
-@command.command("draft", short_help="Write a first mapping of a log from its data.")
+@logs.command("draft", short_help="Write a first mapping of a log from its data.")
 @click.argument("path", metavar="FILE")
 @click.option("-o", "--out", type=click.Path(path_type=Path), metavar="MAPPING", help="Where to.  [default: print it]")
 def draft(path: str, out: Path | None) -> None:

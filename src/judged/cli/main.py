@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import atexit
 import gc
-import importlib
 import os
 import sys
 import warnings
 from contextlib import suppress
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
@@ -16,7 +16,7 @@ import click
 import judged
 from judged.cli import output
 from judged.cli.exits import CODES, end_on_signals, ended, guard, ignore_signals
-from judged.cli.options import checked
+from judged.cli.groups import Group
 from judged.errors import JudgedWarning
 
 if TYPE_CHECKING:
@@ -36,35 +36,36 @@ class _Hidden:
             raise ModuleNotFoundError(name=name)
 
 
-class _Commands(click.Group):
-    """The subcommands, of which only the one that is run is imported."""
+_SECTIONS: dict[str, dict[str, tuple[str, ...]]] = {
+    "Scores": {"scoring": ("evaluate", "explain", "curve", "measures", "advise")},
+    "Comparison": {"comparison": ("compare", "power", "agree", "fuse"), "experiment": ("experiment",)},
+    "Diagnosis": {
+        "slices": ("slices",),
+        "diagnosis": ("matrix", "stages", "disagree", "needs", "diff", "review", "tradeoff"),
+        "traces": ("traces",),
+    },
+    "Release": {"gate": ("gate",), "reports": ("change", "report")},
+    "Answers": {"rag": ("rag",)},
+    "Online": {"online": ("online",), "logs": ("logs",), "clicks": ("clicks",), "online_comparisons": ("watch",)},
+    "People": {"study": ("study",)},
+    "Judgments": {"data": ("pool", "collection"), "labels": ("labels",)},
+    "Workbench": {"serve": ("serve",)},
+    "Files and tools": {"data": ("check", "demo"), "scoring": ("leave-one-out",), "trec_eval": ("trec_eval",)},
+}
+"""The commands of each section of the help, by their modules."""
 
-    SECTIONS = (
-        ("Scores", ("evaluate", "explain", "curve", "measures", "advise")),
-        ("Comparison", ("compare", "power", "agree", "fuse", "experiment")),
-        ("Diagnosis", ("slices", "matrix", "stages", "disagree", "needs", "diff", "review", "tradeoff", "traces")),
-        ("Release", ("gate", "change", "report")),
-        ("Answers", ("rag",)),
-        ("Online", ("online", "logs", "clicks", "watch")),
-        ("People", ("study",)),
-        ("Judgments", ("pool", "labels", "collection")),
-        ("Workbench", ("serve",)),
-        ("Files and tools", ("check", "leave-one-out", "trec_eval", "demo")),
-    )
-    NAMES = tuple(name for _, names in SECTIONS for name in names)
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Name them in the order of the help."""
-        del ctx
-        return list(self.NAMES)
+class _Commands(Group):
+    """The subcommands, in sections."""
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import one."""
-        del ctx
-        if cmd_name in self.NAMES and cmd_name not in self.commands:
-            module = importlib.import_module("judged.cli." + cmd_name.replace("-", "_"))
-            self.add_command(checked(module.command), cmd_name)
-        return self.commands.get(cmd_name)
+    def __init__(self, *args: Any, **more: Any) -> None:
+        modules = {
+            name: f"judged.cli.{module}"
+            for section in _SECTIONS.values()
+            for module, names in section.items()
+            for name in names
+        }
+        super().__init__(*args, commands=modules, **more)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         """Find the command that is asked for, or say which one may be meant."""
@@ -73,16 +74,16 @@ class _Commands(click.Group):
         except click.UsageError as error:
             from difflib import get_close_matches  # only wrong names need it
 
-            if close := get_close_matches(args[0], self.NAMES, 1):
+            if close := get_close_matches(args[0], self.modules, 1):
                 error.fix = f"write {ctx.command_path} {close[0]}"  # type: ignore[attr-defined]
             raise
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands by what they are for."""
-        width = max(map(len, self.NAMES))
-        for title, names in self.SECTIONS:
+        width = max(map(len, self.modules))
+        for title, section in _SECTIONS.items():
             rows: list[tuple[str, str]] = []
-            for name in names:
+            for name in chain.from_iterable(section.values()):
                 command = self.get_command(ctx, name)
                 limit = formatter.width - 6 - width
                 rows.append((name.ljust(width), "" if command is None else command.get_short_help_str(limit)))

@@ -10,6 +10,8 @@ import click
 
 from judged.cli import logs, output
 from judged.cli.formats import answer_options
+from judged.cli.groups import Group
+from judged.cli.logs import interval, log_options, once, opened, tables, where
 from judged.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,29 +23,17 @@ if TYPE_CHECKING:
 
     Tell: TypeAlias = Callable[[str, float | None], None]
 
+
 _DATED = "give --documents FILE: documents with a column date"
-_ELSEWHERE = {
-    name: f"judged.cli.online_{name}"
-    for name in ("overview", "queries", "funnel", "difference", "abtest", "interleaving", "offline")
-}
 
 
-class _Commands(click.Group):
-    """The commands below `online`; those of other modules are imported when they are run."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Name them in the order of the help."""
-        return [*super().list_commands(ctx), *_ELSEWHERE]
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Find one, or import it."""
-        if cmd_name in _ELSEWHERE:
-            return importlib.import_module(_ELSEWHERE[cmd_name]).command
-        return super().get_command(ctx, cmd_name)
-
-
-@click.group("online", cls=_Commands, short_help="Metrics of what users did, from interaction logs.")
-def command() -> None:
+@click.group(
+    "online",
+    cls=Group,
+    commands=dict.fromkeys(("abtest", "interleaving", "offline"), "judged.cli.online_comparisons"),
+    short_help="Metrics of what users did, from interaction logs.",
+)
+def online() -> None:
     """Compute metrics of what users did, from logs of result pages and clicks.
 
     LOG is one file or several of one log: UBI (ndjson, JSON, Parquet, CSV), a click-model log, a TREC session file, or
@@ -109,7 +99,7 @@ def _settings(options: dict[str, Any]) -> FactSettings:
     return FactSettings(**{name: options[name] for name in _SETTINGS if options[name] is not None})
 
 
-@command.command("metrics", short_help="Metrics with intervals, by slice.")
+@online.command("metrics", short_help="Metrics with intervals, by slice.")
 @click.option(
     "-m", "--metric", multiple=True, metavar="NAME", help="A metric, such as PageCTR or SatisfiedClicks(t=20)."
 )
@@ -139,7 +129,7 @@ def _metrics(metric: tuple[str, ...], give: Give, **options: Any) -> None:
     give(scores)
 
 
-@command.command("ranks", short_help="CTR by rank: position bias.")
+@online.command("ranks", short_help="CTR by rank: position bias.")
 @_sliced
 @_asked
 def _ranks(give: Give, **options: Any) -> None:
@@ -150,7 +140,7 @@ def _ranks(give: Give, **options: Any) -> None:
     give(scores.by_rank())
 
 
-@command.command("dwell", short_help="How long results are looked at, and satisfied clicks by threshold.")
+@online.command("dwell", short_help="How long results are looked at, and satisfied clicks by threshold.")
 @_asked
 def _dwell(give: Give, **options: Any) -> None:
     """Show how long opened results of LOG are looked at, and how satisfied clicks depend on their threshold.
@@ -166,7 +156,7 @@ def _dwell(give: Give, **options: Any) -> None:
     give(found)
 
 
-@command.command("time", short_help="Metrics over time: control limits, signals, changes.")
+@online.command("time", short_help="Metrics over time: control limits, signals, changes.")
 @click.option("-m", "--metric", required=True, multiple=True, metavar="NAME", help="A metric. Repeat for more.")
 @click.option(
     "--every",
@@ -192,7 +182,7 @@ def _time(metric: tuple[str, ...], every: str, warm_up: int | None, give: Give, 
     give(found)
 
 
-@command.command("list", short_help="List the metrics, or show one in full.")
+@online.command("list", short_help="List the metrics, or show one in full.")
 @click.argument("name", required=False)
 @click.option(
     "--format",
@@ -246,3 +236,103 @@ def _log(options: dict[str, Any], give: Give) -> Generator[tuple[InteractionLog,
         log = logs.open_log(options["paths"], **{name: options[name] for name in (*logs.READING, "tables")})
         with logs.progress_line("counting") as tell:
             yield log, tell
+
+
+@online.command("overview", short_help="The numbers that matter against the period before, and what moved them.")
+@click.argument("paths", nargs=-1, required=True, metavar="LOG...")
+@click.option("-m", "--metric", "metrics", multiple=True, metavar="NAME", help="A ratio.  [default: five that matter]")
+@click.option("--since", metavar="DATE", help="When the later period begins.  [default: a week before the log's end]")
+@click.option("--by", default="query_norm", show_default=True, metavar="COLUMN", help="What tells queries apart.")
+@interval
+@click.option("--alpha", type=float, default=0.05, show_default=True, help="Significance: what is said to change.")
+@where
+@log_options
+@tables
+@answer_options()
+def overview_command(paths: tuple[str, ...], give: Give, metrics: tuple[str, ...], **options: Any) -> None:
+    """Compare five numbers of LOG with the period before, and say whether other queries moved them, or the same ones.
+
+    A number over pages changes because other queries are asked, or because queries fare otherwise: both parts have
+    intervals.
+    """
+    from judged.online.overview import overview
+
+    with opened(paths, give, options) as log:
+        found = overview(log, metrics or None, **options)
+    give(found)
+
+
+@online.command("queries", short_help="Queries that find nothing, are left, are asked again, rise or fall.")
+@click.argument("paths", nargs=-1, required=True, metavar="LOG...")
+@click.option(
+    "--list",
+    "lists",
+    multiple=True,
+    metavar="NAME",
+    help="zero, left, again, low-ctr, slow, new, rising or falling.  [default: all]",
+)
+@click.option("--by", default="query_norm", show_default=True, metavar="COLUMN", help="What tells queries apart.")
+@click.option("--since", metavar="DATE", help="When the later period begins.  [default: a week before the log's end]")
+@click.option("--min-users", type=click.IntRange(1), default=2, show_default=True, help="Fewer are not listed.")
+@click.option("--limit", type=click.IntRange(0), default=20, show_default=True, help="Rows of each list; 0: all.")
+@click.option("--level", type=float, default=0.95, show_default=True, help="Of the intervals.")
+@click.option("--fdr", type=float, default=0.1, show_default=True, help="Share of false discoveries, on average.")
+@where
+@log_options
+@tables
+@answer_options()
+def queries_command(paths: tuple[str, ...], give: Give, lists: tuple[str, ...], limit: int, **options: Any) -> None:
+    """List the queries of LOG that find nothing, are left, are asked again, get few clicks, are slow, rise or fall.
+
+    Each with how many users, a share and its interval; restricted to what can be told. CSV and Parquet hold one list:
+    name it with --list.
+    """
+    from judged.online.query_lists import queries
+
+    with opened(paths, give, options) as log:
+        found = queries(log, lists or None, limit=limit or None, **options)
+    give(found)
+
+
+@online.command("funnel", short_help="From search to click, cart and purchase, by slice.")
+@click.argument("paths", nargs=-1, required=True, metavar="LOG...")
+@click.option(
+    "--row", type=click.Choice(["session", "page"]), default="session", show_default=True, help="What is followed."
+)
+@click.option("--by", multiple=True, callback=once, metavar="SLICE", help="Slice by this: device, variant, ...")
+@interval
+@where
+@log_options
+@tables
+@answer_options()
+def funnel_command(paths: tuple[str, ...], give: Give, **options: Any) -> None:
+    """Follow the searches of LOG to a click, to the cart and to a purchase, as far as the log holds these."""
+    from judged.online.funnel import funnel
+
+    with opened(paths, give, options) as log:
+        found = funnel(log, **options)
+    give(found)
+
+
+@online.command("difference", short_help="Slices or periods side by side, each difference tested.")
+@click.argument("paths", nargs=-1, required=True, metavar="LOG...")
+@click.option("-m", "--metric", "metrics", multiple=True, metavar="NAME", help="A ratio.  [default: five that matter]")
+@click.option("--by", multiple=True, callback=once, metavar="SLICE", help="Slice by this: variant, device, ...")
+@click.option("--baseline", metavar="NAME", help="The slice that the others are compared with.  [default: the first]")
+@click.option("--since", metavar="DATE", help="Without --by: when the later period begins.")
+@interval
+@click.option("--correction", default="holm", show_default=True, metavar="NAME", help="Of the p-values.")
+@where
+@log_options
+@tables
+@answer_options()
+def difference_command(paths: tuple[str, ...], give: Give, metrics: tuple[str, ...], **options: Any) -> None:
+    """Compare slices of LOG with a baseline, or, without --by, what came later with what was before.
+
+    Users may be on both sides. Slices of their own making are not an experiment.
+    """
+    from judged.online.difference import difference
+
+    with opened(paths, give, options) as log:
+        found = difference(log, metrics or None, **options)
+    give(found)

@@ -51,7 +51,7 @@ _NEEDED = ("fastapi", "uvicorn", "jinja2", "python_multipart")
     " process list.  [default: none; generated if --host is reachable from other machines]",
 )
 @shared(*FORMATS)
-def command(
+def serve_command(
     qrels: str | None,
     runs: tuple[str, ...],
     host: str,

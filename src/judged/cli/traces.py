@@ -11,7 +11,7 @@ import click
 from judged.cli import inputs
 from judged.cli.formats import answer_options
 from judged.cli.options import shared
-from judged.cli.slice_options import SliceOptions, slice_options
+from judged.cli.slices import SliceOptions, slice_options
 from judged.errors import InputError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _STAGES = (
 
 
 @click.group("traces", short_help="At which stage documents are lost, and why one stands where it stands.")
-def command() -> None:
+def traces() -> None:
     """Follow queries through the stages of a pipeline, and hold each stage against judgments.
 
     TRACES are JSON lines, one for each stage of a query (docs/traces.md), spans by the conventions of OpenInference or
@@ -103,7 +103,7 @@ _OPTIONS = (
 )
 
 
-@command.command("check", short_help="Say which stages TRACES have, and what could not be read.")
+@traces.command("check", short_help="Say which stages TRACES have, and what could not be read.")
 @_traced
 @answer_options()
 def check(source: _Source, give: Give) -> None:
@@ -113,7 +113,7 @@ def check(source: _Source, give: Give) -> None:
     give(check_traces(_read(source, give)))
 
 
-@command.command("funnel", short_help="What each stage lost of a measure, exactly.")
+@traces.command("funnel", short_help="What each stage lost of a measure, exactly.")
 @click.argument("qrels")
 @_traced
 @_measured("The measure whose loss is split.")
@@ -131,7 +131,7 @@ def funnel(
     _give(give, _sliced(made, qrels, source, asked, give, options), topics=per_topic, documents=lost)
 
 
-@command.command("failures", short_help="Kinds of failure, and what to do first.")
+@traces.command("failures", short_help="Kinds of failure, and what to do first.")
 @click.argument("qrels")
 @_traced
 @_measured("The measure whose loss is sorted.")
@@ -159,7 +159,7 @@ def failures(qrels: str, source: _Source, per_document: bool, asked: SliceOption
     _give(give, _sliced(made, qrels, source, asked, give, options, known=True), documents=per_document)
 
 
-@command.command("gaps", short_help="What people ask about, against what there is.")
+@traces.command("gaps", short_help="What people ask about, against what there is.")
 @click.argument("qrels")
 @_traced
 @_measured("The measure by which entities are compared.")
@@ -185,7 +185,7 @@ def gaps(qrels: str, source: _Source, wanted: bool, give: Give, **options: Any) 
     give(made(Qrels.read(qrels), traces, **options), table="wanted" if wanted else None)
 
 
-@command.command("diff", short_help="What changed between two sets of traces, and at which step.")
+@traces.command("diff", short_help="What changed between two sets of traces, and at which step.")
 @click.argument("qrels")
 @click.argument("baseline")
 @click.argument("other")
@@ -217,7 +217,7 @@ def diff(
     _give(give, made(judgments, first, second, slicing=slicing, **options), topics=per_topic, documents=lost)
 
 
-@command.command("why", short_help="The way of a document through the stages, or of a topic back to its query.")
+@traces.command("why", short_help="The way of a document through the stages, or of a topic back to its query.")
 @_traced
 @click.option("-t", "--topic", required=True, metavar="ID", help="The topic.")
 @click.option("--doc", "documents", multiple=True, metavar="ID", help="A document; two are compared.")
@@ -234,7 +234,7 @@ def why(source: _Source, topic: str, documents: tuple[str, ...], qrels: str | No
     give(made(_read(source, give, qrels), topic, documents or None, qrels=qrels))
 
 
-@command.command("runs", short_help="Write every stage as a run.")
+@traces.command("runs", short_help="Write every stage as a run.")
 @_traced
 @click.option(
     "--to",

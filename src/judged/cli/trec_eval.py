@@ -22,7 +22,7 @@ class _Untouched(click.Command):
     add_help_option=False,
 )
 @click.pass_context
-def command(ctx: click.Context) -> None:
+def trec_eval_command(ctx: click.Context) -> None:
     """Evaluate as trec_eval does: its options, its output, its exit codes ('judged trec_eval -h')."""
     from judged.scoring.compat.trec_eval.command import trec_eval
 

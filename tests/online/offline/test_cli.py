@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner
 
-from judged.cli.online_offline import command
+from judged.cli.online_comparisons import offline_command as command
 from judged.errors import InputError
 
 if TYPE_CHECKING:

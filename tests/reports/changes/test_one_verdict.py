@@ -14,8 +14,8 @@ from click.testing import CliRunner
 from fastapi.testclient import TestClient
 
 from judged import Qrels, Run, compare
-from judged.cli.change_review import command as review_command
-from judged.cli.compare import command as compare_command
+from judged.cli.comparison import compare_command
+from judged.cli.reports import review_command
 from judged.comparison import Comparison, choices
 from judged.data.write import write_qrels, write_run
 from judged.reports import report

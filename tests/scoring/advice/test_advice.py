@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import judged
-from judged.cli.advise import _TASKS
 from judged.cli.main import main
+from judged.cli.scoring import _TASKS
 from judged.data import sample
 from judged.scoring.advice import RULES, Advice, profile_of
 from judged.scoring.advice.tasks import TASKS

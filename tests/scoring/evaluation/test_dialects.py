@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner
 
 from judged import InputError, JudgedWarning, MeasureError, Run, Scores, evaluate, judge
-from judged.cli.evaluate import command
 from judged.cli.main import app
+from judged.cli.scoring import evaluate_command as command
 from judged.scoring.evaluation import DIALECTS, Dialect
 from judged.scoring.evaluation.dialect_inputs import without_self
 from judged.scoring.measures import parse
