@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.stats import permutation_test
 
+from judged.stats.multiple import randomised_tukey
 from judged.stats.paired import paired_test, paired_tests
-from judged.stats.tukey import randomised_tukey
 
 if TYPE_CHECKING:
     from collections.abc import Callable

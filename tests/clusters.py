@@ -13,7 +13,7 @@ from engines import differences, log_differences
 
 import judged
 from judged import InputError, MeasureError
-from judged.online.spark import SparkEngine
+from judged.online.storage import SparkEngine
 from judged.scoring.evaluation import runs_of
 from strategies import facts
 from variants import ALL

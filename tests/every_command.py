@@ -245,8 +245,8 @@ def _asked() -> Path:
     """Give a store in which a model has answered all that it will be asked: nothing is sent."""
     from judged.labels import LabelStore, NewTask
     from judged.labels.asking import Endpoint, prepare, prepare_questions
+    from judged.labels.asking.asking import keep_reply
     from judged.labels.asking.client import Reply
-    from judged.labels.asking.replies import keep_reply
 
     place = Path(tempfile.mkdtemp(prefix="asked"))
     atexit.register(shutil.rmtree, place)
@@ -269,8 +269,8 @@ def _asked() -> Path:
 def _answered(nuggets: bool) -> Path:
     """Give answers of which a model has said all that it will be asked: nothing is sent."""
     from judged.labels.asking import Endpoint
+    from judged.labels.asking.asking import keep_reply
     from judged.labels.asking.client import Reply
-    from judged.labels.asking.replies import keep_reply
     from judged.pipelines.rag import asking
     from judged.pipelines.rag.readers import read_responses
 

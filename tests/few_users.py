@@ -16,7 +16,7 @@ from judged.online.abtest.abtest import abtest
 from judged.online.clicks import compare_models
 from judged.online.offline import against_qrels, preference_agreement
 from judged.online.watch.config import Event
-from judged.online.watch.rollback import rollbacks
+from judged.online.watch.watched import rollbacks
 from judged.studies.preference import sides
 from judged.studies.records import StudyRecords
 from judged.studies.study_report import report

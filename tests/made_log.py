@@ -25,7 +25,7 @@ def closed_databases(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
             super().__init__(**{"threads": 1, **options})
             opened.append(self)
 
-    monkeypatch.setattr("judged.online.open_log.Engine", Kept)
+    monkeypatch.setattr("judged.online.storage.Engine", Kept)
     yield
     for one in opened:
         one.con.close()

@@ -56,15 +56,15 @@ from judged.pipelines.rag import waterfall
 from judged.pipelines.rag.judge_bias import judge_bias
 from judged.pipelines.traces import diff, failures, funnel, gaps, traces_of_runs
 from judged.reports.changes import review
-from judged.reports.changes.evidence import told
+from judged.reports.changes.questions import told
 from judged.stats.agreement import cohen_kappa
-from judged.stats.discoveries import losers
-from judged.stats.discrimination import discriminative_power
-from judged.stats.equivalence_test import equivalence, non_inferiority
+from judged.stats.correction import losers
+from judged.stats.effect import equivalence, non_inferiority
 from judged.stats.paired import TESTS, paired_test
 from judged.stats.prediction_powered import prediction_powered
-from judged.stats.robustness import leave_one_topic_out
+from judged.stats.rank_stability import discriminative_power
 from judged.stats.selection import may_be_best
+from judged.stats.sensitivity import leave_one_topic_out
 from online.clicks.test_off_policy import log_of as logged_propensities
 from pipelines.experiments.test_conclusions import measured
 from slices_made import scores_of, slicing_of

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from tabled import markdown_table
 
-from judged.scoring.advice.rules import RULES, SOURCES
-from judged.scoring.advice.tasks import TASKS
+from judged.scoring.advice.rules import RULES, SOURCES, TASKS
 
 if TYPE_CHECKING:
     from judged.scoring.advice.rules import Rule

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged.data import Qrels
-from judged.labels.contest import Contest, contest, winner
-from judged.labels.deciding import needed
+from judged.labels.deciding import Contest, contest, needed, winner
 
 if TYPE_CHECKING:
     from judged._types import Ints

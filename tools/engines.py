@@ -34,8 +34,7 @@ from judged.data.run import Run
 from judged.errors import MeasureError
 from judged.online import online_metrics, read_log
 from judged.online.log import InteractionLog
-from judged.online.spark import open_on_spark
-from judged.online.storage import TABLES, store_log
+from judged.online.storage import TABLES, open_on_spark, store_log
 from judged.scoring.evaluation.inputs import runs_of
 from judged.scoring.judging import judge
 from judged.scoring.measures.registry import REGISTRY

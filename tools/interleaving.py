@@ -13,7 +13,7 @@ from judged.online.abtest.differences import Looks
 from judged.online.interleaving.credit import mixed_lists, outcomes_of
 from judged.online.mixed_lists import METHODS
 from judged.online.simulation import Arm, Collection, Interleaving, SimulationPlan, Users, simulate
-from judged.stats.unit_ratio import UnitRatio
+from judged.stats.ratio import UnitRatio
 
 METRICS = ("SatisfiedPageCTR", "SessionSuccess", "Conversion")
 GROUP, BLIND = 300, "position only"

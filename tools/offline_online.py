@@ -23,7 +23,7 @@ from judged.errors import JudgedWarning
 from judged.online.engine import Engine
 from judged.online.log import InteractionLog
 from judged.online.offline import OfflineOnline, PreferenceAgreement, against_qrels, preference_agreement
-from judged.online.open_log import read_log
+from judged.online.storage import read_log
 from judged.online.tables import EVENT, SERP, SESSION, SHOWN
 from judged.results import Table
 from judged.results.escaping import Table as Grid

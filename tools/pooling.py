@@ -17,13 +17,12 @@ import numpy as np
 from tabled import markdown_table
 
 from judged.data import Qrels
-from judged.labels.estimation import estimated, form_of
+from judged.labels.estimation import Design, estimated, form_of
 from judged.labels.pooling import Candidates, allocated, candidates, draw, maxmean_order, strata_of
 from judged.results.decimals import percent
 from judged.scoring.judging import judge
 from judged.scoring.judging.unjudged import keeping
 from judged.scoring.measures import parse
-from judged.stats.horvitz_thompson import Design
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "pooling.md"

@@ -37,7 +37,7 @@ from judged.diagnosis.gates.gate import gate as gate
 from judged.diagnosis.matrix.answer import Matrix
 from judged.diagnosis.needs.answer import Needs
 from judged.diagnosis.needs.likeness import expand_qrels as expand_qrels
-from judged.diagnosis.review.labels import apply_review as apply_review
+from judged.diagnosis.review.answer import apply_review as apply_review
 from judged.diagnosis.review.review import review as review
 from judged.diagnosis.stages.stages import stages as stages
 from judged.diagnosis.tradeoff.answer import Tradeoff
@@ -71,22 +71,22 @@ from judged.scoring.judging.judged import Judged as Judged
 from judged.scoring.measures.ap import AP as AP
 from judged.scoring.measures.ap import GMAP as GMAP
 from judged.scoring.measures.base import Measure
-from judged.scoring.measures.bpref import Bpref as Bpref
+from judged.scoring.measures.preferences import Bpref as Bpref
 from judged.scoring.measures.dcg import DCG as DCG
 from judged.scoring.measures.err import ERR as ERR
-from judged.scoring.measures.f import F as F
-from judged.scoring.measures.f import SetF as SetF
-from judged.scoring.measures.infap import InfAP as InfAP
-from judged.scoring.measures.ndcg import nDCG as nDCG
+from judged.scoring.measures.precision import F as F
+from judged.scoring.measures.precision import SetF as SetF
+from judged.scoring.measures.ap import InfAP as InfAP
+from judged.scoring.measures.dcg import nDCG as nDCG
 from judged.scoring.measures.precision import P as P
 from judged.scoring.measures.precision import SetP as SetP
 from judged.scoring.measures.rbp import RBP as RBP
-from judged.scoring.measures.recall import R as R
-from judged.scoring.measures.recall import SetR as SetR
-from judged.scoring.measures.rprec import Rprec as Rprec
+from judged.scoring.measures.precision import R as R
+from judged.scoring.measures.precision import SetR as SetR
+from judged.scoring.measures.precision import Rprec as Rprec
 from judged.scoring.measures.rr import RR as RR
-from judged.scoring.measures.shares import JudgedShare as JudgedShare
-from judged.scoring.measures.success import Success as Success
+from judged.scoring.measures.counts import JudgedShare as JudgedShare
+from judged.scoring.measures.precision import Success as Success
 from judged.scoring.uncertainty.pools import leave_one_out as leave_one_out
 from judged.stats.interval import IntervalName
 

@@ -16,7 +16,7 @@ from judged.data.records import read_records
 from judged.data.run import Run
 from judged.data.topics import Topics
 from judged.data.write import write_qrels, write_run
-from judged.diagnosis.review.labels import apply_review, as_form
+from judged.diagnosis.review.answer import apply_review, as_form
 from judged.labels import Labels, LabelStore, qrels_of, read_labels, write_labels
 from judged.labels.exchange import quepid_ratings, read_pairs
 from judged.labels.pooling import Pool

@@ -16,8 +16,8 @@ import pytest
 
 from judged.cli import logs
 from judged.errors import InputError
-from judged.online.open_log import read_log
 from judged.online.readers.raw import DUCKDB
+from judged.online.storage import read_log
 from judged.online.tables import EVENT, SERP, SESSION, SHOWN
 from made_log import closed_databases
 from shared_data import SHARED, needs_shared
@@ -270,7 +270,7 @@ def test_threads_reach_the_database(run: Callable[..., Ended], monkeypatch: pyte
         asked.append((options["threads"], options["memory"]))
         return inside(paths, **options)
 
-    monkeypatch.setattr("judged.online.open_log.read_log", kept)
+    monkeypatch.setattr("judged.online.storage.read_log", kept)
     assert run("logs", "check", "clean.ndjson", "--threads", "1", "--memory", "600MB").code == 0
     assert run("logs", "check", "clean.ndjson", "--threads", "0").code == 2
     assert asked == [(1, "600MB")]

@@ -15,8 +15,8 @@ from judged.data import sample
 from judged.errors import InputError
 from judged.online.facts.pages import FactSettings
 from judged.online.metrics import ONLINE_METRICS, online_metrics_named
-from judged.online.open_log import read_log
 from judged.online.simulation import SimulationPlan, Users, simulate
+from judged.online.storage import read_log
 from online_scores_made import dwell, scores, series
 
 if TYPE_CHECKING:

@@ -17,11 +17,11 @@ from judged.comparison.choices import MANY, known_tests
 from judged.data import sample
 from judged.scoring.evaluation import Scores
 from judged.scoring.measures.aggregates import logarithms
-from judged.stats import dunnett, nemenyi, randomised_dunnett, tukey
+from judged.stats import dunnett, nemenyi, randomised_dunnett
+from judged.stats import multiple as tukey
 from judged.stats.correction import adjust
 from judged.stats.detectable import detectable
-from judged.stats.effect import effect_sizes, wins
-from judged.stats.equivalence_test import equivalence
+from judged.stats.effect import effect_sizes, equivalence, wins
 from judged.stats.paired import TESTS, paired_test
 
 RNG = np.random.default_rng(5)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from judged import InputError, Run, evaluate
-from judged.data.parquet_rows import ParquetRows
+from judged.data.arrow_files import ParquetRows
 from judged.scoring.evaluation.inputs import runs_of
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ import pytest
 from pyarrow import feather, parquet
 
 import judged
-from judged.data.parquet_rows import ParquetRows
+from judged.data.arrow_files import ParquetRows
 from judged.data.qrels import Qrels
 from judged.data.run import Run
 from judged.data.sources import FileTable, open_source, source_name

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from judged.data.table_sets import TableSet
+from judged.data.records import TableSet
 from judged.errors import InputError
 
 SETS = TableSet(

@@ -13,7 +13,7 @@ from judged.data.qrels import Qrels
 from judged.data.run import Run
 from judged.data.write import write_qrels, write_run
 from judged.errors import InputError
-from judged.results.atomic import replaced
+from judged.results.files import replaced
 
 if TYPE_CHECKING:
     from pathlib import Path

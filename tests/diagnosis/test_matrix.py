@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from judged import evaluate
-from judged.comparison.slicing.slice_tests import everywhere
+from judged.comparison.slicing.parts import everywhere
 from judged.comparison.slicing.topic_slices import slice_topics
 from judged.diagnosis.matrix import Matrix, matrix
 from judged.diagnosis.matrix.points import MatrixChoices, points_of, topic_quadrants

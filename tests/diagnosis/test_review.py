@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 import judged
 from judged.comparison.slicing.topic_slices import slice_topics
 from judged.data.texts import Texts
-from judged.diagnosis.review.answer import KINDS, ReviewList
-from judged.diagnosis.review.labels import apply_review
+from judged.diagnosis.review.answer import KINDS, ReviewList, apply_review
 from judged.diagnosis.review.review import review
 from judged.errors import InputError, MeasureError
 from judged.scoring.evaluation.notes import few_note

@@ -18,7 +18,7 @@ from judged import evaluate, judge
 from judged.comparison.slicing.topic_slices import Slice, slice_topics
 from judged.diagnosis.matrix import matrix
 from judged.diagnosis.stages import Stages, stages
-from judged.diagnosis.stages.split import best_order, check_measure
+from judged.diagnosis.stages.trace import best_order, check_measure
 from judged.errors import InputError, MeasureError
 from judged.results import Answer, Table
 from judged.scoring.judging import judge_list

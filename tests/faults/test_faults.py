@@ -32,7 +32,7 @@ from judged.labels import database as labels_database
 from judged.online.engine import Engine
 from judged.pipelines.experiments import results, runner, worker
 from judged.pipelines.experiments.limits import StepRecord
-from judged.results.atomic import replaced, replaced_folder
+from judged.results.files import replaced, replaced_folder
 from judged.studies.storage import StudyStore
 
 if TYPE_CHECKING:

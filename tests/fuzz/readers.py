@@ -14,7 +14,7 @@ from judged.data.documents import Documents
 from judged.diagnosis.gates.config_reader import read_config
 from judged.diagnosis.gates.guardrails import numbers_by_run
 from judged.diagnosis.tradeoff.tradeoff import Costs
-from judged.scoring.compat.trec_eval.files import open_run, read_preferences, read_qrels
+from judged.scoring.compat.trec_eval.options import open_run, read_preferences, read_qrels
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,8 +17,7 @@ from judged.diagnosis.gates.config_reader import read_config
 from judged.errors import InputError
 from judged.online.clicks.examination import read_propensities
 from judged.online.watch import watch
-from judged.online.watch.config import read_watch
-from judged.online.watch.points import DayPoint, remember, remembered
+from judged.online.watch.config import DayPoint, read_watch, remember, remembered
 from judged.pipelines.experiments import Plan, load
 from judged.studies import check_design, first_design, read_design, report
 from judged.studies.records import StudyRecords

@@ -15,13 +15,13 @@ from fuzz.workers import OF
 from judged import Scores, evaluate
 from judged.data import files
 from judged.errors import InputError
-from judged.labels.asking.parsing import expected_grade
+from judged.labels.asking.prompts import expected_grade
 from judged.online.clicks.cells import cells_of, patterns_of
 from judged.online.clicks.examination import read_propensities
 from judged.online.simulation import SimulationPlan, simulate
 from judged.pipelines.experiments.answers import responses_of
 from judged.pipelines.experiments.worker import ANSWERS
-from judged.pipelines.traces.clicks import read_clicks
+from judged.pipelines.traces.steps import read_clicks
 from judged.scoring.judging import judge_list
 
 if TYPE_CHECKING:

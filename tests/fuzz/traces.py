@@ -21,7 +21,7 @@ from judged.pipelines.rag import check_responses, evaluate
 from judged.pipelines.rag.readers import read_responses
 from judged.pipelines.rag.responses import read_folder, write_responses
 from judged.pipelines.traces import check_traces, funnel, read_traces, write_traces
-from judged.pipelines.traces.mapping import read_mapping
+from judged.pipelines.traces.attributes import read_mapping
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from judged import Qrels
 from judged.errors import InputError
 from judged.labels import Labels, LabelStore, qrels_of
-from judged.labels.consensus import RULES, consensus_notes
-from judged.stats.dawid_skene import dawid_skene
+from judged.labels.consensus import RULES, consensus_notes, dawid_skene
 
 #       ann bob cy   majority  mean
 # q a     2   2  0         2   4/3

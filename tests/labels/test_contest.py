@@ -10,7 +10,7 @@ import pytest
 from judged.data import Qrels
 from judged.errors import InputError, MeasureError
 from judged.labels import decide
-from judged.labels.contest import contest, winner
+from judged.labels.deciding import contest, winner
 from judged.scoring.judging import judge
 from judged.scoring.measures.grammar import parse
 

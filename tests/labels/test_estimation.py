@@ -14,12 +14,11 @@ from calibration import labels
 from judged import evaluate, judge
 from judged.errors import InputError, MeasureError
 from judged.labels import Pool, estimate, pool
-from judged.labels.estimation import Estimate, Estimates, design_of, estimated, form_of, shares
+from judged.labels.estimation import Design, Estimate, Estimates, design_of, estimated, form_of, mean_estimate, shares
 from judged.labels.pooling import allocated, candidates, draw, strata_of
 from judged.scoring.judging.unjudged import keeping
 from judged.scoring.measures import parse
 from judged.scoring.measures.registry import REGISTRY
-from judged.stats.horvitz_thompson import Design, mean_estimate
 from judged.stats.ratio import ratio_interval
 
 SUMS = ("P@10", "DCG@10", "RBP(p=0.8)", "NumRelRet", "NumRel", "SetP", "CG@20", "SDCG(max=2)@10", "INSQ(max=2,T=1)")

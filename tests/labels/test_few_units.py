@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from judged.labels.by_topic import topic_interval
+from judged.labels.corrected_systems import topic_interval
+from judged.labels.estimation import Design, mean_estimate
 from judged.labels.trust import _share  # pyright: ignore[reportPrivateUsage]
 from judged.stats.agreement import cohen_kappa, krippendorff_alpha
-from judged.stats.horvitz_thompson import Design, mean_estimate
 from judged.stats.prediction_powered import prediction_powered
 
 

@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 from judged.errors import InputError
-from judged.labels.by_topic import topic_interval
 from judged.labels.calibration import Calibration, Contested, JudgeCalibration, SliceCalibration, _notes, calibrate
-from judged.labels.corrected_systems import CorrectedMean, FamilyBias, ScoresByBoth, corrected_means
+from judged.labels.corrected_systems import CorrectedMean, FamilyBias, ScoresByBoth, corrected_means, topic_interval
 from judged.labels.trust import JudgeQuality, LabelQuality, Spread, quality
 from judged.results import Column, Table
 from judged.stats.prediction_powered import prediction_powered

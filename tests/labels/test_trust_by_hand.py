@@ -13,9 +13,15 @@ from scipy import stats
 from statsmodels.stats.inter_rater import cohens_kappa
 
 from judged.comparison.slicing.topic_slices import slice_topics
-from judged.labels.by_topic import of_slices, topic_interval, topic_means
 from judged.labels.calibration import calibrate
-from judged.labels.corrected_systems import ScoresByBoth, corrected_means, family_biases
+from judged.labels.corrected_systems import (
+    ScoresByBoth,
+    corrected_means,
+    family_biases,
+    of_slices,
+    topic_interval,
+    topic_means,
+)
 from judged.labels.labels import Labels
 from judged.labels.trust import quality
 

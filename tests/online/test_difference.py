@@ -12,7 +12,7 @@ import pytest
 from dozen_sessions import pages_and_events
 from judged.errors import InputError
 from judged.online import difference, funnel, online_metrics, overview
-from judged.stats.decomposition import decomposition, part_interval
+from judged.online.statistics.changes import decomposition, part_interval
 from judged.stats.ratio_difference import RatioSums, correlation, ratio_difference
 from typed_logs import typed_log
 

@@ -12,7 +12,7 @@ from scipy import stats as reference
 
 from judged.errors import InputError
 from judged.online import queries
-from judged.stats.counts import chances_of_more, rate_limits, share_limits, told
+from judged.stats.correction import chances_of_more, rate_limits, share_limits, told
 from typed_logs import typed_log
 
 HOUR = 3_600_000

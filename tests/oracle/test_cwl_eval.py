@@ -16,8 +16,7 @@ import pytest
 import judged
 from judged import Judged
 from judged.scoring.measures import parse
-from judged.scoring.measures.cwl import Expected
-from judged.scoring.measures.cwl_reading import Reading
+from judged.scoring.measures.cwl import Expected, Reading
 from shared_data import SHARED, needs_shared
 
 OF = ("EU", "ETU", "EC", "ETC", "ED")

@@ -110,7 +110,7 @@ def test_recall_becomes_a_number_of_documents(relevant: int, recall: float, near
 
 def test_a_half_is_rounded_up_and_what_is_less_is_not() -> None:
     """0.49999999999999994 + 0.5 is 1 in floating point, and lround(0.49999999999999994) is 0."""
-    from judged.scoring.measures.interpolated import _documents
+    from judged.scoring.measures.ap import _documents
 
     assert _documents(np.array([0.5, 1.5, 2.5, 0.49999999999999994]), "nearest").tolist() == [1, 2, 3, 0]
     assert _documents(np.array([0.5, 0.1, 0.09, 0.7 * 3]), "up").tolist() == [1, 1, 0, 2]  # 0.7 * 3 < 2.1

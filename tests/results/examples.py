@@ -27,8 +27,8 @@ from judged.labels.asking import (
     prepare_preferences,
     prepare_questions,
 )
+from judged.labels.asking.asking import keep_reply
 from judged.labels.asking.client import Reply
-from judged.labels.asking.replies import keep_reply
 from judged.online import (
     abtest,
     against_qrels,
@@ -53,7 +53,7 @@ from judged.pipelines.rag import support_over_time, waterfall
 from judged.pipelines.rag.asking import fill, prepare_table
 from judged.pipelines.rag.judge_error import calibrate
 from judged.pipelines.rag.responses import Responses
-from judged.pipelines.traces.sample import sample_traces
+from judged.pipelines.traces.own import sample_traces
 from judged.reports import changes
 from judged.studies import Spreads, check_design, first_design, parse_design, plan_study
 from judged.studies import report as report_study

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from judged.errors import InputError
-from judged.results.atomic import replaced_folder
+from judged.results.files import replaced_folder
 
 WRITER = """
 import sys, time
-from judged.results.atomic import replaced_folder
+from judged.results.files import replaced_folder
 for version in range(1_000_000):
     with replaced_folder(sys.argv[1]) as folder:
         for name in "abc":
@@ -45,7 +45,7 @@ def test_a_failure_leaves_the_old_folder_and_nothing_beside_it(tmp_path: Path) -
 
 
 def test_without_renameat2_the_folder_is_replaced_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("judged.results.atomic._EXCHANGE", 1 << 20)  # an unknown flag is refused
+    monkeypatch.setattr("judged.results.files._EXCHANGE", 1 << 20)  # an unknown flag is refused
     for text in ("old", "new"):
         with replaced_folder(tmp_path / "x") as folder:
             (folder / "a").write_text(text)

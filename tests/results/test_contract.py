@@ -34,8 +34,8 @@ from judged.results import (
 )
 from judged.results.blocks import flat
 from judged.results.html import html
-from judged.results.markdown import markdown
-from judged.results.terminal import text as terminal
+from judged.results.text_formats import markdown
+from judged.results.text_formats import text as terminal
 from results.examples import EXAMPLES
 
 if TYPE_CHECKING:

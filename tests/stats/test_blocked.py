@@ -16,10 +16,8 @@ from statsmodels.stats.anova import AnovaRM, anova_lm
 
 import judged
 from judged import InputError
-from judged.stats.dunnett_test import dunnett, randomised_dunnett
-from judged.stats.friedman_test import friedman, nemenyi
-from judged.stats.tukey import randomised_tukey, tukey_hsd
-from judged.stats.variance import anova
+from judged.stats.anova import anova, friedman, nemenyi
+from judged.stats.multiple import dunnett, randomised_dunnett, randomised_tukey, tukey_hsd
 from shared_data import SHARED, needs_shared
 
 NAN = math.nan

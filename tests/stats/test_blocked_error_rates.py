@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from judged.stats.dunnett_test import dunnett, randomised_dunnett
-from judged.stats.friedman_test import friedman, nemenyi
-from judged.stats.tukey import randomised_tukey, tukey_hsd
+from judged.stats.anova import friedman, nemenyi
+from judged.stats.multiple import dunnett, randomised_dunnett, randomised_tukey, tukey_hsd
 
 SYSTEMS, TOPICS = 5, 15
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from judged.stats.counts import chances_of_more, rate_limits, share_limits, told
+from judged.stats.correction import chances_of_more, rate_limits, share_limits, told
 
 
 @pytest.mark.parametrize("level", [0.9, 0.95])

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judged.errors import InputError
-from judged.stats.discoveries import losers
+from judged.stats.correction import losers
 
 
 def by_definition(differences: list[float], rate: float) -> set[int]:

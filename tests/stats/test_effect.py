@@ -14,8 +14,7 @@ from scipy import stats as scipy_stats
 from statsmodels.stats.weightstats import ttost_paired
 
 from judged import InputError
-from judged.stats.effect import effect_sizes, standardise, wins
-from judged.stats.equivalence_test import equivalence, non_inferiority
+from judged.stats.effect import effect_sizes, equivalence, non_inferiority, standardise, wins
 
 NAN = math.nan
 TENTHS = st.integers(0, 10).map(lambda tenths: tenths / 10)

@@ -8,12 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from judged.stats.extremes import (
-    baseline_critical,
-    baseline_tail,
-    studentised_range_critical,
-    studentised_range_tail,
-)
+from judged.stats.anova import baseline_critical, baseline_tail, studentised_range_critical, studentised_range_tail
 
 INF = math.inf
 HARTER = {  # upper points of the studentised range, Harter (1960), for 2, 3, ... means

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from judged.stats import bootstrap
+from judged.stats import resampling as bootstrap
 from judged.stats.interval import IntervalMethod, mean_intervals
-from judged.stats.options import Options
 from judged.stats.paired import paired_test
 from judged.stats.resampling import SignFlips
+from judged.stats.results import Options
 
 ALTERNATIVES = ("two-sided", "greater", "less")
 TENTHS = st.lists(st.tuples(st.integers(0, 10), st.integers(0, 10)), min_size=2, max_size=9)

@@ -10,10 +10,8 @@ import pytest
 from scipy import stats as scipy_stats
 
 from judged import InputError
-from judged.stats import permutations
-from judged.stats.dunnett_test import randomised_dunnett
-from judged.stats.permutations import NullDistribution, _Keys, null_distribution
-from judged.stats.tukey import randomised_tukey
+from judged.stats import multiple as permutations
+from judged.stats.multiple import NullDistribution, _Keys, null_distribution, randomised_dunnett, randomised_tukey
 
 
 def enumerated(tenths: np.ndarray, baseline: int) -> tuple[np.ndarray, np.ndarray]:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judged.errors import InputError
-from judged.stats.reproduction import delta_relative_improvement, effect_ratio, rmse, t_test_p
+from judged.stats.rankings import delta_relative_improvement, effect_ratio, rmse, t_test_p
 
 NAN = math.nan
 values = st.lists(st.integers(0, 20).map(lambda at: at / 20), min_size=2, max_size=12)

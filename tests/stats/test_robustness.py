@@ -15,10 +15,9 @@ from scipy import stats as scipy_stats
 
 from judged import InputError
 from judged.stats import rank_stability
-from judged.stats.discrimination import discriminative_power
 from judged.stats.paired import paired_test
-from judged.stats.rank_stability import stability
-from judged.stats.robustness import LeaveOneTopicOut, leave_one_topic_out
+from judged.stats.rank_stability import discriminative_power, stability
+from judged.stats.sensitivity import LeaveOneTopicOut, leave_one_topic_out
 from judged.stats.topic_reliability import reliability
 
 NAN = math.nan

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
+from judged.stats.classical import allowing_for_skew
 from judged.stats.paired import paired_test, paired_tests
-from judged.stats.skewness import allowing_for_skew
 
 
 def alone(gaps: np.ndarray, **options: object) -> object:

@@ -9,8 +9,8 @@ import pytest
 import statsmodels.api as sm
 from scipy import optimize
 
-from judged.stats.bradley_terry import strength_errors, strengths
-from judged.stats.mixed_model import MOST, mixed_model
+from judged.studies.crossed import MOST, mixed_model
+from judged.studies.preference import strength_errors, strengths
 
 WINS = np.array([[0, 7, 4, 1.5], [2, 0, 6, 3], [3, 1, 0, 2], [0.5, 2, 2, 0]])
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from judged.online.statistics.survival import SurvivalCurve, clustered_error, kaplan_meier
 from judged.stats.ratio import ratio_interval
-from judged.stats.survival import SurvivalCurve, clustered_error, kaplan_meier
 
 # ten durations: 2 end after 1, 1 after 3 and 1 is lost, 2 are lost after 4, 3 end after 6, 1 is lost after 8
 TIMES, ENDED, LOST = [1, 3, 4, 6, 8], [2, 1, 0, 3, 0], [0, 1, 2, 0, 1]

@@ -9,9 +9,8 @@ import pytest
 from calibration import uneven
 
 from comparison_made import scores
-from judged.stats.dunnett_test import dunnett, randomised_dunnett
-from judged.stats.friedman_test import nemenyi
-from judged.stats.tukey import randomised_tukey, tukey_hsd
+from judged.stats.anova import nemenyi
+from judged.stats.multiple import dunnett, randomised_dunnett, randomised_tukey, tukey_hsd
 
 TRIALS = 150
 FEW = {"resamples": 199}

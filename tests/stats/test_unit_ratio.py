@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from judged.stats.ratio import ratio_error
-from judged.stats.unit_ratio import UnitRatio
+from judged.stats.ratio import UnitRatio, ratio_error
 
 
 def sums(seed: int, units: int = 40) -> tuple[np.ndarray, np.ndarray]:

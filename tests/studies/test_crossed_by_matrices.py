@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from judged.errors import InputError
-from judged.stats.crossed import CrossedEffect, Trials
+from judged.studies.crossed import CrossedEffect, Trials
 from studies_made import crossed, drawn
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from judged.data.toml_places import SettingError
+from judged.data.toml_files import SettingError
 from judged.errors import InputError
 from judged.studies.design import Condition, Design, Group, System, Task, Variant, first_design, parse_design
 from judged.studies.design_check import check_design

@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from judged.stats.crossed import Trials, dummies
-from judged.stats.mixed_model import mixed_model
+from judged.studies.crossed import Trials, dummies, mixed_model
 from judged.studies.effects import effects, parts, practice
 from judged.studies.outcomes import Outcome, Value, outcome_of, outcomes
 from studies_made import crossed, drawn, records

@@ -11,9 +11,8 @@ import pytest
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from judged.stats.crossed import Trials
-from judged.stats.mixed_model import mixed_model
 from judged.studies import effects as module
+from judged.studies.crossed import Trials, mixed_model
 from judged.studies.effects import Effect, effects, parts, practice
 from judged.studies.outcomes import Outcome, Value
 from studies_made import crossed, drawn

@@ -9,12 +9,10 @@ import numpy as np
 import pytest
 from calibration import studies
 
-from judged.stats.bradley_terry import strength_errors, strengths
-from judged.stats.crossed import Trials
+from judged.studies.crossed import Trials
 from judged.studies.effects import effects, practice
-from judged.studies.measures import measure_agreement
-from judged.studies.outcomes import Outcome, Value
-from judged.studies.preference import preferred, sides, strengths_of
+from judged.studies.outcomes import Outcome, Value, measure_agreement
+from judged.studies.preference import preferred, sides, strength_errors, strengths, strengths_of
 from judged.studies.records import StudyRecords
 from judged.studies.study_report import report, says
 from studies_made import crossed, drawn, records

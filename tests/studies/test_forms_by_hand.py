@@ -8,11 +8,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from judged.data.toml_places import SettingError
+from judged.data.toml_files import SettingError
 from judged.errors import InputError
-from judged.studies.questionnaires import FORMS, Item, Questionnaire, sus_of_umux_lite
+from judged.studies.questionnaires import (
+    FORMS,
+    SCORES,
+    Item,
+    Questionnaire,
+    agreement,
+    item_agreement,
+    scores,
+    sus_of_umux_lite,
+)
 from judged.studies.records import StudyRecords
-from judged.studies.scoring import SCORES, agreement, item_agreement, scores
 from studies.study_designs import made
 
 AGREE = ("Strongly disagree", "Strongly agree")

@@ -9,7 +9,7 @@ import pytest
 
 from judged.online import online_metrics, read_log
 from judged.studies import StudyRecords
-from judged.studies.log import write_log
+from judged.studies.records import write_log
 
 
 def records() -> StudyRecords:

@@ -12,15 +12,21 @@ from scipy import stats
 from statsmodels.regression.mixed_linear_model import MixedLM, VCSpec
 
 from judged import Qrels
-from judged.stats.bradley_terry import strength_errors, strengths
-from judged.stats.mixed_model import mixed_model
+from judged.studies.crossed import mixed_model
 from judged.studies.effects import Effect, effects, parts, practice
-from judged.studies.measures import measure_agreement
-from judged.studies.outcomes import Outcome, Value, outcomes
-from judged.studies.preference import preferred, sides, strengths_of
+from judged.studies.outcomes import Outcome, Value, measure_agreement, outcomes
+from judged.studies.preference import (
+    FEATURES,
+    preferred,
+    searching,
+    sides,
+    strength_errors,
+    strengths,
+    strengths_of,
+    way_of,
+)
+from judged.studies.questionnaires import item_agreement
 from judged.studies.records import StudyRecords
-from judged.studies.scoring import item_agreement
-from judged.studies.searching import FEATURES, searching, way_of
 from judged.studies.study_report import says
 from studies_made import crossed, drawn
 

@@ -12,7 +12,7 @@ import pytest
 
 from judged.errors import InputError
 from judged.pipelines.experiments.engines.base import QueryRefusedError
-from judged.studies import lists
+from judged.studies import records as lists
 from judged.studies.assignment import (
     ASSIGNMENTS,
     Balance,

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from judged.errors import InputError
-from judged.studies import pilot
+from judged.studies import planning as pilot
 from judged.studies.assignment import assignments
 from judged.studies.design import Group
 from judged.studies.effects import Parts, parts
 from judged.studies.outcomes import Outcome, Value
-from judged.studies.pilot import pilot_spreads
+from judged.studies.planning import pilot_spreads
 from judged.studies.questionnaires import Questionnaire
 from judged.studies.records import StudyRecords
 from studies.study_designs import made

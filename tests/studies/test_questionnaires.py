@@ -9,9 +9,16 @@ import numpy as np
 import pytest
 
 from judged.errors import InputError
-from judged.studies.questionnaires import FORMS, Item, Questionnaire, sus_of_umux_lite
+from judged.studies.questionnaires import (
+    FORMS,
+    Item,
+    Questionnaire,
+    agreement,
+    item_agreement,
+    scores,
+    sus_of_umux_lite,
+)
 from judged.studies.records import StudyRecords
-from judged.studies.scoring import agreement, item_agreement, scores
 from studies.study_designs import made
 
 

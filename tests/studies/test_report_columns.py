@@ -13,12 +13,10 @@ from judged import Qrels
 from judged.studies.assignment import assignments
 from judged.studies.design import Design, Group, System
 from judged.studies.effects import Effect, Parts, Practice, parts
-from judged.studies.measures import Agreement
-from judged.studies.outcomes import outcome_of, outcomes
-from judged.studies.preference import Preferred, Strength, preferred
+from judged.studies.outcomes import Agreement, outcome_of, outcomes
+from judged.studies.preference import FEATURES, Preferred, Searching, Strength, preferred
 from judged.studies.questionnaires import Questionnaire
 from judged.studies.records import StudyRecords
-from judged.studies.searching import FEATURES, Searching
 from judged.studies.study_report import StudyReport, report, says
 from studies.study_designs import made as designed
 from studies_made import records

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from judged.stats.crossed import Trials
+from judged.studies.crossed import Trials
 from judged.studies.design import first_design, parse_design
 from judged.studies.effects import Effect
 from judged.studies.planning import Contrast, Spreads, plan_study

@@ -5,12 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from judged.stats.bradley_terry import strengths
-from judged.studies.measures import measure_agreement
-from judged.studies.outcomes import Outcome, outcome_of, outcomes
-from judged.studies.preference import preferred, sides, strengths_of
+from judged.studies.outcomes import Outcome, measure_agreement, outcome_of, outcomes
+from judged.studies.preference import preferred, searching, sides, strengths, strengths_of
 from judged.studies.records import StudyRecords
-from judged.studies.searching import searching
 from judged.studies.study_report import report
 from studies_made import records
 

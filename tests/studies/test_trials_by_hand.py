@@ -13,14 +13,20 @@ from scipy import stats
 from judged import Qrels
 from judged.errors import InputError
 from judged.studies.design import Group
-from judged.studies.log import log_lines, write_log
-from judged.studies.measures import FEWEST, measure_agreement, measured_trials
-from judged.studies.outcomes import BEHAVIOUR, Outcome, Value, outcome_of, outcomes
-from judged.studies.pilot import pilot_spreads
-from judged.studies.preference import preferred, sides, strengths_of
+from judged.studies.outcomes import (
+    BEHAVIOUR,
+    FEWEST,
+    Outcome,
+    Value,
+    measure_agreement,
+    measured_trials,
+    outcome_of,
+    outcomes,
+)
+from judged.studies.planning import pilot_spreads
+from judged.studies.preference import preferred, searching, sides, strengths_of, way_of
 from judged.studies.questionnaires import Questionnaire
-from judged.studies.records import StudyRecords
-from judged.studies.searching import searching, way_of
+from judged.studies.records import StudyRecords, log_lines, write_log
 from studies.study_designs import made
 from studies_made import crossed, drawn
 

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-from judged.stats import crossed, mixed_model
-from judged.studies import effects, measures, outcomes, planning, preference, scoring, study_report
+from judged.studies import crossed, effects, outcomes, planning, preference, study_report
+from judged.studies import crossed as mixed_model
+from judged.studies import outcomes as measures
+from judged.studies import questionnaires as scoring
 
 _OTHER = {"outcomes"}  # its level is a grade
 

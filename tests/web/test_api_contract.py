@@ -25,8 +25,7 @@ from judged.web.app import ROUTERS, make_app
 from judged.web.compare.answer import AskedComparison
 from judged.web.compare.routes import compared
 from judged.web.home import what_is_open
-from judged.web.leaderboard.answer import AskedLeaderboard
-from judged.web.leaderboard.leaderboard import leaderboard
+from judged.web.leaderboard import AskedLeaderboard, leaderboard
 from judged.web.workspace import open_sample, open_workspace
 
 ADDRESS = "/api/v1/openapi.json"

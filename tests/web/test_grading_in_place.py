@@ -12,8 +12,7 @@ from fastapi.testclient import TestClient
 from judged import evaluate
 from judged.errors import InputError
 from judged.web.app import make_app
-from judged.web.desk import Desk
-from judged.web.workspace import open_workspace
+from judged.web.workspace import Desk, open_workspace
 from web.judged_store import QRELS, RUNS, counted, store_of, workspace_of
 
 if TYPE_CHECKING:

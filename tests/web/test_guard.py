@@ -225,7 +225,7 @@ def test_too_much_is_refused_while_it_comes_without_a_length(sample):
 
 def test_what_was_made_of_half_a_form_is_not_sent(sample):
     """FastAPI answers 400 where the body cannot be read; the true reason is the size."""
-    from judged.web.uploads.storage import Limits
+    from judged.web.uploads import Limits
 
     app = make_app(sample, LOCAL, Limits(total=1000))
     tried = TestClient(app, base_url="http://127.0.0.1")

@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from browsing import served
 from judged.web.app import make_app
-from judged.web.uploads.storage import Limits
+from judged.web.uploads import Limits
 
 QRELS = "q1 0 d1 2\nq1 0 d2 0\nq2 0 d3 1\n"
 RUN = "q1 Q0 d2 1 2.0 t\nq1 Q0 d1 2 1.0 t\nq2 Q0 d3 1 1.0 t\n"

@@ -18,7 +18,7 @@ from judged.labels.labels import Labels
 from judged.labels.store import LabelStore, NewTask
 from judged.web.app import make_app
 from judged.web.guard import Rules
-from judged.web.judging.tasks import marked
+from judged.web.tasks import marked
 from web.judged_store import HOSTILE, counted, store_of, workspace_of
 
 if TYPE_CHECKING:

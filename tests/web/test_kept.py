@@ -10,9 +10,8 @@ import pytest
 from fastapi import Request
 
 from judged.errors import InputError
-from judged.web.change.routes import AskedChange
-from judged.web.desk import Desk, Folder, opened
-from judged.web.workspace import Kept, Workspace, concerning, open_workspace, remembered
+from judged.web.change import AskedChange
+from judged.web.workspace import Desk, Folder, Kept, Workspace, concerning, open_workspace, opened, remembered
 
 
 def test_what_is_made_of_itself_is_refused_and_can_be_made_later():

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from jinja2 import DictLoader, Environment
 
-from judged.results.cache import cache_folder
+from judged.results.files import cache_folder
 from judged.web import answers
 from judged.web.answers import Compiled
 

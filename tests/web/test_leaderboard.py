@@ -18,7 +18,7 @@ from judged.comparison.slicing import slice_topics
 from judged.data import sample as shipped
 from judged.scoring.measures.grammar import listed
 from judged.web.app import make_app
-from judged.web.leaderboard.leaderboard import CUTOFFS, MEASURES
+from judged.web.leaderboard import CUTOFFS, MEASURES
 from judged.web.workspace import Workspace, open_workspace
 
 pytestmark = pytest.mark.filterwarnings("ignore::judged.JudgedWarning")

@@ -13,17 +13,15 @@ import pytest
 
 import judged
 from judged.scoring.advice import RULES, advise
-from judged.scoring.advice.tasks import TASKS
+from judged.scoring.advice.rules import TASKS
 from judged.scoring.measures import parse
 from judged.scoring.measures.pages import FAMILIES, definition, families
 from judged.scoring.measures.registry import REGISTRY
 from judged.web.app import make_app
 from judged.web.learn import catalogue
 from judged.web.learn.advice import ANSWERS as IN_WORDS
-from judged.web.learn.advice import FACTS, AskedAdvice, described, on_described
-from judged.web.learn.examples import example_of
-from judged.web.learn.lessons import LESSONS, lesson_page
-from judged.web.learn.markup import blocks, formula, prose
+from judged.web.learn.advice import FACTS, AskedAdvice, described, example_of, on_described
+from judged.web.learn.lessons import LESSONS, blocks, formula, lesson_page, prose
 from judged.web.learn.measure import measure_page
 from judged.web.workspace import open_workspace
 

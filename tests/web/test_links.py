@@ -11,7 +11,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from judged.web.app import make_app
-from judged.web.links import chosen
+from judged.web.filters import chosen
 from judged.web.workspace import open_workspace
 
 if TYPE_CHECKING:

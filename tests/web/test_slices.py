@@ -12,8 +12,8 @@ from fastapi.testclient import TestClient
 
 from judged.comparison.slicing import slice_topics
 from judged.web.app import make_app
-from judged.web.slices.answer import shown_runs
-from judged.web.slices.attributes import both
+from judged.web.attributes import both
+from judged.web.slices import shown_runs
 from judged.web.workspace import Workspace, open_workspace
 
 if TYPE_CHECKING:
@@ -243,8 +243,8 @@ def test_whatever_is_asked_is_answered(of_sample: TestClient, query: str, status
 
 
 def test_of_much_data_one_run_is_shown(sample: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    from judged.web.slices import answer
-    from judged.web.slices.answer import AskedSlices
+    from judged.web import slices as answer
+    from judged.web.slices import AskedSlices
 
     monkeypatch.setattr(answer, "_MANY", 100)
     assert shown_runs(sample, AskedSlices()) == ("rrf",)

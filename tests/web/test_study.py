@@ -12,11 +12,10 @@ import pytest
 
 from judged.data.texts import Texts
 from judged.studies.design import Variant
-from judged.studies.lists import StudyLists, SystemLists
+from judged.studies.records import StudyLists, SystemLists
 from judged.studies.storage import OBSERVER
 from judged.web.guard import LOOPBACK, Rules
-from judged.web.study.routes import make_study_app, results
-from judged.web.study.visit import Study, steps
+from judged.web.study import Study, make_study_app, results, steps
 from study_made import DESIGN, DOCS, HOSTILE, design_in, store_of
 
 

@@ -20,9 +20,8 @@ import httpx
 import pytest
 
 from judged.studies.assignment import assignments, balance
-from judged.studies.lists import StudyLists
-from judged.web.study.routes import make_study_app
-from judged.web.study.visit import Study
+from judged.studies.records import StudyLists
+from judged.web.study import Study, make_study_app
 from study_made import DESIGN, design_in, store_of
 from web.conftest import served
 

@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 
 from judged.data import sample
 from judged.pipelines.traces import Document, Span, Traces, failures, funnel, why
-from judged.pipelines.traces.sample import sample_traces
+from judged.pipelines.traces.own import sample_traces
 from judged.web.app import make_app
 from judged.web.workspace import open_workspace
 

@@ -23,7 +23,7 @@ from pyarrow import parquet
 
 from judged.errors import InputError
 from judged.web.app import make_app
-from judged.web.uploads.storage import Limits, shown_name, store
+from judged.web.uploads import Limits, shown_name, store
 
 QRELS = b"q1 0 d1 2\nq1 0 d2 0\nq2 0 d3 1\n"
 RUN = b"q1 Q0 d2 1 2.0 t\nq1 Q0 d1 2 1.0 t\nq2 Q0 d3 1 1.0 t\n"
@@ -340,7 +340,7 @@ def test_what_no_reader_foresaw_is_a_problem_and_logged(app, monkeypatch, caplog
     def broken(*_: Any, **__: Any) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("judged.web.uploads.contents.Qrels.read", broken)
+    monkeypatch.setattr("judged.web.uploads.Qrels.read", broken)
     with caplog.at_level(logging.ERROR, "judged.web"):
         assert problem(app, qrels=("q.txt", QRELS)).startswith("q.txt: it cannot be read (MemoryError)")
     assert caplog.records[0].exc_info[0] is MemoryError

@@ -19,12 +19,10 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from calibration import Measured
-from judged.online.abtest.differences import Looks
-from judged.online.abtest.verdict import EQUAL_USERS
-from judged.stats.adjusted_difference import AdjustedDifference, Arm, adjusted_difference
-from judged.stats.allocation import allocation_periods
+from judged.online.abtest.differences import EQUAL_USERS, Looks
+from judged.online.statistics.allocation import allocation_periods, sample_ratio
+from judged.online.statistics.users import AdjustedDifference, Arm, adjusted_difference
 from judged.stats.ratio_difference import RatioSums, correlation
-from judged.stats.sample_ratio import sample_ratio
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -19,14 +19,14 @@ from calibration import Measured
 from judged.online.clicks.cells import Patterns
 from judged.online.clicks.fitted import logit_interval
 from judged.online.clicks.fitting import data_of, fit, pair_posteriors
-from judged.online.clicks.models import MODELS
+from judged.online.clicks.looked_at import MODELS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from judged._types import Bools, Floats, Ints
     from judged.online.clicks.fitting import Shrink
-    from judged.online.clicks.information import Parameters
+    from judged.online.clicks.posteriors import Parameters
 
 SITUATIONS = {"equal queries": 300, "heavy-tailed queries": 1500, "two kinds": 1500}  # with the pages of a log
 QUERIES, DOCS, DEPTH, RANKERS = 20, 8, 6, 6

@@ -16,8 +16,8 @@ import numpy as np
 
 from calibration import Measured
 from judged.pipelines.traces.failure_tests import LEAST, FailureTest, of_topics
+from judged.stats.classical import allowing_for_skew
 from judged.stats.paired import paired_tests
-from judged.stats.skewness import allowing_for_skew
 from judged.stats.slice_differences import against_rest
 
 if TYPE_CHECKING:

@@ -23,11 +23,11 @@ import pyarrow as pa
 
 from calibration import Measured
 from judged.data.qrels import Qrels
-from judged.labels.contest import contest, winner
 from judged.labels.corrected_systems import ScoresByBoth, corrected_means, family_biases
+from judged.labels.deciding import contest, winner
+from judged.labels.estimation import Design, mean_estimate
 from judged.labels.labels import Labels
 from judged.labels.trust import quality
-from judged.stats.horvitz_thompson import Design, mean_estimate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

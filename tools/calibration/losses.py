@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from calibration import Measured
-from judged.stats.equivalence_test import equivalence
+from judged.stats.classical import allowing_for_skew
+from judged.stats.effect import equivalence
 from judged.stats.paired import paired_tests
-from judged.stats.skewness import allowing_for_skew
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from calibration import Measured
-from judged.online.clicks.logged_policy import LoggedPages, Target, weigh
+from judged.online.clicks.importance_weighting import ESTIMATORS, LoggedPages, Target, weigh
 from judged.online.clicks.off_policy_estimates import PageEstimates
-from judged.stats.off_policy import ESTIMATORS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from calibration import Measured
-from judged.stats import bootstrap
-from judged.stats.options import Options
+from judged.stats import resampling as bootstrap
 from judged.stats.paired import paired_tests
+from judged.stats.results import Options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

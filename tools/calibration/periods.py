@@ -23,11 +23,11 @@ from calibration import Measured
 from calibration.users import pages
 from judged.online.abtest.differences import Looks
 from judged.online.estimation.survival import Reading
+from judged.online.statistics.survival import kaplan_meier
+from judged.online.statistics.users import Arm, adjusted_difference
 from judged.stats import ratio_difference as differences
-from judged.stats.adjusted_difference import Arm, adjusted_difference
 from judged.stats.ratio import ratio_error, student_quantiles, woodruff
 from judged.stats.ratio_difference import RatioSums, correlation, ratio_difference
-from judged.stats.survival import kaplan_meier
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from calibration import Measured
-from judged.stats.changes import change_points
-from judged.stats.control import control_limits, weekly
+from judged.online.statistics.changes import change_points
+from judged.online.statistics.control import control_limits, weekly
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from calibration import Measured
+from judged.stats.classical import allowing_for_skew
 from judged.stats.correction import adjust
 from judged.stats.paired import paired_tests
-from judged.stats.skewness import allowing_for_skew
 from judged.stats.slice_differences import heterogeneity
 
 if TYPE_CHECKING:

@@ -24,17 +24,16 @@ import numpy as np
 import pyarrow as pa
 
 from calibration import Measured
-from judged.stats.crossed import Trials
 from judged.stats.paired import paired_test
 from judged.studies import preference as preferences
-from judged.studies.measures import measure_agreement
-from judged.studies.outcomes import Outcome, Value
+from judged.studies.crossed import Trials
+from judged.studies.outcomes import Outcome, Value, measure_agreement
 from judged.studies.preference import preferred, sides, strengths_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from judged.stats.crossed import Spread
+    from judged.studies.crossed import Spread
 
 SIZES = (6, 12, 24)
 _RESAMPLES = 2000

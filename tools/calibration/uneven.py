@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibration import Measured
-from judged.stats.complete import UNEVEN, complete
+from judged.stats.anova import nemenyi
+from judged.stats.blocked_results import UNEVEN, complete
 from judged.stats.correction import adjust
-from judged.stats.dunnett_test import dunnett, randomised_dunnett
-from judged.stats.friedman_test import nemenyi
+from judged.stats.multiple import dunnett, randomised_dunnett, randomised_tukey, tukey_hsd
 from judged.stats.paired import paired_tests
-from judged.stats.tukey import randomised_tukey, tukey_hsd
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -25,12 +25,10 @@ from unittest.mock import patch
 import numpy as np
 
 from calibration import Measured
+from judged.online.statistics import control as cusum
 from judged.online.watch import watched as watched_module
-from judged.online.watch.config import Event, LogSeries, WatchConfig
-from judged.online.watch.points import Meaning
-from judged.online.watch.rollback import rollbacks
-from judged.online.watch.watched import Days, watched
-from judged.stats import cusum
+from judged.online.watch.config import Event, LogSeries, Meaning, WatchConfig
+from judged.online.watch.watched import Days, rollbacks, watched
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -25,7 +25,7 @@ from judged.scoring.evaluation.scores import FromAbove, Scores
 from judged.scoring.measures import Measure
 from judged.scoring.measures.pages import as_markdown
 from judged.scoring.measures.pages import page as page_of
-from judged.web.learn.markup import formula
+from judged.web.learn.lessons import formula
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

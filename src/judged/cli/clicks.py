@@ -308,8 +308,8 @@ def judge_command(
     As CSV (-o FILE.csv) they are read as judgments by every command, with what 'judged clicks evaluate' needs, and as
     labels by 'judged labels import'; as qrels of TREC (-o FILE.txt) they lose how sure they are.
     """
-    from judged.data.origin import write_origin
     from judged.data.qrels import Qrels
+    from judged.data.write import write_origin
     from judged.online.clicks import judge_clicks
 
     give.keep(gold, options["propensities"], options["topics"])

@@ -130,7 +130,7 @@ def compare_command(
 
 def _by_judgments(named: list[tuple[str, Scores]]) -> list[tuple[str, Scores]]:
     """Put scores by the same judgments together, under the first name."""
-    from judged.scoring.evaluation.joined_scores import same_judgments
+    from judged.scoring.evaluation.storage import same_judgments
 
     parts: list[list[tuple[str, Scores]]] = []
     for name, scores in named:
@@ -237,7 +237,7 @@ def power_command(
     """
     from judged.comparison.plans import Plans
     from judged.scoring.evaluation import evaluate
-    from judged.stats.plans import plan_of_sd
+    from judged.stats.power import plan_of_sd
 
     formats = {name: asked.pop(name) for name in FORMATS}
     chooses = {name: asked.pop(name) for name in CHOICE}

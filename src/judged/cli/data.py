@@ -69,7 +69,7 @@ def demo_command(to: Path | None) -> None:
 
     if to is not None:
         from judged.pipelines.traces import write_traces
-        from judged.pipelines.traces.sample import sample_traces
+        from judged.pipelines.traces.own import sample_traces
 
         with sample.copied(to) as folder:
             write_traces(sample_traces(), folder / "traces.jsonl")

@@ -388,7 +388,7 @@ def review_command(
 def _apply(qrels: str, runs: tuple[str, ...], reviewed: str, out: Path | None, qrels_format: str | None) -> None:
     from judged.data.qrels import Qrels
     from judged.data.write import write_qrels
-    from judged.diagnosis.review.labels import apply_review
+    from judged.diagnosis.review.answer import apply_review
 
     if runs:
         raise InputError(

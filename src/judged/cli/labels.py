@@ -54,7 +54,7 @@ def new_command(store: str, scale: str | None, queries: str | None, synthetic: b
     """
     from judged.data.texts import Texts
     from judged.data.topics import Topics
-    from judged.labels.scales import SCALES
+    from judged.labels.labels import SCALES
     from judged.labels.store import LabelStore
 
     topics = None if queries is None else Topics.read(queries)  # before anything is made
@@ -72,7 +72,7 @@ def new_command(store: str, scale: str | None, queries: str | None, synthetic: b
 def _own(path: str) -> list[tuple[float, str, str]]:
     """Read a scale of one's own."""
     from judged.data.records import read_records
-    from judged.labels.scales import SCALES, scale_of
+    from judged.labels.labels import SCALES, scale_of
     from judged.results.decimals import read_number
 
     if not Path(path).exists():
@@ -179,7 +179,7 @@ def tasks_command(
 @answer_options()
 def status_command(store: str, give: Give) -> None:
     """Show tasks by judge and topic, labels by kind, and how long a label takes."""
-    from judged.labels.progress import status
+    from judged.labels.assignment import status
     from judged.labels.store import LabelStore
 
     with LabelStore.open(store, new=False) as opened:

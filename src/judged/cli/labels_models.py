@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from judged.cli.formats import Give
-    from judged.labels.asking.asking import Asked
+    from judged.labels.asking.asking import Asked, Tally
     from judged.labels.asking.preparation import Prepared
-    from judged.labels.asking.replies import Tally
 
     Command = TypeVar("Command", bound=Callable[..., Any])
 

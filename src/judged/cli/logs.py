@@ -108,7 +108,7 @@ def log_options(function: Callable[..., None]) -> Callable[..., None]:
 def open_log(paths: tuple[str, ...], **options: Any) -> InteractionLog:
     """Read a log as the options say, with a progress line on a terminal."""
     from judged.online.check import need_records
-    from judged.online.open_log import read_log
+    from judged.online.storage import read_log
 
     base = options.pop("rank_base")
     with known_layout(_KNOWN), progress_line() as progress:

@@ -20,7 +20,7 @@ def write(made: str | bytes, output: Path | None) -> None:
     if output is None or str(output) == "-":
         click.echo(made)
         return
-    from judged.results.atomic import replaced
+    from judged.results.files import replaced
 
     with replaced(output) as temporary:
         if isinstance(made, bytes):

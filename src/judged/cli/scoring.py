@@ -205,7 +205,7 @@ def _typed(grades: str, missing: str, depth: int | None, others: dict[str, str |
     """Judge a ranking that was typed as grades."""
     from judged.results.decimals import read_number
     from judged.scoring.judging import judge_list
-    from judged.scoring.judging.variants import cut
+    from judged.scoring.judging.unjudged import cut
 
     if given := [name for name, value in others.items() if value is not None]:
         names = ", ".join(given)

@@ -94,7 +94,7 @@ class SliceOptions:
 
     def narrowed(self, qrels: Qrels, run: Run) -> Qrels:
         """Leave the judgments of the topics that ``--where`` keeps, and say of how many this is not known."""
-        from judged.scoring.evaluation.conditions import narrowed
+        from judged.scoring.evaluation.inputs import narrowed
 
         known = self.known(qrels, run) if self.where else None
         qrels, lacking = narrowed(qrels, self.where, known)
@@ -120,7 +120,7 @@ def narrowed(
     measures: Sequence[str] = (),
 ) -> tuple[Qrels, Attributes | None]:
     """Keep the topics that an expression over their attributes asks for; and give those that measures ask for."""
-    from judged.scoring.evaluation.conditions import attributes_of
+    from judged.scoring.evaluation.inputs import attributes_of
 
     needed = attributes_of(measures)
     if where is None:
@@ -224,7 +224,7 @@ def slices_command(
     texts (--queries), or are derived from these and the qrels; or they are defined in a file (--slices). A slice with
     few topics is shown, but neither tested nor ranked.
     """
-    from judged.scoring.evaluation.conditions import attributes_of
+    from judged.scoring.evaluation.inputs import attributes_of
     from judged.scoring.evaluation.of_runs import scored
 
     tested = pair or baseline is not None

@@ -170,10 +170,10 @@ def run_command(design: str, store: str, address: str | None, host: str, port: i
     import uvicorn
 
     from judged.studies.design import read_design
-    from judged.studies.lists import StudyLists
+    from judged.studies.records import StudyLists
     from judged.studies.storage import StudyStore
     from judged.web.server import configured, place
-    from judged.web.study.routes import Study, make_study_app
+    from judged.web.study import Study, make_study_app
 
     study = read_design(design)
     opened = StudyStore.open(store, hash_of(design))
@@ -204,7 +204,7 @@ def export_command(store: str, folder: str, personal: bool) -> None:
 
     It can be done while the study runs.
     """
-    from judged.studies.log import write_log
+    from judged.studies.records import write_log
     from judged.studies.storage import StudyStore
 
     opened = StudyStore.open(store)

@@ -27,8 +27,8 @@ from judged.comparison.pair import (
 )
 from judged.errors import InputError
 from judged.results import COUNT, NUMBER, TEXT, Answer, Chart, Column, Section, Sentences, Show, Table, columns_of
-from judged.results.cache import cached_property
 from judged.results.decimals import counted, decimal
+from judged.results.files import cached_property
 from judged.results.table import order_of
 from judged.scoring.evaluation.summary import ESTIMATE
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from judged.results import Block
     from judged.results.notes import Note
     from judged.scoring.evaluation import Estimate, Scores
-    from judged.scoring.evaluation.provenance import Provenance
+    from judged.scoring.evaluation.facts import Provenance
     from judged.scoring.measures.base import Measure
 
 SHOWN = 4  # decimals of a mean: what looks the same is best together

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from judged.comparison.answer import Comparison, MeasureComparison
-from judged.comparison.choices import AGAINST_BASELINE, Choices, Family, default_resamples, default_test
-from judged.comparison.notes import notes
+from judged.comparison.choices import AGAINST_BASELINE, Choices, Family, default_resamples, default_test, notes
 from judged.comparison.pair import Pair, TopicDifference, of_means
 from judged.data.run import run_named
 from judged.errors import InputError
@@ -306,9 +305,8 @@ def _sufficient(found: Difference) -> Difference:
 
 def _of_many(values: Floats, pairs: Sequence[tuple[int, int]], choices: Choices) -> Tested:
     """Ask a test of all systems at once, and take the pairs out of its matrices."""
-    from judged.stats.dunnett_test import dunnett, randomised_dunnett
-    from judged.stats.friedman_test import nemenyi
-    from judged.stats.tukey import randomised_tukey, tukey_hsd
+    from judged.stats.anova import nemenyi
+    from judged.stats.multiple import dunnett, randomised_dunnett, randomised_tukey, tukey_hsd
 
     test: Callable[..., Any] = {
         "tukey": tukey_hsd,
@@ -367,8 +365,7 @@ def pair_of(
     critical: float = math.nan,
 ) -> Pair:
     """Put together everything about two systems."""
-    from judged.stats.effect import effect_sizes, wins
-    from judged.stats.equivalence_test import equivalence
+    from judged.stats.effect import effect_sizes, equivalence, wins
 
     measure, values = scores.measures[at], _counted(scores.values[:, at], choices)
     geometric = difference.test == "ratio"

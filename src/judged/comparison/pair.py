@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from judged.comparison.choices import Choices
-    from judged.stats.effect import Effects, Wins
-    from judged.stats.equivalence_test import Equivalence
+    from judged.stats.effect import Effects, Equivalence, Wins
     from judged.stats.results import Difference, Posterior
     from judged.stats.sensitivity import Sensitivity
     from judged.stats.sufficiency import Insufficiency

@@ -10,14 +10,14 @@ from judged.errors import InputError
 from judged.results import COUNT, TEXT, Answer, Column, Sentences, Show, Table, columns_of
 from judged.results.notes import Note
 from judged.scoring.evaluation.of_runs import of_runs
-from judged.stats.plans import Plan, amount, plan
+from judged.stats.power import Plan, amount, plan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from judged.results import Block
     from judged.scoring.evaluation import Scores
-    from judged.scoring.evaluation.provenance import Provenance
+    from judged.scoring.evaluation.facts import Provenance
 
 _AMOUNT = Show(amount, "float64")
 

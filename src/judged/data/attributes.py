@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import pyarrow as pa
 
+from judged.data.documents import Facts
 from judged.data.fact_files import typed_facts
-from judged.data.facts import Facts
-from judged.data.topic_records import plain_name
+from judged.data.topic_files import plain_name
 from judged.data.topics import Topics
 from judged.errors import InputError
-from judged.results.cache import cached_property
+from judged.results.files import cached_property
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
 from judged.data import check_tables as tables
-from judged.data.check_lines import Content, form_findings, read_content
+from judged.data import files
 from judged.data.check_tables import Rows as CheckedRows
 from judged.data.findings import Finding, Findings, of_error
+from judged.data.json_rows import TYPES
+from judged.data.layout import COMMENT_FIX, LineError, is_data, split_line, value
 from judged.data.objects import with_scores
 from judged.data.qrels import QRELS_COLUMNS, Qrels
 from judged.data.rows import TableRows
@@ -18,13 +22,14 @@ from judged.data.sources import Source, open_source
 from judged.data.text_rows import TextRows
 from judged.data.texts import document_ids
 from judged.errors import InputError
+from judged.results.files import cached_property
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
-    from judged._types import Strings
-    from judged.data.columns import Kind
+    from judged._types import Strings, Table
+    from judged.data.layout import Kind
     from judged.data.rows import Rows
 
 
@@ -181,3 +186,147 @@ def _filled(content: Content) -> CheckedRows | None:
 
 def _sorted(found: Iterable[Finding]) -> Findings:
     return Findings(tuple(sorted(found, key=lambda finding: _ORDER[finding.severity])))
+
+
+_FIXES = {
+    "too-few-fields": "complete or remove the lines",
+    "too-many-fields": "quote fields that hold the delimiter; cut lines that run into the next",
+    "empty-id": "fill in the id",
+    "comment-or-row": COMMENT_FIX,
+    "bad-quote": "close the quote",
+    "bad-score": "write a number with a decimal point",
+    "bad-relevance": "write a number with a decimal point",
+    "nan-score": "give these documents a score, or leave them out",
+    "bad-rank": "write a whole number",
+    "not-utf8": "save the file as UTF-8",
+}
+_APOSTROPHES = re.compile(rb"""(?:^|[,"\n]) *'(?=[=+\-@'\t])""")  # as `judged.results.escaping.csv_cell` writes them
+
+
+@dataclass(frozen=True)
+class Content:
+    """The good rows of a source, what is wrong with the others, and the lines they stand in."""
+
+    rows: Rows | None = field(repr=False)
+    table: Table = field(repr=False)
+    findings: tuple[Finding, ...] = ()
+    known_lines: tuple[int, ...] | None = field(default=None, repr=False)
+
+    @cached_property
+    def _lines(self) -> tuple[int, ...]:
+        if self.known_lines is not None:
+            return self.known_lines
+        if not isinstance(self.rows, TextRows):
+            return ()
+        layout = self.rows.layout
+        strict = layout.strict  # there a line that starts with # can be a row
+        return tuple(
+            number
+            for number, raw in self.rows.numbered()
+            if (split_line(raw, layout) is not None if strict else is_data(raw))
+        )
+
+    def line(self, row: int) -> int | None:
+        """Give the line of a row of the table; None where the source has no lines."""
+        return self._lines[row] if row < len(self._lines) else None
+
+
+def read_content(rows: Rows, columns: tuple[str, ...], whole: Callable[[], Table]) -> Content:
+    """Read all rows in bulk, and line by line only where that fails."""
+    # `whole` reads the table and raises `InputError`; a source without lines then has one finding.
+    try:
+        return Content(rows, whole())
+    except InputError as error:
+        if isinstance(rows, TextRows):
+            return _line_by_line(rows, columns)
+        finding = of_error(error, rows.where)
+        if finding is None:
+            raise
+        return Content(rows, None, (finding,))
+
+
+class _Gathered:
+    """Problems by rule: how often, and where first."""
+
+    def __init__(self, where: str) -> None:
+        self._where = where
+        self._found: dict[str, tuple[int, int | None, str]] = {}
+
+    def add(self, rule: str, line: int | None, problem: str) -> None:
+        count, first, text = self._found.get(rule, (0, line, problem))
+        self._found[rule] = (count + 1, first, text)
+
+    def findings(self) -> list[Finding]:
+        return [
+            Finding("error", self._where, line, rule, problem, _FIXES[rule], count)
+            for rule, (count, line, problem) in self._found.items()
+        ]
+
+
+def _line_by_line(rows: TextRows, columns: tuple[str, ...]) -> Content:
+    wanted = [name for name in columns if name in rows.layout.names]
+    made: dict[str, list[Any]] = {name: [] for name in wanted}
+    lines: list[int] = []
+    gathered = _Gathered(rows.where)
+    ended: list[Finding] = []
+    number, last = 0, (0, "")
+    try:
+        for number, raw in rows.numbered():
+            try:
+                fields = split_line(raw, rows.layout)
+                values = [value(name, fields.get(name, "")) for name in wanted] if fields else None
+            except LineError as error:
+                gathered.add(error.rule, number, str(error))
+                last = (number, error.rule)
+                continue
+            except UnicodeDecodeError:
+                gathered.add("not-utf8", number, "this file is not UTF-8")
+                continue
+            if values is not None:
+                lines.append(number)
+                for name, one in zip(wanted, values, strict=True):
+                    made[name].append(one)
+    except InputError as error:  # the compressed data ends early
+        ended = [found for found in (of_error(error, rows.where),) if found]
+    if last == (number, "too-few-fields") and not _ends_with_a_line(rows):
+        problem = "the last line is not complete: the file was cut short"
+        ended.append(Finding("error", rows.where, number, "truncated", problem, "make or fetch the file again"))
+    table = pa.table({name: pa.array(column, TYPES.get(name, pa.string())) for name, column in made.items()})
+    return Content(rows, table, (*gathered.findings(), *ended), tuple(lines))
+
+
+def _ends_with_a_line(rows: TextRows) -> bool:
+    try:
+        *_, last = files.blocks(rows.path)
+    except InputError:
+        return False
+    return last.endswith((b"\n", b"\r"))
+
+
+def form_findings(rows: TextRows) -> list[Finding]:
+    """Say what is unusual in the form of a text file, and does no harm."""
+    with files.opened(rows.path) as file:
+        marked = file.read(3) == files.BOM
+    found: list[Finding] = []
+    if marked:
+        problem = "the file starts with a byte order mark; it is ignored"
+        found.append(Finding("info", rows.where, 1, "bom", problem))
+    returns, apostrophes, last = 0, 0, b""
+    try:
+        for block in files.blocks(rows.path):
+            returns += block.count(b"\r\n")
+            apostrophes += len(_APOSTROPHES.findall(block)) if rows.layout.delimiter == "," else 0
+            last = block[-1:]
+    except InputError:
+        last = b""  # cut short: that is found elsewhere
+    if returns:
+        problem = "lines end as on Windows (CR LF); that makes no difference"
+        found.append(Finding("info", rows.where, None, "crlf", problem, "", returns))
+    if apostrophes:
+        problem = "an apostrophe before = + - @ or ' marks text for spreadsheets; the text is read without it"
+        fix = "write two apostrophes where an id begins with one"
+        found.append(Finding("info", rows.where, None, "apostrophe", problem, fix, apostrophes))
+    if last and last not in b"\r\n":
+        problem = "the last line has no line end; that makes no difference if it is complete"
+        found.append(Finding("info", rows.where, None, "no-final-newline", problem))
+    return found

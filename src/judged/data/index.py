@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from judged.data.compute import codes_of, pc
 from judged.data.ids import hash_ids
-from judged.results.cache import cached_property
+from judged.results.files import cached_property
 
 if TYPE_CHECKING:
     from judged._types import Bools, Floats, Hashes, Ints, Strings, Table

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import pyarrow as pa
 
 from judged.data import files
-from judged.data.columns import ONCE, canonical, clash, missing
 from judged.data.ids import id_text
-from judged.data.layout import WHOLE_TO
+from judged.data.layout import ONCE, WHOLE_TO, canonical, clash, missing
 from judged.data.objects import VALUE, with_scores
 from judged.errors import InputError
 from judged.results.decimals import read_number
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from judged._types import Table
-    from judged.data.columns import Kind
+    from judged.data.layout import Kind
 
 TYPES = {"relevance": pa.float64(), "score": pa.float64(), "rank": pa.int64()}
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")  # half of a character, or the first of two halves

@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from judged.data.columns import ONCE, canonical, clash, missing
 from judged.data.compute import pc
 from judged.data.ids import column_of, id_array, id_text, shown
-from judged.data.layout import NUMBERS
+from judged.data.layout import NUMBERS, ONCE, canonical, clash, missing
 from judged.data.rows import MappingRows, Rows, TableRows, score_array, table_of, typed_table
 from judged.errors import InputError
 
 if TYPE_CHECKING:
     from judged._types import Table
-    from judged.data.columns import Kind
+    from judged.data.layout import Kind
 
 _LARGEST = 1 << 1023
 VALUE = {"qrels": "relevance", "run": "score"}

@@ -10,9 +10,9 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from judged.data.columns import canonical
+from judged.data.arrow_files import ParquetRows
 from judged.data.compute import pc
-from judged.data.parquet_rows import ParquetRows
+from judged.data.layout import canonical
 from judged.data.rows import TableRows, WithoutLines, one_batch
 from judged.data.text_rows import TextRows
 from judged.errors import InputError

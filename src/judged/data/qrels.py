@@ -14,13 +14,13 @@ from judged.data.index import Aspects, QrelsIndex, build_aspects, build_index
 from judged.data.objects import rows_of_object
 from judged.data.sources import Source, open_source
 from judged.errors import InputError
-from judged.results.cache import cached_property
+from judged.results.files import cached_property
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from judged._types import Table
-    from judged.data.origin import Origin
+    from judged.data.write import Origin
 
 QRELS_COLUMNS = ("query_id", "doc_id", "relevance", "iteration")
 _PREFERENCES = ("query_id", "doc_id", "relevance", "user", "subgroup")
@@ -94,7 +94,7 @@ class Qrels:
         qrels, digest = source.table(_PREFERENCES if format == "prefs" else QRELS_COLUMNS)
         if format == "prefs":
             qrels = by_user(qrels, "subgroup")
-        from judged.data.origin import origin_of_file  # what stands beside files of their own is seldom read
+        from judged.data.write import origin_of_file
 
         where = source.rows.where
         made = cls(qrels, name or source.name, where, digest, origin=origin_of_file(where, digest))

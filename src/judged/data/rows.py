@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from judged.data.columns import refuse_same_names
 from judged.data.compute import pc
 from judged.data.ids import column_of, decoded, id_array, id_column, id_text, shown
-from judged.data.layout import WHOLE_TO
+from judged.data.layout import WHOLE_TO, refuse_same_names
 from judged.errors import InputError
 
 if TYPE_CHECKING:

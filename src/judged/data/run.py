@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pyarrow as pa
 
+from judged.data.arrow_files import ParquetRows
 from judged.data.compute import int_array, pc
 from judged.data.engine_rows import EngineRows
 from judged.data.objects import rows_of_object
-from judged.data.parquet_rows import ParquetRows
 from judged.data.part_rows import PartRows
 from judged.data.rows import MappingRows, Rows, TableRows
 from judged.data.sources import Source, open_source, source_name

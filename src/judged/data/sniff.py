@@ -14,10 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from judged.data import files
-from judged.data.bulk import is_utf8
-from judged.data.columns import ONCE, canonical, clash, missing
 from judged.data.json_rows import json_kind
-from judged.data.layout import Layout, is_data, split_fields, value
+from judged.data.layout import ONCE, Layout, canonical, clash, is_data, missing, split_fields, value
 from judged.data.looks import (
     common_width,
     looks_like_qrels,
@@ -28,13 +26,14 @@ from judged.data.looks import (
     ranks_shuffled,
 )
 from judged.data.objects import refuse_unnamed
+from judged.data.text_rows import is_utf8
 from judged.errors import NO_CONTENT, InputError
 from judged.results.decimals import is_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged.data.columns import Kind
+    from judged.data.layout import Kind
 
 Format: TypeAlias = Literal["json", "jsonl", "parquet", "arrow"]
 

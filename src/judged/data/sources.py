@@ -11,27 +11,30 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from judged.data import files, json_rows
-from judged.data.arrow_files import arrow_schema, arrow_table, parquet_batches, parquet_shape, parquet_table
-from judged.data.bulk import in_order
-from judged.data.columns import canonical
-from judged.data.duckdb_files import TableInFile, table_in_file
-from judged.data.engine_rows import EngineRows, EngineTable, rows_in_database
+from judged.data.arrow_files import (
+    ParquetRows,
+    arrow_schema,
+    arrow_table,
+    parquet_batches,
+    parquet_shape,
+    parquet_table,
+)
+from judged.data.engine_rows import EngineRows, EngineTable, TableInFile, rows_in_database, table_in_file
 from judged.data.json_rows import saved_result
-from judged.data.layout import Layout
+from judged.data.layout import Layout, canonical
 from judged.data.looks import looks_like_qrels
 from judged.data.objects import named_table
-from judged.data.parquet_rows import ParquetRows
 from judged.data.part_rows import PartRows, names_of, part_files, run_in_path
 from judged.data.rows import Rows, TableRows
 from judged.data.sniff import sniff
-from judged.data.text_rows import TextRows
+from judged.data.text_rows import TextRows, in_order
 from judged.errors import NO_CONTENT, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from judged._types import Table
-    from judged.data.columns import Kind
+    from judged.data.layout import Kind
     from judged.data.rows import Digest, Part
     from judged.data.sniff import Format
 

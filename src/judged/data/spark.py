@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from judged.data.columns import canonical
+from judged.data.layout import canonical
 from judged.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import pyarrow as pa
 
 from judged.data import files
-from judged.data.columns import refuse_same_names
-from judged.data.facts import refuse_twice
+from judged.data.documents import refuse_twice
+from judged.data.layout import refuse_same_names
 from judged.data.rows import table_of
 from judged.data.sources import source_name
-from judged.data.topic_files import read_topic_records
-from judged.data.topic_records import TopicRecords, record_of
+from judged.data.topic_files import TopicRecords, read_topic_records, record_of
 from judged.errors import InputError
-from judged.results.cache import cached_property
+from judged.results.files import cached_property
 
 if TYPE_CHECKING:
     from judged._types import Table

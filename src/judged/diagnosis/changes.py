@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.comparison.slicing.slice_tests import tests_of
+from judged.comparison.slicing.parts import tests_of
 from judged.results import CHANGE, COUNT, TEXT, Column, Show, Table, p_value
 from judged.results.decimals import decimal, p_text
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from judged._types import Floats
     from judged.comparison import Choices
-    from judged.comparison.slicing.slice_tests import Quantity, Where
-    from judged.stats.discoveries import Discoveries
+    from judged.comparison.slicing.parts import Quantity, Where
+    from judged.stats.correction import Discoveries
     from judged.stats.results import Difference
 
 SMALL = "few"

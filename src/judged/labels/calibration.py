@@ -14,8 +14,16 @@ from judged.comparison.agreement.agree import Judges, judges_of
 from judged.comparison.slicing.topic_slices import slicing_given
 from judged.data.qrels import Qrels
 from judged.errors import InputError
-from judged.labels.by_topic import of_slices, topic_interval, topic_means
-from judged.labels.corrected_systems import CorrectedMean, FamilyBias, ScoresByBoth, corrected_means, family_biases
+from judged.labels.corrected_systems import (
+    CorrectedMean,
+    FamilyBias,
+    ScoresByBoth,
+    corrected_means,
+    family_biases,
+    of_slices,
+    topic_interval,
+    topic_means,
+)
 from judged.labels.labels import Labels
 from judged.results import COUNT, NUMBER, SHARE, TEXT, Answer, Sentences, Table, columns_of, counted, number
 from judged.results.decimals import decimal

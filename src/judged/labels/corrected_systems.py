@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged._types import ReadOnly
-from judged.labels.by_topic import topic_interval
-from judged.stats.inputs import complete_topics
+from judged.stats.inputs import complete_topics, spread
+from judged.stats.interval import IntervalMethod, mean_intervals
 from judged.stats.prediction_powered import prediction_powered
+from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from judged._types import Floats
+    from judged._types import Bools, Floats, Ints
+    from judged.comparison.slicing.topic_slices import Slicing
     from judged.scoring.evaluation import Scores
     from judged.stats.prediction_powered import Corrected
 
@@ -113,3 +115,30 @@ def family_biases(judge: str, seen: ScoresByBoth, families: Mapping[str, str], l
         if 0 < mine.sum() < len(mine):
             apart = error[mine].mean(axis=0) - error[~mine].mean(axis=0)
             yield FamilyBias(judge, family, int(mine.sum()), float(apart.mean()), topic_interval(apart, level))
+
+
+def topic_means(values: Floats, topic: Ints) -> Floats:
+    """Average over each topic that has some: (P,) and the topics' codes, (P,), to (T,).
+
+    >>> topic_means(np.array([1.0, 2.0, 5.0]), np.array([0, 0, 3])).tolist()
+    [1.5, 5.0]
+    """
+    counts = np.bincount(topic)
+    return np.bincount(topic, weights=values)[counts > 0] / counts[counts > 0]
+
+
+def topic_interval(means: Floats, level: float) -> tuple[float, float] | None:
+    """Return Student's interval of the mean over topics; None where topics are too few or do not vary."""
+    if insufficiency(len(means), variance=spread(means)):
+        return None
+    low, high = mean_intervals(means[None], IntervalMethod("t", level))[0].tolist()
+    return low, high
+
+
+def of_slices(slicing: Slicing, query_ids: Sequence[str], topic: Ints) -> Iterator[tuple[str, Bools]]:
+    """Mark the pairs of each slice that has some, by its name: the topics' codes are places in `query_ids`; (P,)."""
+    for name, members in zip(slicing.names, slicing.members, strict=True):
+        inside = {query_id for query_id, chosen in zip(slicing.query_ids, members.tolist(), strict=True) if chosen}
+        rows = np.array([query_id in inside for query_id in query_ids], dtype=np.bool_)[topic]
+        if rows.any():
+            yield name, rows

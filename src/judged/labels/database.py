@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from judged.errors import InputError, JudgedError, OutputError, is_full
-from judged.results.atomic import replaced
+from judged.results.files import replaced
 
 if TYPE_CHECKING:
     import sqlite3

@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import pyarrow as pa
 
 from judged.data import files
-from judged.data.columns import canonical
 from judged.data.ids import id_text, shown
 from judged.data.json_rows import json_kind, load
 from judged.data.json_shapes import check_shape
+from judged.data.layout import canonical
 from judged.data.qrels import Qrels
 from judged.data.records import read_records
 from judged.data.topics import Topics
 from judged.errors import InputError, JudgedWarning, named_in_errors
 from judged.labels.labels import KINDS, SCHEMA, Labels, utc_text
-from judged.results.atomic import replaced
 from judged.results.decimals import counted, read_grade, read_number
 from judged.results.escaping import csv_lines
+from judged.results.files import replaced
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -15,11 +15,10 @@ from judged.data.compute import pc, unescaped
 from judged.data.qrels import Qrels
 from judged.data.topics import Topics
 from judged.errors import InputError
-from judged.labels.maxmean import after, arms_of, asked
 from judged.results import COUNT, NUMBER, TEXT, Answer, Column, Sentences, Table, counted
-from judged.results.cache import cached_property
+from judged.results.files import cached_property
 from judged.scoring.evaluation.inputs import runs_of
-from judged.scoring.judging.dense import all_returned
+from judged.scoring.judging.align import all_returned
 from judged.scoring.judging.ranking import Ranking
 
 if TYPE_CHECKING:
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from judged._types import Table as ArrowTable
     from judged.results import Block
     from judged.scoring.judging.ranking import TiePolicy
+
 
 _MOST_OFTEN = 1e9  # times that a stratum may be drawn as often as another
 SCHEMA = pa.schema(
@@ -378,3 +378,55 @@ def allocated(count: int, sizes: Ints, rates: Floats) -> Ints:
     rest = rest[drawn[rest] < sizes[rest]]
     drawn[rest[: count - int(drawn.sum())]] += 1
     return drawn
+
+
+Arms: TypeAlias = Generator[int, bool | None, None]
+"""Gives the row to be judged next, and is sent whether it was relevant."""
+
+
+def arms_of(lists: Sequence[Sequence[Ints]], retention: float, seed: int) -> list[Arms]:
+    """Give one bandit a topic: it gives the row to be judged next, and is sent whether it was relevant."""
+    return [_maxmean(own, retention, np.random.default_rng([seed, at])) for at, own in enumerate(lists)]
+
+
+def _maxmean(lists: Sequence[Ints], retention: float, random: np.random.Generator) -> Arms:
+    """Judge next the first document left of the run with the highest mean: each has a Beta(1, 1) before anything."""
+    rows = np.unique(np.concatenate(lists))
+    has = np.zeros((len(lists), len(rows)), dtype=np.bool_)
+    own = [np.searchsorted(rows, one) for one in lists]
+    for run, one in enumerate(own):
+        has[run, one] = True
+    relevant, seen, at = np.zeros(len(lists)), np.zeros(len(lists)), [0] * len(lists)
+    done = np.zeros(len(rows), dtype=np.bool_)
+    for _ in range(len(rows)):
+        for run, one in enumerate(own):
+            while at[run] < len(one) and done[one[at[run]]]:
+                at[run] += 1
+        ended = np.array([place == len(one) for place, one in zip(at, own, strict=True)])
+        means = np.where(ended, -1.0, (1 + relevant) / (2 + seen))
+        run = int(random.choice(np.flatnonzero(means == means.max())))
+        chosen = own[run][at[run]]
+        answer = yield int(rows[chosen])
+        done[chosen] = True
+        if answer is not None:
+            those = has[:, chosen]
+            relevant[those] = retention * relevant[those] + answer
+            seen[those] = retention * seen[those] + 1
+
+
+def after(arms: Arms, answer: bool | None) -> int | None:
+    """Tell what came of the row that was judged, and give the next one; None if there is none."""
+    try:
+        return arms.send(answer)
+    except StopIteration:
+        return None
+
+
+def asked(arms: Arms, labels: Mapping[int, bool], most: int) -> Generator[int, None, None]:
+    """Give the rows that a topic asks for: at most so many of which the answer is not known."""
+    row, waiting = next(arms, None), 0
+    while row is not None and waiting < most:
+        if (answer := labels.get(row)) is None:
+            waiting += 1
+            yield row
+        row = after(arms, answer)

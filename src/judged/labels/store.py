@@ -16,8 +16,7 @@ from judged.data.texts import Texts
 from judged.data.topics import Topics
 from judged.errors import InputError, MissingExtraError
 from judged.labels.database import ROWS, add_new, open_database, storable, without_password
-from judged.labels.labels import KINDS, SCHEMA, Kind, Labels
-from judged.labels.scales import Grade, scale_of
+from judged.labels.labels import KINDS, SCHEMA, Grade, Kind, Labels, scale_of
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine

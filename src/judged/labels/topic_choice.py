@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, get_args
 import numpy as np
 import pyarrow as pa
 
+from judged.data.documents import refuse_twice
 from judged.data.fact_files import read_facts, typed_facts
-from judged.data.facts import refuse_twice
 from judged.data.rows import table_of
 from judged.errors import InputError
 from judged.labels.pooling import allocated

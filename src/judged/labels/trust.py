@@ -15,7 +15,7 @@ from judged.comparison.slicing.topic_slices import slicing_given
 from judged.data.compute import pc
 from judged.data.qrels import Qrels
 from judged.errors import InputError
-from judged.labels.by_topic import of_slices, topic_interval, topic_means
+from judged.labels.corrected_systems import of_slices, topic_interval, topic_means
 from judged.labels.exchange import is_store
 from judged.labels.labels import ADJUDICATOR, Labels
 from judged.labels.store import LabelStore
@@ -24,8 +24,7 @@ from judged.results.decimals import decimal, percent
 from judged.results.notes import Note
 from judged.results.table import p_value
 from judged.stats.agreement import ENOUGH, krippendorff_alpha
-from judged.stats.correction import adjust
-from judged.stats.counts import share_limits
+from judged.stats.correction import adjust, share_limits
 from judged.stats.inputs import spread
 from judged.stats.sufficiency import insufficiency
 

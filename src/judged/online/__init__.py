@@ -18,10 +18,10 @@ from judged.online.interleaving.planning import plan_interleaving
 from judged.online.log import InteractionLog
 from judged.online.metrics import ONLINE_METRICS, OnlineMetric, online_metric
 from judged.online.numbers import OnlineEstimate
-from judged.online.open_log import read_log
 from judged.online.overview import overview
 from judged.online.query_lists import queries
 from judged.online.scores import OnlineScores
+from judged.online.storage import read_log
 
 if TYPE_CHECKING:
     from judged.online.offline import against_qrels, click_preferences, preference_agreement

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged.errors import InputError
-from judged.online import findings, words
+from judged.online import findings
+from judged.online import findings as words
 from judged.online.findings import doubts
 from judged.online.log import user_counts
 from judged.online.metrics import TELLS
@@ -133,7 +134,7 @@ def check_log(log: InteractionLog) -> LogCheck:
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from judged.online.open_log import read_log
+    >>> from judged.online.storage import read_log
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "log.ndjson"
     ...     _ = path.write_text('{"query_id": "1", "user_query": "car", "timestamp": "2026-01-05T10:00:00Z"}\n')

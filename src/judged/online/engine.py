@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judged.errors import InputError, MissingExtraError
-from judged.results.atomic import remove_folder
-from judged.results.cache import cached_property
+from judged.results.files import cached_property, remove_folder
 
 if TYPE_CHECKING:
     import duckdb

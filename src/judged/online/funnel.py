@@ -8,13 +8,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from judged.errors import InputError
-from judged.online.arguments import need
 from judged.online.engine import identifier
 from judged.online.estimation.moments import ratios
 from judged.online.estimation.online_metrics import Unit
 from judged.online.estimation.sums import UnitSums
 from judged.online.facts.pages import FactSettings, page_facts
-from judged.online.log import LogAnswer, about
+from judged.online.log import LogAnswer, about, need
 from judged.online.metrics import OnlineMetric, online_metric
 from judged.online.numbers import UNITS, percent, values
 from judged.online.slicing import pages_where, slice_pages

@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from judged.online import words
+from judged.online import findings as words
 from judged.online.metrics import FAMILIES
 from judged.online.numbers import AMOUNT, UNITS, decimals_of, percent, shown, values
 from judged.results import ANY, NUMBER, TEXT, Chart, Column, Table, bars, columns_of, counted

@@ -10,20 +10,28 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from judged.online.arguments import need, need_column
-from judged.online.difference import MetricDifference, comparable, compared, difference_columns, in_metric
+from judged.online.difference import (
+    AFTER,
+    BEFORE,
+    MetricDifference,
+    Periods,
+    comparable,
+    compared,
+    difference_columns,
+    in_metric,
+    periods,
+)
 from judged.online.engine import Relation, identifier
 from judged.online.estimation.online_metrics import Unit
 from judged.online.estimation.sums import is_of_sessions, pages_of, scale_of
 from judged.online.facts.pages import FactSettings, PageFacts
 from judged.online.findings import are_of_nobody
-from judged.online.log import LogAnswer, about
+from judged.online.log import LogAnswer, about, need, need_column
 from judged.online.metrics import OnlineMetric
 from judged.online.numbers import percent, values
-from judged.online.periods import AFTER, BEFORE, Periods, periods
 from judged.online.slicing import pages_where
+from judged.online.statistics.changes import decomposition, part_interval
 from judged.results import TEXT, Column, Sentences, Table, beginning, counted
-from judged.stats.decomposition import decomposition, part_interval
 from judged.stats.ratio_difference import RatioDifference
 from judged.stats.sufficiency import insufficiency
 
@@ -184,7 +192,7 @@ def overview(
     metrics
         Ratios; None: the five first of `judged.online.difference.HEADLINES` that the log can tell.
     since
-        When the later period begins, a date (UTC): see `judged.online.periods.periods`.
+        When the later period begins, a date (UTC): see `judged.online.difference.periods`.
     by
         What tells queries apart: ``query_norm`` or another column.
     where

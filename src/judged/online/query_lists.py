@@ -10,19 +10,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from judged.errors import InputError
-from judged.online.arguments import need, need_column
+from judged.online.difference import AFTER, BEFORE, Periods, periods
 from judged.online.engine import Relation, identifier, listed
 from judged.online.facts.columns import SCALES
-from judged.online.facts.followed import begin_next_queries
 from judged.online.facts.pages import FactSettings, page_facts
-from judged.online.facts.reformulation import REFORMULATIONS
-from judged.online.log import LogAnswer, about
+from judged.online.facts.reformulation import REFORMULATIONS, begin_next_queries
+from judged.online.log import LogAnswer, about, need, need_column
 from judged.online.metrics import missing, online_metric
-from judged.online.periods import AFTER, BEFORE, Periods, periods
 from judged.online.slicing import pages_where
 from judged.results import COUNT, NUMBER, SHARE, Column, Section, Sentences, Table, beginning, counted, number
 from judged.results.spelling import one_of
-from judged.stats.counts import chances_of_more, rate_limits, share_limits, told
+from judged.stats.correction import chances_of_more, rate_limits, share_limits, told
 from judged.stats.sufficiency import MIN_UNITS
 
 if TYPE_CHECKING:
@@ -148,7 +146,7 @@ def queries(
     by
         What tells queries apart: ``query_norm``, the text in lower case with blanks made one, or a column of the log.
     since
-        When the later period begins, a date (UTC): see `judged.online.periods.periods`.
+        When the later period begins, a date (UTC): see `judged.online.difference.periods`.
     where
         Only pages that meet this condition count: see `judged.online.online_metrics`.
     min_users

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged import __version__
 from judged.errors import InputError
-from judged.online import findings, layout, words
+from judged.online import findings, layout
+from judged.online import findings as words
 from judged.online.findings import are_of_nobody
 from judged.online.layout import MARK, by_slice, definitions, estimates_table, ranks_by_slice, ranks_table
 from judged.online.metrics import understood

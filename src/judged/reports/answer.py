@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged.errors import InputError, MissingExtraError
 from judged.results import Answer, Section, Sentences, Table
-from judged.results.atomic import unwritten
 from judged.results.blocks import flat, rounded
 from judged.results.charts import PICTURES, save_chart
 from judged.results.escaping import isolated, markdown_text
+from judged.results.files import unwritten
 from judged.results.html import html, page, sentences
-from judged.results.markdown import markdown
-from judged.results.terminal import text
+from judged.results.text_formats import markdown, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -12,11 +12,11 @@ from judged.comparison.slicing.topic_slices import slice_topics
 from judged.diagnosis.stages import stages
 from judged.errors import InputError
 from judged.results import Chart, Table
-from judged.results.cache import cached_property
 from judged.results.decimals import counted
+from judged.results.files import cached_property
 from judged.results.table import order_of
 from judged.scoring.evaluation import dialect_of
-from judged.scoring.evaluation.dialect_inputs import without_self
+from judged.scoring.evaluation.dialects import without_self
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -59,8 +59,8 @@ def measured(log: Any) -> tuple[OnlineScores, tuple[Block, ...]]:
     from judged.online.check import need_records
     from judged.online.curves.dwell import dwell_times
     from judged.online.log import InteractionLog
-    from judged.online.open_log import read_log
     from judged.online.scores import OnlineScores, need_metrics
+    from judged.online.storage import read_log
 
     if isinstance(log, OnlineScores):
         return need_metrics(log), ()

@@ -17,18 +17,18 @@ from judged.data.qrels import Qrels
 from judged.data.run import run_named
 from judged.data.topics import Topics
 from judged.errors import JudgedError, JudgedWarning
-from judged.reports import by_topic, overview
+from judged.reports import by_topic
+from judged.reports import sections as overview
 from judged.reports.answer import Report
-from judged.reports.by_topic import lists
+from judged.reports.by_topic import by_stage, lists, matrix, slices
 from judged.reports.material import Material, ReportPart
-from judged.reports.summary import method, summary
-from judged.reports.where import by_stage, matrix, slices
+from judged.reports.sections import method, summary
 from judged.results import Section, Sentences
 from judged.results.decimals import counted
 from judged.results.notes import Note
 from judged.scoring.evaluation import runs_of
-from judged.scoring.evaluation.conditions import attributes_of, narrowed
 from judged.scoring.evaluation.evaluate import chosen_measures
+from judged.scoring.evaluation.inputs import attributes_of, narrowed
 from judged.scoring.evaluation.of_runs import scored
 
 if TYPE_CHECKING:
@@ -183,11 +183,11 @@ def _written(material: Material, title: str, command: str, log: Any, traces: Any
     scores, comparison = material.scores, material.comparison
     sections, left_out = dict(_SECTIONS), list[str]()
     if traces:
-        from judged.reports.pipeline import pipeline  # only where there are traces
+        from judged.reports.sections import pipeline
 
         sections["pipeline"] = lambda material: pipeline(material, traces)
     if responses is not None:
-        from judged.reports.answers import answers  # only where there are answers
+        from judged.reports.sections import answers
 
         sections["answers"] = lambda material: answers(material, responses, traces)
     if log is not None:

@@ -9,16 +9,13 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged.errors import InputError, MissingExtraError
-from judged.results.atomic import replaced
 from judged.results.blocks import Chart, Lists, Sentences, flat, rounded
-from judged.results.by_name import form_by_name
 from judged.results.escaping import isolated, visible
-from judged.results.formats import FORMS, PICTURES, SUFFIXES
-from judged.results.latex import latex
-from judged.results.markdown import markdown
+from judged.results.files import replaced
+from judged.results.formats import FORMS, PICTURES, SUFFIXES, form_by_name
 from judged.results.notes import lines
 from judged.results.table import Table, asked, plain
-from judged.results.terminal import text
+from judged.results.text_formats import latex, markdown, text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

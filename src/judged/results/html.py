@@ -15,9 +15,9 @@ from judged.results.blocks import Chart, Code, Lists, Section, Sentences, flat
 from judged.results.charts import library, resource, specification
 from judged.results.decimals import printed
 from judged.results.escaping import Cell, isolated
-from judged.results.markdown import full_stop
 from judged.results.notes import with_severity
 from judged.results.table import Table
+from judged.results.text_formats import full_stop
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

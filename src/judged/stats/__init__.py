@@ -16,49 +16,47 @@ __all__, __getattr__, __dir__ = lazily(
             "paired_tests",
         ),
         "judged.stats.results": ("Difference",),
-        "judged.stats.correction": ("adjust",),
+        "judged.stats.correction": (
+            "adjust",
+            "Discoveries",
+            "losers",
+        ),
         "judged.stats.effect": (
             "effect_sizes",
             "standardise",
             "wins",
-        ),
-        "judged.stats.equivalence_test": (
             "equivalence",
             "non_inferiority",
         ),
-        "judged.stats.variance": ("anova",),
+        "judged.stats.anova": (
+            "anova",
+            "friedman",
+            "nemenyi",
+        ),
         "judged.stats.blocked_results": (
             "AgainstBaseline",
             "AllPairs",
             "Anova",
             "Friedman",
         ),
-        "judged.stats.dunnett_test": (
+        "judged.stats.multiple": (
             "dunnett",
             "randomised_dunnett",
-        ),
-        "judged.stats.friedman_test": (
-            "friedman",
-            "nemenyi",
-        ),
-        "judged.stats.tukey": (
             "randomised_tukey",
             "tukey_hsd",
         ),
-        "judged.stats.discoveries": (
-            "Discoveries",
-            "losers",
-        ),
         "judged.stats.slice_differences": ("heterogeneity",),
-        "judged.stats.plans": ("plan",),
-        "judged.stats.sample_size": (
+        "judged.stats.power": (
+            "plan",
             "minimum_detectable",
             "power",
         ),
-        "judged.stats.discrimination": ("discriminative_power",),
+        "judged.stats.rank_stability": (
+            "discriminative_power",
+            "stability",
+        ),
         "judged.stats.topic_reliability": ("reliability",),
-        "judged.stats.robustness": ("leave_one_topic_out",),
-        "judged.stats.rank_stability": ("stability",),
+        "judged.stats.sensitivity": ("leave_one_topic_out",),
         "judged.stats.selection": ("select",),
         "judged.stats.agreement": (
             "cohen_kappa",

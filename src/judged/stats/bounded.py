@@ -15,7 +15,7 @@ import numpy as np
 
 from judged.errors import InputError
 from judged.stats.inputs import ROUNDING
-from judged.stats.options import Options, PairedResult
+from judged.stats.results import Options, PairedResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable

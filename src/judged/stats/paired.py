@@ -10,13 +10,13 @@ import numpy as np
 
 from judged.errors import InputError
 from judged.results.spelling import one_of
-from judged.stats import bootstrap, classical
+from judged.stats import classical
+from judged.stats import resampling as bootstrap
 from judged.stats.bounded import bounded
 from judged.stats.detectable import LEAST_DIFFERING, LEAST_EFFECTIVE, believed, effective_differing
 from judged.stats.inputs import ROUNDING, topics_text
-from judged.stats.options import Options, PairedResult
-from judged.stats.randomisation import randomisation
-from judged.stats.results import TEST_NAMES, Difference, Posterior
+from judged.stats.resampling import randomisation
+from judged.stats.results import TEST_NAMES, Difference, Options, PairedResult, Posterior
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
-from judged.data.toml_places import nearest
+from judged.data.toml_files import nearest
 from judged.errors import InputError
 from judged.studies.design import Condition
 

@@ -10,12 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias
 
 from judged.data import sample
-from judged.data.toml_files import parse_toml, read_toml
-from judged.data.toml_parts import Range, check_ranges, part_of
-from judged.data.toml_places import Places, SettingError, nearest
+from judged.data.toml_files import Places, Range, SettingError, check_ranges, nearest, parse_toml, part_of, read_toml
 from judged.data.topics import Topics
 from judged.errors import InputError
-from judged.results.cache import cached_property
+from judged.results.files import cached_property
 from judged.studies.questionnaires import Item, Questionnaire
 
 if TYPE_CHECKING:

@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from judged.stats.correction import adjust
-from judged.stats.crossed import Trials, dummies
-from judged.stats.mixed_model import MOST, mixed_model
 from judged.stats.paired import paired_test
+from judged.studies.crossed import MOST, Trials, dummies, mixed_model
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from judged._types import Bools, Ints
-    from judged.stats.crossed import CrossedEffect, Spread
-    from judged.stats.mixed_model import MixedFit
+    from judged.studies.crossed import CrossedEffect, MixedFit, Spread
     from judged.studies.outcomes import Outcome
 
 _LEAST = 6  # people, or topics, from which permutations can say anything at 5 %

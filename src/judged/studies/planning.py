@@ -9,18 +9,23 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from judged.data.qrels import Qrels
 from judged.errors import InputError
 from judged.results import COUNT, Answer, Chart, Column, Sentences, Show, Table, counted
 from judged.results.decimals import decimal, percent
+from judged.results.notes import Note
 from judged.stats.inputs import check_share
-from judged.stats.sample_size import power, topics_needed_t
+from judged.stats.power import power, topics_needed_t
 from judged.stats.sufficiency import MIN_UNITS, insufficiency
 from judged.studies.assignment import blocks
+from judged.studies.effects import parts
+from judged.studies.outcomes import outcome_of, outcomes
 
 if TYPE_CHECKING:
     from judged.results import Block
-    from judged.results.notes import Note
     from judged.studies.design import Design
+    from judged.studies.records import StudyRecords
+
 
 _MOST = 10_000  # people: what takes more is out of reach
 _STEPS = 24  # of each chi-squared distribution
@@ -340,3 +345,44 @@ def plan_study(
     contrast = Contrast(len(design.interfaces) if between else len(design.conditions), between)
     people, step = sum(group.participants for group in design.groups), blocks(design)[0] * len(design.groups)
     return StudyPlan(abs(difference), spreads, contrast, people, len(design.tasks), step, alpha, power, outcome, notes)
+
+
+_NONE = 0.01  # of the spread of single trials: what is smaller is no more than chance
+_FEW = 8  # people or topics: with fewer a pilot says little of how much they vary
+
+
+def pilot_spreads(records: StudyRecords, design: Design, outcome: str) -> tuple[Spreads, tuple[Note, ...]]:
+    """Estimate how much an outcome varies, by a mixed model, and say what the estimate is worth.
+
+    Parameters
+    ----------
+    records, design
+        Of the pilot; practice does not count.
+    outcome
+        An outcome of single trials, such as ``minutes``, ``saved``, or a questionnaire that is asked after each task.
+
+    Raises
+    ------
+    InputError
+        If there is no such outcome, or too few trials have one.
+    """
+    qrels = Qrels.of(design.file(design.qrels)) if design.qrels else None
+    chosen = outcome_of(outcomes(records, design, qrels=qrels), outcome)
+    if (found := parts(chosen, by="system" if len(design.systems) > 1 else "variant")) is None:
+        problem = f"the pilot has too few trials to part {outcome}, or people and topics explain all of it"
+        raise InputError(problem, fix="take more people and topics, or state what you expect", path=records.where)
+    people, topics = (len({getattr(one, name) for one in chosen.values}) for name in ("participant", "query_id"))
+    notes: list[Note] = []
+    if min(people, topics) < _FEW:
+        text = f"a pilot of {people} people and {topics} topics says little of how much they vary"
+        notes.append(Note("small-pilot", f"{text}: plan with larger spreads too"))
+    sds = {
+        "people": found.by_person, "people_by_system": found.people_by_system,
+        "topics_by_system": found.topics_by_system, "trials": found.trials,
+    }  # fmt: skip
+    for name, sd in sds.items():
+        if sd < _NONE * found.trials:
+            sds[name] = 0.0
+            notes.append(Note("no-spread", f"{name.replace('_', ' ')}: no more than chance, taken as 0"))
+    # where each has one system only, what it is to people is part of what they are
+    return Spreads(**{name: 0.0 if math.isnan(sd) else sd for name, sd in sds.items()}), tuple(notes)

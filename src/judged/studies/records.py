@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+import numpy as np
 import pyarrow as pa
 
-from judged.data.table_sets import TableSet
+from judged.data.records import TableSet
+from judged.data.run import Run
+from judged.data.texts import Text, Texts
 from judged.errors import InputError
-from judged.results.cache import cached_property
+from judged.pipelines.experiments.engines import engine_named
+from judged.pipelines.experiments.engines.base import QueryRefusedError
+from judged.results.files import cached_property, replaced
+from judged.scoring.judging.align import all_scored
+from judged.scoring.judging.ranking import Ranking
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from judged._types import Table
     from judged.results.notes import Note
+    from judged.studies.design import Design
+
 
 _TRIAL = {"participant": pa.string(), "position": pa.int64()}
 TABLES: Mapping[str, pa.Schema] = {
@@ -185,3 +196,138 @@ class StudyRecords:
     def systems(self) -> tuple[str, ...]:
         """The systems, in the order of their names."""
         return tuple(sorted(set(self["trials"]["system"].to_pylist())))
+
+
+DEPTH = 100
+"""So many documents of a list are shown at most."""
+Hits = tuple[tuple[str, float], ...]
+"""Documents and their scores, the best first."""
+
+
+class SystemLists(NamedTuple):
+    """What one system returns, and the texts of that."""
+
+    hits: Callable[[str, str], Hits]  # of a topic and a query
+    texts: Texts
+    free: bool  # whether people write queries of their own
+
+    def text(self, doc_id: str) -> Text:
+        """Give title and text of a document; empty ones where none are known."""
+        return self.texts.documents.get(doc_id, Text("", ""))
+
+
+@dataclass(frozen=True, eq=False)
+class StudyLists:
+    """The lists of every system. Files are read once."""
+
+    systems: Mapping[str, SystemLists] = field(repr=False)
+
+    @classmethod
+    def of(cls, design: Design) -> Self:
+        """Read the runs and texts that a design names.
+
+        Raises
+        ------
+        InputError
+            If one cannot be read.
+        """
+        topics = tuple(dict.fromkeys(task.topic for task in (*design.practice, *design.tasks, *design.preference)))
+        made: dict[str, SystemLists] = {}
+        for system in design.systems:
+            texts = str(design.file(system.texts))
+            if system.endpoint:
+                made[system.name] = SystemLists(_asked(str(design.file(system.endpoint))), Texts.of(texts), free=True)
+                continue
+            frozen = _frozen(Run.read(design.file(system.run)), topics)
+            wanted = {doc_id for hits in frozen.values() for doc_id, _ in hits}
+            made[system.name] = SystemLists(lambda topic, _, of=frozen: of[topic], Texts.of(texts, wanted), free=False)
+        return cls(made)
+
+
+def _frozen(run: Run, topics: tuple[str, ...]) -> dict[str, Hits]:
+    returned, scores = all_scored(run, topics, Ranking(depth=DEPTH))
+    docs, ends = returned.doc.to_pylist(), np.searchsorted(returned.topic, np.arange(len(topics) + 1))
+    return {
+        topic: tuple(zip(docs[first:last], scores[first:last].tolist(), strict=True))
+        for topic, first, last in zip(topics, ends[:-1], ends[1:], strict=True)
+    }
+
+
+def _asked(path: str) -> Callable[[str, str], Hits]:
+    """Ask an engine over HTTP; who looks at the same page again sees the same."""
+    engine = engine_named("http")()
+    engine.build({}, {"file": path}, Path())
+
+    @lru_cache(10_000)
+    def search(query: str) -> Hits:
+        try:
+            return tuple(engine.search(query, DEPTH))
+        except QueryRefusedError:
+            return ()
+
+    return lambda _, query: search(query)
+
+
+def log_lines(records: StudyRecords) -> Iterator[dict[str, Any]]:
+    """Give a record for each result page and each action, in the layout of docs/ubi.md.
+
+    A participant is a user and a trial a session. A page says as ``ranker`` which system made it; its topic, variant,
+    position and group, and whether the trial was practice, are attributes to choose or slice by. A click has the time
+    in the document; the grade of a saved document is a rating.
+
+    >>> from judged.studies import StudyRecords
+    >>> trial = {"participant": "p1", "position": 1}
+    >>> records = StudyRecords.of({
+    ...     "participants": [{"participant": "p1"}], "trials": [{**trial, "query_id": "q", "system": "bm25"}],
+    ...     "events": [
+    ...         {**trial, "at": 0, "action": "query", "page": 1, "query": "faust", "rank": 1, "shown": ["a", "b"]},
+    ...         {**trial, "at": 900, "action": "click", "page": 1, "doc_id": "b", "rank": 2},
+    ...         {**trial, "at": 5900, "action": "back", "page": 1, "doc_id": "b", "rank": 2, "value": 5}]})
+    >>> page, click = log_lines(records)
+    >>> page["query_response_hit_ids"], page["query_attributes"]["ranker"], click["event_attributes"]["dwell_ms"]
+    (['a', 'b'], 'bm25', 5000)
+    """
+    groups = {row["participant"]: row["group"] for row in records["participants"].to_pylist()}
+    trials = {(row["participant"], row["position"]): row for row in records["trials"].to_pylist()}
+    for (participant, position), rows in records.by_trial("events").items():
+        trial, session = trials[participant, position], f"{participant}-{position}"
+        who = {"client_id": participant, "session_id": session}
+        about = {"topic": trial["query_id"], "position": position, "group": groups[participant]}
+        about |= {"variant": trial["variant"], "practice": trial["practice"]}
+        sizes: dict[str, int] = {}  # of the first page of each query
+        for at, row in enumerate(rows):
+            same = {**who, "query_id": f"{session}-{row['page']}", "timestamp": row["at"]}
+            if row["action"] == "query":
+                size, first = sizes.setdefault(row["query"], len(row["shown"] or ())), row["rank"] or 1
+                page = {"rank_base": 1, "first_rank": first, "page": 1 + (first - 1) // max(size, 1)}
+                attributes = {"ranker": trial["system"], **page, **about}
+                yield {
+                    **same, "user_query": row["query"], "query_response_hit_ids": row["shown"] or [],
+                    "query_attributes": attributes,
+                }  # fmt: skip
+            elif row["action"] not in {"back", "end"}:
+                place: dict[str, Any] = {"object": {"object_id": row["doc_id"]}, "position": {"ordinal": row["rank"]}}
+                if row["action"] == "click" and (seconds := _seconds(rows[at + 1 :], row)) is not None:
+                    place["dwell_ms"] = round(1000 * seconds)
+                yield {**same, "action_name": row["action"], "event_attributes": place}
+                if row["action"] == "save" and row["value"] is not None:
+                    yield {**same, "action_name": "rating", "event_attributes": place | {"value": row["value"]}}
+
+
+def _seconds(later: list[dict[str, Any]], click: dict[str, Any]) -> float | None:
+    """Tell how long a document was looked at that a click opened; None where nobody knows."""
+    of_it = (row for row in later if row["doc_id"] == click["doc_id"] and row["action"] in {"click", "back"})
+    next_ = next(of_it, None)
+    return next_["value"] if next_ is not None and next_["action"] == "back" else None
+
+
+def write_log(records: StudyRecords, path: str | Path) -> None:
+    """Write the log as JSON Lines, which ``judged online`` and `judged.online.read_log` read.
+
+    Raises
+    ------
+    JudgedError
+        If it cannot be written.
+    """
+    with replaced(path) as part, part.open("w", encoding="utf-8") as file:
+        file.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in log_lines(records))

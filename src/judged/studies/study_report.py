@@ -27,10 +27,18 @@ from judged.results.notes import Note
 from judged.scoring.evaluation import evaluate
 from judged.stats.sufficiency import MIN_UNITS
 from judged.studies.effects import Effect, Parts, Practice, effects, parts, practice
-from judged.studies.measures import FEWEST, Agreement, measure_agreement, measured_trials
-from judged.studies.outcomes import outcome_of, outcomes
-from judged.studies.preference import Preferred, Side, Strength, preferred, sides, strengths_of
-from judged.studies.searching import FEATURES, Searching, searching
+from judged.studies.outcomes import FEWEST, Agreement, measure_agreement, measured_trials, outcome_of, outcomes
+from judged.studies.preference import (
+    FEATURES,
+    Preferred,
+    Searching,
+    Side,
+    Strength,
+    preferred,
+    searching,
+    sides,
+    strengths_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

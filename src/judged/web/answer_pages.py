@@ -14,8 +14,8 @@ from fastapi import Request
 from judged.errors import InputError, JudgedError, MissingExtraError
 from judged.results import TEXT, Answer, Column, Section, Table, beginning
 from judged.web.answers import page
+from judged.web.attributes import attributes
 from judged.web.problems import PROBLEMS
-from judged.web.slices.attributes import attributes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

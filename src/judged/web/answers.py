@@ -24,12 +24,11 @@ from jinja2.ext import Extension
 from judged.errors import InputError
 from judged.results import Answer, Chart, Table, plain
 from judged.results.blocks import flat
-from judged.results.cache import cache_folder
 from judged.results.escaping import isolated
-from judged.web.desk import JUDGE, opened
-from judged.web.filters import FILTERS
-from judged.web.links import chosen, link
+from judged.results.files import cache_folder
+from judged.web.filters import FILTERS, chosen, link
 from judged.web.shared_files import VERSION
+from judged.web.workspace import JUDGE, opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,7 +11,7 @@ from fastapi.responses import HTMLResponse
 
 from judged.results import TEXT, Column, Table
 from judged.web.answers import page
-from judged.web.desk import Opened
+from judged.web.workspace import Opened
 
 if TYPE_CHECKING:
     from judged.web.workspace import Workspace

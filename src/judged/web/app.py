@@ -12,28 +12,27 @@ from starlette.middleware.gzip import GZipMiddleware
 import judged
 from judged.web.answers import Json, downloads
 from judged.web.api_page import router as api_page
-from judged.web.change.routes import router as change
-from judged.web.clicks.routes import router as clicks
+from judged.web.change import router as change
+from judged.web.clicks import router as clicks
 from judged.web.compare.routes import router as comparing
-from judged.web.desk import Desk
 from judged.web.evaluator.routes import router as evaluator
-from judged.web.experiment.routes import router as experiment
+from judged.web.experiment import router as experiment
 from judged.web.guard import Rules, framed
 from judged.web.home import router as home
-from judged.web.judging.routes import router as judging
-from judged.web.labels.routes import router as labels
-from judged.web.leaderboard.routes import router as leaderboard
+from judged.web.judging import router as judging
+from judged.web.labels import router as labels
+from judged.web.leaderboard import router as leaderboard
 from judged.web.learn.routes import router as learning
-from judged.web.matrix.routes import router as matrix
-from judged.web.rag.routes import router as rag
+from judged.web.matrix import router as matrix
+from judged.web.rag import router as rag
 from judged.web.search import router as search
-from judged.web.slices.routes import router as slices
+from judged.web.slices import router as slices
 from judged.web.topics.routes import router as topics
-from judged.web.traces.routes import router as traces
-from judged.web.uploads.routes import API_OPEN, OPEN, one_at_a_time
-from judged.web.uploads.routes import router as opening
-from judged.web.uploads.storage import Limits
-from judged.web.users.routes import router as users
+from judged.web.traces import router as traces
+from judged.web.uploads import API_OPEN, OPEN, Limits, one_at_a_time
+from judged.web.uploads import router as opening
+from judged.web.users import router as users
+from judged.web.workspace import Desk
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator

@@ -13,15 +13,13 @@ from pydantic import Field
 from judged.errors import JudgedError
 from judged.results import COUNT, NUMBER, TEXT, Column, Table, counted
 from judged.results.decimals import decimal, p_text, percent
-from judged.scoring.evaluation.provenance import qrels_facts
+from judged.scoring.evaluation.facts import qrels_facts
 from judged.web.answers import NAVIGATION, PageAnswer, page
-from judged.web.desk import Opened
-from judged.web.filters import query
-from judged.web.links import link
+from judged.web.filters import link, query
 from judged.web.pagination import order_by
 from judged.web.problems import Parameters
-from judged.web.slices.answer import AskedSlices, slices
-from judged.web.workspace import LEVEL, MEASURE, Workspace
+from judged.web.slices import AskedSlices, slices
+from judged.web.workspace import LEVEL, MEASURE, Opened, Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

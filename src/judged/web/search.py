@@ -10,10 +10,10 @@ from pydantic import Field
 
 from judged.results import TEXT, Table, beginning, columns_of
 from judged.web.answers import NAVIGATION, PageAnswer, page
-from judged.web.desk import Opened
 from judged.web.filters import query
 from judged.web.learn.catalogue import AskedCatalogue, catalogue
 from judged.web.problems import PROBLEMS, Parameters
+from judged.web.workspace import Opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

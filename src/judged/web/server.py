@@ -24,13 +24,10 @@ from judged.errors import InputError
 from judged.results.charts import packed_library
 from judged.scoring.measures.registry import REGISTRY
 from judged.web.app import make_app
-from judged.web.desk import remove_left
-from judged.web.guard import LOOPBACK, Rules
+from judged.web.guard import LOOPBACK, Rules, watched
 from judged.web.home import what_is_open
-from judged.web.leaderboard.answer import AskedLeaderboard
-from judged.web.leaderboard.leaderboard import leaderboard
-from judged.web.request_limits import watched
-from judged.web.workspace import open_workspace
+from judged.web.leaderboard import AskedLeaderboard, leaderboard
+from judged.web.workspace import open_workspace, remove_left
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -16,9 +16,9 @@ from comparison_made import scores as ranked
 from judged import InputError, JudgedWarning, slice_topics
 from judged.comparison.pair import TIMES
 from judged.comparison.slicing import by_slice, compare_slices
+from judged.stats.classical import allowing_for_skew
 from judged.stats.correction import adjust
 from judged.stats.paired import paired_test
-from judged.stats.skewness import allowing_for_skew
 from judged.stats.slice_differences import against_rest, heterogeneity
 from slices_made import scores_of, slicing_of
 

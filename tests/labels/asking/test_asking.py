@@ -16,10 +16,9 @@ from sqlalchemy.exc import IntegrityError
 from judged.errors import InputError
 from judged.labels import LabelStore, NewTask
 from judged.labels.asking import Endpoint, ask, prepare
-from judged.labels.asking.budget import Budget
-from judged.labels.asking.client import Reply
-from judged.labels.asking.injections import ADDRESSED
-from judged.labels.asking.replies import keep_reply, kept_requests
+from judged.labels.asking.asking import keep_reply, kept_requests
+from judged.labels.asking.client import Budget, Reply
+from judged.labels.asking.prompts import ADDRESSED
 from labels.asking.fake_endpoint import KEY, PLANTED, confused, made_store, named, serving, truth
 from labels.asking.test_parsing import BAD
 

@@ -9,7 +9,7 @@ import pytest
 from judged.labels import Labels
 from judged.labels.asking import expected_grade, expected_grades
 from judged.labels.asking.client import Reply
-from judged.labels.asking.parsing import INVALID, first_token, read
+from judged.labels.asking.prompts import INVALID, first_token, read
 
 SCALE = ("0", "1", "2", "3")
 GOOD = [

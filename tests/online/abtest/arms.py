@@ -11,8 +11,8 @@ from judged.online.abtest.assignment import Assignment
 from judged.online.abtest.differences import ArmDifference, Looks, arm_difference
 from judged.online.metrics import OnlineMetric, online_metric
 from judged.online.numbers import OnlineEstimate
-from judged.stats.adjusted_difference import AdjustedDifference
-from judged.stats.sample_ratio import sample_ratio
+from judged.online.statistics.allocation import sample_ratio
+from judged.online.statistics.users import AdjustedDifference
 from typed_logs import typed_log
 
 DAY = 86_400_000

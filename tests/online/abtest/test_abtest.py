@@ -15,7 +15,7 @@ from judged.errors import InputError
 from judged.online.abtest.abtest import abtest
 from judged.online.abtest.differences import Looks
 from judged.online.abtest.planning import plan_abtest
-from judged.stats.always_valid import critical_value, prior_size
+from judged.online.statistics.allocation import critical_value, prior_size
 from typed_logs import typed_log
 
 DAY = 86_400_000

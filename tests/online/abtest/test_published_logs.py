@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import kstest, norm
 
 from judged.online import FactSettings, read_log
-from judged.online.abtest.verdict import EQUAL_USERS
+from judged.online.abtest.differences import EQUAL_USERS
 from judged.online.difference import comparable, headlines
 from judged.online.estimation.moments import sums_of_units
 from judged.online.estimation.sums import pages_of, unit_sums

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from judged.online.abtest.abtest import abtest
-from judged.online.abtest.stratification import stratified
+from judged.online.abtest.abtest import abtest, stratified
 from online.abtest.arms import ONE_DAY, difference, log_of_users, users
 
 METRIC: dict[str, Any] = {"primary": "SatisfiedPageCTR", "metrics": (), "any_day": False}

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from judged.online.abtest.differences import Looks
-from judged.online.abtest.verdict import EQUAL_USERS, loss, verdict
-from judged.stats.sample_ratio import SampleRatio
+from judged.online.abtest.differences import EQUAL_USERS, Looks, loss, verdict
+from judged.online.statistics.allocation import SampleRatio
 from online.abtest.arms import difference, users
 
 

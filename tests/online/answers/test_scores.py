@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judged.errors import InputError, MeasureError
-from judged.online import catalogue, words
+from judged.online import catalogue
+from judged.online import findings as words
 from judged.online.findings import LogFinding
 from judged.online.metrics import ONLINE_METRICS, online_metric, online_metrics_named
 from judged.online.numbers import decimals_of, in_unit, value_of

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from judged.online import findings as trouble
-from judged.online import online_metrics, words
+from judged.online import findings as words
+from judged.online import online_metrics
 from judged.online.check import check_log
 from judged.online.findings import Account, LogFinding, doubts
-from judged.online.open_log import read_log
+from judged.online.storage import read_log
 from made_log import closed_databases
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from calibration.click_models import clicks_of, pages_of, truth_of
 
 from judged.errors import InputError
 from judged.online.clicks import compare_models, fit_model
-from judged.online.clicks.models import MODELS
+from judged.online.clicks.looked_at import MODELS
 from online.clicks.test_cells import log_of
 
 QUERIES, DOCS, DEPTH = 15, 8, 5

@@ -7,7 +7,7 @@ import pytest
 from calibration.click_models import patterns
 
 from judged.online.clicks.fitting import data_of, predict
-from judged.online.clicks.models import MODELS
+from judged.online.clicks.looked_at import MODELS
 
 K = 4
 SESSIONS = 40  # of each model, with random parameters: 360 in all

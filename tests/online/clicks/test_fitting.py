@@ -12,7 +12,7 @@ from scipy.stats import beta
 from judged.errors import InputError
 from judged.online.clicks.fitted import logit_interval
 from judged.online.clicks.fitting import beta_of, data_of, fit, pair_posteriors, predict
-from judged.online.clicks.models import MODELS
+from judged.online.clicks.looked_at import MODELS
 from judged.online.clicks.posteriors import Likelihood, Prior, evidence_of
 from shared_data import SHARED
 

@@ -16,7 +16,7 @@ from scipy.stats import t as student_t
 from judged.errors import InputError
 from judged.online import read_log
 from judged.online.clicks import off_policy
-from judged.stats.off_policy import ESTIMATORS
+from judged.online.clicks.importance_weighting import ESTIMATORS
 from shared_data import SHARED, needs_shared
 from typed_logs import typed_log
 

@@ -19,10 +19,10 @@ from judged.online.clicks import (
     fitted,
     fitting,
     judgments,
-    logged_policy,
     off_policy_estimates,
     uncertain,
 )
+from judged.online.clicks import importance_weighting as logged_policy
 from usual_options import unusual
 
 MODULES = (

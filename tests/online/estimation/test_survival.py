@@ -14,8 +14,8 @@ from judged import InputError
 from judged.online.engine import Engine, Relation
 from judged.online.estimation import survival
 from judged.online.estimation.survival import Reading, SurvivalEstimate, survival_readings
+from judged.online.statistics.survival import clustered_error, kaplan_meier
 from judged.stats.ratio import effective_units, woodruff
-from judged.stats.survival import clustered_error, kaplan_meier
 
 AT = (3_000, 10_000, 30_000)
 

@@ -8,8 +8,8 @@ import pytest
 
 from judged.online import FactSettings, online_metrics
 from judged.online.curves.dwell import dwell_times
-from judged.online.facts.followed import click_facts
 from judged.online.facts.pages import page_facts
+from judged.online.facts.reformulation import click_facts
 from typed_logs import typed_log
 
 

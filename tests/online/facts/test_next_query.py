@@ -7,9 +7,8 @@ import random
 import pyarrow as pa
 
 from judged.online.engine import Engine
-from judged.online.facts import followed as module
-from judged.online.facts.followed import begin_next_queries
-from judged.online.facts.reformulation import kind_of
+from judged.online.facts import reformulation as module
+from judged.online.facts.reformulation import begin_next_queries, kind_of
 
 TYPES = {
     "serp": "int64", "session": "int64", "time_ms": "int64", "page": "int32", "query_norm": "string",

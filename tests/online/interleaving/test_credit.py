@@ -25,7 +25,7 @@ from judged.online.simulation import (
     Users,
     simulate,
 )
-from judged.stats.unit_ratio import UnitRatio
+from judged.stats.ratio import UnitRatio
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,7 +13,7 @@ import judged
 from judged.errors import InputError, JudgedError
 from judged.online.findings import LogFinding
 from judged.online.offline import against_qrels, preference_agreement
-from judged.online.offline.page_scores import outcomes_of
+from judged.online.offline.against import outcomes_of
 from judged.results.notes import Note
 from online.offline.pages_made import log_of
 
@@ -127,7 +127,7 @@ def test_a_log_without_users_says_what_stands_for_them() -> None:
 def test_lists_are_scored_in_parts_as_in_one(monkeypatch: pytest.MonkeyPatch) -> None:
     log = log_of(PAGES)
     whole = against_qrels(log, QRELS, measures=["nDCG@10", "AP"], outcomes="clicked").to_dict()
-    monkeypatch.setattr("judged.online.offline.page_scores._JUDGED", 5)
+    monkeypatch.setattr("judged.online.offline.against._JUDGED", 5)
     assert against_qrels(log, QRELS, measures=["nDCG@10", "AP"], outcomes="clicked").to_dict() == whole
 
 

@@ -10,10 +10,22 @@ import numpy as np
 import pytest
 
 from judged.errors import InputError
-from judged.online.arguments import need
-from judged.online.offline import agreement, relations
-from judged.online.offline.concordance import Estimate, influenced, pairs_of, probability, ratio_estimate
-from judged.online.offline.relations import Compared, calibration, correlated, ordered, slope, topic_relation
+from judged.online.log import need
+from judged.online.offline import agreement
+from judged.online.offline import concordance as relations
+from judged.online.offline.concordance import (
+    Compared,
+    Estimate,
+    calibration,
+    correlated,
+    influenced,
+    ordered,
+    pairs_of,
+    probability,
+    ratio_estimate,
+    slope,
+    topic_relation,
+)
 from judged.stats.ratio import ratio_interval
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judged.online.preparation.pages import RULES as OF_QUERIES
+from judged.online.preparation.work import RULES as OF_QUERIES
 from made_log import excluded, found, made, rows
 from raw_made import event, query
 

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from judged.comparison.slicing import derive
-from judged.comparison.slicing.bands import frequency_bands
-from judged.online.slicing import texts as module
+from judged.comparison.slicing.topic_slices import frequency_bands
+from judged.online.slicing import results as module
 from online.slicing.sliced_logs import logs, refused, sliced
 
 QUERIES = [

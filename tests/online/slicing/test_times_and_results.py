@@ -13,7 +13,7 @@ from judged.data.documents import Documents
 from judged.errors import InputError
 from judged.online import online_metrics
 from judged.online.slicing import bucket_starts
-from judged.online.slicing.times import _CLOCKS
+from judged.online.slicing.columns import _CLOCKS
 from online.slicing.sliced_logs import logs, refused, sliced
 
 HOUR, DAY = 3_600_000, 86_400_000

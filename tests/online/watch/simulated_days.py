@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from judged.online.watch.config import LogSeries, WatchConfig
-from judged.online.watch.points import Meaning
+from judged.online.watch.config import LogSeries, Meaning, WatchConfig
 from judged.online.watch.watched import Days, watched
 
 FIRST = date(2026, 1, 1)  # a Thursday

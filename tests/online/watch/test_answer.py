@@ -13,12 +13,20 @@ import numpy as np
 import pytest
 
 from judged.errors import InputError
-from judged.online.watch import points, watch
-from judged.online.watch.config import Event, LogSeries, TableSeries, WatchConfig, first_config
-from judged.online.watch.points import DayPoint, Meaning, of_log
-from judged.online.watch.rollback import Guard, Rollback
+from judged.online.watch import config as points
+from judged.online.watch import watch
+from judged.online.watch.config import (
+    DayPoint,
+    Event,
+    LogSeries,
+    Meaning,
+    TableSeries,
+    WatchConfig,
+    first_config,
+    of_log,
+)
 from judged.online.watch.watch import Watch
-from judged.online.watch.watched import Point, Watched
+from judged.online.watch.watched import Guard, Point, Rollback, Watched
 from online.watch.test_points import FIRST, NAN, config, day
 
 if TYPE_CHECKING:

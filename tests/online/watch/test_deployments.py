@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from judged.online.statistics.allocation import critical_value, prior_size
+from judged.online.statistics.users import NO_RELATIVE, AdjustedDifference, RelativeDifference
 from judged.online.watch.config import Event
-from judged.online.watch.rollback import Guard, Rollback, _guard, _state, rollbacks
-from judged.online.watch.watched import Point, Watched
-from judged.stats.adjusted_difference import NO_RELATIVE, AdjustedDifference, RelativeDifference
-from judged.stats.always_valid import critical_value, prior_size
+from judged.online.watch.watched import Guard, Point, Rollback, Watched, _guard, _state, rollbacks
 from online.watch.test_points import FIRST, config, day
 
 NAN = math.nan

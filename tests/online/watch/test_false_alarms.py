@@ -7,9 +7,9 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from judged.online.watch.points import Meaning
+from judged.online.statistics.control import baseline, cusum, delay, threshold
+from judged.online.watch.config import Meaning
 from judged.online.watch.watched import parted, watched
-from judged.stats.cusum import baseline, cusum, delay, threshold
 from online.watch.simulated_days import FIRST, MONTH, begun, config, days, look
 
 YEARS = 24

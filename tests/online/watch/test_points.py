@@ -10,8 +10,20 @@ import numpy as np
 import pytest
 
 from judged.errors import InputError
-from judged.online.watch.config import CanarySeries, Event, TableSeries, WatchConfig
-from judged.online.watch.points import DayPoint, Meaning, meanings, merged, of_canaries, of_table, remember, remembered
+from judged.online.watch.config import (
+    CanarySeries,
+    DayPoint,
+    Event,
+    Meaning,
+    TableSeries,
+    WatchConfig,
+    meanings,
+    merged,
+    of_canaries,
+    of_table,
+    remember,
+    remembered,
+)
 from judged.online.watch.watched import (
     Days,
     _constant,

@@ -15,8 +15,7 @@ from judged.data import sample
 from judged.errors import InputError
 from judged.online.simulation import Drift, SimulationPlan, Users, simulate
 from judged.online.watch import read_watch, watch
-from judged.online.watch.config import CanarySeries, Event, LogSeries, TableSeries, WatchConfig, parse_watch
-from judged.online.watch.points import Meaning
+from judged.online.watch.config import CanarySeries, Event, LogSeries, Meaning, TableSeries, WatchConfig, parse_watch
 from judged.online.watch.watched import Days, watched
 
 FIRST = date(2026, 3, 2)

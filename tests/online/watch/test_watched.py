@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from judged.online.statistics.control import cusum
 from judged.online.watch import watched as module
-from judged.online.watch.points import Meaning
+from judged.online.watch.config import Meaning
 from judged.online.watch.watched import Days, _length, watched
-from judged.stats.cusum import cusum
 from online.watch.test_points import FIRST, NAN, config, day, series
 
 LEVEL = 2.5

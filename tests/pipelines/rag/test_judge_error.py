@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from judged.errors import InputError
-from judged.labels.by_topic import topic_interval
+from judged.labels.corrected_systems import topic_interval
 from judged.pipelines.rag.judge_bias import believed
 from judged.pipelines.rag.judge_error import OwnVariance, calibrate
 from judged.pipelines.rag.responses import Responses

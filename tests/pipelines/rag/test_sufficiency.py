@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import beta, chi2, t, ttest_ind
 
-from judged.labels.by_topic import topic_interval
+from judged.labels.corrected_systems import topic_interval
 from judged.pipelines.rag import support_over_time, waterfall
 from judged.pipelines.rag.judge_bias import believed, judge_bias
 from judged.pipelines.rag.judge_error import LEAST_REPEATED, OwnVariance, calibrate

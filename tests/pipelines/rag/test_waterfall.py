@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from judged.comparison.slicing.topic_slices import slice_topics
 from judged.errors import InputError
 from judged.pipelines.rag import Responses, evaluate, waterfall
-from judged.pipelines.rag.verdicts import middle_verdicts
+from judged.pipelines.rag.responses import middle_verdicts
 from judged.pipelines.traces import Document, Span, Traces
 from pipelines.rag.planted_losses import CHAIN, planted
 

@@ -22,7 +22,7 @@ from judged.pipelines.traces.failure_tests import (
     missed_share,
     of_topics,
 )
-from judged.pipelines.traces.sufficient import compare_with_rest, sufficient_intervals
+from judged.pipelines.traces.steps import compare_with_rest, sufficient_intervals
 from judged.stats.interval import IntervalMethod, mean_intervals
 from judged.stats.slice_differences import against_rest
 

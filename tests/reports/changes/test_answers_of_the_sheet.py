@@ -14,11 +14,12 @@ from judged import evaluate
 from judged.comparison import compare
 from judged.errors import InputError
 from judged.online.watch.config import Event
-from judged.online.watch.rollback import Rollback
+from judged.online.watch.watched import Rollback
 from judged.reports.changes import questions, review
-from judged.reports.changes.evidence import Evidence, agreement, told
 from judged.reports.changes.questions import (
+    Evidence,
     Question,
+    agreement,
     costs,
     disagreement,
     false_positives,
@@ -28,6 +29,7 @@ from judged.reports.changes.questions import (
     preferred,
     rolled_back,
     slices,
+    told,
     worst,
 )
 from judged.reports.changes.sheet import _DECISIVE, Change, _verdict

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from judged.pipelines.traces.failure_tests import CLASS, FailureTest, Untested
-from judged.pipelines.traces.sufficient import compare_with_rest
-from judged.reports.changes.mended import _loss_change, _mended_over_topics, _Shift, _shifts, mended
+from judged.pipelines.traces.steps import compare_with_rest
+from judged.reports.changes.questions import _loss_change, _mended_over_topics, _Shift, _shifts, mended
 from judged.stats.paired import paired_test
 from reports.changes.test_tables_of_the_sheet import cells
 
 NAN = math.nan
-MODULE = sys.modules["judged.reports.changes.mended"]
+MODULE = sys.modules["judged.reports.changes.questions"]
 TOPICS = tuple(f"t{at:02}" for at in range(16))
 
 

@@ -14,7 +14,7 @@ from judged.comparison.slicing.topic_slices import slice_topics
 from judged.pipelines.traces import Document, Failures, Span, Traces, failures, write_traces
 from judged.pipelines.traces.failure_tests import CLASS
 from judged.reports.changes import review
-from judged.reports.changes.mended import mended
+from judged.reports.changes.questions import mended
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -15,12 +15,11 @@ from judged.data import sample
 from judged.errors import InputError
 from judged.online import abtest, interleaving, read_log
 from judged.online.watch.config import Event
-from judged.online.watch.rollback import Rollback
+from judged.online.watch.watched import Rollback
 from judged.pipelines.traces import failures
-from judged.pipelines.traces.sample import sample_traces
+from judged.pipelines.traces.own import sample_traces
 from judged.reports.changes import review
-from judged.reports.changes.mended import mended
-from judged.reports.changes.questions import costs, false_positives
+from judged.reports.changes.questions import costs, false_positives, mended
 from judged.stats.paired import paired_test
 
 TOPICS = [f"q{at:02}" for at in range(24)]

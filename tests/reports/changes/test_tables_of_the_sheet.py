@@ -13,8 +13,9 @@ from judged import evaluate
 from judged.data.topics import Topics
 from judged.errors import InputError
 from judged.reports.changes import review, sheet
-from judged.reports.changes.evidence import Evidence, agreement
 from judged.reports.changes.questions import (
+    Evidence,
+    agreement,
     costs,
     disagreement,
     false_positives,

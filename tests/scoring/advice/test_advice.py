@@ -18,7 +18,7 @@ from judged.cli.main import main
 from judged.cli.scoring import _TASKS
 from judged.data import sample
 from judged.scoring.advice import RULES, Advice, profile_of
-from judged.scoring.advice.tasks import TASKS
+from judged.scoring.advice.rules import TASKS
 from shared_data import SHARED, needs_shared
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ import pytest
 
 import judged
 from judged.scoring.advice import RULES
-from judged.scoring.advice.rules import FACTS, SOURCES
-from judged.scoring.advice.tasks import TASKS
+from judged.scoring.advice.rules import FACTS, SOURCES, TASKS
 from judged.scoring.measures import Measure
 
 

@@ -7,10 +7,8 @@ import re
 
 import pytest
 
-from judged.scoring.peers.cnumbers import atof, atol
-from judged.scoring.peers.errors import TrecEvalError
-from judged.scoring.peers.suggestions import parameters_of
-from judged.scoring.peers.trec_eval import ALL, NICKNAMES, expand, roots
+from judged.scoring.peers.names import parameters_of
+from judged.scoring.peers.trec_eval import ALL, NICKNAMES, TrecEvalError, atof, atol, expand, roots
 
 PREFERENCES = {name for name in ALL if name.startswith("prefs_") or name.endswith("avgjg")}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from judged.scoring.compat.trec_eval.options import Options, read_options
-from judged.scoring.peers.errors import TrecEvalError
+from judged.scoring.peers.trec_eval import TrecEvalError
 
 FILES = ["q", "r"]
 READ = {"qrels": "q", "run": "r"}

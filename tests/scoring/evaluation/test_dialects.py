@@ -15,7 +15,7 @@ from judged import InputError, JudgedWarning, MeasureError, Run, Scores, evaluat
 from judged.cli.main import app
 from judged.cli.scoring import evaluate_command as command
 from judged.scoring.evaluation import DIALECTS, Dialect
-from judged.scoring.evaluation.dialect_inputs import without_self
+from judged.scoring.evaluation.dialects import without_self
 from judged.scoring.measures import parse
 
 pytestmark = pytest.mark.filterwarnings("ignore::judged.JudgedWarning")

@@ -11,8 +11,7 @@ from fastapi.testclient import TestClient
 
 import judged
 from judged import Qrels, Run, Scores, agree, evaluate
-from judged.data.origin import Origin
-from judged.data.write import write_qrels, write_run
+from judged.data.write import Origin, write_qrels, write_run
 from judged.errors import InputError
 from judged.scoring.evaluation.notes import origin_notes
 from judged.web.app import make_app

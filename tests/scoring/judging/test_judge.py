@@ -25,7 +25,8 @@ from judged import InputError, Judged, judge
 from judged.data.layout import Layout
 from judged.data.rows import MappingRows, TableRows
 from judged.data.text_rows import TextRows
-from judged.scoring.judging import buckets, judge_list
+from judged.scoring.judging import judge_list
+from judged.scoring.judging import scan as buckets
 from judged.scoring.judging import scan as scanning
 from strategies import Qrels, Run, collections, ranked, rows_of, with_integers
 

@@ -12,7 +12,7 @@ import pytest
 
 from judged import AP, DCG, RR, F, P, R, SetF, SetP, SetR, evaluate, nDCG
 from judged.scoring.measures import CG
-from judged.scoring.measures.f import f_measure
+from judged.scoring.measures.precision import f_measure
 
 LOG3, LOG5, LOG6 = math.log2(3), math.log2(5), math.log2(6)
 

@@ -10,8 +10,8 @@ import pytest
 import judged
 from judged import MeasureError
 from judged.scoring.measures import parse, parse_many
+from judged.scoring.measures.grammar import key
 from judged.scoring.measures.registry import REGISTRY
-from judged.scoring.measures.spellings import key
 
 
 @pytest.mark.parametrize(

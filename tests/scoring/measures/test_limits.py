@@ -12,7 +12,7 @@ import pytest
 
 import judged
 from judged.scoring.measures import parse
-from judged.scoring.measures.cwl_reading import LIMIT_TOLERANCE, is_below
+from judged.scoring.measures.cwl import LIMIT_TOLERANCE, is_below
 
 HIGHEST = 3
 LISTS = list(product(range(HIGHEST + 1), repeat=5))

@@ -14,8 +14,7 @@ import judged
 from judged import InputError, MeasureError
 from judged.scoring.judging import judge_list
 from judged.scoring.measures import parse
-from judged.scoring.measures.cwl import Expected
-from judged.scoring.measures.cwl_reading import Reading
+from judged.scoring.measures.cwl import Expected, Reading
 
 MODELS = (
     *("INST(max=4)", "INST(T=0.5,max=4)", "INSQ(max=4)", "BPM(max=4)@5", "BPMD(max=4)@5", "SDCG(max=4)@5"),

@@ -12,7 +12,7 @@ import pytest
 
 from judged import AP, ERR, RR, Bpref, InputError, Success, judge
 from judged.scoring.measures import parse
-from judged.scoring.uncertainty import variant_scores
+from judged.scoring.uncertainty import orders as variant_scores
 from judged.scoring.uncertainty.groups import tied_lists
 from judged.scoring.uncertainty.orders import all_orders
 from judged.scoring.uncertainty.ties import tie_expected, tie_range

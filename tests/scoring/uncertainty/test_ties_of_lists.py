@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from judged import RR, InputError, MeasureError, judge
-from judged.scoring.judging.variants import copies
+from judged.scoring.judging.unjudged import copies
 from judged.scoring.measures import parse
 from judged.scoring.uncertainty.ties import tie_expected, tie_range, tied_share
 from scoring.uncertainty.enumeration import tied

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 import judged
 from judged import AP, ERR, InputError, Judged, P, nDCG
 from judged.scoring.judging import judge_list
-from judged.scoring.judging.unjudged import opened, unjudged
-from judged.scoring.judging.variants import copies
+from judged.scoring.judging.unjudged import copies, opened, unjudged
 from judged.scoring.measures import Measure, Properties, parse
 from judged.scoring.uncertainty import arrangements
 from judged.scoring.uncertainty import unjudged as module

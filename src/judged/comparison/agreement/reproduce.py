@@ -18,7 +18,7 @@ from judged.results.decimals import decimal, percent
 from judged.scoring.evaluation import evaluate
 from judged.scoring.judging.align import align
 from judged.stats.rank_biased_overlap import overlap_at, rbo, union_tau
-from judged.stats.reproduction import delta_relative_improvement, effect_ratio, rmse, t_test_p
+from judged.stats.rankings import delta_relative_improvement, effect_ratio, rmse, t_test_p
 
 if TYPE_CHECKING:
     from judged._types import Floats

@@ -17,7 +17,7 @@ from judged.errors import InputError
 from judged.results.spelling import one_of
 from judged.scoring.evaluation.inputs import runs_of
 from judged.scoring.judging import Ranking
-from judged.scoring.judging.dense import all_scored
+from judged.scoring.judging.align import all_scored
 from judged.scoring.judging.ranking import DuplicateDocumentError
 from judged.scoring.judging.segments import segment_sum
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from judged.comparison.slicing.parts import ALL, everywhere
 from judged.comparison.slicing.scores import MEAN_OF_SLICES, TOPIC_MEAN, Average, SlicedScores, SliceEstimate
-from judged.comparison.slicing.slice_tests import ALL, everywhere
 from judged.comparison.slicing.topic_slices import slicing_given
 from judged.errors import InputError
 from judged.results import counted

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged.comparison import Choices
-from judged.comparison.choices import MANY, default_resamples, default_test
+from judged.comparison.choices import MANY, default_resamples, default_test, least_p_text, short_of_topics
 from judged.comparison.compare import compared, pair_of
-from judged.comparison.notes import least_p_text, short_of_topics
 from judged.comparison.slicing.comparison import BetweenSlices, SliceComparison, SlicePair
-from judged.comparison.slicing.slice_tests import Quantity, everywhere, tests_of
+from judged.comparison.slicing.parts import Quantity, everywhere, tests_of
 from judged.comparison.slicing.topic_slices import slicing_given
 from judged.data.run import run_named
 from judged.errors import InputError

@@ -22,14 +22,13 @@ from judged.comparison.pair import (
     topics_table,
     verdict_columns,
 )
-from judged.comparison.slicing.parts import FEW, measure_named
+from judged.comparison.slicing.parts import ALL, FEW, measure_named
 from judged.comparison.slicing.scores import MOST, rest_columns, too_few
-from judged.comparison.slicing.slice_tests import ALL
 from judged.errors import InputError
 from judged.results import Answer, Chart, Column, Line, Sentences, Table, counted, listed
 from judged.results.decimals import decimal, p_text
 from judged.results.table import COUNT, NUMBER, P_VALUE, TEXT, YES_NO, columns_of
-from judged.stats.skewness import SECOND
+from judged.stats.classical import SECOND
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     from judged.comparison.slicing.topic_slices import Slicing
     from judged.results import Block
     from judged.results.notes import Note
-    from judged.scoring.evaluation.provenance import Provenance
+    from judged.scoring.evaluation.facts import Provenance
     from judged.stats.slice_differences import AgainstRest, Heterogeneity
 
 _HEAD = 26  # characters: a column of differences with their intervals is as wide

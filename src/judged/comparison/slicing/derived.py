@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import pyarrow as pa
 
-from judged.comparison.slicing.bands import FIRST_RELEVANT, LENGTH, RELEVANT, frequency_bands
 from judged.comparison.slicing.documents import document_columns
 from judged.comparison.slicing.queries import can_guess, kind_of, languages_of, normalised, script_of, word_count
-from judged.comparison.slicing.topic_slices import DERIVED
+from judged.comparison.slicing.topic_slices import DERIVED, FIRST_RELEVANT, LENGTH, RELEVANT, frequency_bands
 from judged.data.attributes import Attributes
 from judged.data.documents import Documents
 from judged.data.ids import id_text

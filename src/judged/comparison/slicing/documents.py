@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from judged.comparison.slicing.bands import AGE, written
+from judged.comparison.slicing.topic_slices import AGE, written
 from judged.data.compute import pc
 from judged.data.documents import Documents
 from judged.data.qrels import Qrels

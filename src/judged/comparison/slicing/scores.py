@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged.comparison.pair import BETTER, TIMES, WORSE
-from judged.comparison.slicing.parts import FEW, MOST_INTERVALS, PartEstimate, ScoresOfParts, value_column
-from judged.comparison.slicing.slice_tests import ALL
+from judged.comparison.slicing.parts import ALL, FEW, MOST_INTERVALS, PartEstimate, ScoresOfParts, value_column
 from judged.errors import InputError
 from judged.results import ANY, CHANGE, COUNT, SHARE, YES_NO, Column, Table, columns_of, counted
 from judged.results.decimals import decimal, p_text

@@ -16,11 +16,11 @@ from judged.diagnosis.diff.answer import Diff, DiffRow, MeanPair, ScorePair, Top
 from judged.errors import InputError
 from judged.results.spelling import hinting
 from judged.scoring.evaluation import measures_of, runs_of
-from judged.scoring.evaluation.conditions import narrowed
-from judged.scoring.evaluation.provenance import provenance_of_lists, refuse_foreign
+from judged.scoring.evaluation.facts import provenance_of_lists, refuse_foreign
+from judged.scoring.evaluation.inputs import narrowed
 from judged.scoring.judging import judge
 from judged.scoring.judging.align import align
-from judged.scoring.judging.variants import placed
+from judged.scoring.judging.unjudged import placed
 from judged.scoring.measures.aggregates import aggregate
 from judged.stats.inputs import check_count, paired_differences
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from judged.results import Block
     from judged.results.notes import Note
     from judged.scoring.evaluation import Scores
-    from judged.scoring.evaluation.provenance import Provenance
+    from judged.scoring.evaluation.facts import Provenance
 
 SIGNS = {1: "up", 0: "same", -1: "down"}
 

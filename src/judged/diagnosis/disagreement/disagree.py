@@ -18,7 +18,7 @@ from judged.diagnosis.disagreement.answer import Disagreement, MeanSide, SliceDi
 from judged.diagnosis.disagreement.reasons import Reason, reasons
 from judged.errors import InputError
 from judged.scoring.evaluation import Scores, dialect_of, runs_of
-from judged.scoring.evaluation.dialect_inputs import without_self
+from judged.scoring.evaluation.dialects import without_self
 from judged.scoring.evaluation.evaluate import chosen_measures
 from judged.scoring.evaluation.of_runs import of_runs
 from judged.scoring.judging import Returned, judge

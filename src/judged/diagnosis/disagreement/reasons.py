@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.results.cache import cached_property
 from judged.results.decimals import counted, decimal
-from judged.scoring.judging.variants import placed
+from judged.results.files import cached_property
+from judged.scoring.judging.unjudged import placed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-from judged.data.toml_places import Places, SettingError, nearest
+from judged.data.toml_files import Places, SettingError, nearest
 from judged.errors import InputError
 from judged.scoring.evaluation import DIALECTS
 from judged.scoring.judging import TopicPolicy

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judged.comparison.slicing.topic_slices import Slice, slices_of
-from judged.data.toml_files import parse_toml, read_toml
-from judged.data.toml_places import Places, SettingError, nearest
+from judged.data.toml_files import Places, SettingError, nearest, parse_toml, read_toml
 from judged.diagnosis.gates.config import Check, GateConfig, Guardrail
 from judged.errors import InputError, MeasureError
 from judged.scoring.evaluation import dialect_of, measures_of

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged.diagnosis.gates.check_result import CheckResult, TopicLoss
-from judged.results.cache import cached_property
+from judged.results.files import cached_property
 from judged.scoring.measures.aggregates import aggregate, logarithms
 from judged.stats.bounded import BoundedMean, bounded_mean
 from judged.stats.correction import adjust
 from judged.stats.detectable import detectable, least_p
-from judged.stats.equivalence_test import unseen_loss
+from judged.stats.effect import unseen_loss
 from judged.stats.inputs import paired_differences, spread, topics_text
 from judged.stats.paired import paired_test
 from judged.stats.sensitivity import reversing_difference, sensitivity

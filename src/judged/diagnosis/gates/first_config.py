@@ -20,7 +20,7 @@ from judged.data.qrels import Qrels
 from judged.diagnosis.gates.check_result import digits, often
 from judged.diagnosis.gates.config import ALL
 from judged.diagnosis.gates.config_reader import parse_config
-from judged.diagnosis.gates.slices import refuse_outcomes
+from judged.diagnosis.gates.guardrails import refuse_outcomes
 from judged.errors import InputError, JudgedWarning
 from judged.results.decimals import decimal
 from judged.results.notes import lines
@@ -29,7 +29,7 @@ from judged.scoring.evaluation.of_runs import scored
 from judged.scoring.judging import judge
 from judged.scoring.measures.aggregates import aggregate
 from judged.stats.inputs import paired_differences, spread, topics_text
-from judged.stats.sample_size import minimum_detectable, power
+from judged.stats.power import minimum_detectable, power
 from judged.stats.student import student_quantile
 
 if TYPE_CHECKING:

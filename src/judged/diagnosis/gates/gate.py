@@ -10,14 +10,13 @@ from judged.comparison.compare import check_bounds
 from judged.comparison.slicing.topic_slices import Slice
 from judged.data.qrels import Qrels
 from judged.data.run import Run
-from judged.data.toml_places import nearest
+from judged.data.toml_files import nearest
 from judged.diagnosis.gates.answer import GateResult
 from judged.diagnosis.gates.check_result import digits
 from judged.diagnosis.gates.config import ALL
 from judged.diagnosis.gates.config_reader import config_of
 from judged.diagnosis.gates.decision import Paired, decide
-from judged.diagnosis.gates.guardrails import guarded, lost_topics, row_of
-from judged.diagnosis.gates.slices import folder, over_these, refuse_outcome, sliced
+from judged.diagnosis.gates.guardrails import folder, guarded, lost_topics, over_these, refuse_outcome, row_of, sliced
 from judged.errors import InputError
 from judged.results.notes import Note
 from judged.results.spelling import hinting
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from judged.comparison.slicing.topic_slices import Slicing
-    from judged.data.toml_places import Places
+    from judged.data.toml_files import Places
     from judged.diagnosis.gates.check_result import CheckResult
     from judged.diagnosis.gates.config import Check, GateConfig, GateTest
     from judged.scoring.evaluation import Scores

@@ -17,7 +17,7 @@ from judged.results.chart_drawings import drawn
 from judged.results.charts import PALETTE
 from judged.results.decimals import counted, decimal, percent
 from judged.results.table import CHANGE, COUNT, NUMBER, SHARE, TEXT, columns_of
-from judged.stats.skewness import SECOND
+from judged.stats.classical import SECOND
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from judged.results import Block
     from judged.results.notes import Note
     from judged.scoring.evaluation import Scores
-    from judged.scoring.evaluation.provenance import Provenance
+    from judged.scoring.evaluation.facts import Provenance
     from judged.scoring.measures.base import Measure
-    from judged.stats.discoveries import Discoveries
+    from judged.stats.correction import Discoveries
 
 _FEW_RUNS = 4  # of more, a summary is shown
 _JUDGED = 0.95  # of the first 10 documents: with more, low recall has other reasons

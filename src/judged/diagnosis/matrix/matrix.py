@@ -8,28 +8,28 @@ import numpy as np
 
 from judged.comparison import Choices
 from judged.comparison.choices import default_resamples
-from judged.comparison.slicing.slice_tests import Quantity, everywhere
+from judged.comparison.slicing.parts import Quantity, everywhere
 from judged.comparison.slicing.topic_slices import slicing_given
 from judged.data.qrels import Qrels
 from judged.data.run import run_named
 from judged.diagnosis.changes import compared
 from judged.diagnosis.matrix.answer import Matrix
 from judged.diagnosis.matrix.points import MatrixChoices, points_of
-from judged.diagnosis.stages.split import POSITIVE, one_measure
+from judged.diagnosis.stages.trace import POSITIVE, one_measure
 from judged.errors import InputError, MeasureError
 from judged.results.decimals import read_number
 from judged.scoring.evaluation import dialect_of
 from judged.scoring.evaluation.inputs import place_of
 from judged.scoring.evaluation.of_runs import of_runs
 from judged.scoring.measures.grammar import parse
-from judged.stats.discoveries import losers
+from judged.stats.correction import losers
 
 if TYPE_CHECKING:
     from judged._types import Bools, Floats
     from judged.comparison.slicing.topic_slices import Slicing
     from judged.scoring.evaluation import Scores
     from judged.scoring.measures.base import Measure
-    from judged.stats.discoveries import Discoveries
+    from judged.stats.correction import Discoveries
 
 _JUDGED = "Judged@10"
 _FIX = "Fix: take one such as R@100, nDCG@10, AP, RR@10"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from judged._types import Bools, Floats
-    from judged.comparison.slicing.slice_tests import Where
+    from judged.comparison.slicing.parts import Where
 
 HEALTHY, RANKING, COVERAGE, BOTH = QUADRANTS = ("healthy", "ranking problem", "coverage problem", "both problems")
 """By the cuts: high on both axes; low on y alone; low on x alone; low on both."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from judged.results import Block
     from judged.results.notes import Note
     from judged.scoring.evaluation import Scores
-    from judged.scoring.evaluation.provenance import Provenance
+    from judged.scoring.evaluation.facts import Provenance
 
 _SCORE, _SHARE = number(3)._replace(limit=None), number(2)._replace(limit=None)
 _TOLD = 5  # runs and pairs

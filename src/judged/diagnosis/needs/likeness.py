@@ -16,7 +16,7 @@ from judged.data.ids import id_text
 from judged.data.qrels import Qrels
 from judged.data.topics import Topics
 from judged.errors import InputError
-from judged.scoring.judging.dense import all_returned
+from judged.scoring.judging.align import all_returned
 from judged.scoring.judging.ranking import Ranking
 from judged.scoring.judging.segments import segment_starts
 from judged.stats.inputs import ROUNDING

@@ -18,7 +18,7 @@ from judged.errors import InputError
 from judged.results.decimals import counted
 from judged.results.notes import Note, first_few
 from judged.scoring.evaluation import Scores, dialect_of, runs_of
-from judged.scoring.evaluation.dialect_inputs import without_self
+from judged.scoring.evaluation.dialects import without_self
 from judged.scoring.evaluation.evaluate import chosen_measures
 from judged.scoring.evaluation.of_runs import of_runs
 from judged.stats.inputs import check_count, spread

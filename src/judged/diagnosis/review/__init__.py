@@ -1,7 +1,6 @@
 """Which judgments to look at again."""
 
-from judged.diagnosis.review.answer import ReviewItem, ReviewList
-from judged.diagnosis.review.labels import apply_review
+from judged.diagnosis.review.answer import ReviewItem, ReviewList, apply_review
 from judged.diagnosis.review.review import review
 
 __all__ = ["ReviewItem", "ReviewList", "apply_review", "review"]

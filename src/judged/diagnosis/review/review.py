@@ -18,13 +18,12 @@ from judged.diagnosis.review.answer import KINDS, ReviewItem, ReviewKind, Review
 from judged.errors import InputError, MeasureError
 from judged.results.spelling import hinting
 from judged.scoring.evaluation import runs_of
-from judged.scoring.evaluation.conditions import narrowed
-from judged.scoring.evaluation.provenance import provenance_of_lists, refuse_foreign
+from judged.scoring.evaluation.facts import provenance_of_lists, refuse_foreign
+from judged.scoring.evaluation.inputs import narrowed
 from judged.scoring.judging import judge
-from judged.scoring.judging.dense import all_returned
+from judged.scoring.judging.align import all_returned
 from judged.scoring.judging.ranking import Ranking
-from judged.scoring.judging.unjudged import keeping, withdrawn
-from judged.scoring.judging.variants import copies
+from judged.scoring.judging.unjudged import copies, keeping, withdrawn
 from judged.scoring.measures.grammar import parse
 from judged.stats.inputs import ROUNDING, check_count
 

@@ -11,18 +11,17 @@ import numpy as np
 
 from judged.comparison import Choices
 from judged.comparison.slicing.comparison import direction
-from judged.comparison.slicing.slice_tests import Quantity, everywhere
+from judged.comparison.slicing.parts import Quantity, everywhere
 from judged.diagnosis.changes import SMALL, changes_table, compared, lost_table, told_by_slice, who_lost
-from judged.diagnosis.stages.topic import TopicLoss
-from judged.diagnosis.stages.trace import PARTS, SCORE, SHORT, VERDICTS, large_parts, parts_by_slice
+from judged.diagnosis.stages.trace import PARTS, SCORE, SHORT, VERDICTS, TopicLoss, large_parts, parts_by_slice
 from judged.errors import InputError
 from judged.results import Answer, Chart, Column, Sentences, Show, Table
-from judged.results.cache import cached_property
 from judged.results.charts import PALETTE
 from judged.results.decimals import counted, decimal, percent
+from judged.results.files import cached_property
 from judged.results.table import CHANGE, COUNT, NUMBER, SHARE, TEXT, columns_of, significant
-from judged.stats.discoveries import losers
-from judged.stats.skewness import SECOND
+from judged.stats.classical import SECOND
+from judged.stats.correction import losers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -33,9 +32,9 @@ if TYPE_CHECKING:
     from judged.diagnosis.stages.trace import Cut, Parts, Trace
     from judged.results import Block
     from judged.results.notes import Note
-    from judged.scoring.evaluation.provenance import Provenance
+    from judged.scoring.evaluation.facts import Provenance
     from judged.scoring.measures.base import Measure
-    from judged.stats.discoveries import Discoveries
+    from judged.stats.correction import Discoveries
 
 _FOREIGN = 0.1  # of the final ranking's documents: with more, it was not made of the candidates
 _BARS = 200  # topics that are drawn: those that lose most

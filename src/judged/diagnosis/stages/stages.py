@@ -14,24 +14,23 @@ from judged.data.qrels import Qrels
 from judged.data.run import Run
 from judged.diagnosis.changes import mean_of
 from judged.diagnosis.stages.answer import Stages
-from judged.diagnosis.stages.split import check_measure, one_measure
-from judged.diagnosis.stages.trace import Cut, Trace, traced
+from judged.diagnosis.stages.trace import Cut, Trace, check_measure, one_measure, traced
 from judged.errors import InputError
 from judged.results import counted
 from judged.results.decimals import percent
 from judged.results.notes import Note
 from judged.results.spelling import hinting
 from judged.scoring.evaluation import runs_of
-from judged.scoring.evaluation.conditions import narrowed
-from judged.scoring.evaluation.provenance import provenance_of_lists, refuse_foreign
+from judged.scoring.evaluation.facts import provenance_of_lists, refuse_foreign
+from judged.scoring.evaluation.inputs import narrowed
 from judged.scoring.judging import judge
-from judged.scoring.judging.variants import copies, cut
+from judged.scoring.judging.unjudged import copies, cut
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from judged.comparison.slicing.topic_slices import Slicing
-    from judged.scoring.evaluation.provenance import Provenance
+    from judged.scoring.evaluation.facts import Provenance
     from judged.scoring.judging import Judged, Precision, TiePolicy, TopicPolicy
     from judged.scoring.measures.base import Measure
 

@@ -3,26 +3,111 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from judged.comparison.slicing.slice_tests import everywhere
+from judged.comparison.slicing.parts import everywhere
 from judged.diagnosis.changes import Mean, mean_of
-from judged.diagnosis.stages.split import POSITIVE, split
-from judged.errors import InputError
+from judged.errors import InputError, MeasureError
+from judged.results import Answer, Sentences, Table
+from judged.results.decimals import decimal
+from judged.scoring.evaluation import measures_of
 from judged.scoring.judging.align import align
-from judged.scoring.judging.variants import cut
+from judged.scoring.judging.unjudged import cut, placed
 from judged.scoring.measures.grammar import parse
 from judged.stats.inputs import check_share
 from judged.stats.interval import IntervalMethod, mean_intervals
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from judged._types import Bools, Floats, Ints
     from judged.comparison.slicing.topic_slices import Slicing
+    from judged.diagnosis.stages.answer import Stages
+    from judged.results import Block
+    from judged.results.notes import Note
+    from judged.scoring.evaluation.facts import Provenance
     from judged.scoring.judging import Judged
     from judged.scoring.measures.base import Measure
+
+
+POSITIVE = float(np.nextafter(0, 1))
+"""The `rel` of measures that have none: any grade above 0."""
+_ROUNDING = 1e-12  # of the larger of two scores
+ORDER = "order"
+"""The last part of a loss: by the order of the list that people see."""
+
+
+class Split(NamedTuple):
+    """What each topic lost, (T,) each: ``parts`` add up to ``best - score``."""
+
+    best: Floats  # of the best order of all judged documents
+    attainable: Mapping[str, Floats]  # of the best order of what is still there behind each step
+    score: Floats
+    parts: Mapping[str, Floats]  # by step, and by `ORDER`
+
+
+def split(measure: Measure, sets: Mapping[str, Judged], final: Judged) -> Split:
+    """Split what was lost: with U(S) the measure of the best order of S, a step's part is U before it less U behind it.
+
+    A part is negative where a step adds documents. What rounding alone leaves is 0.
+    """
+    best, score = measure(final.ideal), measure(final)
+    attainable = {name: measure(best_order(documents)) for name, documents in sets.items()}
+    parts: dict[str, Floats] = {}
+    before = best
+    for name, after in {**attainable, ORDER: score}.items():
+        part = before - after
+        part[np.abs(part) <= _ROUNDING * np.maximum(np.abs(before), np.abs(after))] = 0.0
+        parts[name], before = part, after
+    return Split(best, attainable, score, parts)
+
+
+def one_measure(given: Any) -> Measure:
+    """Take a measure, its class or its name."""
+    measures = measures_of(given)
+    if len(measures) != 1:
+        raise InputError(f"{given} are {len(measures)} measures", fix="name one, such as nDCG@10")
+    return measures[0]
+
+
+def check_measure(measure: Measure) -> None:
+    """Refuse measures for which "relevant documents first, best grade first" need not be the best order."""
+    unrestricted = measure.replace(judged_only=False) if getattr(measure, "judged_only", False) else measure
+    known = unrestricted.properties
+    ordered = known.better_first or known.judged_better_first
+    usable = known.needs_ranking and known.sees_relevance and known.higher_is_better and known.ignores_unjudged_tail
+    mean = measure.entry.aggregate == "mean"
+    if ordered and usable and mean and not known.every_label and known.topics_apart:
+        return
+    why = "need not be highest for the best grades first"
+    if not known.needs_ranking:
+        why = "does not look at the order"
+    elif not mean:
+        why = f"is a {measure.entry.aggregate}, which parts do not add up to"
+    raise MeasureError(
+        f"{measure} {why}: its loss cannot be split into stages. Fix: take one such as nDCG@10, AP, RR@10, P@10"
+    )
+
+
+def best_order(judged: Judged) -> Judged:
+    """Put the documents of each topic into the best order: grades falling, then unjudged ones, then negative grades.
+
+    >>> from judged.scoring.judging import judge_list
+    >>> best = best_order(judge_list([None, -1, 1, 3], missing=[2]))
+    >>> best.rank.tolist(), best.grade.tolist()
+    ([1, 2, 4], [3.0, 1.0, -1.0])
+    """
+    hit = np.lexsort((-judged.grade, judged.topic))
+    topic = judged.topic[hit]
+    rank = np.arange(len(hit)) - judged.starts[topic] + 1
+    unjudged = judged.returned - np.diff(judged.starts)
+    rank = np.where(judged.grade[hit] < 0, rank + unjudged[topic], rank)
+    ordered = placed(judged, np.arange(len(judged)), topic, hit, rank)
+    return replace(ordered, reordered=True, title="best order of the candidates")
+
 
 HEALTHY, NOT_FOUND, BADLY_RANKED, BOTH, NOTHING = VERDICTS = (
     "little lost",
@@ -209,3 +294,56 @@ def parts_by_slice(trace: Trace, measure: Measure, slicing: Slicing | None, choi
 def large_parts(lost: Floats, choices: Cut) -> Bools:
     """Mark the parts that hold a large enough share of what was lost in all of them."""
     return (lost >= choices.share * np.maximum(lost, 0.0).sum(axis=0) * _SLACK) & (lost > 0)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TopicLoss(Answer):
+    """What was lost on one topic, by which part, and where each relevant document was lost."""
+
+    kind: ClassVar[str] = "topic"
+
+    stages: Stages
+    query_id: str
+    query: str  # its text; empty where it is not known
+    provenance: Provenance
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The topic."""
+        return f"{self.query_id}: {self.query}" if self.query else self.query_id
+
+    def facts(self) -> dict[str, Any]:
+        """Give the topic, its text and the measures."""
+        return {"query_id": self.query_id, "query": self.query, **self.stages.facts()}
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Give what was lost by which part, and the documents that the system lost."""
+        documents, numbers = self._documents(), self.stages.topics_table()
+        place = numbers.column("query_id").values.index(self.query_id)
+        said = Sentences(self.sentences, title=self.title)
+        return said, documents, replace(numbers.take([place]), only="data", folded=False)
+
+    def _documents(self) -> Table:
+        table = self.stages.documents_table()
+        places = [at for at, query in enumerate(table.column("query_id").values) if query == self.query_id]
+        return replace(table.take(places), only="" if places else "data")
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What each system scored, and what it lost by which part."""
+        stages, at = self.stages, self.stages.query_ids.index(self.query_id)
+        said: list[str] = []
+        for trace in stages.traces:
+            parts = " and ".join(
+                f"{decimal(float(part[at]))} by {name}" for name, part in zip(PARTS, trace.parts, strict=True)
+            )
+            said.append(
+                f"{trace.name}: {trace.verdicts(stages.choices)[at]}: {stages.measure}"
+                f" {decimal(float(trace.score[at]))} of {decimal(float(trace.best[at]))}, lost {parts}; relevant"
+                f" documents among the first {stages.choices.cutoff}: {trace.found[at]} of {trace.relevant[at]}."
+            )
+        if not len(self._documents()):
+            barren = not stages.trace.relevant[at]
+            said.append("No relevant document is known." if barren else "No relevant document was lost.")
+        return tuple(said)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from judged._types import Bools, Floats
     from judged.results import Block
     from judged.results.notes import Note
-    from judged.scoring.evaluation.provenance import Provenance
+    from judged.scoring.evaluation.facts import Provenance
 
 _NAMED = 6  # runs: the others are in the table
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 from judged.data.ids import id_text
 from judged.data.records import records_of
 from judged.data.run import run_named
-from judged.data.topic_records import refuse_wide
+from judged.data.topic_files import refuse_wide
 from judged.diagnosis.tradeoff.answer import Tradeoff, TradeoffRow
 from judged.errors import InputError, MeasureError
 from judged.results.decimals import meant_as_number, read_number

@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 from judged.data.compute import pc
 from judged.data.texts import Texts
 from judged.errors import InputError
-from judged.labels.asking.budget import Budget
-from judged.labels.asking.client import most_tokens
-from judged.labels.asking.injections import injection_signs
-from judged.labels.asking.prompts import Prompt
-from judged.labels.asking.replies import kept_requests, request_key
+from judged.labels.asking.asking import kept_requests, request_key
+from judged.labels.asking.client import Budget, most_tokens
+from judged.labels.asking.prompts import Prompt, injection_signs
 from judged.labels.labels import SCHEMA
 from judged.results import COUNT, TEXT, Answer, Code, Column, Sentences, Table, counted, listed, significant
 from judged.results.notes import Note, first_few

@@ -13,9 +13,8 @@ import numpy as np
 
 from judged.errors import InputError
 from judged.online.engine import Relation, identifier, literal
+from judged.online.statistics.allocation import CONSTANT, Allocation, SampleRatio, allocation_periods, sample_ratio
 from judged.results import counted, listed
-from judged.stats.allocation import CONSTANT, Allocation, allocation_periods
-from judged.stats.sample_ratio import SampleRatio, sample_ratio
 
 if TYPE_CHECKING:
     from judged.online.log import InteractionLog

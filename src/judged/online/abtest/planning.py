@@ -12,12 +12,11 @@ import numpy as np
 
 from judged.errors import InputError
 from judged.online.abtest.differences import Looks
-from judged.online.arguments import need
 from judged.online.difference import comparable, headlines
 from judged.online.estimation.moments import sums_of_units
 from judged.online.estimation.sums import pages_of, unit_sums
 from judged.online.facts.pages import FactSettings
-from judged.online.log import LogAnswer, about
+from judged.online.log import LogAnswer, about, need
 from judged.online.metrics import OnlineMetric
 from judged.online.numbers import in_unit, percent
 from judged.results import COUNT, SHARE, TEXT, Column, Sentences, Table, number

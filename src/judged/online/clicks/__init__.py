@@ -7,7 +7,7 @@ __all__, __getattr__, __dir__ = lazily(
     {
         "judged.online.clicks.comparison": ("ModelComparison", "compare_models"),
         "judged.online.clicks.fitted": ("ModelFit", "fit_model"),
-        "judged.online.clicks.models": ("MODELS", "ClickModel"),
+        "judged.online.clicks.looked_at": ("MODELS", "ClickModel"),
         "judged.online.clicks.cells": ("Cells", "Patterns", "cells_of", "patterns_of"),
         "judged.online.clicks.expected": ("Coec", "coec"),
         "judged.online.clicks.examination": ("Propensities", "propensities", "read_propensities"),

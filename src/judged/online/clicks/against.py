@@ -12,8 +12,8 @@ import numpy as np
 from judged.comparison.slicing.topic_slices import slicing_given
 from judged.data.qrels import Qrels
 from judged.errors import InputError, JudgedWarning
-from judged.labels.by_topic import of_slices
 from judged.labels.calibration import calibrate
+from judged.labels.corrected_systems import of_slices
 from judged.online.clicks.judgments import ClickJudgments, human_grades
 from judged.online.offline.concordance import pairs_of
 from judged.results import CHANGE, COUNT, TEXT, Answer, Column, Sentences, Table, columns_of, counted, number

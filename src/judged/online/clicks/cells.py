@@ -10,16 +10,43 @@ import pyarrow as pa
 
 from judged._types import ReadOnly
 from judged.data.compute import pc
+from judged.data.topics import Topics
 from judged.errors import InputError
-from judged.online.arguments import need, need_column
 from judged.online.engine import identifier
+from judged.online.log import need, need_column
 from judged.online.metrics import missing, online_metric
-from judged.online.offline.joined import BELOW
+from judged.online.offline.joined import BELOW, topics_at, topics_by_text
 from judged.online.slicing import pages_where
 
 if TYPE_CHECKING:
     from judged._types import Bools, Floats, Ints, Table
     from judged.online.log import InteractionLog
+
+
+def column_and_texts(log: InteractionLog, topics: Any) -> tuple[str | None, dict[str, str] | None]:
+    """Tell the column that tells queries apart, as `cells_of` takes it, and the topic of each text where texts do."""
+    if topics is None or (isinstance(topics, str) and topics in log.serp.columns):
+        return topics, None
+    known = topics if isinstance(topics, Topics) else topics_at(topics, log.serp.columns)
+    return "query_norm", {text: topic for text, topic in topics_by_text(known).items() if topic is not None}
+
+
+def with_topics(pairs: Table, texts: dict[str, str] | None) -> Table:
+    """Call the queries of pairs by their topics; those without one keep an empty name.
+
+    Raises
+    ------
+    InputError
+        If no query has a topic.
+    """
+    if texts is None:
+        return pairs
+    at = pc.index_in(pairs["query"], value_set=pa.array(list(texts), pa.string()))
+    if not len(at.drop_null()):
+        raise InputError("no query of the log is the text of a topic", fix="name a column of the log that has topics")
+    names = pc.fill_null(pa.array(list(texts.values()), pa.string()).take(at.combine_chunks()), "")
+    return pairs.set_column(pairs.column_names.index("query"), "query", names)
+
 
 DEEPEST = 50  # ranks of a page stand as bits in one number, whose logarithm tells the highest
 

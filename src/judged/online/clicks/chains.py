@@ -12,17 +12,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from judged.online.clicks.information import Information, totals
-from judged.online.clicks.posteriors import Evidence, evidence_of
-from judged.results.cache import cached_property
+from judged.online.clicks.posteriors import Evidence, Information, evidence_of, totals
+from judged.results.files import cached_property
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from judged._types import Bools, Floats, Ints
     from judged.online.clicks.cells import Patterns
-    from judged.online.clicks.information import Parameters, Sums
-    from judged.online.clicks.models import ClickModel
+    from judged.online.clicks.looked_at import ClickModel
+    from judged.online.clicks.posteriors import Parameters, Sums
 
 _AT_ONCE = 16_384  # pages whose numbers fit into a processor's memory of its own
 _TINY = 1e-300

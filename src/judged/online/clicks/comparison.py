@@ -9,13 +9,12 @@ import numpy as np
 from scipy.special import logit
 
 from judged.errors import InputError
-from judged.online.arguments import names_of, need
 from judged.online.clicks.cells import patterns_of
 from judged.online.clicks.fitted import looks, need_counts, unsettled
 from judged.online.clicks.fitting import data_of, fit, of_pairs, predict
-from judged.online.clicks.information import totals
-from judged.online.clicks.models import MODELS, model_of
-from judged.online.log import LogAnswer, about
+from judged.online.clicks.looked_at import MODELS, model_of
+from judged.online.clicks.posteriors import totals
+from judged.online.log import LogAnswer, about, names_of, need
 from judged.online.numbers import UNITS, percent, sentence
 from judged.online.offline.concordance import UNKNOWN, Estimate, by_unit, ratio_estimate
 from judged.results import COUNT, TEXT, Chart, Column, Sentences, Table, columns_of, counted, number
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from judged._types import Floats
     from judged.online.clicks.cells import Patterns
     from judged.online.clicks.fitting import Data, Fit
-    from judged.online.clicks.models import ClickModel
+    from judged.online.clicks.looked_at import ClickModel
     from judged.online.log import InteractionLog
     from judged.results import Block
     from judged.results.notes import Note

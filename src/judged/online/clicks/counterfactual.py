@@ -12,11 +12,10 @@ import pyarrow as pa
 from judged.data.compute import pc
 from judged.data.qrels import Qrels
 from judged.errors import InputError, MeasureError
-from judged.online.arguments import need
-from judged.online.clicks.cells import patterns_of
+from judged.online.clicks.cells import column_and_texts, patterns_of, with_topics
 from judged.online.clicks.examination import GROUPS, by_value, estimated_here, read_propensities
 from judged.online.clicks.examination import propensities as estimate_propensities
-from judged.online.clicks.pairs import column_and_texts, with_topics
+from judged.online.log import need
 from judged.online.offline.concordance import Estimate, influenced, ratio_estimate
 from judged.results import CHANGE, NUMBER, TEXT, Answer, Column, Sentences, Table, columns_of, counted
 from judged.results.notes import Note

@@ -15,9 +15,9 @@ from judged.data import files
 from judged.data.json_rows import load
 from judged.data.records import records_of
 from judged.errors import InputError
-from judged.online.arguments import need, need_column
 from judged.online.clicks.cells import patterns_of
 from judged.online.engine import identifier, literal
+from judged.online.log import need, need_column
 from judged.results import COUNT, TEXT, Answer, Chart, Sentences, Table, columns_of, counted, listed, number
 from judged.results.notes import Note
 from judged.stats.student import student_quantile

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from judged.errors import InputError
-from judged.online.arguments import need
 from judged.online.clicks.cells import cells_of
 from judged.online.clicks.examination import estimated_here, single_curve
+from judged.online.log import need
 from judged.results import COUNT, TEXT, Answer, Column, Sentences, Table, columns_of, counted, number
 from judged.results.decimals import decimal
 from judged.results.notes import Note
@@ -392,7 +392,7 @@ def counted_as(log: InteractionLog, counting: str, dwell: float) -> InteractionL
     InputError
         If it cannot tell them.
     """
-    from judged.online.facts.followed import click_facts
+    from judged.online.facts.reformulation import click_facts
 
     if counting == "clicks":
         return log

@@ -11,14 +11,11 @@ import numpy as np
 from scipy.special import expit, logit
 
 from judged.errors import InputError
-from judged.online.arguments import need
 from judged.online.clicks.cells import cells_of, patterns_of
 from judged.online.clicks.fitting import Fit, Shrink, data_of, fit, of_pairs, pair_posteriors
-from judged.online.clicks.information import totals
-from judged.online.clicks.looked_at import LookedAt
-from judged.online.clicks.models import model_of
-from judged.online.clicks.posteriors import Posterior
-from judged.online.log import LogAnswer, about
+from judged.online.clicks.looked_at import LookedAt, model_of
+from judged.online.clicks.posteriors import Posterior, totals
+from judged.online.log import LogAnswer, about, need
 from judged.online.numbers import UNITS, percent
 from judged.results import COUNT, TEXT, Chart, Column, Sentences, Table, counted, number
 from judged.results.notes import Note
@@ -30,8 +27,8 @@ if TYPE_CHECKING:
     from judged._types import Table as ArrowTable
     from judged.online.clicks.cells import Patterns
     from judged.online.clicks.fitting import Data
-    from judged.online.clicks.information import Parameters
-    from judged.online.clicks.models import ClickModel
+    from judged.online.clicks.looked_at import ClickModel
+    from judged.online.clicks.posteriors import Parameters
     from judged.online.log import InteractionLog
     from judged.results import Block
 

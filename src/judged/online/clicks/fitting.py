@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from judged._types import Floats
     from judged.online.clicks.cells import Patterns
-    from judged.online.clicks.information import Parameters, Sums
-    from judged.online.clicks.models import ClickModel
+    from judged.online.clicks.looked_at import ClickModel
+    from judged.online.clicks.posteriors import Parameters, Sums
 
     Data: TypeAlias = LookedAt | Chain
     Tell: TypeAlias = Callable[[str, float | None], None]

@@ -12,15 +12,13 @@ import numpy as np
 import pyarrow as pa
 
 from judged.data.compute import pc
-from judged.data.origin import Origin
 from judged.data.qrels import Qrels
-from judged.data.write import write_trec
+from judged.data.write import Origin, write_trec
 from judged.errors import InputError
 from judged.labels.labels import Labels
-from judged.online.arguments import need
-from judged.online.clicks.cells import cells_of
+from judged.online.clicks.cells import cells_of, column_and_texts, with_topics
 from judged.online.clicks.expected import coec_of, counted_as, looks_of
-from judged.online.clicks.pairs import column_and_texts, with_topics
+from judged.online.log import need
 from judged.results import COUNT, SHARE, TEXT, Answer, Column, Sentences, Table, counted, number
 from judged.results.notes import Note
 

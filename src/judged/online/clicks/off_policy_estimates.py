@@ -10,28 +10,32 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from judged.errors import InputError
-from judged.online.arguments import need
-from judged.online.clicks.logged_policy import LoggedPages, Target, Weights, never_logged, places, read_pages, weigh
-from judged.online.log import LogAnswer, about
-from judged.online.numbers import percent
-from judged.online.offline.concordance import by_unit
-from judged.results import CHANGE, COUNT, NUMBER, TEXT, Column, Sentences, Table, columns_of, counted, listed
-from judged.stats.off_policy import (
+from judged.online.clicks.importance_weighting import (
     ESTIMATORS,
+    LoggedPages,
     Rates,
+    Target,
+    Weights,
     cascade,
     direct_residuals,
     effective,
     equally_skewed,
     item_position,
     mean_and_error,
+    never_logged,
+    places,
     pseudo_inverse,
+    read_pages,
     self_normalized,
+    weigh,
     whole_list,
 )
-from judged.stats.ratio import student_quantiles
+from judged.online.log import LogAnswer, about, need
+from judged.online.numbers import percent
+from judged.online.offline.concordance import by_unit
+from judged.results import CHANGE, COUNT, NUMBER, TEXT, Column, Sentences, Table, columns_of, counted, listed
+from judged.stats.ratio import UnitRatio, student_quantiles
 from judged.stats.sufficiency import insufficiency
-from judged.stats.unit_ratio import UnitRatio
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -257,7 +261,7 @@ def off_policy(
     that they are wrong. There is no interval if less than 50 users of equal weight are as informative (100 for cascade
     and whole list), or if a few clicks with large weights make the sum as skewed as that of less than 10 users (25).
     What the other ranker shows and the log never does may get no click or be clicked always: upper ends of intervals
-    include that. See `judged.stats.off_policy` for what each estimator assumes.
+    include that. See `judged.online.clicks.importance_weighting` for what each estimator assumes.
     """
     need(log=log, unit=unit, level=level)
     if not clip >= 1:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged.errors import InputError
-from judged.online import words
+from judged.online import findings as words
 from judged.online.numbers import AMOUNT, UNITS, in_unit, percent, value_of, values
 from judged.results import NUMBER, TEXT, Answer, Chart, Column, Sentences, Show, Table, columns_of, counted
 
@@ -169,7 +169,7 @@ def dwell_times(
     """
     from judged.online.estimation.online_metrics import online_metrics
     from judged.online.estimation.survival import Reading, survival_readings, visits
-    from judged.online.facts.followed import click_facts
+    from judged.online.facts.reformulation import click_facts
     from judged.online.slicing import pages_where
 
     names = [f"SatisfiedClicks(t={t})" for t in THRESHOLDS]

@@ -7,14 +7,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from judged.errors import InputError
-from judged.online import words
-from judged.online.arguments import need
+from judged.online import findings as words
 from judged.online.estimation.online_metrics import online_metrics
 from judged.online.estimation.over_time import Series, series_of, written_start
 from judged.online.layout import estimates_table
+from judged.online.log import need
 from judged.online.metrics import OnlineMetric
 from judged.online.numbers import UNITS, decimals_of, in_unit, percent, values
 from judged.online.slicing import bucket_starts
+from judged.online.statistics.control import FEWEST
 from judged.results import (
     NUMBER,
     TEXT,
@@ -30,16 +31,15 @@ from judged.results import (
     counted,
 )
 from judged.results.blocks import Line
-from judged.stats.control import FEWEST
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from judged.online.log import InteractionLog
     from judged.online.scores import OnlineScores
+    from judged.online.statistics.control import Signal
     from judged.results import Block
     from judged.results.notes import Note
-    from judged.stats.control import Signal
 
 
 def over_time(

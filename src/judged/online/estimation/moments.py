@@ -13,7 +13,7 @@ from judged.online.engine import identifier, literal
 from judged.online.estimation.sums import UnitSums, column_of, scale_of
 from judged.online.metrics import OnlineMetric
 from judged.online.numbers import OnlineEstimate
-from judged.stats.clusters import bootstrap_intervals
+from judged.online.statistics.users import bootstrap_intervals
 from judged.stats.ratio import ratio_errors, ratio_intervals
 from judged.stats.ratio_difference import RatioSums
 

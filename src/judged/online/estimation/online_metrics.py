@@ -8,19 +8,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from judged.errors import InputError
-from judged.online.arguments import need
 from judged.online.engine import Relation
 from judged.online.estimation.moments import ratios
-from judged.online.estimation.quantiles import quantiles
-from judged.online.estimation.sums import is_of_sessions, pages_of, unit_sums, whole_sums
+from judged.online.estimation.sums import is_of_sessions, pages_of, quantiles, unit_sums, whole_sums
 from judged.online.facts.pages import FactSettings, PageFacts
-from judged.online.findings import doubts, unfit
-from judged.online.log import taken_as_users
+from judged.online.findings import bias, doubts, unequal_users, unfit
+from judged.online.log import need, taken_as_users
 from judged.online.metrics import OnlineMetric, missing, online_metric, online_metrics_named, understood, usual_metrics
 from judged.online.numbers import OnlineEstimate
 from judged.online.scores import OnlineScores
 from judged.online.slicing import pages_where, slice_pages
-from judged.online.words import bias, unequal_users
 
 if TYPE_CHECKING:
     from judged.online.log import InteractionLog

@@ -14,8 +14,8 @@ import numpy as np
 from judged.errors import InputError
 from judged.online.metrics import OnlineMetric
 from judged.online.numbers import OnlineEstimate
-from judged.stats.changes import Change, change_points
-from judged.stats.control import FEWEST, Control, control_limits, weekly
+from judged.online.statistics.changes import Change, change_points
+from judged.online.statistics.control import FEWEST, Control, control_limits, weekly
 
 if TYPE_CHECKING:
     from judged._types import Bools

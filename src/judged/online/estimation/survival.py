@@ -13,8 +13,8 @@ from judged.errors import InputError
 from judged.online.engine import Relation, identifier
 from judged.online.metrics import OnlineMetric
 from judged.online.numbers import OnlineEstimate
+from judged.online.statistics.survival import SurvivalCurve, clustered_error, kaplan_meier
 from judged.stats.ratio import effective_units, ratio_interval, woodruff
-from judged.stats.survival import SurvivalCurve, clustered_error, kaplan_meier
 
 if TYPE_CHECKING:
     from judged._types import Floats

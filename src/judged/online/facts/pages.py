@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from judged.online.arguments import need
 from judged.online.engine import Relation, identifier, listed
 from judged.online.facts.columns import (
     AMOUNT,
@@ -21,7 +20,8 @@ from judged.online.facts.columns import (
     sql_of,
     words,
 )
-from judged.online.facts.followed import begin_next_queries, click_facts
+from judged.online.facts.reformulation import begin_next_queries, click_facts
+from judged.online.log import need
 from judged.online.metrics import written
 
 if TYPE_CHECKING:

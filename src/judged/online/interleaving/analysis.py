@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from judged.online.abtest.differences import Looks
-from judged.online.arguments import need
 from judged.online.interleaving.credit import (
     AtRank,
     MixedLists,
@@ -19,13 +18,13 @@ from judged.online.interleaving.credit import (
     outcomes_of,
     unsound,
 )
-from judged.online.log import LogAnswer, about
+from judged.online.log import LogAnswer, about, need
 from judged.online.numbers import AMOUNT, in_unit, percent
 from judged.online.slicing import pages_where, slice_pages
 from judged.results import COUNT, P_VALUE, SHARE, TEXT, Column, Sentences, Table, counted, listed
+from judged.stats.ratio import UnitRatio
 from judged.stats.student import student_cdf, student_quantile
 from judged.stats.sufficiency import Insufficiency, insufficiency
-from judged.stats.unit_ratio import UnitRatio
 
 if TYPE_CHECKING:
     from judged._types import Ints

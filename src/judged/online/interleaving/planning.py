@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from judged.errors import InputError
 from judged.online.abtest.differences import Looks
 from judged.online.abtest.planning import users_any_day
-from judged.online.arguments import need
 from judged.online.engine import identifier
 from judged.online.interleaving.analysis import insufficient
 from judged.online.interleaving.credit import mixed_lists, outcomes_of
-from judged.online.log import LogAnswer, about
+from judged.online.log import LogAnswer, about, need
 from judged.online.numbers import in_unit, percent
 from judged.results import COUNT, TEXT, Column, Sentences, Table, number
-from judged.stats.unit_ratio import UnitRatio
+from judged.stats.ratio import UnitRatio
 
 if TYPE_CHECKING:
     from judged.online.abtest.abtest import ABTest

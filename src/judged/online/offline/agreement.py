@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from judged.data.qrels import Qrels
 from judged.errors import InputError
-from judged.online.arguments import names_of, need
+from judged.online.log import names_of, need
 from judged.online.offline.agreement_answer import (
     DEFAULT_RULES,
     RULES,
@@ -21,8 +21,7 @@ from judged.online.offline.agreement_answer import (
     click_preferences,
 )
 from judged.online.offline.concordance import UNKNOWN, Estimate, by_unit, influenced, ratio_estimate
-from judged.online.offline.joined import joined_pages, keyed
-from judged.online.offline.pages import rests_on
+from judged.online.offline.joined import joined_pages, keyed, rests_on
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

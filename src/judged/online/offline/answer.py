@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from judged.online.numbers import UNITS, percent
-from judged.online.offline.pages import SHARE, JudgedPages, estimates
+from judged.online.offline.joined import SHARE, JudgedPages, estimates
 from judged.results import TEXT, YES_NO, Chart, Column, Sentences, Table, columns_of
 from judged.stats.sufficiency import insufficiency
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -13,13 +13,20 @@ import pyarrow as pa
 from judged.data.compute import pc
 from judged.data.topics import Topics
 from judged.errors import InputError
-from judged.online.arguments import need_column
 from judged.online.engine import Relation, identifier, listed
+from judged.online.log import LogAnswer, about, need_column
+from judged.online.numbers import ALL, percent
+from judged.results import TEXT, Column, number
+from judged.results.notes import Note
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from judged._types import Bools, Ints, Strings, Table
     from judged.data.qrels import Qrels
     from judged.online.log import InteractionLog
+    from judged.online.offline.concordance import Estimate
+
 
 Which: TypeAlias = Literal["first", "all"]
 """Pages: the first one of each result list, or those behind it too."""
@@ -248,3 +255,85 @@ def list_codes(log: InteractionLog, joined: Joined) -> Ints:
 def _one(column: Any) -> Any:
     made = column.combine_chunks().cast(pa.string())
     return made if isinstance(made, pa.Array) else pa.concat_arrays(made.chunks)
+
+
+SHARE, _CHANGE = (number(3, sign)._replace(limit=f"{{:{sign}.3f}}".format) for sign in ("", "+"))
+_NOBODY = "the log names no users: each session, or page where it names none, counts as one"
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class JudgedPages(LogAnswer):
+    """An answer about the pages of a log whose topics are judged.
+
+    Attributes
+    ----------
+    log, qrels : str
+        Their names.
+    how : str
+        How topics of pages were found.
+    pages, joined : int
+        Pages of the log, and those that count: all but those in `left_out`.
+    left_out : tuple of (str, int)
+        Why pages were left out, and how many.
+    by, slices : str or None, tuple of (str, int)
+        The column that was sliced by, and pages of each value.
+    unit, units, level : str, int, float
+        What intervals are made over, ``session`` where no page names a user, how many of these, and the confidence.
+    """
+
+    asked: ClassVar[tuple[str, ...]] = ("qrels", "how", "pages", "joined", "by", "units")
+
+    qrels: str
+    how: str
+    pages: int
+    joined: int
+    left_out: tuple[tuple[str, int], ...]
+    by: str | None
+    slices: tuple[tuple[str, int], ...]
+    units: int
+
+    def facts(self) -> dict[str, Any]:
+        """Give which pages count and why others do not."""
+        return {
+            **super().facts(),
+            "left_out": [{"reason": reason, "pages": count} for reason, count in self.left_out],
+            "slices": [{"slice": name, "pages": count} for name, count in self.slices],
+        }
+
+    @property
+    def counted(self) -> str:
+        """Which pages count, in words."""
+        gone = "; ".join(f"{count} {reason}" for reason, count in self.left_out)
+        some = f"{self.joined} of {self.pages} pages of {self.log} have a topic judged in {self.qrels}"
+        return f"{some}, found {self.how}{f'; left out: {gone}' if gone else ''}."
+
+    @property
+    def intervals(self) -> str:
+        """What intervals are made over, in words."""
+        return f"{percent(self.level)} intervals take whole {self.unit}s for what varies, and are about these topics"
+
+    def slice_columns(self, rows: Sequence[Any]) -> tuple[Column, ...]:
+        """Make the columns of slices: for data, and for people where there are some."""
+        slices = [row.slice for row in rows]
+        shown = [ALL if name is None else name for name in slices]
+        named = (Column("sliced", shown, TEXT, self.by, only="people"),) if self.by else ()
+        return (Column("slice", slices, TEXT, only="data"), *named)
+
+
+def rests_on(
+    log: InteractionLog, qrels: Qrels, joined: Joined, by: str | None, unit: str, level: float
+) -> dict[str, Any]:
+    """Give the attributes of `JudgedPages`."""
+    slices = tuple((name, int((joined.slices == at).sum())) for at, name in enumerate(joined.values))
+    known = {name: getattr(joined, name) for name in ("how", "pages", "left_out", "units")}
+    known |= {"qrels": qrels.name, "joined": len(joined.serp), "by": by, "slices": slices}
+    shared = about(log, unit, level, {})
+    if unit != shared["unit"]:
+        shared["notes"] += (Note("no-users", _NOBODY),)
+    return known | shared
+
+
+def estimates(found: Sequence[Estimate], name: str, title: str | None = None, *, signed: bool = False) -> Column:
+    """Make a column of estimates with their intervals; with signs where they may be below 0."""
+    limits = [(one.low, one.high) if one.known else None for one in found]
+    return Column(name, [one.value for one in found], _CHANGE if signed else SHARE, title, limits)

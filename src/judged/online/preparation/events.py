@@ -7,15 +7,14 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from judged.online.engine import identifier, literal
-from judged.online.preparation.pages import most_on_a_page
-from judged.online.preparation.work import DAY, KEY, SCRIPTED, hashed, hashed_or_null
+from judged.online.preparation.work import DAY, KEY, SCRIPTED, hashed, hashed_or_null, most_on_a_page
 from judged.online.tables import ACTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Generator
     from concurrent.futures import Future
 
-    from judged.online.preparation.first_look import Peek
+    from judged.online.preparation.identity import Peek
     from judged.online.preparation.work import Work
 
 RULES = ("", "odd-time", "future-time", "bot", "duplicate-event")

@@ -6,17 +6,24 @@ import time
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Literal
 
-from judged.online.arguments import need
 from judged.online.engine import identifier
 from judged.online.findings import EXCLUDED_LIMIT, by_harm
-from judged.online.log import InteractionLog
+from judged.online.log import InteractionLog, need
 from judged.online.metrics import TELLS
 from judged.online.preparation.events import make_events
-from judged.online.preparation.first_look import peek
-from judged.online.preparation.identity import identify_events, identify_pages, make_sessions
-from judged.online.preparation.pages import OWN, attributes, exclude_bots, find_programs, make_pages
+from judged.online.preparation.identity import identify_events, identify_pages, make_sessions, peek
 from judged.online.preparation.rules import event_findings, query_findings, trouble_findings
-from judged.online.preparation.work import KEY, Bots, Choices, Work
+from judged.online.preparation.work import (
+    KEY,
+    OWN,
+    Bots,
+    Choices,
+    Work,
+    attributes,
+    exclude_bots,
+    find_programs,
+    make_pages,
+)
 from judged.online.readers.raw import DUCKDB
 from judged.online.tables import ATTRIBUTE_LIMIT, EVENT, SERP, SESSION, checked
 
@@ -24,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from judged.online.engine import Engine, Relation
-    from judged.online.preparation.first_look import Peek
+    from judged.online.preparation.identity import Peek
     from judged.online.readers.raw import RawLog
 
 

@@ -6,7 +6,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, cast
 
 from judged.online.findings import RULES, Account, LogFinding, worded
-from judged.online.preparation import events, pages
+from judged.online.preparation import events
+from judged.online.preparation import work as pages
 from judged.online.preparation.work import KEY, hashed
 from judged.results.decimals import counted
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from judged.online.findings import Done
-    from judged.online.preparation.first_look import Peek
+    from judged.online.preparation.identity import Peek
     from judged.online.preparation.work import Work
 
 _NOTES = {

@@ -88,9 +88,9 @@ def _by_reader(
         if why := unreadable(first_bytes(part)):
             raise InputError(why[0], fix=why[1], path=part.name)
     if layout == "wscd":
-        from judged.online.readers import wscd as reader
+        from judged.online.readers.clickmodels import wscd_read as read
     elif layout == "trec-session":
-        from judged.online.readers import trec_session as reader
+        from judged.online.readers.trec_session import read
     else:
-        from judged.online.readers import clickmodels as reader
-    return reader.read(parts, engine, progress=progress)
+        from judged.online.readers.clickmodels import read
+    return read(parts, engine, progress=progress)

@@ -13,7 +13,7 @@ from judged.errors import InputError
 from judged.online.readers.paths import is_many, keys_of
 from judged.online.readers.values import NUMBERED
 from judged.online.tables import ACTIONS, CONVENTIONS, RAW_EVENT, RAW_QUERY
-from judged.results.cache import cached_property
+from judged.results.files import cached_property
 
 Kind: TypeAlias = Literal["queries", "events"]
 

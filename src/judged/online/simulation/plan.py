@@ -8,8 +8,7 @@ from typing import Literal, TypeAlias, get_args
 
 from judged.errors import InputError
 from judged.online.mixed_lists import LENGTHS, METHODS
-from judged.online.simulation.clicks import Browsing, PositionBased
-from judged.online.simulation.ranges import positive, probabilities, probability, shares
+from judged.online.simulation.clicks import Browsing, PositionBased, positive, probabilities, probability, shares
 from judged.results.spelling import one_of
 
 Kind: TypeAlias = Literal["spelling", "specialise", "generalise", "substitute"]

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from judged.data.compute import pc
-from judged.online.simulation import damage
+from judged.online.simulation import world as damage
 from judged.online.simulation.clicks import Rows
 from judged.online.simulation.plan import SimulationPlan
 from judged.online.simulation.sessions import STEPS, Crowd, Pages, draw_crowd, mixed_lists, session_keys, versions, walk
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from judged._types import Bools, Floats, Ints
-    from judged.online.simulation.damage import Written
     from judged.online.simulation.plan import OnThePage
+    from judged.online.simulation.world import Written
 
 NAMES = ("impression", "hover", "click", "heartbeat", "add_to_cart", "purchase", "copy", "page_exit")
 _HEARTBEATS = 6

@@ -14,21 +14,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from judged.errors import InputError
-from judged.online.simulation import damage
+from judged.online.simulation import world as damage
 from judged.online.simulation.clicks import PositionBased
 from judged.online.simulation.plan import Broken, Collection, SimulationPlan
 from judged.online.simulation.rows import Drawn, Names, draw, event_columns, name, query_columns
 from judged.online.simulation.sessions import STEPS
 from judged.online.simulation.truth import Truth, by_rank, sums_of
 from judged.online.simulation.world import make_world
-from judged.results.atomic import remove_folder
-from judged.results.cache import cached_property
+from judged.results.files import cached_property, remove_folder
 
 if TYPE_CHECKING:
     from judged._types import Table
     from judged.data.qrels import Qrels
     from judged.online.log import InteractionLog
-    from judged.online.simulation.damage import Written
+    from judged.online.simulation.world import Written
 
 _LOT = 16_000  # users, of some six pages each
 _STEEP = PositionBased((1.0, 0.6, 0.4, 0.27, 0.19, 0.14, 0.1, 0.075, 0.055, 0.04))
@@ -191,7 +190,7 @@ class SimulatedLog:
         """Write it, and read it as any other log; `options` go to `judged.online.read_log`."""
         import importlib
 
-        read_log = importlib.import_module("judged.online.open_log").read_log
+        read_log = importlib.import_module("judged.online.storage").read_log
         folder = tempfile.mkdtemp()
         form: damage.Form = "ndjson" if self.plan.broken.truncated else "parquet"
         log: InteractionLog = read_log([str(path) for path in self.write(folder, form)], **options)

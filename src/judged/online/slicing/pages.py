@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from judged.comparison.slicing.bands import in_order
+from judged.comparison.slicing.topic_slices import in_order
 from judged.errors import InputError
 from judged.online.engine import Relation, listed, literal
-from judged.online.slicing import results, texts
-from judged.online.slicing.columns import MANY, by_column
-from judged.online.slicing.times import BY_TIME, by_time
+from judged.online.slicing import results
+from judged.online.slicing import results as texts
+from judged.online.slicing.columns import BY_TIME, MANY, by_column, by_time
 
 if TYPE_CHECKING:
     from judged.online.log import InteractionLog

@@ -11,10 +11,19 @@ import numpy as np
 
 from judged.errors import InputError
 from judged.online.metrics import online_metric
-from judged.online.watch.config import WatchConfig, read_watch
-from judged.online.watch.points import DayPoint, meanings, merged, of_canaries, of_log, of_table, remember, remembered
-from judged.online.watch.rollback import Guard, Rollback, rollbacks
-from judged.online.watch.watched import MIX, QUALITY, Watched, days_of, parted, watched
+from judged.online.watch.config import (
+    DayPoint,
+    WatchConfig,
+    meanings,
+    merged,
+    of_canaries,
+    of_log,
+    of_table,
+    read_watch,
+    remember,
+    remembered,
+)
+from judged.online.watch.watched import MIX, QUALITY, Guard, Rollback, Watched, days_of, parted, rollbacks, watched
 from judged.results import (
     COUNT,
     NUMBER,

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from judged.results.notes import Note
     from judged.results.table import Limits
     from judged.scoring.evaluation import Scores
-    from judged.scoring.evaluation.provenance import Provenance
+    from judged.scoring.evaluation.facts import Provenance
     from judged.stats.selection import Choice
 
 Costs: TypeAlias = Mapping[str, Mapping[str, Any]]

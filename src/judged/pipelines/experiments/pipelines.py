@@ -229,7 +229,7 @@ class Generating(_Pipeline):
 
     def build(self, documents: Mapping[str, Text], folder: Path) -> None:
         """Import the generator, and build what is below."""
-        from judged.pipelines.rag.model import Model
+        from judged.pipelines.rag.generation import Model
 
         given = self._part.settings["generator"]
         self._generate = Model(given) if is_endpoint(given) else called(given)

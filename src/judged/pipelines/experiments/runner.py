@@ -21,12 +21,11 @@ from judged.pipelines.experiments.answers import keep
 from judged.pipelines.experiments.collection import MISSING, TWICE
 from judged.pipelines.experiments.configurations import modules_of
 from judged.pipelines.experiments.limits import LIMITS, STEP, watch
-from judged.pipelines.experiments.plan import Plan
-from judged.pipelines.experiments.reading import FILES
+from judged.pipelines.experiments.plan import FILES, Plan
 from judged.pipelines.experiments.results import PLAN, Results, folder_of, load
 from judged.pipelines.experiments.worker import FAILURE, NO_SPACE, WORKER
 from judged.results import listed
-from judged.results.atomic import disk_of, remove_folder, replaced
+from judged.results.files import disk_of, remove_folder, replaced
 from judged.results.table import plain
 
 try:

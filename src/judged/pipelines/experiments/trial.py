@@ -25,7 +25,7 @@ from judged.pipelines.experiments.pipelines import settings_of, system_of
 from judged.pipelines.experiments.plan import Plan, importing_from
 from judged.pipelines.experiments.worker import refuse_odd
 from judged.results import CHANGE, Answer, Code, Lists, Sentences
-from judged.results.cache import cached_property
+from judged.results.files import cached_property
 
 if TYPE_CHECKING:
     from judged.diagnosis.diff import Diff
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from judged.pipelines.experiments.pipelines import Part, System
     from judged.results import Block
     from judged.results.notes import Note
-    from judged.scoring.evaluation.provenance import Provenance
+    from judged.scoring.evaluation.facts import Provenance
 
 _MOST = 16  # engines that are kept
 

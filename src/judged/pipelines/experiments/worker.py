@@ -23,11 +23,9 @@ from judged.data.texts import Texts
 from judged.data.topics import Topics
 from judged.data.write import write_run
 from judged.errors import InputError, JudgedError, is_full
-from judged.pipelines.experiments.configurations import versions
+from judged.pipelines.experiments.configurations import PlanModules, versions
 from judged.pipelines.experiments.latency import rounds_of, throughput
-from judged.pipelines.experiments.limits import STEP, StepRecord
-from judged.pipelines.experiments.machine import Memory, energy, machine
-from judged.pipelines.experiments.modules import PlanModules
+from judged.pipelines.experiments.limits import STEP, Memory, StepRecord, energy, machine
 from judged.pipelines.experiments.pipelines import Asked, Generating, Part, system_of
 from judged.pipelines.rag.generation import costs_of, tables_by_topic
 from judged.pipelines.traces import Recorder

@@ -10,8 +10,7 @@ import pyarrow as pa
 
 from judged.data.compute import pc
 from judged.data.qrels import Qrels
-from judged.pipelines.rag.responses import VITAL
-from judged.pipelines.rag.verdicts import SHARES, verdict_shares
+from judged.pipelines.rag.responses import SHARES, VITAL, verdict_shares
 from judged.scoring.judging.answered import Answered, Verdicts
 
 if TYPE_CHECKING:

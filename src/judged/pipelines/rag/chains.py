@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from judged._types import ReadOnly
-from judged.pipelines.rag.verdicts import middle_verdicts
+from judged.pipelines.rag.responses import middle_verdicts
 from judged.scoring.judging.answered import FAILED, PARTIAL, SUPPORT
 
 if TYPE_CHECKING:

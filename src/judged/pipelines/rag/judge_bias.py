@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from judged.labels.by_topic import topic_interval
+from judged.labels.corrected_systems import topic_interval
 from judged.stats.inputs import spread
 from judged.stats.prediction_powered import LEAST
 from judged.stats.sensitivity import few_topics

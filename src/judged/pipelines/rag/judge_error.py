@@ -19,8 +19,17 @@ from judged.labels.calibration import JudgeCalibration
 from judged.labels.corrected_systems import ScoresByBoth
 from judged.labels.labels import Labels, completed
 from judged.pipelines.rag.judge_bias import judge_bias
-from judged.pipelines.rag.responses import CONTRADICTS, FAILED, KEYS, NOT, PARTIAL, SUPPORT, VERDICTS, Responses
-from judged.pipelines.rag.verdicts import middle_verdicts
+from judged.pipelines.rag.responses import (
+    CONTRADICTS,
+    FAILED,
+    KEYS,
+    NOT,
+    PARTIAL,
+    SUPPORT,
+    VERDICTS,
+    Responses,
+    middle_verdicts,
+)
 from judged.results import (
     COUNT,
     NUMBER,

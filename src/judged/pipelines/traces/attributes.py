@@ -7,10 +7,15 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from math import isfinite
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from judged.data import files
+from judged.errors import InputError
+
 if TYPE_CHECKING:
-    from judged.pipelines.traces.records import Row
+    from judged.pipelines.traces.reading import Row
+
 
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _PLACE = re.compile(r"[0-9]{1,9}")
@@ -205,3 +210,32 @@ def _seconds(given: Any) -> float | None:
     if not isfinite(number):
         return None
     return number / next((unit for unit in (1e9, 1e6, 1e3) if number > 1e8 * unit), 1.0)
+
+
+def read_mapping(path: str | Path) -> dict[str, str]:
+    """Read documents by chunk: a JSON object, or lines of a chunk and its document, by tab, comma or blanks.
+
+    Raises
+    ------
+    InputError
+        If a line has not two fields, or names another document for a chunk than one before it.
+    """
+    text = files.text(files.local(path), str(path))
+    whole = parsed(text) if text.lstrip().startswith("{") else None
+    if isinstance(whole, Mapping):
+        return {str(chunk): str(document) for chunk, document in cast("Mapping[str, object]", whole).items()}
+    found: dict[str, str] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        fields = line.split("\t" if "\t" in line else "," if "," in line else None)
+        if not line.strip():
+            continue
+        if len(fields) != 2:
+            problem = f"{len(fields)} fields, not a chunk and its document"
+            raise InputError(
+                problem, fix="write two fields a line, with a tab between them", path=str(path), line=number
+            )
+        chunk, document = (field.strip() for field in fields)
+        if found.setdefault(chunk, document) != document:
+            problem = f"{chunk!r} is of {found[chunk]!r} and of {document!r}"
+            raise InputError(problem, fix="name one document for each chunk", path=str(path), line=number)
+    return found

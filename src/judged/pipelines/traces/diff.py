@@ -12,14 +12,14 @@ import numpy as np
 from judged.comparison import Choices
 from judged.comparison.choices import default_resamples
 from judged.comparison.slicing.comparison import direction
-from judged.comparison.slicing.slice_tests import Quantity, everywhere
+from judged.comparison.slicing.parts import Quantity, everywhere
 from judged.diagnosis.changes import changes_table, compared, mean_of, told_by_slice
 from judged.pipelines.traces.funnel import build_funnel
 from judged.pipelines.traces.funnel_answer import SCORE, total_known, where_lost
 from judged.results import CHANGE, COUNT, NUMBER, TEXT, Answer, Column, Sentences, Show, Table, counted, number
-from judged.results.cache import cached_property
 from judged.results.decimals import decimal
-from judged.stats.skewness import SECOND
+from judged.results.files import cached_property
+from judged.stats.classical import SECOND
 from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from judged.pipelines.traces.traces import Traces
     from judged.results import Block
     from judged.results.notes import Note
-    from judged.scoring.evaluation.provenance import Provenance
+    from judged.scoring.evaluation.facts import Provenance
     from judged.scoring.measures.base import Measure
 
 

@@ -12,7 +12,7 @@ from judged._types import ReadOnly
 from judged.comparison.slicing.queries import normalised
 from judged.data.records import records_of
 from judged.errors import InputError
-from judged.results.cache import cached_property
+from judged.results.files import cached_property
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,15 +16,12 @@ from judged.data.documents import Documents
 from judged.diagnosis.changes import mean_of
 from judged.errors import InputError
 from judged.labels.labels import Labels
-from judged.pipelines.traces.clicks import clicks_of, read_clicks
-from judged.pipelines.traces.steps import CORPUS, recorded
-from judged.pipelines.traces.sufficient import compare_with_rest
+from judged.pipelines.traces.steps import CORPUS, clicks_of, compare_with_rest, read_clicks, recorded
 from judged.scoring.judging import judge
-from judged.stats.correction import adjust
-from judged.stats.counts import chances_of_more
+from judged.stats.classical import allowing_for_skew
+from judged.stats.correction import adjust, chances_of_more
 from judged.stats.inputs import spread
 from judged.stats.paired import paired_test
-from judged.stats.skewness import allowing_for_skew
 from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from judged.comparison.slicing.slice_tests import everywhere
+from judged.comparison.slicing.parts import everywhere
 from judged.data.attributes import Attributes
 from judged.data.qrels import Qrels
 from judged.diagnosis.changes import mean_of
@@ -18,8 +18,8 @@ from judged.pipelines.traces.funnel import funnel
 from judged.pipelines.traces.funnel_answer import SCORE
 from judged.pipelines.traces.steps import CORPUS
 from judged.results import Answer, Column, Sentences, Table, counted
-from judged.results.cache import cached_property
 from judged.results.decimals import decimal, listed
+from judged.results.files import cached_property
 from judged.results.table import CHANGE, COUNT, NUMBER, SHARE, TEXT, columns_of, number, p_value
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import numpy as np
 
 from judged.comparison.slicing.topic_slices import slicing_given
 from judged.data.qrels import Qrels
-from judged.diagnosis.stages.split import ORDER, POSITIVE, best_order, check_measure, one_measure, split
+from judged.diagnosis.stages.trace import ORDER, POSITIVE, best_order, check_measure, one_measure, split
 from judged.errors import InputError, MeasureError
 from judged.pipelines.traces.funnel_answer import SCORE, StageLoss, TraceFunnel
 from judged.pipelines.traces.steps import (
@@ -26,10 +26,10 @@ from judged.pipelines.traces.steps import (
 )
 from judged.results import counted
 from judged.results.notes import Note
-from judged.scoring.evaluation.conditions import narrowed
-from judged.scoring.evaluation.provenance import provenance_of_lists
+from judged.scoring.evaluation.facts import provenance_of_lists
+from judged.scoring.evaluation.inputs import narrowed
 from judged.scoring.judging import judge
-from judged.scoring.judging.variants import copies
+from judged.scoring.judging.unjudged import copies
 
 if TYPE_CHECKING:
     from judged._types import Floats

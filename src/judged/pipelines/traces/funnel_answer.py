@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from judged._types import ReadOnly
-from judged.comparison.slicing.slice_tests import everywhere
+from judged.comparison.slicing.parts import everywhere
 from judged.diagnosis.changes import Mean, mean_of
-from judged.diagnosis.stages.split import ORDER, POSITIVE
-from judged.pipelines.traces.steps import CORPUS, UNRECORDED
-from judged.pipelines.traces.sufficient import compare_with_rest, sufficient_intervals
+from judged.diagnosis.stages.trace import ORDER, POSITIVE
+from judged.pipelines.traces.steps import CORPUS, UNRECORDED, compare_with_rest, sufficient_intervals
 from judged.results import Answer, Chart, Column, Sentences, Table, counted
-from judged.results.cache import cached_property
 from judged.results.decimals import decimal
+from judged.results.files import cached_property
 from judged.results.table import CHANGE, COUNT, NUMBER, SHARE, TEXT, number, p_value
 from judged.stats.correction import adjust
 from judged.stats.interval import IntervalMethod
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from judged.pipelines.traces.traces import Stage, Traces
     from judged.results import Block
     from judged.results.notes import Note
-    from judged.scoring.evaluation.provenance import Provenance
+    from judged.scoring.evaluation.facts import Provenance
     from judged.scoring.measures.base import Measure
     from judged.stats.slice_differences import AgainstRest
 

@@ -16,10 +16,10 @@ from judged.data.qrels import Qrels
 from judged.data.records import records_of
 from judged.data.topics import Topics
 from judged.diagnosis.changes import mean_of
-from judged.diagnosis.stages.split import POSITIVE, one_measure
+from judged.diagnosis.stages.trace import POSITIVE, one_measure
 from judged.errors import InputError
 from judged.pipelines.traces.entities import Entities
-from judged.pipelines.traces.sufficient import compare_with_rest, sufficient_intervals
+from judged.pipelines.traces.steps import compare_with_rest, sufficient_intervals
 from judged.results import Answer, Column, Sentences, Table, counted
 from judged.results.notes import Note, first_few
 from judged.results.table import CHANGE, COUNT, NUMBER, SHARE, TEXT, columns_of, number, p_value

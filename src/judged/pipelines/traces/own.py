@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from math import isfinite
 from pathlib import Path
 from typing import Any, Literal
 
+from judged.data import sample
 from judged.data.json_shapes import check_shape
 from judged.errors import InputError
-from judged.pipelines.traces.traces import KINDS, Document, Span, Traces
-from judged.results.atomic import replaced
+from judged.pipelines.traces.traces import KINDS, Document, Span, Traces, traces_of_runs
+from judged.results.files import replaced
 
 _ID = (str, int)
 _STAGE = {
@@ -41,7 +43,7 @@ def write_traces(traces: Traces, path: str | Path, *, format: Literal["judged", 
     OutputError
         If the file cannot be written.
     """
-    from judged.pipelines.traces.openinference import lines_of
+    from judged.pipelines.traces.conventions import lines_of
 
     if format not in ("judged", "openinference"):
         raise InputError(f"traces are not written as {format!r}", fix="choose judged or openinference")
@@ -125,3 +127,29 @@ def _number(value: Any) -> float | None:
     if number is not None and not isfinite(number):
         raise ValueError(f"{value} is not a finite number")
     return number
+
+
+_SHOWN = 10  # documents of a page
+
+
+def sample_traces() -> Traces:
+    """Give what stages of a pipeline made of the sample's topics.
+
+    Candidates are `bm25` and `tfidf_char`, 50 documents each; `rrf` is what reciprocal rank fusion made of them, cut at
+    50; people are shown the first ten.
+
+    >>> [(stage.name, stage.kind, stage.parents) for stage in sample_traces().stages][2:]
+    [('rrf', 'fuse', ('bm25', 'tfidf_char')), ('shown', 'shown', ('rrf',))]
+    """
+    runs = {run.name: run for run in sample.runs()}
+    stages = {name: runs[name] for name in ("bm25", "tfidf_char", "rrf")} | {"shown": runs["rrf"]}
+    traces = traces_of_runs(stages, parents={"tfidf_char": (), "rrf": ("bm25", "tfidf_char")})
+    queries = sample.topics()
+    spans = [replace(span, query=queries.text(span.query_id)) for span in traces.spans]
+    return Traces(
+        tuple(
+            replace(span, kind="shown", documents=(span.documents or ())[:_SHOWN]) if span.stage == "shown" else span
+            for span in spans
+        ),
+        "pydocs",
+    )

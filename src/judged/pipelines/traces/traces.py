@@ -17,7 +17,7 @@ import numpy as np
 from judged.data.run import Run, TopicRows
 from judged.errors import InputError
 from judged.results import counted
-from judged.results.cache import cached_property
+from judged.results.files import cached_property
 from judged.results.notes import Note
 from judged.scoring.evaluation import runs_of
 from judged.scoring.judging.align import align
@@ -333,7 +333,7 @@ class Traces:
         >>> [(one.doc_id, one.rank) for one in made.spans[0].documents], made.notes[0].text
         ([('a', 1), ('b', 2)], '2 documents renamed by the mapping; 1 dropped behind another chunk of the same')
         """
-        from judged.pipelines.traces.mapping import read_mapping
+        from judged.pipelines.traces.attributes import read_mapping
 
         named = mapping if isinstance(mapping, Mapping) else read_mapping(Path(mapping))
         renamed, dropped, unknown = 0, 0, Counter[str]()

@@ -13,7 +13,7 @@ from judged.pipelines.traces.traces import Span
 
 if TYPE_CHECKING:
     from judged.pipelines.traces.conventions import Format, Recorded
-    from judged.pipelines.traces.records import Row
+    from judged.pipelines.traces.reading import Row
 
 _INPUT = " input"  # what a stage is called that is another one's input
 

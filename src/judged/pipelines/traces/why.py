@@ -13,10 +13,9 @@ import numpy as np
 
 from judged.data.qrels import Qrels
 from judged.errors import InputError
-from judged.pipelines.traces.clicks import clicks_of
-from judged.pipelines.traces.steps import stages_to
+from judged.pipelines.traces.steps import clicks_of, stages_to
 from judged.results import ANY, COUNT, TEXT, Answer, Column, Sentences, Show, Table, counted, number
-from judged.results.cache import cached_property
+from judged.results.files import cached_property
 from judged.results.notes import first_few
 
 if TYPE_CHECKING:

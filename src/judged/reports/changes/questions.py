@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from judged.diagnosis.gates.guardrails import lost_topics, numbers_by_run
 from judged.errors import InputError
+from judged.pipelines.traces.failure_tests import CLASS
+from judged.pipelines.traces.failures import FAILURES
+from judged.pipelines.traces.steps import compare_with_rest
 from judged.reports.material import quoted, shortened
-from judged.results import CHANGE, COUNT, NUMBER, SHARE, TEXT, Column, Table, counted, listed
+from judged.results import ANY, CHANGE, COUNT, NUMBER, P_VALUE, SHARE, TEXT, Column, Table, columns_of, counted, listed
 from judged.results.decimals import decimal
-from judged.stats.counts import share_limits
+from judged.stats.correction import adjust, share_limits
+from judged.stats.inputs import spread
+from judged.stats.paired import paired_test
 from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from judged._types import Floats
     from judged.comparison import Comparison
     from judged.comparison.pair import Pair
     from judged.comparison.slicing.comparison import SliceComparison
@@ -26,11 +33,14 @@ if TYPE_CHECKING:
     from judged.diagnosis.disagreement.answer import Disagreement
     from judged.diagnosis.gates import GateResult
     from judged.online.abtest.abtest import ABTest
-    from judged.online.abtest.verdict import Verdict
+    from judged.online.abtest.differences import Verdict
+    from judged.online.clicks.off_policy_estimates import OffPolicyEstimates
     from judged.online.interleaving.analysis import Interleaving
     from judged.online.watch.watch import Watch
+    from judged.pipelines.traces import Failures
     from judged.results import Block
     from judged.scoring.evaluation import Scores
+
 
 State: TypeAlias = Literal["good", "bad", "undecided", "look", "not tested", "blank"]
 _WORST = 5
@@ -221,3 +231,245 @@ def rolled_back(found: Watch) -> Question:
     states: Mapping[str, State] = {"roll back": "bad", "keep": "good"}
     table = quoted(found.table("deployments"), "deployments", title="Deployments")
     return Question(question, states.get(last.decision, "undecided"), str(last), (table,))
+
+
+_ALPHA = 0.05
+
+
+def mended(before: Failures, after: Failures, meant: str | None) -> Question:
+    """Test for each kind of failure whether less is lost by it, and whether the one that was meant was mended."""
+    both = [topic for topic in before.funnel.query_ids if topic in set(after.funnel.query_ids)]
+    rows = [_loss_change(kind, before, after, both) for kind in before.recoverable if kind in after.recoverable]
+    shifts = list(_shifts(before, after, both))
+    table = Table(
+        "kinds",
+        (
+            *columns_of(rows, ("kind", TEXT), ("n", COUNT, "topics"), ("before", NUMBER), ("after", NUMBER)),
+            Column("difference", [row.difference for row in rows], CHANGE, ci=[row.interval for row in rows]),
+            *columns_of(rows, ("p", P_VALUE)),
+        ),
+        f"What is lost of {before.funnel.measure}, by kind of failure",
+        note="means over the topics of which both losses are known; p of a paired test, each for itself",
+    )
+    blocks: tuple[Block, ...] = (table, _shifts_table(shifts)) if shifts else (table,)
+    question = "Did it mend what it was meant to?"
+    if meant is None:
+        return Question(question, "look", "No kind of failure was named.", blocks)
+    if FAILURES[meant].over_topics:
+        state, said = _mended_over_topics(before, after, meant, shifts)
+        return Question(question, state, said, blocks)
+    row = next((row for row in rows if row.kind == meant), None)
+    if row is None:
+        said = f"{meant} was not tested: {_reasons(before, after, meant)}."
+        return Question(question, "not tested", said, blocks)
+    if lacking := insufficiency(row.n, "verdict"):
+        return Question(question, "not tested", f"{meant} was not tested. {lacking.sentence('topic')}", blocks)
+    state = "undecided" if not row.p <= _ALPHA else "good" if row.difference < 0 else "bad"
+    n = counted(row.n, "topic")
+    said = f"{meant} loses {decimal(row.after)} where it lost {decimal(row.before)} (p = {row.p:.2g}, {n})."
+    return Question(question, state, said, blocks)
+
+
+class _LossChange(NamedTuple):
+    """What a kind of failure loses before and after."""
+
+    kind: str
+    n: int
+    before: float
+    after: float
+    difference: float
+    interval: tuple[float, float] | None
+    p: float
+
+
+def _loss_change(kind: str, before: Failures, after: Failures, topics: Sequence[str]) -> _LossChange:
+    sides: list[Floats] = []
+    for one in (before, after):
+        place = {topic: at for at, topic in enumerate(one.funnel.query_ids)}
+        sides.append(np.asarray(one.recoverable[kind], dtype=np.float64)[[place[topic] for topic in topics]])
+    known = ~np.isnan(sides[0] + sides[1])
+    old, new = (side[known] for side in sides)
+    if not len(old):
+        return _LossChange(kind, 0, math.nan, math.nan, math.nan, None, math.nan)
+    test = paired_test(old, new)
+    interval = None if insufficiency(len(old), variance=spread(new - old)) else test.interval
+    p = math.nan if insufficiency(len(old), "verdict") else test.p
+    return _LossChange(kind, len(old), float(old.mean()), float(new.mean()), test.difference, interval, p)
+
+
+class _Shift(NamedTuple):
+    """How far what a test over topics measures changed."""
+
+    failure: str
+    where: str
+    what: str
+    n: int
+    found_before: bool
+    found_after: bool
+    difference: float
+    interval: tuple[float, float] | None
+    p: float
+    adjusted: float = math.nan
+
+    @property
+    def is_less(self) -> bool:
+        """Whether it is shown to be less of a failure than before."""
+        return self.adjusted <= _ALPHA and self.difference < 0
+
+
+def _shifts(before: Failures, after: Failures, topics: Sequence[str]) -> Iterator[_Shift]:
+    """Test the change of each quantity that is tested before and after, topic by topic; p by Holm."""
+    later = {(test.where, test.what): test for test in after.tests}
+    pairs = [(test, later[test.where, test.what]) for test in before.tests if (test.where, test.what) in later]
+    made: list[_Shift] = []
+    for old, new in pairs:
+        shared = [topic for topic in topics if topic in old.values and topic in new.values]
+        one, two = (np.array([test.values[topic] for topic in shared]) for test in (old, new))
+        if old.members is not None:
+            mask = np.array([topic in old.members for topic in shared], dtype=np.bool_)
+            (rest,) = compare_with_rest(two - one, [mask], level=1 - _ALPHA)
+            if rest is not None:
+                tested = (rest.n, rest.difference, rest.interval, rest.p)
+            elif np.any(two != one):
+                continue
+            else:  # no topic changed
+                tested = (int(mask.sum()), 0.0, None, 1.0)
+        else:
+            if insufficiency(len(shared), "verdict"):
+                continue
+            test = paired_test(one, two)
+            interval = None if insufficiency(len(shared), variance=spread(two - one)) else test.interval
+            tested = (len(shared), test.difference, interval, test.p)
+        n, difference, interval, p = tested
+        made.append(_Shift(old.failure, old.where, old.what, n, old.found, new.found, difference, interval, p))
+    adjusted = adjust([one.p for one in made], "holm").tolist() if made else []
+    yield from (one._replace(adjusted=p) for one, p in zip(made, adjusted, strict=True))
+
+
+def _shifts_table(shifts: Sequence[_Shift]) -> Table:
+    return Table(
+        "shifts",
+        (
+            *columns_of(shifts, ("failure", TEXT), ("where", TEXT), ("n", COUNT, "topics")),
+            Column("found_before", [one.found_before for one in shifts], ANY, "shown before"),
+            Column("found_after", [one.found_after for one in shifts], ANY, "shown after"),
+            Column("difference", [one.difference for one in shifts], CHANGE, ci=[one.interval for one in shifts]),
+            Column("p", [one.p for one in shifts], P_VALUE, only="data"),
+            Column("adjusted", [one.adjusted for one in shifts], P_VALUE, "adjusted p"),
+            Column("what", [one.what for one in shifts], TEXT, "change of", below=True),
+        ),
+        "Kinds that show over topics",
+        labels=2,
+        note="shown: by the tests of 'judged traces failures'; change: after less before on the same topics, of classes"
+        " against all other topics; p by Holm",
+    )
+
+
+def _mended_over_topics(before: Failures, after: Failures, meant: str, shifts: Sequence[_Shift]) -> tuple[State, str]:
+    """Say whether a kind that shows over topics only was mended: shown before, and less of it after."""
+    kinds = {meant} | ({CLASS} if meant == "intent" else set())
+    own = [one for one in shifts if one.failure in kinds]
+    if not own:
+        return "not tested", f"{meant} was not tested: {_reasons(before, after, meant)}."
+    also = [one for one in dict.fromkeys((*before.alternatives, *after.alternatives)) if one != meant]
+    classes = meant == "intent" and any(one.where != "subtopics" for one in own)
+    doubt = f" It could also be {listed(also, 'or')}." if also and classes else ""
+    shown = [one for one in own if one.found_before]
+    if not shown:
+        return (
+            "undecided",
+            f"Before, {meant} is not shown ({counted(len(own), 'test')}), so nothing shows it mended.{doubt}",
+        )
+    if all(one.failure == CLASS for one in own):
+        meant = f"a loss of a {CLASS}"
+    named = listed([f"{one.where} {decimal(one.difference, 3, '+')} (p = {one.adjusted:.2g})" for one in shown])
+    less, still = all(one.is_less for one in shown), [one.where for one in own if one.found_after]
+    state: State = ("look" if less else "bad") if still else "good" if less else "undecided"
+    after_said = f"after, it is still shown ({listed(still)})" if still else "after, it is not shown"
+    return state, f"Before, {meant} is shown; {after_said}. Change: {named}.{doubt}"
+
+
+def _reasons(before: Failures, after: Failures, meant: str) -> str:
+    """Say why a kind was not tested, before or after."""
+    reasons = [one.reason for side in (before, after) for one in side.untested if one.failure == meant]
+    return "; ".join(dict.fromkeys(reason.rstrip(".") for reason in reasons)) or (
+        "there are not the same tests before and after"
+    )
+
+
+Says: TypeAlias = Literal["better", "worse", "undecided"]
+_PREFERRED = ("doubly robust", "cascade", "whole list")
+"""Estimators in the order in which they are taken; which are right depends on the log's propensities."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What one method says: ``about`` is what it measures, ``number`` of ``units`` what it took."""
+
+    method: str
+    says: Says
+    number: int
+    units: str
+    days: float
+    about: str
+
+
+def told(
+    compared: Comparison,
+    test: tuple[ABTest, Verdict] | None,
+    mixed: Interleaving | None,
+    logged: OffPolicyEstimates | None,
+) -> Iterator[Evidence]:
+    """Give the methods, from what is nearest to users to what is farthest."""
+    if test is not None:
+        says: dict[str, Says] = {"ship": "better", "do not ship": "worse"}
+        about = "what users do over the days of the test, with one ranker each"
+        users, verdict = test[0].assignment, test[1]
+        yield Evidence("A/B test", says.get(verdict.decision, "undecided"), users.number, "users", users.days, about)
+    if mixed is not None:
+        prefers: dict[str, Says] = {"preferred": "better", "not preferred": "worse"}
+        about = "which ranker's results are clicked more in one list; nothing that follows"
+        yield Evidence(
+            "interleaving", prefers.get(mixed.decision, "undecided"), mixed.users, "users", float("nan"), about
+        )
+    if logged is not None:
+        rows = {row.estimator: row for row in logged.rows}
+        row = next((rows[name] for name in _PREFERRED if rows[name].difference_ci), rows[_PREFERRED[0]])
+        about = "clicks on lists that nobody saw, under the assumptions of its estimators"
+        logs = "undecided" if insufficiency(logged.users, "verdict") else _side(row.difference_ci)
+        yield Evidence("off-policy", logs, logged.users, "users", float("nan"), about)
+    pair = compared.measures[0].pairs[0]
+    side: Says = "undecided" if not pair.significant else "better" if pair.better == pair.second else "worse"
+    side = "undecided" if insufficiency(pair.result.n, "verdict") else side
+    about = f"{compared.measures[0].measure} by judgments; no user, and no document that is not judged"
+    yield Evidence("offline", side, pair.result.n, "topics", float("nan"), about)
+
+
+def _side(ci: tuple[float, float] | None) -> Says:
+    if ci is None or ci[0] <= 0 <= ci[1]:
+        return "undecided"
+    return "better" if ci[0] > 0 else "worse"
+
+
+def agreement(found: Sequence[Evidence]) -> Question:
+    """Say whether those that decide agree; where they do not, the first of them is nearest to users."""
+    question = "Do offline and online agree?"
+    decided = [one for one in found if one.says != "undecided"]
+    table = Table(
+        "evidence",
+        (
+            *columns_of(found, ("method", TEXT), ("says", TEXT)),
+            Column("number", [one.number for one in found], COUNT, "took"),
+            *columns_of(found, ("units", TEXT, "of"), ("days", COUNT), ("about", TEXT)),
+        ),
+        "What each method says",
+        note="from what is nearest to users to what is farthest; interleaving and A/B may be looked at on any day",
+    )
+    names = {side: listed([one.method for one in decided if one.says == side]) for side in ("better", "worse")}
+    if len(decided) < 2:
+        only = f"Only {decided[0].method} decides: {decided[0].says}." if decided else "None decides."
+        return Question(question, "undecided", only, (table,))
+    if names["better"] and names["worse"]:
+        nearest = f"{decided[0].method} is nearest to users"
+        return Question(question, "look", f"{names['better']} say better, {names['worse']} worse; {nearest}.", (table,))
+    return Question(question, "good", f"{listed([one.method for one in decided])} say {decided[0].says}.", (table,))

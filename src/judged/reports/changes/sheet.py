@@ -15,20 +15,21 @@ from judged.diagnosis.gates import gate
 from judged.errors import InputError
 from judged.pipelines.traces.failures import FAILURES, failures
 from judged.reports import report
-from judged.reports.changes.evidence import agreement, told
-from judged.reports.changes.mended import mended
 from judged.reports.changes.questions import (
     Question,
+    agreement,
     costs,
     disagreement,
     false_positives,
     gated,
     is_better,
+    mended,
     nothing_found,
     preferred,
     rolled_back,
     slices,
     tested,
+    told,
     worst,
 )
 from judged.results import TEXT, Answer, Sentences, Table, columns_of
@@ -40,14 +41,14 @@ if TYPE_CHECKING:
     from judged.comparison.slicing.topic_slices import Slicing
     from judged.data.run import Run
     from judged.online.abtest.abtest import ABTest
-    from judged.online.abtest.verdict import Verdict
+    from judged.online.abtest.differences import Verdict
     from judged.online.clicks.off_policy_estimates import OffPolicyEstimates
     from judged.online.interleaving.analysis import Interleaving
     from judged.online.watch.watch import Watch
     from judged.pipelines.traces import Traces
     from judged.results import Block
     from judged.results.notes import Note
-    from judged.scoring.evaluation.provenance import Provenance
+    from judged.scoring.evaluation.facts import Provenance
 
 Decision: TypeAlias = Literal["ship", "do not ship", "undecided"]
 _DECISIVE = ("Does the gate let it pass?", "Do users fare better?", "Should it be taken back?")

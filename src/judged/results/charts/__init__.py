@@ -4,6 +4,7 @@ from judged.results.charts.look import (
     DASHES,
     FONT,
     PALETTE,
+    PICTURES,
     Scale,
     altair,
     apart,
@@ -11,11 +12,15 @@ from judged.results.charts.look import (
     by_cutoff,
     cut,
     even,
+    library,
+    packed_library,
+    picture,
+    resource,
     round_of,
+    save_chart,
+    specification,
     themed,
 )
-from judged.results.charts.pictures import PICTURES, picture, resource, save_chart, specification
-from judged.results.charts.vega import library, packed_library
 
 __all__ = [
     "DASHES",

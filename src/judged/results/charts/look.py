@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import gzip
 import math
+import subprocess
+import sys
+import zlib
+from contextlib import suppress
 from dataclasses import dataclass
+from html import escape
+from importlib.metadata import version
+from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.errors import MissingExtraError
+from judged.errors import InputError, JudgedError, MissingExtraError
+from judged.results.files import cache_folder, replaced
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from judged._types import Floats
+
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7F7F7F")
 """Colours that people with any kind of colour vision tell apart (Okabe and Ito 2008), without yellow, with grey."""
@@ -199,3 +212,122 @@ def _round_numbers(high: float) -> list[float]:
     """Give 1, 2, 5, 10, 20, 50 ... up to a number."""
     powers = range(int(math.log10(high)) + 1)
     return [times * 10.0**power for power in powers for times in (1, 2, 5) if times * 10.0**power <= high]
+
+
+PICTURES = ("png", "svg", "pdf", "html")
+"""What a chart can become."""
+
+_MENU = ("source", "compiled", "editor")  # what the menu of a page would offer beside pictures
+_SHARP = 3  # pixels of a PNG file for one of the chart: it stays sharp in print
+
+
+def specification(chart: Any) -> dict[str, Any]:
+    """Give a chart as Vega-Lite, in plain Python values."""
+    # Checking every value against the schema takes longer than all else; a test does it for every kind of chart.
+    made: dict[str, Any] = dict(chart) if isinstance(chart, dict) else chart.to_dict(validate=False)
+    return made
+
+
+def picture(chart: Any, form: str, title: str = "") -> bytes:
+    """Give a chart as a PNG, SVG or PDF picture, or as an HTML page that holds all that it needs.
+
+    >>> bars = altair().Chart(altair().InlineData(values=[{"n": 1}])).mark_bar().encode(x="n:Q")
+    >>> picture(bars, "svg")[:4]
+    b'<svg'
+    """
+    if form not in PICTURES:
+        raise InputError(f"no form {form!r} of a chart is known", fix=f"use one of {', '.join(PICTURES)}")
+    spec, convert, version = specification(chart), converter(), language()
+    if form == "png":
+        return convert.vegalite_to_png(spec, vl_version=version, scale=_SHARP)
+    if form == "svg":
+        return convert.vegalite_to_svg(spec, vl_version=version).encode()
+    if form == "pdf":
+        return convert.vegalite_to_pdf(spec, vl_version=version)
+    page: str = convert.vegalite_to_html(_with_menu(spec), vl_version=version, bundle=True)
+    return page.replace("<title>Chart</title>", f"<title>{escape(title or 'Chart')}</title>", 1).encode(
+        errors="backslashreplace"
+    )
+
+
+def save_chart(chart: Any, path: str | Path, form: str | None = None, title: str = "") -> None:
+    """Write a chart to a file, whole or not at all; the end of its name decides the format."""
+    chosen = form or Path(path).suffix.lower().removeprefix(".")
+    if chosen not in PICTURES:
+        known = ", ".join(f".{name}" for name in PICTURES)
+        raise InputError(
+            f"no form {chosen!r} of a chart is known", fix=f"give a name that ends in {known}", path=str(path)
+        )
+    made = picture(chart, chosen, title)
+    with replaced(path) as temporary:
+        temporary.write_bytes(made)
+
+
+def resource(name: str) -> str:
+    """Read what pages share: ``tokens.css``, all sizes and colours; ``charts.css`` and ``drawing.js``."""
+    return files("judged.results.charts").joinpath(name).read_text(encoding="utf-8")
+
+
+def converter() -> Any:
+    """Import vl_convert, which draws charts without a browser."""
+    try:
+        import vl_convert
+    except ImportError:
+        raise MissingExtraError("vl-convert-python", "plots") from None
+    return vl_convert
+
+
+def language() -> str:
+    """Name the version of Vega-Lite that charts are written in, as vl_convert wants it: ``v5.20``."""
+    return ".".join(altair().SCHEMA_VERSION.split(".")[:2])
+
+
+def _with_menu(spec: Mapping[str, Any]) -> dict[str, Any]:
+    return {**spec, "usermeta": {"embedOptions": {"actions": {"export": True, **dict.fromkeys(_MENU, False)}}}}
+
+
+_BUILD = """
+import gzip, sys, vl_convert
+made = vl_convert.javascript_bundle("window.vegaEmbed=vegaEmbed;", vl_version=sys.argv[1])
+sys.stdout.buffer.write(gzip.compress(made.encode()))
+"""
+_MADE: dict[str, bytes] = {}
+_MAKING = Lock()
+
+
+def library() -> str:
+    """Give it as text, some 900 kB: it sets ``window.vegaEmbed``, and names its variables at the top level.
+
+    Raises
+    ------
+    MissingExtraError
+        If altair or vl-convert is not installed.
+    """
+    return gzip.decompress(packed_library()).decode()
+
+
+def packed_library() -> bytes:
+    """Give it packed by gzip, some 300 kB."""
+    if find_spec("vl_convert") is None:  # it is not imported here: it takes 11 MB
+        raise MissingExtraError("vl-convert-python", "plots")
+    with _MAKING:
+        name = f"charts-{language()}-{version('vl-convert-python')}.js.gz"
+        if name not in _MADE:
+            _MADE[name] = _read_or_made(name)
+        return _MADE[name]
+
+
+def _read_or_made(name: str) -> bytes:
+    folder = cache_folder()
+    if folder is not None:
+        with suppress(OSError, EOFError, zlib.error):  # it was not made before, or is damaged
+            packed = (folder / name).read_bytes()
+            if gzip.decompress(packed):
+                return packed
+    # Another process makes it: here the seconds that it takes would hold up every page, and its memory would stay.
+    command = [sys.executable, "-P", "-c", _BUILD, language()]
+    made = subprocess.run(command, capture_output=True, check=True).stdout  # noqa: S603
+    if folder is not None:
+        with suppress(OSError, JudgedError), replaced(folder / name) as part:  # the disk is full: again next time
+            part.write_bytes(made)
+    return made

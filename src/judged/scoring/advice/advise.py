@@ -11,19 +11,16 @@ from judged.data.files import exists
 from judged.data.qrels import Qrels
 from judged.data.sources import source_name
 from judged.results import Answer, Block, Code, Column, Sentences, Table, columns_of
-from judged.scoring.advice.definition import written
 from judged.scoring.advice.profile import profile_of
-from judged.scoring.advice.rules import RULES, SOURCES, fact
-from judged.scoring.advice.tasks import alternatives, checked, inferred
+from judged.scoring.advice.rules import RULES, SOURCES, alternatives, checked, fact, inferred, written
 from judged.scoring.evaluation import runs_of
 from judged.scoring.judging import Judged
 from judged.scoring.measures.base import Measure
 from judged.scoring.measures.grammar import parse
 
 if TYPE_CHECKING:
-    from judged.scoring.advice.definition import Kind, Rule
     from judged.scoring.advice.profile import Profile
-    from judged.scoring.advice.tasks import Task
+    from judged.scoring.advice.rules import Kind, Rule, Task
 
 _FURTHEST = 100  # cutoffs up to here are taken back to the end of the lists; R@1000 of shorter ones is recall of all
 _RECOMMENDS: tuple[Kind, ...] = ("recommend", "pair")

@@ -12,7 +12,7 @@ import numpy as np
 from judged.data.qrels import Qrels
 from judged.data.run import Run
 from judged.errors import InputError
-from judged.scoring.evaluation.provenance import refuse_foreign
+from judged.scoring.evaluation.facts import refuse_foreign
 from judged.scoring.judging import judge
 from judged.scoring.measures.gain import gains
 from judged.scoring.measures.grammar import parse

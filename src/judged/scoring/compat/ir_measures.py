@@ -48,12 +48,11 @@ from judged.data.qrels import Qrels
 from judged.data.run import Run
 from judged.errors import MeasureError, MissingExtraError
 from judged.scoring.judging import Judged, judge
-from judged.scoring.measures.arithmetic import relevant_returned
+from judged.scoring.measures.accuracy import PairAccuracy
+from judged.scoring.measures.aggregates import relevant_returned
 from judged.scoring.measures.base import Measure
 from judged.scoring.measures.cwl import UserModel
-from judged.scoring.measures.grammar import find
-from judged.scoring.measures.pair_accuracy import PairAccuracy
-from judged.scoring.measures.spellings import translated
+from judged.scoring.measures.grammar import find, translated
 
 
 class _NotInstalledError(MissingExtraError):

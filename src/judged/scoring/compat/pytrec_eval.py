@@ -42,8 +42,7 @@ from judged.errors import InputError, MeasureError
 from judged.scoring.compat.names import names_of
 from judged.scoring.judging import Judged, judge
 from judged.scoring.measures.aggregates import logarithms
-from judged.scoring.peers.errors import TrecEvalError
-from judged.scoring.peers.trec_eval import NICKNAMES, Printed, expand, roots
+from judged.scoring.peers.trec_eval import NICKNAMES, Printed, TrecEvalError, expand, roots
 
 __all__ = [
     "RelevanceEvaluator",

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from judged.results import Block
     from judged.results.notes import Note
     from judged.scoring.evaluation import Scores
-    from judged.scoring.evaluation.provenance import Provenance
+    from judged.scoring.evaluation.facts import Provenance
     from judged.stats.interval import IntervalMethod
 
 How: TypeAlias = Literal["cutoff", "interpolated", "raw"]

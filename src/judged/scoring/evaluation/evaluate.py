@@ -14,11 +14,17 @@ from judged.data.qrels import Qrels
 from judged.errors import InputError, JudgedWarning
 from judged.results.notes import lines
 from judged.results.spelling import hinting
-from judged.scoring.evaluation.conditions import narrowed, where_asked
-from judged.scoring.evaluation.dialect_inputs import without_self
-from judged.scoring.evaluation.dialects import Dialect, dialect_of
-from judged.scoring.evaluation.facts import Policies
-from judged.scoring.evaluation.inputs import DEFAULT_MEASURES, chosen_levels, measures_of, place_of, runs_of
+from judged.scoring.evaluation.dialects import Dialect, dialect_of, without_self
+from judged.scoring.evaluation.facts import Policies, qrels_facts, refuse_foreign, run_facts, versions
+from judged.scoring.evaluation.inputs import (
+    DEFAULT_MEASURES,
+    chosen_levels,
+    measures_of,
+    narrowed,
+    place_of,
+    runs_of,
+    where_asked,
+)
 from judged.scoring.evaluation.movement import Movement, all_ranges
 from judged.scoring.evaluation.notes import (
     dialect_notes,
@@ -29,10 +35,9 @@ from judged.scoring.evaluation.notes import (
     sample_notes,
     self_notes,
 )
-from judged.scoring.evaluation.provenance import qrels_facts, refuse_foreign, run_facts, versions
 from judged.scoring.evaluation.scores import Scores
 from judged.scoring.judging import Judged, Precision, Ranking, TopicPolicy
-from judged.scoring.judging.processes import judge_each
+from judged.scoring.judging.join import judge_each
 from judged.scoring.measures.base import Measure
 from judged.scoring.measures.grammar import listed
 

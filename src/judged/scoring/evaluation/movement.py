@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from judged.scoring.judging import Judged
     from judged.scoring.measures.aggregates import Aggregate
     from judged.scoring.measures.base import Measure
-    from judged.scoring.uncertainty.range import Range
+    from judged.scoring.uncertainty.ratio import Range
 
 
 _ABOUT_JUDGING = {"Judged", "Unjudged", "Hole", "RBPResidual"}
@@ -67,7 +67,7 @@ class Movement:
         """Cut a list that was judged whole at the depth."""
         if not self.of_ties or self.depth is None:
             return judged
-        from judged.scoring.judging.variants import cut
+        from judged.scoring.judging.unjudged import cut
 
         return cut(judged, self.depth)
 
@@ -126,7 +126,7 @@ def _about_judging(measure: Measure) -> bool:
 
 def reach(ranges: TopicRanges, at: tuple[int, int], scores: Floats, kind: Aggregate) -> Reach:
     """Aggregate the ranges of one run and measure over its topics."""
-    from judged.scoring.uncertainty.range import weakest  # few calls ask for it
+    from judged.scoring.uncertainty.ratio import weakest
 
     # A topic that the measure leaves out today (`undefined=skip`), but that would count with other grades, joins a mean
     # only where that moves the end further out.

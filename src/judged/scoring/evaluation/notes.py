@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from judged._types import Floats
-    from judged.data.origin import Origin
     from judged.data.qrels import Qrels
+    from judged.data.write import Origin
     from judged.results.notes import Severity
     from judged.scoring.evaluation.dialects import Dialect
     from judged.scoring.evaluation.facts import Policies

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from judged.data.qrels import Qrels
 from judged.errors import JudgedWarning
 from judged.results.spelling import hint
-from judged.scoring.evaluation.conditions import narrowed
 from judged.scoring.evaluation.dialects import dialect_of
 from judged.scoring.evaluation.evaluate import evaluate
-from judged.scoring.evaluation.inputs import measures_of, runs_of
+from judged.scoring.evaluation.inputs import measures_of, narrowed, runs_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,9 +16,8 @@ from judged.errors import InputError
 from judged.results import Answer, Column
 from judged.results import Table as AnswerTable
 from judged.scoring.evaluation.dialects import DIALECTS
-from judged.scoring.evaluation.facts import Estimate, Policies, QrelsFacts, Reach, RunFacts, TopicRanges
+from judged.scoring.evaluation.facts import Estimate, Policies, Provenance, QrelsFacts, Reach, RunFacts, TopicRanges
 from judged.scoring.evaluation.inputs import place_of
-from judged.scoring.evaluation.provenance import Provenance
 from judged.scoring.evaluation.summary import Summary
 from judged.scoring.measures.aggregates import aggregate, logarithms
 from judged.scoring.measures.base import Measure
@@ -222,7 +221,7 @@ class Scores(Answer, ReadOnly):
         >>> old.join(new).aggregate()
         {'old': {'RR': 0.75}, 'new': {'RR': 1.0}}
         """
-        from judged.scoring.evaluation.joined_scores import joined  # most calls hold all runs
+        from judged.scoring.evaluation.storage import joined
 
         return joined(self, *others)
 

@@ -17,11 +17,10 @@ if TYPE_CHECKING:
 
     from judged.results import Block
     from judged.results.notes import Note
-    from judged.scoring.evaluation.facts import Estimate
-    from judged.scoring.evaluation.provenance import Provenance
+    from judged.scoring.evaluation.facts import Estimate, Provenance
     from judged.scoring.evaluation.scores import Scores
     from judged.scoring.measures.base import Measure
-    from judged.scoring.uncertainty.range import Exactness
+    from judged.scoring.uncertainty.ratio import Exactness
     from judged.stats.interval import IntervalMethod
 
 ESTIMATE = ("run", TEXT), ("measure", TEXT), ("aggregate", TEXT), ("value", NUMBER), ("n", COUNT, "topics")

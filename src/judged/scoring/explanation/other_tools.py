@@ -14,8 +14,7 @@ from judged.data.rows import TableRows
 from judged.data.run import Run
 from judged.errors import MeasureError
 from judged.results import TEXT, Answer, Column, Section, Sentences, Table, columns_of
-from judged.scoring.evaluation.dialect_inputs import without_self
-from judged.scoring.evaluation.dialects import DIALECTS
+from judged.scoring.evaluation.dialects import DIALECTS, without_self
 from judged.scoring.explanation.explain import title
 from judged.scoring.judging import judge
 from judged.scoring.measures.grammar import parse

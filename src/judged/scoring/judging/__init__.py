@@ -1,6 +1,6 @@
 """Rank and join, once: `judge` turns qrels and a run into a `Judged`."""
 
-from judged.scoring.judging.dense import Returned
+from judged.scoring.judging.align import Returned
 from judged.scoring.judging.hits import Labels
 from judged.scoring.judging.join import judge, judge_list
 from judged.scoring.judging.judged import Judged

@@ -9,8 +9,8 @@ import numpy as np
 
 from judged._types import ReadOnly
 from judged.errors import MeasureError
-from judged.results.cache import cached_property
-from judged.scoring.judging.dense import Returned, all_returned
+from judged.results.files import cached_property
+from judged.scoring.judging.align import Returned, all_returned
 from judged.scoring.judging.ranking import Ranking
 from judged.scoring.judging.segments import running_count, running_sum, segment_starts, segment_sum
 

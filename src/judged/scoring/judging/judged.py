@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar, get_args
 import numpy as np
 
 from judged.errors import InputError
-from judged.results.cache import cached_property
+from judged.results.files import cached_property
 from judged.scoring.judging.hits import JudgedHits
 from judged.scoring.judging.ranking import TopicPolicy
 from judged.scoring.judging.segments import segment_starts

@@ -21,8 +21,7 @@ from judged.data.layout import WHOLE_TO
 from judged.data.rows import refuse_equal_wholes
 from judged.errors import InputError
 from judged.scoring.judging.ranking import DuplicateDocumentError, as_compared
-from judged.scoring.judging.run_hits import RunHits, nothing
-from judged.scoring.judging.segments import falling_bounds
+from judged.scoring.judging.segments import RunHits, falling_bounds, nothing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -15,8 +15,7 @@ import pyarrow as pa
 from judged.data.compute import distinct, int_array, pc
 from judged.data.ids import hash_ids
 from judged.errors import InputError
-from judged.scoring.judging.run_hits import RunHits
-from judged.scoring.judging.segments import falling_bounds
+from judged.scoring.judging.segments import RunHits, falling_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,7 +16,7 @@ from judged.data.compute import int_array, pc
 from judged.data.engine_rows import as_text, quoted
 from judged.errors import InputError
 from judged.scoring.judging.ranking import DuplicateDocumentError
-from judged.scoring.judging.run_hits import RunHits
+from judged.scoring.judging.segments import RunHits
 
 if TYPE_CHECKING:
     from judged._types import Table

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 from judged.scoring.judging.split import by_aspect
 from judged.scoring.measures.ap import AP
 from judged.scoring.measures.base import Properties
-from judged.scoring.measures.precision import P
+from judged.scoring.measures.precision import P, RprecMult
 from judged.scoring.measures.registry import measure
-from judged.scoring.measures.rprec import RprecMult
 
 if TYPE_CHECKING:
     from judged._types import Floats

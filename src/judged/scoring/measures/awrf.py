@@ -11,12 +11,11 @@ import pyarrow as pa
 from judged.data.compute import pc
 from judged.errors import MeasureError
 from judged.scoring.judging.segments import segment_sum
-from judged.scoring.measures.arithmetic import divide
+from judged.scoring.measures.aggregates import divide
 from judged.scoring.measures.base import Measure, Properties, param
-from judged.scoring.measures.gain import discounts
+from judged.scoring.measures.gain import MOST_SHOWN, TopRanks, discounts
 from judged.scoring.measures.parameters import CUTOFF, REL, UNDEFINED, Parameter, real, shares, spell
 from judged.scoring.measures.registry import measure
-from judged.scoring.measures.top_ranks import MOST_SHOWN, TopRanks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

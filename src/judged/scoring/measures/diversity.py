@@ -12,13 +12,18 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 
 from judged.scoring.judging.segments import segment_sum
-from judged.scoring.measures.arithmetic import divide
+from judged.scoring.judging.split import by_aspect
+from judged.scoring.measures.aggregates import divide, relevant_known
+from judged.scoring.measures.ap import AP
+from judged.scoring.measures.base import Properties, RelevanceMeasure, param
 from judged.scoring.measures.gain import discounts, down_to_last
-from judged.scoring.measures.parameters import Parameter, real
+from judged.scoring.measures.parameters import BOUNDED_CUTOFF, NEEDED_CUTOFF, REL, Parameter, real
+from judged.scoring.measures.registry import measure
 
 if TYPE_CHECKING:
     from judged._types import Bools, Floats, Ints
     from judged.scoring.judging import Judged, Labels
+
 
 ALPHA = Parameter("How much of its value a subtopic loses with each document that covers it.", 0.5, real(0, 1))
 BETA = Parameter("The patience: the probability of going on from one rank to the next.", 0.5, real(0, 1))
@@ -218,3 +223,187 @@ def _greedily(topic: Ints, doc: Ints, subtopic: Ints, fading: float) -> Iterator
         place = np.cumsum(stays) - 1
         subtopic, doc = subtopic[stays[doc]], place[doc[stays[doc]]]
         left = left[stays]
+
+
+@measure(
+    category="diversity",
+    cite="Clarke et al. 2008; normalised as in ndeval, TREC Web 2009 to 2014",
+    use="One query has several meanings, and the page should serve all of them early and repeat none.",
+    misleads="It is relative to documents that each cover every subtopic, which rarely exist:"
+    " compare topics with alpha-nDCG.",
+    aliases={"alpha_DCG": {}},
+    properties=Properties(every_label=True),
+    tools={"ndeval": "alpha-DCG@20", "ir_measures": "alpha_DCG@20"},
+)
+class AlphaDCG(RelevanceMeasure):
+    r"""Novelty-biased DCG at k, as a share of what documents that each cover every subtopic would reach.
+
+    .. math:: \alpha\mathrm{DCG}@k = \frac{\sum_{r \le k} G(r) / \log_2(r+1)}
+        {\sum_{r \le k} n (1-\alpha)^{r-1} / \log_2(r+1)}, \quad G(r) = \sum_{\text{subtopics } s \text{ of } r}
+        (1-\alpha)^{c_s(r-1)}
+
+    c_s(r-1) counts the documents before rank r that are relevant to s, and n the subtopics to which some judged
+    document is relevant. Each iteration of the qrels is a subtopic, ``0`` like any other. ndeval forgets the
+    division at k = 1, which it never prints.
+
+    ndeval orders a run by its rank column (``ties="rank"``), with ``-traditional`` by score and then falling
+    id (``ties="docid"``); pyndeval and ir_measures break ties by ascending id (``ties="docid-rising"``). ndeval
+    averages over the topics that both files have (``topics="both"``), with ``-c`` over those of the qrels.
+
+    Examples
+    --------
+    Two subtopics. The first document covers the first of them, the second document both:
+
+    >>> round(AlphaDCG(cutoff=2).of_list([(1, 0), (1, 1)]), 4)  # (1 + 1.5 / log2(3)) / (2 + 1 / log2(3))
+    0.7398
+    """
+
+    cutoff: int = param(BOUNDED_CUTOFF)
+    rel: float = param(REL)
+    alpha: float = param(ALPHA)
+
+    def score(self, judged: Judged) -> Floats:
+        """Discount the novelty of the first k, and divide by the most that is possible."""
+        return share_of_possible(self, judged, BY_LOG)
+
+
+@measure(
+    category="diversity",
+    cite="Clarke et al. 2008; the ideal as in ndeval, TREC Web 2009 to 2014",
+    use="The standard for pages that should serve several meanings of a query: every topic counts the same.",
+    misleads="The best ranking is hard to find, and the greedy one that stands in for it can be beaten: a score may"
+    " pass 1. Documents that were judged for one subtopic alone count as not relevant to the others.",
+    aliases={"alpha_nDCG": {}},
+    properties=Properties(every_label=True, high=MOST, monotone=False),
+    tools={"ndeval": "alpha-nDCG@20", "ir_measures": "alpha_nDCG@20"},
+)
+class AlphanDCG(RelevanceMeasure):
+    r"""Novelty-biased nDCG: the alpha-DCG of the ranking, divided by that of a greedy ideal ranking.
+
+    .. math:: \alpha\mathrm{nDCG}@k = \frac{\alpha\mathrm{DCG}@k}{\alpha\mathrm{DCG}@k\ \text{of the greedy ideal}}
+
+    The ideal takes, rank by rank, the judged document with the greatest gain there; of equals the one with the
+    greatest id, as ndeval does.
+
+    Examples
+    --------
+    >>> round(AlphanDCG(cutoff=2).of_list([(1, 0), (1, 1)]), 4)  # ideal: (2 + 0.5 / log2(3))
+    0.8406
+    """
+
+    cutoff: int = param(BOUNDED_CUTOFF)
+    rel: float = param(REL)
+    alpha: float = param(ALPHA)
+
+    def score(self, judged: Judged) -> Floats:
+        """Divide the alpha-DCG of the ranking by that of the ideal."""
+        dcg = AlphaDCG(cutoff=self.cutoff, rel=self.rel, alpha=self.alpha, judged_only=False, undefined=0.0)
+        ideal = greedy_ideal(judged, self.rel, self.alpha, self.cutoff)
+        found, most = (share_of_possible(dcg, ranked, BY_LOG, in_full=False) for ranked in (judged, ideal))
+        return judged.step(self, divide(found, most), "AlphaDCG / ideal_AlphaDCG", AlphaDCG=found, ideal_AlphaDCG=most)
+
+
+@measure(
+    category="diversity",
+    cite="Agrawal et al. 2009; as in ndeval",
+    use="Many documents are relevant to each of several intents, and all of them are wanted.",
+    misleads="Every intent counts the same, one with a single relevant document like one with a hundred. It does not"
+    " punish repetition.",
+    aliases={"AP_IA": {}, "MAP_IA": {}},
+    properties=Properties(every_label=True),
+    tools={"ndeval": "MAP-IA", "ir_measures": "AP_IA"},
+)
+class APIA(RelevanceMeasure):
+    r"""Intent-aware average precision: AP for each subtopic separately, averaged over the subtopics.
+
+    .. math:: \mathrm{AP\text{-}IA} = \frac{1}{n} \sum_s \mathrm{AP}_s
+
+    Only the n subtopics to which some judged document is relevant count.
+
+    Examples
+    --------
+    >>> APIA().of_list([(1, 0), (1, 1)])  # AP is 1 for the first, 0.5 for the second
+    0.75
+    """
+
+    rel: float = param(REL)
+
+    def score(self, judged: Judged) -> Floats:
+        """Average the AP of the subtopics that have relevant documents."""
+        split = by_aspect(judged, "subtopic")
+        ap = AP(cutoff=None, rel=self.rel, norm="relevant", judged_only=False, undefined=0.0)
+        counted = relevant_known(split.judged, self.rel) > 0
+        return split.show_mean(judged, self, "AP", "subtopic", ap.score(split.judged), counted)
+
+
+@measure(
+    category="diversity",
+    cite="Agrawal et al. 2009; as in ndeval",
+    use="The share of a page that serves an intent, averaged over the intents.",
+    misleads="One document that serves every intent is as good as one for each, and repetition is not punished.",
+    aliases={"P_IA": {}},
+    properties=Properties(every_label=True, additive=True),
+    tools={"ndeval": "P-IA@20", "ir_measures": "P_IA@20"},
+)
+class PIA(RelevanceMeasure):
+    r"""Intent-aware precision at k: precision for each subtopic separately, averaged over the subtopics.
+
+    .. math:: \mathrm{P\text{-}IA}@k = \frac{1}{n k} \sum_s |\{\text{documents relevant to } s
+        \text{ at rank} \le k\}|
+
+    Only the n subtopics to which some judged document is relevant count. The divisor is k even where fewer documents
+    were returned.
+
+    Examples
+    --------
+    >>> PIA(cutoff=2).of_list([(1, 0), (1, 1)])  # 1 for the first, 0.5 for the second
+    0.75
+    """
+
+    cutoff: int = param(NEEDED_CUTOFF)
+    rel: float = param(REL)
+
+    def score(self, judged: Judged) -> Floats:
+        """Labels covered by the first k, divided by k and by the number of subtopics."""
+        topic, aspect = covered(judged, self.rel, self.cutoff)
+        found, count = np.bincount(topic, minlength=len(judged)), subtopics(judged, self.rel)
+        if judged.working is not None:
+            show_coverage(judged, self.rel, aspect)
+        judged.step("relevant", found.astype(np.float64), "documents of each subtopic, added up")
+        share = divide(found, self.cutoff * count)
+        return judged.step(self, share, "relevant / (k * n)", relevant=found, k=self.cutoff, n=count)
+
+
+@measure(
+    category="diversity",
+    cite="Zhai, Cohen and Lafferty 2003 (S-recall); as in ndeval",
+    use="Whether the page touches every meaning of the query at all.",
+    misleads="It sees neither the order within the k nor whether a subtopic is served well.",
+    aliases={"strec": {}, "subtopic_recall": {}, "S_recall": {}},
+    properties=Properties(every_label=True),
+    tools={"ndeval": "strec@20", "ir_measures": "StRecall@20"},
+)
+class StRecall(RelevanceMeasure):
+    r"""Subtopic recall: the share of the subtopics that some document among the first k is relevant to.
+
+    .. math:: \mathrm{StRecall}@k = \frac{|\{\text{subtopics covered at rank} \le k\}|}{n}
+
+    n counts the subtopics to which some judged document is relevant.
+
+    Examples
+    --------
+    >>> StRecall(cutoff=1).of_list([(1, 0), (1, 1)])
+    0.5
+    """
+
+    cutoff: int = param(NEEDED_CUTOFF)
+    rel: float = param(REL)
+
+    def score(self, judged: Judged) -> Floats:
+        """Subtopics covered by the first k, divided by all."""
+        topic, aspect = covered(judged, self.rel, self.cutoff)
+        found, count = distinct_subtopics(judged, topic, aspect), subtopics(judged, self.rel)
+        if judged.working is not None:
+            show_coverage(judged, self.rel, aspect)
+        judged.step("covered", found.astype(np.float64), "subtopics with a document")
+        return judged.step(self, divide(found, count), "covered / n", covered=found, n=count)

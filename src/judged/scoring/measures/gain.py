@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -16,7 +17,9 @@ from judged.scoring.measures.parameters import Parameter, one_of, real, spell
 if TYPE_CHECKING:
     from judged._types import Bools, Floats, Ints
     from judged.scoring.judging import Judged
+    from judged.scoring.judging.working import Part
     from judged.scoring.measures.parameters import Takes
+
 
 _MOST_EXP2 = 1000.0  # a double ends at 2^1024, and sums of gains must fit too
 _LARGEST = 2.0**1000  # the same for gains of a table
@@ -24,9 +27,10 @@ _LARGEST = 2.0**1000  # the same for gains of a table
 Table: TypeAlias = tuple[tuple[float, float], ...]
 """The gain of each grade."""
 Gain: TypeAlias = Literal["linear", "exp2"] | Table
-Discount: TypeAlias = Literal["log2", "ln", "original"]
+
 if TYPE_CHECKING:
     TakesGain: TypeAlias = Takes[Literal["linear", "exp2"] | Table | Mapping[float, float], Gain]
+Discount: TypeAlias = Literal["log2", "ln", "original"]
 
 
 def _gain(given: Any) -> Gain:
@@ -172,3 +176,109 @@ def _discount_rule(discount: str, base: float) -> str:
     if discount != "original":
         return f"{discount}(rank + 1)"
     return "max(1, log2(rank))" if base == BASE.default else f"max(1, log2(rank) / log2({spell(base)}))"
+
+
+_above_zero = real(math.ulp(0.0))
+
+
+def _highest(given: Any) -> float:
+    try:
+        return _above_zero(given)
+    except ValueError:
+        raise ValueError("the highest grade of the scale: a number above 0") from None
+
+
+HIGHEST = Parameter(
+    "The highest grade of the scale, whether or not a document of these qrels has it.",
+    None,
+    _highest,
+    required=True,
+    values="number above 0",
+)
+LOWEST = Parameter(
+    "The highest grade that gains nothing: the gain rises from it to max in a straight line.",
+    0.0,
+    real(0),
+    values="number from 0, below max",
+)
+
+
+def check_order(low: float, high: float) -> None:
+    """Refuse a scale that does not rise."""
+    if low >= high:
+        raise MeasureError(f"min={spell(low)} is not below max={spell(high)}. Fix: give a lower min, or leave it out")
+
+
+def check_scale(judged: Judged, high: float, measure: object) -> None:
+    """Refuse qrels with a grade above the scale: its gain would be more than the most there is."""
+    found = float(judged.label_grade.max(initial=0.0))
+    if found > high:
+        raise MeasureError(
+            f"{measure}: the qrels have the grade {spell(found)}, above max={spell(high)}."
+            f" Fix: write max={spell(found)} or higher"
+        )
+
+
+def share_of_scale(grades: Floats, low: float, high: float) -> Floats:
+    """Give each grade its gain: 0 up to the lowest grade, 1 for the highest.
+
+    >>> share_of_scale(np.array([-1.0, 0.0, 1.0, 3.0]), 0.0, 4.0).tolist()
+    [0.0, 0.0, 0.25, 0.75]
+    >>> share_of_scale(np.array([1.0, 2.0, 3.0]), 1.0, 3.0).tolist()
+    [0.0, 0.5, 1.0]
+    """
+    return np.maximum(grades - low, 0.0) / (high - low)
+
+
+def share_in_words(grades: Floats, low: float, high: float) -> str:
+    """Write how `share_of_scale` comes about for these grades, as a formula of ``grade``.
+
+    >>> share_in_words(np.array([-1.0, 3.0]), 0.0, 4.0), share_in_words(np.array([1.0, 3.0]), 1.0, 3.0)
+    ('max(grade, 0) / 4', '(grade - 1) / 2')
+    """
+    above = "grade" if low == 0 else f"grade - {spell(low)}"
+    if (grades < low).any():
+        above = f"max({above}, 0)"
+    elif low != 0 and high - low != 1:
+        above = f"({above})"
+    return above if high - low == 1 else f"{above} / {spell(high - low)}"
+
+
+MOST_SHOWN = 100  # more ranks nobody reads one by one
+
+
+@dataclass(frozen=True, eq=False)
+class TopRanks:
+    """The ranks of the only topic that are shown one by one."""
+
+    judged: Judged  # a list of one topic, with a working
+    count: int  # how many ranks are shown
+
+    @classmethod
+    def down_to(cls, judged: Judged, counted: Bools) -> TopRanks:
+        """Show every rank down to the last of these hits, if that is not too many: (H,)."""
+        return cls(judged, min(int(judged.rank[counted].max(initial=0)), MOST_SHOWN))
+
+    def column(self, name: str, values: Any, how: str = "", **parts: Part) -> None:
+        """Show one number for each rank of all: (n,); numbers and columns of the same length are its parts."""
+        cut = {key: part if np.ndim(part) == 0 else np.asarray(part)[: self.count] for key, part in parts.items()}
+        self.judged.by_rank(name, np.asarray(values)[: self.count], how, **cut)
+
+    def total(self, name: object, values: Floats, total: Floats, summand: str) -> None:
+        """Show what a column has come to at each rank, and what it adds up to: (n,) and (1,)."""
+        self.column("so far", np.cumsum(values))
+        self.add_up(name, values, total, summand)
+
+    def add_up(self, name: object, values: Floats, total: Floats, summand: str) -> None:
+        """Show what a column adds up to: what is shown of it, what is not, and the total: (n,) and (1,)."""
+        so_far = np.cumsum(values)
+        shown = so_far[self.count - 1 : self.count]
+        if shown[0] == so_far[-1]:
+            self.judged.summed(name, total, summand)
+            return
+        above, below = f"to rank {self.count}", f"below rank {self.count}"
+        self.judged.summed(above, shown, summand)
+        last = "" if self.count + 1 == len(values) else f" to {len(values)}"
+        rest = self.judged.step(below, so_far[-1:] - shown, f"rank{'s' if last else ''} {self.count + 1}{last}")
+        parts = {above.replace(" ", "_"): shown, below.replace(" ", "_"): rest}
+        self.judged.step(name, total, " + ".join(parts), **parts)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
 from judged.errors import MeasureError
-from judged.scoring.measures.arithmetic import for_each_hit
+from judged.results.files import cached_property
+from judged.scoring.measures.aggregates import divide, for_each_hit
 from judged.scoring.measures.base import Measure, Properties, RelevanceMeasure, param
+from judged.scoring.measures.cwl import ADAPTIVE, EXPECTED, FIXED, Expected, Reading, UserModel
 from judged.scoring.measures.gain import GAIN, gained, gains
 from judged.scoring.measures.parameters import CUTOFF, REL, Parameter, real, spell
 from judged.scoring.measures.registry import measure
@@ -19,10 +21,12 @@ if TYPE_CHECKING:
 
     from judged._types import Bools, Floats, Ints
     from judged.scoring.judging import Judged
+    from judged.scoring.measures.cwl import Sheet
     from judged.scoring.measures.gain import Gain, Table
     from judged.scoring.measures.parameters import Takes
 
     Worth: TypeAlias = Literal["binary", "graded"] | Table
+
 
 _CELLS = 1 << 17
 """Ranks that are looked at together: a megabyte, which stays in a processor's cache."""
@@ -282,3 +286,175 @@ def _open_weight(judged: Judged, topics: Ints, chances: Floats) -> Floats:
     known = np.flatnonzero((row[judged.topic] >= 0) & (judged.grade >= 0))
     weight[row[judged.topic[known]], judged.rank[known] - 1] = 0.0
     return np.cumsum(weight, axis=1)[:, -1]
+
+
+WANTED = Parameter("How much gain the user hopes for: about so many documents of the highest grade.", 1.0, real(0))
+_LEAST_WANTED = 0.5  # below it x = i + 2T - gained can be less than 1, where more gain would make the user more patient
+
+
+def patience(remaining: Floats) -> Floats:
+    """Give the probability of reading on where it grows with a number from 1: ((x - 1) / x)^2."""
+    return ((remaining - 1.0) / remaining) ** 2
+
+
+PATIENCE = "((x - 1) / x)^2"
+"""The same as a formula."""
+
+
+@measure(
+    category="user model",
+    cite="Moffat, Bailey, Scholer and Thomas 2015; cwl_eval",
+    use="Users come with a goal of T useful documents, and stop sooner when they get them.",
+    misleads="T is the user's goal, not a cutoff: it must come from knowledge of the task, and it changes the"
+    " order of systems.",
+    aliases={"INSTCWLMetric": {}},
+    properties=EXPECTED,
+    tools={"ir_measures": "INST(T=1.0,max_rel=3)", "cwl_eval": "INST-T=1"},
+)
+class INST(UserModel):
+    r"""INST: the expected gain for each document read, of a user who wants T and adapts to what was found.
+
+    .. math:: C(i) = \left(\frac{i + T + T_i - 1}{i + T + T_i}\right)^2, \qquad T_i = T - \sum_{j \le i} g_j
+
+    The gain g of a document is its grade on the scale from ``min`` to ``max``, from 0 to 1; unjudged documents
+    gain nothing. The more of T is found, the sooner the user stops. The ranking is filled up to ``depth``
+    places, so short rankings are read beyond their end.
+
+    Examples
+    --------
+    After a first document that gains all (T = 1, two places): C(1) = 1/4, so W = 4/5 and 1/5.
+
+    >>> INST(max=1, depth=2).of_list([1, 0])
+    0.8
+    >>> INST(max=1, depth=2, of="ED").of_list([1, 0])
+    1.25
+    """
+
+    T: float = param(
+        Parameter(WANTED.meaning, 1.0, real(_LEAST_WANTED)),
+    )
+
+    def continuation(self, reading: Reading) -> Floats:
+        """Patience with what is still missing from the goal."""
+        x = reading.rank + 2.0 * self.T - reading.gained
+        reading.note("x", x, f"rank + 2 * {spell(self.T)} - gained", gained=reading.gained)
+        return reading.note("C", patience(x), PATIENCE, x=x)
+
+
+@measure(
+    category="user model",
+    cite="Moffat, Scholer and Thomas 2012; cwl_eval",
+    use="A discount with a goal of T useful documents that does not look at what was found.",
+    misleads="Its weights fall slowly: much of the number depends on ranks that nobody judged. Look at its residual.",
+    aliases={"INSQCWLMetric": {}},
+    properties=FIXED,
+    tools={"ir_measures": "INSQ(T=1.0,max_rel=3)", "cwl_eval": "INSQ-T=1"},
+)
+class INSQ(UserModel):
+    r"""INSQ: the gains of a ranking under weights that fall with the square of the rank.
+
+    .. math:: C(i) = \left(\frac{i + 2T - 1}{i + 2T}\right)^2, \qquad W(i) \propto \frac{1}{(i + 2T - 1)^2}
+
+    Examples
+    --------
+    T = 1, two places: the weights are as 1/4 to 1/9.
+
+    >>> round(INSQ(max=1, depth=2).of_list([1, 0]), 6)  # 9/13
+    0.692308
+    """
+
+    T: float = param(WANTED)
+
+    def continuation(self, reading: Reading) -> Floats:
+        """Patience that grows with the rank."""
+        x = (reading.rank + 2.0 * self.T)[None, :]
+        return reading.note("C", patience(x), PATIENCE, x=reading.note("x", x, f"rank + 2 * {spell(self.T)}"))
+
+
+def falling_to(weights: Floats) -> Floats:
+    """Give the continuation that leads from each weight to the next; nobody reads on after the last.
+
+    >>> falling_to(np.array([[1.0, 0.5, 0.0, 0.0]])).tolist()
+    [[0.5, 0.0, 0.0, 0.0]]
+    """
+    after = np.zeros_like(weights)
+    after[:, :-1] = weights[:, 1:]
+    return divide(after, weights)
+
+
+@dataclass(frozen=True, eq=False)
+class _Weighted(Expected):
+    """Expectations under weights that need not add up to 1."""
+
+    weights: Floats
+
+    @cached_property
+    def W(self) -> Floats:
+        return self.weights
+
+    @cached_property
+    def ED(self) -> Floats:
+        return 1.0 / self.weights[:, 0]
+
+    def write_ED(self, sheet: Sheet, name: object) -> None:
+        self._write_weights(sheet)
+        sheet.top.judged.step(name, self.ED, "1 / W_of_rank_1", W_of_rank_1=self.weights[:, 0])
+
+    def write_W(self, sheet: Sheet, amount: str) -> Sheet:  # noqa: ARG002
+        self._write_weights(sheet)
+        return sheet
+
+    def write_reached(self, sheet: Sheet) -> None:
+        self._write_weights(sheet)
+        sheet.column("C", self.continuation, "W of the next rank / W", W=self.weights)
+        sheet.column("reached", self.reached, "C of all ranks above, multiplied", C=self.continuation)
+
+    def _write_weights(self, sheet: Sheet) -> None:
+        relevant = np.maximum(self.reading.relevant[:, 0], 1.0)
+        sheet.top.judged.step("R", relevant, "documents that gain something, returned or not, at least 1")
+        sheet.notes()
+
+
+@measure(
+    category="user model",
+    cite="Harman 1992; cwl_eval",
+    use="To compare AP with other user models, with grades as gains and costs of documents.",
+    misleads="It is not a user model: the weights depend on what comes next, do not add up to 1, and can grow with the"
+    " rank, so ETU and ETC may be negative. For AP itself, use AP.",
+    aliases={"TrAPCWLMetric": {}},
+    properties=replace(ADAPTIVE, missing_matter=True),
+    tools={"cwl_eval": "TrAP"},
+)
+class TrAP(UserModel):
+    r"""Average precision in terms of C/W/L: with two grades, EU is AP.
+
+    .. math:: W(i) = \frac{1}{R} \cdot \frac{\sum_{j \le i} g_j}{\sum_{j \le i} c_j}, \qquad
+        C(i) = \frac{W(i+1)}{W(i)}
+
+    R counts the judged documents that gain something. Before the first gain the sum above counts as 1. This is how
+    cwl_eval 1.0.12 computes it, though its documentation says the opposite of its two: its ``AP`` divides by the
+    relevant documents returned, and this one by all that are known.
+
+    Examples
+    --------
+    >>> round(TrAP(max=1).of_list([1, 0, 1, 0, 1], missing=[1]), 3)  # AP, to the digit
+    0.567
+    """
+
+    def continuation(self, reading: Reading) -> Floats:
+        """The next weight, divided by this one."""
+        return falling_to(self.weights(reading))
+
+    def weights(self, reading: Reading) -> Floats:
+        """Gain for each cost so far, divided by the number of relevant documents."""
+        gained = np.where(reading.gained == 0, 1.0, reading.gained)
+        gained[:, -1] = reading.gained[:, -1]
+        relevant = np.maximum(reading.relevant, 1.0)
+        reading.note("G", gained, "gained, or 1 until something is gained", gained=reading.gained)
+        how, parts = f"G / {reading.spent_word} / R", {"G": gained, "spent": reading.spent, "R": float(relevant[0, 0])}
+        return reading.note("W", gained / reading.spent / relevant, how, **parts)
+
+    def expected(self, reading: Reading) -> Expected:
+        """Take the weights as they are."""
+        weights = self.weights(reading)
+        return _Weighted(reading, falling_to(weights), weights)

@@ -7,9 +7,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.scoring.measures.arithmetic import divide
-from judged.scoring.measures.base import Properties, RelevanceMeasure, param
-from judged.scoring.measures.parameters import CUTOFF, REL, Parameter, one_of
+from judged.scoring.measures.aggregates import (
+    all_relevant,
+    divide,
+    log,
+    relevant_known,
+    relevant_returned,
+    summed_precision,
+)
+from judged.scoring.measures.base import Measure, Properties, RelevanceMeasure, param
+from judged.scoring.measures.parameters import CUTOFF, REL, Parameter, one_of, real, whole
 from judged.scoring.measures.registry import measure
 
 if TYPE_CHECKING:
@@ -17,6 +24,7 @@ if TYPE_CHECKING:
 
     from judged._types import Floats
     from judged.scoring.judging import Judged
+
 
 WHICH = Parameter("Which of the relevant documents that were returned counts.", "first", one_of("first", "last"))
 
@@ -77,3 +85,99 @@ class RR(RelevanceMeasure):
             return judged.step(self, divide(rank > 0, rank), "1 / rank", rank=rank)
         how = "no relevant document " + (f"in the first {self.cutoff}" if self.cutoff else "returned")
         return judged.step(self, divide(rank > 0, rank), how)
+
+
+@measure(
+    category="ranked, binary",
+    cite="Robertson 2012 (On smoothing average precision)",
+    use="AP whose mean is not dominated by easy topics: a scale without ends, on which every"
+    " improvement counts equally.",
+    misleads="It is not a share: an empty result scores -ln(1 + R), less the more documents are relevant, and 0 is AP"
+    " of one half.",
+    properties=Properties(low=None, high=None, better_first=True),
+    tools={"trec_eval": "yaap"},
+)
+class Yaap(RelevanceMeasure):
+    r"""Average precision on a scale of log odds.
+
+    .. math:: \mathrm{Yaap} = \ln \frac{1 + s}{1 + R - s}, \quad s = \sum_{r,\ \text{relevant}} \mathrm{P}@r
+
+    s is AP times R, the number of relevant documents. A topic without any scores 0.
+
+    Examples
+    --------
+    >>> round(Yaap().of_list([1, 0, 0, 1]), 4)  # s = 1 + 2/4, R = 2: ln(2.5 / 1.5)
+    0.5108
+    >>> round(Yaap().of_list([0], missing=[1]), 4)  # ln(1 / 2)
+    -0.6931
+    """
+
+    rel: float = param(REL)
+
+    def score(self, judged: Judged) -> Floats:
+        """Logarithm of what was gained over what was lost, one document added to both."""
+        gained, known = summed_precision(judged, self.rel), all_relevant(judged, self.rel)
+        value, how = (
+            log((1.0 + gained) / (1.0 + known - gained)),
+            "ln((1 + sum_of_precision) / (1 + R - sum_of_precision))",
+        )
+        return judged.step(self, value, how, sum_of_precision=gained, R=known)
+
+
+def _worth(of: str, default: float) -> Parameter:
+    return Parameter(f"What a document is worth that is {of}.", default, real())
+
+
+A = _worth("relevant and returned", 1.0)
+B = _worth("returned and not relevant, or not judged", -1.0)
+C = _worth("relevant and not returned", 0.0)
+D = _worth("neither", 0.0)
+N = Parameter("Number of documents in the collection; only d needs it.", 0, whole(0))
+
+
+@measure(
+    category="set",
+    cite="Lewis 1995 (TREC-4 filtering); trec_eval",
+    use="Filtering: the user sees everything that is returned, and every document costs or gains something.",
+    misleads="It has no scale: topics with many relevant documents, and long results, dominate the mean.",
+    properties=Properties(low=None, high=None, needs_ranking=False, ignores_unjudged_tail=False, additive=True),
+    tools={"trec_eval": "utility"},
+)
+class Utility(Measure):
+    r"""Linear utility of everything that was returned.
+
+    .. math:: \mathrm{Utility} = a\,TP + b\,FP + c\,FN + d\,TN, \quad TN = N - |\text{returned}| - R + TP
+
+    Examples
+    --------
+    >>> Utility().of_list([1, 0, None, 1, 1])  # three relevant, two not
+    1.0
+    >>> Utility(a=2, b=-1, c=-0.5).of_list([1, 0], missing=[1])
+    0.5
+    """
+
+    a: float = param(A)
+    b: float = param(B)
+    c: float = param(C)
+    d: float = param(D)
+    n: int = param(N)
+    rel: float = param(REL)
+
+    def score(self, judged: Judged) -> Floats:
+        """Add up what the four kinds of documents are worth."""
+        found, returned = relevant_returned(judged, self.rel), judged.returned
+        known = (all_relevant if self.c != 0 or self.d != 0 else relevant_known)(judged, self.rel)
+        weights = {"a": self.a, "b": self.b, "c": self.c, "d": self.d}
+        kinds = {
+            "TP": judged.step("TP", found, "relevant_found", relevant_found=found),
+            "FP": judged.step("FP", returned - found, "returned - TP", returned=returned, TP=found),
+            "FN": known - found,
+            "TN": self.n + found - returned - known,
+        }
+        if self.c != 0:
+            judged.step("FN", kinds["FN"], "R - TP", R=known, TP=found)
+        if self.d != 0:
+            judged.step("TN", kinds["TN"], "N - returned - R + TP", N=self.n, returned=returned, R=known, TP=found)
+        terms = [f"{weight} * {kind}" for weight, kind in zip(weights, kinds, strict=True) if weights[weight] != 0]
+        value = self.a * found + self.b * kinds["FP"] + self.c * kinds["FN"] + self.d * kinds["TN"]
+        return judged.step(self, value, " + ".join(terms) or "a * TP", **weights, **kinds)

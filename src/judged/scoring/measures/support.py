@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.scoring.judging.answered import Pieces
-from judged.scoring.measures.arithmetic import divide
+from judged.scoring.measures.aggregates import divide
+from judged.scoring.measures.answers import OF_ANSWERS, PARTIAL_WORTH, NuggetRecall
 from judged.scoring.measures.base import AnswerMeasure, param
-from judged.scoring.measures.nuggets import OF_ANSWERS, PARTIAL_WORTH, NuggetRecall
 from judged.scoring.measures.parameters import Parameter, real, yes_no
 from judged.scoring.measures.registry import measure
 

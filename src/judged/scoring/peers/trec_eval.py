@@ -11,15 +11,72 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from judged.results.cache import cached_property
+from judged.errors import JudgedError
+from judged.results.files import cached_property
 from judged.scoring.measures.grammar import find
-from judged.scoring.peers.cnumbers import atof, atol
-from judged.scoring.peers.errors import CALCULATION, INPUT, USAGE, TrecEvalError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from judged.scoring.measures.base import Measure
+
+
+_SPACE = r"[ \t\n\v\f\r]*"
+_WHOLE = re.compile(_SPACE + r"([+-]?[0-9]+)")
+_REAL = re.compile(
+    _SPACE + r"([+-]?)(?:(?P<hex>0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)(?:[pP][+-]?[0-9]+)?)"
+    r"|(?P<decimal>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)|(?P<word>inf(?:inity)?|nan))",
+    re.IGNORECASE,
+)
+_LONGEST = 2**63
+
+
+def atol(text: str) -> int:
+    """Read a whole number as C's ``atol`` does.
+
+    >>> atol("23.4"), atol(" -1x"), atol("2e1"), atol("many"), atol("")
+    (23, -1, 2, 0, 0)
+    """
+    found = _WHOLE.match(text)
+    return max(-_LONGEST, min(int(found[1]), _LONGEST - 1)) if found else 0
+
+
+def atof(text: str) -> float:
+    """Read a number as C's ``atof`` does.
+
+    >>> atof(".5"), atof("1,5"), atof("0x1A"), atof("abc"), atof("-1e-2x")
+    (0.5, 1.0, 26.0, 0.0, -0.01)
+    """
+    found = _REAL.match(text)
+    if found is None:
+        return 0.0
+    digits = found["decimal"] or found["word"]
+    try:
+        value = float(digits) if digits else float.fromhex(found["hex"])
+    except OverflowError:
+        value = float("inf")
+    return -value if found[1] == "-" else value
+
+
+USAGE = 1
+"""Wrong options, or a measure that does not exist."""
+INPUT = 2
+"""A file that cannot be read, or parameters that make no sense."""
+CALCULATION = 4
+"""A measure cannot be computed on this input."""
+NO_TOPICS = 7
+"""Nothing to evaluate."""
+ZSCORES = 255
+"""The file of means cannot be read."""
+
+
+class TrecEvalError(JudgedError):
+    """The command ends with this message and exit code, after what was printed so far."""
+
+    def __init__(self, message: str, code: int) -> None:
+        self.code = code
+        super().__init__(message)
+
 
 Dialect: TypeAlias = Literal["trec_eval-10", "trec_eval-9"]
 Kind: TypeAlias = Literal["float", "integer", "text"]
@@ -359,7 +416,7 @@ def roots(spec: str, dialect: Dialect = "trec_eval-10") -> tuple[str, ...]:
     there = names(dialect)
     known = [one for one in NICKNAMES.get(name, (name,)) if one in there]
     if parameters == "" or not known:
-        from judged.scoring.peers.suggestions import instead
+        from judged.scoring.peers.names import instead
 
         fix = instead(spec, {one: _TABLE[one].ours for one in there}, NICKNAMES, set(_TABLE) - set(there))
         raise TrecEvalError(f"there is no measure {spec!r}. Fix: {fix}", USAGE)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.scoring.judging.variants import gathered
-from judged.scoring.uncertainty.range import Range
+from judged.scoring.judging.unjudged import gathered
+from judged.scoring.uncertainty.ratio import Range
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

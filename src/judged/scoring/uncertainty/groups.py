@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from judged.errors import InputError
-from judged.results.cache import cached_property
-from judged.scoring.judging.dense import all_tied
+from judged.results.files import cached_property
+from judged.scoring.judging.align import all_tied
 from judged.scoring.judging.segments import running_count, segment_starts
-from judged.scoring.judging.variants import cut
+from judged.scoring.judging.unjudged import cut
 from judged.scoring.measures.cwl import UserModel
 
 if TYPE_CHECKING:
     from judged._types import Bools, Floats, Ints, Strings
     from judged.scoring.judging import Judged
-    from judged.scoring.judging.dense import Returned
+    from judged.scoring.judging.align import Returned
     from judged.scoring.measures.base import Measure, Properties
 
 ENDLESS = int(np.iinfo(np.int64).max)

@@ -13,20 +13,68 @@ The search works on sums of weights; what it finds is scored by the measure. Let
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
+from judged._types import ReadOnly
+from judged.results.decimals import decimal
 from judged.scoring.judging.segments import segment_starts, segment_sum
-from judged.scoring.measures.arithmetic import divide
+from judged.scoring.measures.aggregates import divide
+from judged.scoring.measures.dcg import NCG, nDCG
 from judged.scoring.measures.gain import Gain, discounts, gains
-from judged.scoring.measures.ndcg import NCG, nDCG
-from judged.scoring.uncertainty.range import Range
 
 if TYPE_CHECKING:
     from judged._types import Bools, Floats, Ints
     from judged.scoring.uncertainty.arrangements import Arranged
+
+
+Exactness: TypeAlias = Literal["exact", "outer", "sampled"]
+_HOW = {
+    "exact": "both ends can be reached",
+    "outer": "no score lies outside, though the ends may not be reached",
+    "sampled": "found by trying: the true range may be wider",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Range(ReadOnly):
+    """The least and the greatest score that each topic could have."""
+
+    # low, high: (T,): NaN for a topic that the measure leaves out
+    low: Floats
+    high: Floats
+    # (T,): `exact`: some arrangement reaches each end. `outer`: no arrangement lies outside, though the ends may not be
+    # reached. `sampled`: found by trying; the true range may be wider.
+    kind: np.ndarray[Any, Any]
+
+    def sentence(self, at: int, score: float, by: str) -> str:
+        """Say how far the score of one topic could move, by what.
+
+        >>> import numpy as np
+        >>> Range(np.array([0.25]), np.array([1.0]), np.array(["exact"])).sentence(0, 0.5, "order of ties")
+        'Between 0.2500 and 1.0000, by the order of ties; both ends can be reached.'
+        """
+        low, high = float(self.low[at]), float(self.high[at])
+        if math.isnan(low) or math.isnan(high):
+            return "The measure leaves this topic out."
+        if low == high == score:
+            return f"Whatever the {by}, it stays."
+        return f"Between {decimal(low)} and {decimal(high)}, by the {by}; {_HOW[str(self.kind[at])]}."
+
+
+def weakest(kinds: np.ndarray[Any, Any]) -> Exactness:
+    """Say what holds of several ranges together.
+
+    >>> import numpy as np
+    >>> weakest(np.array(["exact", "outer"])), weakest(np.array(["outer", "sampled"])), weakest(np.array([], dtype=str))
+    ('outer', 'sampled', 'exact')
+    """
+    found = set(kinds.tolist())
+    return "sampled" if "sampled" in found else "outer" if "outer" in found else "exact"
+
 
 _MOST_STEPS = 100  # of the iteration; it takes about five
 _CELLS = 1 << 21  # of a table of counts: topics are taken so many at a time

@@ -11,14 +11,24 @@ import numpy as np
 from judged._types import ReadOnly
 from judged.errors import InputError
 from judged.scoring.judging.segments import segment_sum
-from judged.scoring.measures.arithmetic import divide
+from judged.scoring.measures.aggregates import divide
 from judged.scoring.measures.grammar import parse
-from judged.scoring.uncertainty.additive import additive_means, additive_worth, rotation_means
 from judged.scoring.uncertainty.closed_forms import FORMS
 from judged.scoring.uncertainty.groups import is_ours, relevant_members, tied_lists
-from judged.scoring.uncertainty.orders import COUNTED, Orders, all_orders, counted_orders, sampled_orders, sorted_orders
-from judged.scoring.uncertainty.range import Range
-from judged.scoring.uncertainty.variant_scores import scores_in_order, scores_of_orders
+from judged.scoring.uncertainty.orders import (
+    COUNTED,
+    Orders,
+    additive_means,
+    additive_worth,
+    all_orders,
+    counted_orders,
+    rotation_means,
+    sampled_orders,
+    scores_in_order,
+    scores_of_orders,
+    sorted_orders,
+)
+from judged.scoring.uncertainty.ratio import Range
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

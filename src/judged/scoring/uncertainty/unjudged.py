@@ -13,13 +13,11 @@ import pyarrow as pa
 from judged.data.qrels import Qrels
 from judged.errors import InputError
 from judged.scoring.judging import judge
-from judged.scoring.judging.unjudged import opened, unjudged
-from judged.scoring.judging.variants import copies
+from judged.scoring.judging.unjudged import copies, opened, unjudged
 from judged.scoring.measures.gain import gains
 from judged.scoring.measures.grammar import parse
 from judged.scoring.uncertainty.arrangements import Arranged, by_counts, by_enumeration, by_parts, ends
-from judged.scoring.uncertainty.range import Range
-from judged.scoring.uncertainty.ratio import by_ratio
+from judged.scoring.uncertainty.ratio import Range, by_ratio
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

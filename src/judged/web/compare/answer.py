@@ -15,17 +15,16 @@ from judged.comparison.pair import intervals, verdict_columns
 from judged.comparison.slicing.comparison import direction
 from judged.results import CHANGE, NUMBER, TEXT, Answer, Chart, Column, Section, Sentences, Show, Table
 from judged.results import number as digits
-from judged.results.cache import cached_property
 from judged.results.charts import PALETTE
 from judged.results.decimals import decimal, p_text
+from judged.results.files import cached_property
 from judged.scoring.evaluation.evaluate import chosen_measures
 from judged.stats.inputs import paired_differences
-from judged.stats.robustness import leave_one_topic_out
+from judged.stats.sensitivity import leave_one_topic_out
 from judged.web.answer_pages import topic_columns
-from judged.web.filters import probability, query
-from judged.web.links import chosen, link
+from judged.web.attributes import both
+from judged.web.filters import chosen, link, probability, query
 from judged.web.pagination import LONGEST, Paging, Scored, Trimmed, holding, order_by
-from judged.web.slices.attributes import both
 from judged.web.workspace import MEASURE
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     from judged.results.notes import Note
     from judged.scoring.evaluation import Scores
     from judged.scoring.measures.base import Measure
-    from judged.stats.robustness import LeaveOneTopicOut
+    from judged.stats.sensitivity import LeaveOneTopicOut
     from judged.web.workspace import Workspace
 
 DRAWN, DOTS = 400, 3000

@@ -12,9 +12,8 @@ from judged.scoring.evaluation import measures_of
 from judged.scoring.measures.grammar import listed
 from judged.web.answer_pages import NotOpenError, answer_page
 from judged.web.compare.answer import MEASURE, MEASURES, MOST, AskedComparison, ComparePage, figures
-from judged.web.desk import Opened
 from judged.web.filters import blocks
-from judged.web.workspace import concerning, remembered
+from judged.web.workspace import Opened, concerning, remembered
 
 if TYPE_CHECKING:
     from judged.comparison.slicing import SliceComparison

@@ -19,12 +19,12 @@ from judged.errors import InputError, MeasureError
 from judged.scoring.measures.grammar import parse
 from judged.scoring.measures.parameters import spell
 from judged.web.answers import page
-from judged.web.desk import Opened
 from judged.web.evaluator.explanation import explained
 from judged.web.evaluator.paste import pasted
 from judged.web.evaluator.scores import LIST, evaluation, worlds_of
 from judged.web.evaluator.state import AskedEvaluation, AskedExport, AskedMeasure, AskedPaste, Pasted, read_state
 from judged.web.problems import PROBLEMS
+from judged.web.workspace import Opened
 
 if TYPE_CHECKING:
     from judged.web.workspace import Workspace

@@ -12,14 +12,13 @@ from pydantic import Field
 
 from judged.errors import MeasureError
 from judged.results import TEXT, YES_NO, Column, Table, columns_of
-from judged.scoring.measures.grammar import entry_of
+from judged.scoring.measures.grammar import entry_of, key
 from judged.scoring.measures.pages import FAMILIES, families, summary, written
 from judged.scoring.measures.registry import REGISTRY
-from judged.scoring.measures.spellings import key
 from judged.scoring.peers.names import BEIR, GDEVAL, MSMARCO
 from judged.scoring.peers.readings import TOOLS
 from judged.web.answers import PageAnswer
-from judged.web.learn.examples import example_of
+from judged.web.learn.advice import example_of
 from judged.web.problems import Parameters
 
 if TYPE_CHECKING:

@@ -16,9 +16,8 @@ from judged.scoring.measures.parameters import spell
 from judged.scoring.measures.registry import REGISTRY
 from judged.web.answers import PageAnswer
 from judged.web.evaluator.lists import read_missing
-from judged.web.learn.examples import Example, example_of
-from judged.web.learn.lessons import grades
-from judged.web.learn.markup import blocks
+from judged.web.learn.advice import Example, example_of
+from judged.web.learn.lessons import blocks, grades
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,13 +14,12 @@ from judged.scoring.advice.rules import SOURCES
 from judged.scoring.measures.base import Entry
 from judged.scoring.measures.grammar import entry_of
 from judged.web.answers import page
-from judged.web.desk import Opened
 from judged.web.learn import advice as chooser
 from judged.web.learn import catalogue as listing
-from judged.web.learn.lessons import STEPS, LessonPage, lesson_page
-from judged.web.learn.markup import prose
+from judged.web.learn.lessons import STEPS, LessonPage, lesson_page, prose
 from judged.web.learn.measure import measure_page
 from judged.web.problems import PROBLEMS, UnknownError
+from judged.web.workspace import Opened
 
 router = APIRouter(tags=["learning"])
 

@@ -14,7 +14,7 @@ from judged.results.decimals import decimal
 from judged.results.notes import Note
 from judged.scoring.explanation import compare_tools, explain_list
 from judged.scoring.judging import judge
-from judged.scoring.judging.dense import all_tied
+from judged.scoring.judging.align import all_tied
 from judged.web.topics.topic_list import near_ids, run_scores
 from judged.web.workspace import remembered
 

@@ -14,16 +14,15 @@ from judged.scoring.explanation import explain_list
 from judged.scoring.measures.grammar import parse
 from judged.web.answer_pages import answer_page, leading
 from judged.web.answers import page
-from judged.web.desk import Opened
 from judged.web.filters import blocks, query
-from judged.web.judging.routes import judge_of
-from judged.web.judging.tasks import marked
+from judged.web.judging import judge_of
 from judged.web.pagination import Paging
 from judged.web.problems import PROBLEMS
+from judged.web.tasks import marked
 from judged.web.topics.judged_topic import check_apart, judged_topic
-from judged.web.topics.regrading import labels_of
-from judged.web.topics.topic import topic
+from judged.web.topics.topic import labels_of, topic
 from judged.web.topics.topic_list import AskedDocument, AskedExplanation, AskedList, AskedTopic, TopicList, topics
+from judged.web.workspace import Opened
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

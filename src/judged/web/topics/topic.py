@@ -4,40 +4,187 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+import pyarrow as pa
+
+from judged.data.compute import pc
 from judged.diagnosis.diff.answer import ScorePair
-from judged.errors import InputError
-from judged.results import CHANGE, COUNT, NUMBER, TEXT, Show, Table, columns_of, significant
+from judged.diagnosis.regrading import every_run_regraded
+from judged.diagnosis.stages import stages
+from judged.errors import InputError, JudgedError
+from judged.results import CHANGE, COUNT, NUMBER, TEXT, Column, Show, Table, columns_of, counted, significant
 from judged.results.notes import Note
 from judged.scoring.evaluation.inputs import DEFAULT_MEASURES
+from judged.scoring.judging import judge
+from judged.scoring.uncertainty.ties import tie_range
+from judged.scoring.uncertainty.unjudged import unjudged_range
 from judged.web.answers import PageAnswer
-from judged.web.topics.causes import CANDIDATES, losses, reaches
 from judged.web.topics.judged_topic import (
+    check_apart,
     check_topic,
     difference,
     documents,
     explained,
     grades_of,
     judged_topic,
+    scale_of,
     score,
     state_of,
     tools,
 )
-from judged.web.topics.regrading import kept_grades, regraded
 from judged.web.topics.topic_list import facts_of, ordered, rel_of, run_scores
 from judged.web.workspace import concerning, remembered
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from judged.diagnosis.diff import TopicDiff
+    from judged.labels.store import LabelStore
     from judged.scoring.explanation import Explanation
     from judged.scoring.judging import Judged
     from judged.scoring.measures.base import Measure
+    from judged.scoring.uncertainty.ratio import Range
     from judged.web.topics.topic_list import AskedTopic
     from judged.web.workspace import Workspace
+
+
+CANDIDATES = 100
+"""So many documents of a run are its candidates, from which a reranker could choose."""
+
+
+def losses(
+    workspace: Workspace, lists: Sequence[Judged], measure: Measure, rel: float
+) -> tuple[Table, tuple[Note, ...]]:
+    """Split what each run lost on a topic into what is not among its candidates, and what is ranked badly.
+
+    ``rel`` is the least grade that is counted as relevant.
+    """
+    rows: list[dict[str, Any]] = []
+    notes: list[Note] = []
+    names = ("score", "attainable_candidates", "best", "lost_candidates", "lost_ranking", "found", "relevant")
+    for judged in lists:
+        run, query_id = judged.run.name, judged.query_ids[0]
+        said = f"{run} has nothing for this topic: everything is lost."
+        row: dict[str, Any] = {"run": run, **dict.fromkeys(names), "verdict": "", "sentence": said}
+        rows.append(row)
+        if not judged.present[0]:
+            continue
+        try:
+            qrels, (alone,) = workspace.one_topic(query_id, [run])
+            split = stages(qrels, alone, measure=measure, cutoff=CANDIDATES)
+            counts = judged.sum(judged.relevant(rel) & (judged.rank <= CANDIDATES)), judged.num_relevant(rel)
+            held, relevant = (count.astype(np.int64) for count in counts)
+            split = replace(split, trace=replace(split.trace, found=held, relevant=relevant))
+        except JudgedError as error:
+            row["sentence"] = str(error)
+            continue
+        row |= {**split.topics_table().records()[0], "sentence": split.topic(query_id).sentences[0]}
+        notes += [note for note in split.notes if note not in split.provenance.notes]
+    found = [f"{row['found'] or 0} of {row['relevant'] or 0}" for row in rows]
+    columns = columns_of(
+        rows,
+        ("run", TEXT, "Run"),
+        ("score", NUMBER, "Score"),
+        ("attainable_candidates", NUMBER, "Could reach"),
+        ("best", NUMBER, "Best"),
+        ("lost_candidates", NUMBER, "Lost by candidates"),
+        ("lost_ranking", NUMBER, "Lost by ranking"),
+        *("found", "relevant", "verdict", "sentence"),
+    )
+    of = Column("of", found, title="Relevant found", only="people")
+    return Table("losses", (*columns, of), "Where it was lost"), tuple(notes)
+
+
+def reaches(lists: Sequence[Judged], scores: Sequence[float], measure: Measure) -> Table:
+    """Find how far ties, and documents without a judgment, could move each score."""
+    rows: list[dict[str, Any]] = []
+    for judged, value in zip(lists, scores, strict=True):
+        if not judged.present[0]:
+            continue
+        kept = {"low": value, "high": value}  # where it cannot move
+        ties = {**kept, "kind": "", "sentence": "The run is a set: it has no order."}
+        if judged.ranked:
+            ties = _reach(tie_range, judged, measure, value, "order of documents with equal scores")
+        grades = {**kept, "kind": "exact", "sentence": "Every document that it returned is judged."}
+        if unjudged := int(judged.returned[0]) - len(judged.rank):
+            of = f"grades of its {counted(unjudged, 'unjudged document')}"
+            grades = _reach(unjudged_range, judged, measure, value, of)
+        for reason, by, reach in (("ties", "order of ties", ties), ("unjudged", "unjudged documents", grades)):
+            rows.append({"run": judged.run.name, "reason": reason, "by": by, "score": value, **reach})
+    columns = columns_of(
+        rows,
+        ("run", TEXT, "Run"),
+        ("by", TEXT, "By"),
+        ("low", NUMBER, "Least"),
+        ("score", NUMBER, "Score"),
+        ("high", NUMBER, "Greatest"),
+        *("reason", "kind", "sentence"),  # the kind is empty where it is not known
+    )
+    return Table("reaches", columns, "What could still change the score", labels=2)
+
+
+def _reach(
+    find: Callable[[Judged, Measure], Range], judged: Judged, measure: Measure, score: float, by: str
+) -> dict[str, Any]:
+    try:
+        check_apart(measure)
+        reach = find(judged, measure)
+    except JudgedError as error:
+        return {"low": None, "high": None, "kind": "", "sentence": str(error)}
+    ends = {"low": float(reach.low[0]), "high": float(reach.high[0]), "kind": str(reach.kind[0])}
+    return {**ends, "sentence": reach.sentence(0, score, by)}
+
+
+def labels_of(workspace: Workspace, query_id: str) -> LabelStore | None:
+    """Give the open labels, where the topic of this id is theirs; it may be another one, as beside the sample."""
+    store = workspace.labels
+    known = "" if store is None else store.topic(query_id)["text"]
+    return store if known and known == (workspace.query(query_id) or known) else None
+
+
+def kept_grades(workspace: Workspace, query_id: str) -> dict[str, float]:
+    """Give the grades that people kept as labels, where they differ from the judgments."""
+    store, known = labels_of(workspace, query_id), grades_of(workspace, query_id)
+    kept = {} if store is None else store.grades(query_id)
+    return {doc: grade for doc, grade in kept.items() if grade != known.get(doc)}
+
+
+def regraded(
+    workspace: Workspace, asked: AskedTopic, kept: Mapping[str, float], runs: Sequence[str], measures: Iterable[Measure]
+) -> tuple[Table, ...]:
+    """Set scores beside those with the other grades: of the runs that are shown by all measures, then of every run."""
+    tried = {asked.doc_id: asked.grade} if asked.doc_id and asked.grade is not None else {}
+    if not (grades := {**kept, **tried}):
+        return ()
+    before = {run: judged_topic(workspace, asked.topic, run) for run in workspace.lists}
+    after = {run: _with_grades(workspace, asked.topic, run, grades) for run in before}
+    apart = [one for one in dict.fromkeys(measures) if one.properties.topics_apart]
+    rows: list[dict[str, Any]] = []
+    for measure in apart:
+        for run in runs:
+            old, new = (score(workspace, judged[run], measure)[0] for judged in (before, after))
+            rows.append({"measure": str(measure), "run": run, "before": old, "after": new, "difference": new - old})
+    scores = (("before", NUMBER, "Before"), ("after", NUMBER, "After"), ("difference", CHANGE, "Difference"))
+    shown = Table("regraded", columns_of(rows, ("measure", TEXT, "Measure"), ("run", TEXT, "Run"), *scores))
+    chosen = asked.read(asked.measure)
+    if chosen not in apart:
+        return (shown,)
+    scores_of = {run: run_scores(workspace, chosen, run)[0] for run in before}
+    changed = {run: score(workspace, judged, chosen)[0] for run, judged in after.items()}
+    return shown, every_run_regraded(chosen, scores_of, workspace.qrels.index.codes[asked.topic], changed)
+
+
+def _with_grades(workspace: Workspace, query_id: str, run: str, grades: Mapping[str, float]) -> Judged:
+    """Judge one topic of a run as it would be if documents had other grades."""
+    qrels = scale_of(workspace, query_id)
+    same = pc.and_(pc.equal(qrels.table["query_id"], query_id), pc.is_in(qrels.table["doc_id"], pa.array(grades)))
+    table = qrels.table.select(["query_id", "doc_id", "relevance"]).filter(pc.invert(same))
+    rows = pa.table([[query_id] * len(grades), [*grades], [*grades.values()]], schema=table.schema)
+    _, (alone,) = workspace.one_topic(query_id, [run])
+    return judge(replace(qrels, table=pa.concat_tables([table, rows])), alone).only(query_id)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

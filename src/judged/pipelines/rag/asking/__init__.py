@@ -5,7 +5,11 @@ from judged._lazily import lazily
 __all__, __getattr__, __dir__ = lazily(
     __name__,
     {
-        "judged.pipelines.rag.asking.filling": ("Filled", "fill"),
-        "judged.pipelines.rag.asking.questions": ("Filling", "prepare_table"),
+        "judged.pipelines.rag.asking.filling": (
+            "Filled",
+            "fill",
+            "Filling",
+            "prepare_table",
+        ),
     },
 )

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import judged
 from judged.errors import InputError, JudgedError
 from judged.scoring.compat.trec_eval.options import Options, read_options
-from judged.scoring.peers.errors import CALCULATION, INPUT, TrecEvalError
-from judged.scoring.peers.trec_eval import expand
+from judged.scoring.peers.trec_eval import CALCULATION, INPUT, TrecEvalError, expand
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -50,7 +49,7 @@ def trec_eval(arguments: Sequence[str]) -> Outcome:
             return Outcome(manual(options))
         return _evaluated(options)
     except InputError as error:
-        from judged.scoring.compat.trec_eval.files import in_words
+        from judged.scoring.compat.trec_eval.options import in_words
 
         return Outcome("", INPUT, f"error: {in_words(error, options.run)}")
     except JudgedError as error:
@@ -58,9 +57,8 @@ def trec_eval(arguments: Sequence[str]) -> Outcome:
 
 
 def _evaluated(options: Options) -> Outcome:
-    from judged.scoring.compat.trec_eval.files import open_run
-    from judged.scoring.compat.trec_eval.scores import Scorer, read_means
-    from judged.scoring.compat.trec_eval.topics import walk
+    from judged.scoring.compat.trec_eval.options import open_run
+    from judged.scoring.compat.trec_eval.scores import Scorer, read_means, walk
 
     qrels, warning = _judgments(options)
     if options.results_form != "trec_results":
@@ -89,7 +87,7 @@ def _evaluated(options: Options) -> Outcome:
 
 
 def _judgments(options: Options) -> tuple[Qrels, str]:
-    from judged.scoring.compat.trec_eval.files import read_preferences, read_qrels, whole_grades
+    from judged.scoring.compat.trec_eval.options import read_preferences, read_qrels, whole_grades
 
     if options.form not in FORMS:
         raise TrecEvalError(
@@ -102,7 +100,7 @@ def _judgments(options: Options) -> tuple[Qrels, str]:
 
 def _printed(lines: Sequence[Printed], scorer: Scorer, options: Options, run: Run | None) -> str:
     """Write the lines of each topic and the summary; no summary where the evaluation stopped: `run` is None."""
-    from judged.scoring.compat.trec_eval.files import run_tag
+    from judged.scoring.compat.trec_eval.options import run_tag
 
     columns: list[tuple[str, list[str]]] = []
     summary: list[str] = []

@@ -1,1 +1,0 @@
-"""Pages of an experiment: what may be concluded from it, and a query that is tried live."""

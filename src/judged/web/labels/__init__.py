@@ -1,1 +1,0 @@
-"""What labels are worth: how far judges agree, and models as judges against people."""

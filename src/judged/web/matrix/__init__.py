@@ -1,1 +1,0 @@
-"""Topics and slices against two measures, and the topics of a part of that picture."""

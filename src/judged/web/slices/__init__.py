@@ -1,1 +1,0 @@
-"""Slices of the topics: which there are, and how runs do on each."""

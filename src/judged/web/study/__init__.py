@@ -1,1 +1,0 @@
-"""The pages of a study: what participants see, one page after the other, and what an observer writes."""

@@ -1,1 +1,0 @@
-"""Files that are opened in the browser. Whatever is sent is untrusted until it was read."""
