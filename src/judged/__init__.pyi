@@ -70,23 +70,23 @@ from judged.scoring.judging.join import judge_list as judge_list
 from judged.scoring.judging.judged import Judged as Judged
 from judged.scoring.measures.ap import AP as AP
 from judged.scoring.measures.ap import GMAP as GMAP
+from judged.scoring.measures.ap import InfAP as InfAP
 from judged.scoring.measures.base import Measure
-from judged.scoring.measures.preferences import Bpref as Bpref
+from judged.scoring.measures.counts import JudgedShare as JudgedShare
 from judged.scoring.measures.dcg import DCG as DCG
+from judged.scoring.measures.dcg import nDCG as nDCG
 from judged.scoring.measures.err import ERR as ERR
 from judged.scoring.measures.precision import F as F
-from judged.scoring.measures.precision import SetF as SetF
-from judged.scoring.measures.ap import InfAP as InfAP
-from judged.scoring.measures.dcg import nDCG as nDCG
 from judged.scoring.measures.precision import P as P
-from judged.scoring.measures.precision import SetP as SetP
-from judged.scoring.measures.rbp import RBP as RBP
 from judged.scoring.measures.precision import R as R
-from judged.scoring.measures.precision import SetR as SetR
 from judged.scoring.measures.precision import Rprec as Rprec
-from judged.scoring.measures.rr import RR as RR
-from judged.scoring.measures.counts import JudgedShare as JudgedShare
+from judged.scoring.measures.precision import SetF as SetF
+from judged.scoring.measures.precision import SetP as SetP
+from judged.scoring.measures.precision import SetR as SetR
 from judged.scoring.measures.precision import Success as Success
+from judged.scoring.measures.preferences import Bpref as Bpref
+from judged.scoring.measures.rbp import RBP as RBP
+from judged.scoring.measures.rr import RR as RR
 from judged.scoring.uncertainty.pools import leave_one_out as leave_one_out
 from judged.stats.interval import IntervalName
 

@@ -88,7 +88,7 @@ def _by_reader(
         if why := unreadable(first_bytes(part)):
             raise InputError(why[0], fix=why[1], path=part.name)
     if layout == "wscd":
-        from judged.online.readers.clickmodels import wscd_read as read
+        from judged.online.readers.clickmodels import read_wscd as read
     elif layout == "trec-session":
         from judged.online.readers.trec_session import read
     else:

@@ -118,7 +118,7 @@ _FILE_SPAN = 1_000_000_000_000
 """Ordinals of the next file begin so much later: no file has as many lines."""
 
 
-def wscd_read(parts: Sequence[Part], engine: Engine, *, progress: Opener = None) -> RawLog:
+def read_wscd(parts: Sequence[Part], engine: Engine, *, progress: Opener = None) -> RawLog:
     """Read files of one of the three challenges.
 
     A click of 2011 and 2012 names no page: it goes to the last page of its session, before it, that shows what was
