@@ -35,11 +35,11 @@ def expanded(word: str) -> str:
     return word.replace("S/", "sample/").replace("D/", "data/")
 
 
-def written(checkout: Path, arguments: list[str]) -> str:
+def written(checkout: Path, arguments: list[str], sample: Path) -> str:
     """Run a command in a new folder, and return its exit code, output, messages, and files."""
     with tempfile.TemporaryDirectory() as base:
         folder = Path(base) / "work"
-        shutil.copytree(SAMPLE, folder / "sample")
+        shutil.copytree(sample, folder / "sample")
         if DATA.is_dir():
             (folder / "data").symlink_to(DATA)
         before = set(folder.iterdir())
@@ -51,7 +51,12 @@ def written(checkout: Path, arguments: list[str]) -> str:
                          if word.startswith("data/") and (folder / word).is_dir() else [word])
         ]  # fmt: skip
         done = subprocess.run(
-            [sys.executable, "-m", "judged", *names], cwd=folder, env=environment, capture_output=True, text=True
+            [sys.executable, "-m", "judged", *names],
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         files = "".join(
             f"\n== {path.name}\n{path.read_text(encoding='utf-8')}" for path in sorted({*folder.iterdir()} - before)
@@ -59,20 +64,18 @@ def written(checkout: Path, arguments: list[str]) -> str:
     return f"exit code {done.returncode}\n{done.stdout}\n== messages\n{done.stderr}{files}".replace(base, "")
 
 
-SAMPLE: Path
-
-
 def main(before: str, after: str) -> int:
     """Run every command in both checkouts, and print what differs."""
-    global SAMPLE
     wrong = 0
     with tempfile.TemporaryDirectory() as base, ThreadPoolExecutor(os.cpu_count() or 2) as pool:
-        SAMPLE = Path(base) / "sample"
+        sample = Path(base) / "sample"
         environment = {**os.environ, "PYTHONPATH": str(Path(before).resolve() / "src")}
-        subprocess.run([sys.executable, "-m", "judged", "demo", "--to", str(SAMPLE)], env=environment, check=True,
+        subprocess.run([sys.executable, "-m", "judged", "demo", "--to", str(sample)], env=environment, check=True,
                        capture_output=True)  # fmt: skip
         listed = commands()
-        pairs = [[pool.submit(written, Path(path).resolve(), words) for path in (before, after)] for words in listed]
+        pairs = [
+            [pool.submit(written, Path(path).resolve(), words, sample) for path in (before, after)] for words in listed
+        ]
         for words, (first, second) in zip(listed, pairs, strict=True):
             old, new = first.result(), second.result()
             code = old.partition("\n")[0]

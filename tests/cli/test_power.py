@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from judged.stats.power import minimum_detectable, topics_needed_t
+from judged.stats.sample_size import minimum_detectable, topics_needed_t
 
 if TYPE_CHECKING:
     from collections.abc import Callable

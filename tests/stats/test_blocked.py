@@ -16,7 +16,7 @@ from statsmodels.stats.anova import AnovaRM, anova_lm
 
 import judged
 from judged import InputError
-from judged.stats.anova import anova, friedman, nemenyi
+from judged.stats.analysis_of_variance import anova, friedman, nemenyi
 from judged.stats.multiple import dunnett, randomised_dunnett, randomised_tukey, tukey_hsd
 from shared_data import SHARED, needs_shared
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from judged.stats.anova import friedman, nemenyi
+from judged.stats.analysis_of_variance import friedman, nemenyi
 from judged.stats.multiple import dunnett, randomised_dunnett, randomised_tukey, tukey_hsd
 
 SYSTEMS, TOPICS = 5, 15

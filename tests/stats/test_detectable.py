@@ -9,9 +9,9 @@ import pytest
 from calibration import detectable as simulation
 
 from judged.stats.detectable import detectable
-from judged.stats.power import minimum_detectable
 from judged.stats.resampling import randomisation
 from judged.stats.results import Options
+from judged.stats.sample_size import minimum_detectable
 
 TRIALS = 400
 

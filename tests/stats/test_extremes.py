@@ -8,7 +8,12 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from judged.stats.anova import baseline_critical, baseline_tail, studentised_range_critical, studentised_range_tail
+from judged.stats.analysis_of_variance import (
+    baseline_critical,
+    baseline_tail,
+    studentised_range_critical,
+    studentised_range_tail,
+)
 
 INF = math.inf
 HARTER = {  # upper points of the studentised range, Harter (1960), for 2, 3, ... means

@@ -14,7 +14,7 @@ from scipy import stats as scipy_stats
 from statsmodels.stats.power import TTestPower
 
 from judged import InputError
-from judged.stats.power import minimum_detectable, plan, plan_of_sd, power, topics_needed_t
+from judged.stats.sample_size import minimum_detectable, plan, plan_of_sd, power, topics_needed_t
 
 NAN = math.nan
 

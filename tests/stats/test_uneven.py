@@ -9,7 +9,7 @@ import pytest
 from calibration import uneven
 
 from comparison_made import scores
-from judged.stats.anova import nemenyi
+from judged.stats.analysis_of_variance import nemenyi
 from judged.stats.multiple import dunnett, randomised_dunnett, randomised_tukey, tukey_hsd
 
 TRIALS = 150

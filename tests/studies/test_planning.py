@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from judged.errors import InputError
-from judged.stats.power import power, topics_needed_t
+from judged.stats.sample_size import power, topics_needed_t
 from judged.studies.assignment import assignments
 from judged.studies.design import Group, first_design, parse_design
 from judged.studies.planning import Contrast, Spreads, plan_study

@@ -14,7 +14,7 @@ import numpy as np
 from calibration import Measured
 from judged.stats.detectable import detectable
 from judged.stats.paired import paired_tests
-from judged.stats.power import minimum_detectable
+from judged.stats.sample_size import minimum_detectable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibration import Measured
-from judged.stats.anova import nemenyi
+from judged.stats.analysis_of_variance import nemenyi
 from judged.stats.blocked_results import UNEVEN, complete
 from judged.stats.correction import adjust
 from judged.stats.multiple import dunnett, randomised_dunnett, randomised_tukey, tukey_hsd

@@ -237,7 +237,7 @@ def power_command(
     """
     from judged.comparison.plans import Plans
     from judged.scoring.evaluation import evaluate
-    from judged.stats.power import plan_of_sd
+    from judged.stats.sample_size import plan_of_sd
 
     formats = {name: asked.pop(name) for name in FORMATS}
     chooses = {name: asked.pop(name) for name in CHOICE}

@@ -305,7 +305,7 @@ def _sufficient(found: Difference) -> Difference:
 
 def _of_many(values: Floats, pairs: Sequence[tuple[int, int]], choices: Choices) -> Tested:
     """Ask a test of all systems at once, and take the pairs out of its matrices."""
-    from judged.stats.anova import nemenyi
+    from judged.stats.analysis_of_variance import nemenyi
     from judged.stats.multiple import dunnett, randomised_dunnett, randomised_tukey, tukey_hsd
 
     test: Callable[..., Any] = {

@@ -10,7 +10,7 @@ from judged.errors import InputError
 from judged.results import COUNT, TEXT, Answer, Column, Sentences, Show, Table, columns_of
 from judged.results.notes import Note
 from judged.scoring.evaluation.of_runs import of_runs
-from judged.stats.power import Plan, amount, plan
+from judged.stats.sample_size import Plan, amount, plan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

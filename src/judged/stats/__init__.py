@@ -28,7 +28,7 @@ __all__, __getattr__, __dir__ = lazily(
             "equivalence",
             "non_inferiority",
         ),
-        "judged.stats.anova": (
+        "judged.stats.analysis_of_variance": (
             "anova",
             "friedman",
             "nemenyi",
@@ -46,7 +46,7 @@ __all__, __getattr__, __dir__ = lazily(
             "tukey_hsd",
         ),
         "judged.stats.slice_differences": ("heterogeneity",),
-        "judged.stats.power": (
+        "judged.stats.sample_size": (
             "plan",
             "minimum_detectable",
             "power",

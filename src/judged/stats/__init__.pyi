@@ -1,12 +1,11 @@
 # Written by tools/docs.py: what `judged.stats` exports; it is imported at its first use.
 
-from judged.stats import power as power
 from judged.stats.agreement import cohen_kappa as cohen_kappa
 from judged.stats.agreement import fleiss_kappa as fleiss_kappa
 from judged.stats.agreement import krippendorff_alpha as krippendorff_alpha
-from judged.stats.anova import anova as anova
-from judged.stats.anova import friedman as friedman
-from judged.stats.anova import nemenyi as nemenyi
+from judged.stats.analysis_of_variance import anova as anova
+from judged.stats.analysis_of_variance import friedman as friedman
+from judged.stats.analysis_of_variance import nemenyi as nemenyi
 from judged.stats.blocked_results import AgainstBaseline as AgainstBaseline
 from judged.stats.blocked_results import AllPairs as AllPairs
 from judged.stats.blocked_results import Anova as Anova
@@ -27,8 +26,6 @@ from judged.stats.multiple import randomised_tukey as randomised_tukey
 from judged.stats.multiple import tukey_hsd as tukey_hsd
 from judged.stats.paired import paired_test as paired_test
 from judged.stats.paired import paired_tests as paired_tests
-from judged.stats.power import minimum_detectable as minimum_detectable
-from judged.stats.power import plan as plan
 from judged.stats.rank_biased_overlap import rbo as rbo
 from judged.stats.rank_biased_overlap import rbo_weight as rbo_weight
 from judged.stats.rank_stability import discriminative_power as discriminative_power
@@ -37,6 +34,9 @@ from judged.stats.rankings import kendall_tau as kendall_tau
 from judged.stats.rankings import spearman as spearman
 from judged.stats.rankings import tau_ap as tau_ap
 from judged.stats.results import Difference as Difference
+from judged.stats.sample_size import minimum_detectable as minimum_detectable
+from judged.stats.sample_size import plan as plan
+from judged.stats.sample_size import power as power
 from judged.stats.selection import select as select
 from judged.stats.sensitivity import leave_one_topic_out as leave_one_topic_out
 from judged.stats.slice_differences import heterogeneity as heterogeneity

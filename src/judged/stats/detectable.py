@@ -10,9 +10,9 @@ import numpy as np
 
 from judged.stats.bounded import LARGEST_BET
 from judged.stats.inputs import spread
-from judged.stats.power import minimum_detectable
 from judged.stats.resampling import ResampledTopics
 from judged.stats.results import share
+from judged.stats.sample_size import minimum_detectable
 from judged.stats.student import student_cdf
 
 if TYPE_CHECKING:

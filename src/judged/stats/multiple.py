@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from judged.errors import InputError
-from judged.stats.anova import (
+from judged.stats.analysis_of_variance import (
     anova_of,
     baseline_critical,
     baseline_tail,

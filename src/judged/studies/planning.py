@@ -15,7 +15,7 @@ from judged.results import COUNT, Answer, Chart, Column, Sentences, Show, Table,
 from judged.results.decimals import decimal, percent
 from judged.results.notes import Note
 from judged.stats.inputs import check_share
-from judged.stats.power import power, topics_needed_t
+from judged.stats.sample_size import power, topics_needed_t
 from judged.stats.sufficiency import MIN_UNITS, insufficiency
 from judged.studies.assignment import blocks
 from judged.studies.effects import parts

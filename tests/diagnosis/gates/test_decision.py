@@ -14,7 +14,7 @@ from scipy import stats
 
 from diagnosis.gates.made import decided, pair
 from judged.stats.detectable import detectable
-from judged.stats.power import minimum_detectable
+from judged.stats.sample_size import minimum_detectable
 
 LOST = [0.0] * 8 + [-0.5] * 2
 

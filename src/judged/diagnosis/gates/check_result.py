@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 from judged.results.decimals import decimal, p_text
 from judged.stats.effect import share_bound
 from judged.stats.inputs import topics_text
-from judged.stats.power import amount
+from judged.stats.sample_size import amount
 from judged.stats.sensitivity import sensitive_sentence
 
 if TYPE_CHECKING:

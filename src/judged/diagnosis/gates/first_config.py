@@ -29,7 +29,7 @@ from judged.scoring.evaluation.of_runs import scored
 from judged.scoring.judging import judge
 from judged.scoring.measures.aggregates import aggregate
 from judged.stats.inputs import paired_differences, spread, topics_text
-from judged.stats.power import minimum_detectable, power
+from judged.stats.sample_size import minimum_detectable, power
 from judged.stats.student import student_quantile
 
 if TYPE_CHECKING:
