@@ -100,7 +100,7 @@ def _work(what: str, folder: str, *more: str) -> None:
         print(json.dumps({"queries": made.queries, "events": made.events, "users": made.users}))
         return
     from judged.online import abtest, online_metrics, read_log
-    from judged.online.difference import comparable
+    from judged.online.differences import comparable
 
     begun = perf_counter()
     files = [str(Path(folder) / f"ubi_{name}.parquet") for name in ("queries", "events")]

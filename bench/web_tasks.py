@@ -19,8 +19,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
 
 from browser import chromium, served
 
+from judged.interface.pages.workspace import open_sample
 from judged.web.app import make_app
-from judged.web.workspace import open_sample
 
 HEIGHT = 900
 

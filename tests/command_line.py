@@ -6,6 +6,14 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+
+from judged.cli.main import main
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 @dataclass
@@ -27,3 +35,21 @@ def process(*arguments: str, stdin: str = "", env: dict[str, str] | None = None)
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **(env or {})},
     )  # fmt: skip
     return Ended(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
+    """Give the command as a function of this process, which starts in no time."""
+
+    monkeypatch.delenv("COLUMNS", raising=False)  # a test that wants a width sets it
+
+    def command(*arguments: str) -> Ended:
+        monkeypatch.setattr(sys, "argv", ["judged", *arguments])
+        monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as caught:
+            main()
+        code = caught.value.code
+        return Ended(code if isinstance(code, int) else 0 if code is None else 1, *capsys.readouterr())
+
+    return command

@@ -1,6 +1,7 @@
 """Make what tests share importable, and let hypothesis find the same examples every time."""
 
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.append(str(Path(__file__).parents[1] / "tools"))  # the simulations of docs/calibration.md
 
 from browsing import chromium
+from command_line import run  # noqa: F401  a fixture
 from marked import is_left_out, marks_of
+from workbench import sample, serve, tab  # noqa: F401  fixtures
 
 # One for a worker: two would need an event loop each.
 browser = pytest.fixture(scope="session")(chromium)
@@ -29,6 +32,8 @@ def pytest_make_parametrize_id(val: object) -> str | None:
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Import no file whose tests are all left out: that takes longer than many tests that are not."""
     path = collection_path.relative_to(Path(__file__).parent).as_posix()
+    if "/pages/" in f"/{path}/" and find_spec("judged.web") is None:  # the workbench shows them
+        return True
     return is_left_out(f"{path}/" if collection_path.is_dir() else path, config.option.markexpr) or None
 
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import click
 
 from judged.cli.main import app
-from judged.cli.study import hash_of
 from judged.labels import LabelStore, import_labels
 from judged.pipelines.experiments import run
 from judged.studies import first_design
+from judged.studies.commands import hash_of
 from judged.studies.storage import StudyStore
 from studies_made import records as study_records
 
@@ -332,7 +332,7 @@ def _visit(at: int, *, swapped: bool = False) -> tuple[dict[str, object], ...]:
 
 def commands(group: click.Group = app, above: str = "") -> Iterator[tuple[str, click.Command]]:
     """Name every command that does something."""
-    from judged.cli.gate import init
+    from judged.interface.commands.gate import init
 
     context = click.Context(group)
     for name in group.list_commands(context):

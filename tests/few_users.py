@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from judged.online import interleaving, overview
-from judged.online.abtest.abtest import abtest
+from judged.online.ab_tests.abtest import abtest
 from judged.online.clicks import compare_models
 from judged.online.offline import against_qrels, preference_agreement
 from judged.online.watch.config import Event
@@ -20,7 +20,7 @@ from judged.online.watch.watched import rollbacks
 from judged.studies.preference import sides
 from judged.studies.records import StudyRecords
 from judged.studies.study_report import report
-from online.interleaving.test_credit import draft, logged
+from online.interleaving_analysis.test_credit import draft, logged
 from online.offline.pages_made import log_of
 from online.watch.simulated_days import FIRST, config, days, look
 from studies_made import records

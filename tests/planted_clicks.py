@@ -11,7 +11,7 @@ import pyarrow as pa
 from judged.online.clicks import Cells, Patterns
 
 if TYPE_CHECKING:
-    from judged._types import Floats, Ints
+    from judged.results.types import Floats, Ints
 
 EXAMINED = np.array([1.0, 0.7, 0.5, 0.38, 0.3, 0.25, 0.21, 0.18, 0.16, 0.15])
 

@@ -18,7 +18,7 @@ from judged.data import Qrels
 from judged.labels.deciding import Contest, contest, needed, winner
 
 if TYPE_CHECKING:
-    from judged._types import Ints
+    from judged.results.types import Ints
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "collections.md"
 _PLACE = re.compile(

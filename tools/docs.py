@@ -119,8 +119,10 @@ STUBBED = tuple(
     for part in (
         "",
         ".data",
+        ".online",
         ".pipelines.experiments",
         ".pipelines.rag",
+        ".reports",
         ".scoring.measures",
         ".scoring.uncertainty",
         ".stats",
@@ -144,13 +146,20 @@ def stub(package: str) -> str:
             shape = re.sub(r": '([^']*)'", r": \1", str(inspect.signature(value)))
             made.append(f"def {name}{shape} -> {value.__wrapped__.__annotations__['return']}: ...")
         else:
-            imports.add(f"from {value.__module__} import {name} as {name}")
+            imports.add(f"from {getattr(value, '__module__', '') or _home(module, name)} import {name} as {name}")
     body = "\n".join([head, "", *sorted(imports), "", *made, "", *(["__version__: str"] * (package == "judged")), ""])
     one_a_line = ["check", "--fix", "--select", "I,F401", "--config", "lint.isort.force-single-line=true"]
     for command in (one_a_line, ["format"]):
         ruff = [sys.executable, "-m", "ruff", *command, "--quiet", "--stdin-filename", "stub.pyi", "-"]
         body = subprocess.run(ruff, input=body, capture_output=True, text=True, check=True).stdout
     return body
+
+
+def _home(package: Any, name: str) -> str:
+    """Return the module that a package names as the home of a constant."""
+    tree = ast.parse(inspect.getsource(package))
+    (homes,) = (node for node in ast.walk(tree) if isinstance(node, ast.Dict))
+    return next(module for module, names in ast.literal_eval(homes).items() if name in names)
 
 
 def _imports(function: Any) -> set[str]:
@@ -268,9 +277,9 @@ def cli(folder: Path) -> str:
 
 def api() -> str:
     """Write what the workbench answers: each route with its parameters."""
+    from judged.interface.pages.workspace import open_sample
     from judged.web.api_page import described
     from judged.web.app import make_app
-    from judged.web.workspace import open_sample
 
     opened = open_sample()
     parts = [_API]
@@ -288,7 +297,7 @@ def api() -> str:
 def documents() -> str:
     """Write the schema of the JSON of every answer, as one example of each in the tests has it."""
     sys.path.insert(0, str(ROOT / "tests"))
-    examples = importlib.import_module("results.examples").EXAMPLES
+    examples = importlib.import_module("words.answer_examples").EXAMPLES
     schemas: dict[str, dict[str, set[str]]] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

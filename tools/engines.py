@@ -40,7 +40,7 @@ from judged.scoring.judging import judge
 from judged.scoring.measures.registry import REGISTRY
 
 if TYPE_CHECKING:
-    from judged._types import Table
+    from judged.results.types import Table
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT.parent / "shared" / "data"

@@ -9,8 +9,8 @@ import argparse
 from dataclasses import replace
 
 from judged.online import abtest, interleaving, plan_interleaving
-from judged.online.abtest.differences import Looks
-from judged.online.interleaving.credit import mixed_lists, outcomes_of
+from judged.online.ab_tests.differences import Looks
+from judged.online.interleaving_analysis.credit import mixed_lists, outcomes_of
 from judged.online.mixed_lists import METHODS
 from judged.online.simulation import Arm, Collection, Interleaving, SimulationPlan, Users, simulate
 from judged.stats.ratio import UnitRatio

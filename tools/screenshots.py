@@ -12,8 +12,8 @@ from typing import Any
 
 from browser import chromium, served
 
+from judged.interface.pages.workspace import open_sample
 from judged.web.app import make_app
-from judged.web.workspace import open_sample
 
 DOCS = Path(__file__).resolve().parents[1] / "docs" / "images"
 CLASSIC = "list=3,0,2,1,0&cutoff=5&gain=exp2"

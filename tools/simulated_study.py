@@ -20,12 +20,12 @@ from fastapi.testclient import TestClient
 
 from judged import Qrels
 from judged.data import sample
+from judged.interface.pages.guard import LOOPBACK, Rules
 from judged.studies import first_design, read_design
 from judged.studies.assignment import assignments
+from judged.studies.pages import Study, make_study_app
 from judged.studies.records import StudyLists
 from judged.studies.storage import StudyStore
-from judged.web.guard import LOOPBACK, Rules
-from judged.web.study import Study, make_study_app
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "simulated-study.md"
 PEOPLE = 12
@@ -148,7 +148,7 @@ def run(place: Path, folder: Path) -> None:
         grades.setdefault(row["query_id"], {})[row["doc_id"]] = row["relevance"]
     with (
         patch("judged.studies.storage.now_ms", lambda: clock[0]),
-        patch("judged.web.study.now_ms", lambda: clock[0]),
+        patch("judged.studies.pages.now_ms", lambda: clock[0]),
     ):
         for seed, name in enumerate(people):
             Participant(study, name, grades, clock, seed).take_part()

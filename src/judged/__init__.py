@@ -12,7 +12,7 @@ to nothing.
 
 from __future__ import annotations
 
-from judged._lazily import lazily
+from judged.components import lazily
 
 __version__ = "0.1.0"
 

@@ -47,7 +47,7 @@ from judged.errors import JudgedWarning as JudgedWarning
 from judged.errors import MeasureError as MeasureError
 from judged.errors import MissingExtraError as MissingExtraError
 from judged.labels.pooling import pool as pool
-from judged.reports.report import report as report
+from judged.reports.build import report as report
 from judged.scoring import arrays as arrays
 from judged.scoring import measures as measures
 from judged.scoring import uncertainty as uncertainty

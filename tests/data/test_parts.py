@@ -22,7 +22,7 @@ from judged.scoring.evaluation.inputs import runs_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from judged._types import Table
+    from judged.results.types import Table
     from judged.scoring.evaluation import Scores
 
 QRELS = {"q1": {"d2": 1, "d4": 2}, "q2": {"d1": 1}}

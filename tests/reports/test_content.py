@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from judged import InputError, MeasureError, compare, evaluate
-from judged.reports.report import DEFAULT_MEASURES
+from judged.reports.build import DEFAULT_MEASURES
 from judged.results import Chart, Code, Lists, Sentences, Table
 
 if TYPE_CHECKING:

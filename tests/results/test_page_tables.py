@@ -6,8 +6,8 @@ import math
 
 from markupsafe import Markup
 
+from judged.interface.pages.filters import table
 from judged.results import CHANGE, COUNT, TEXT, Column, Show, Table
-from judged.web.filters import table
 
 TABLE = Table(
     "runs",

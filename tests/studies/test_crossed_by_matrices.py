@@ -14,7 +14,7 @@ from judged.studies.crossed import CrossedEffect, Trials
 from studies_made import crossed, drawn
 
 if TYPE_CHECKING:
-    from judged._types import Floats
+    from judged.results.types import Floats
 
 
 class Expected(NamedTuple):

@@ -18,7 +18,7 @@ from judged.studies.planning import Contrast, Spreads, plan_study
 from studies.study_designs import made
 
 if TYPE_CHECKING:
-    from judged._types import Floats
+    from judged.results.types import Floats
     from judged.studies.design import Design
 
 STUDIES = 2000

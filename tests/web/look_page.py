@@ -9,6 +9,9 @@ from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, HTMLResponse
 from jinja2 import ChoiceLoader, FileSystemLoader
 
+from judged.interface.pages import answers
+from judged.interface.pages.answers import PageAnswer, page
+from judged.interface.pages.pagination import Paging
 from judged.results import (
     CHANGE,
     COUNT,
@@ -25,10 +28,7 @@ from judged.results import (
     Table,
 )
 from judged.results.notes import Note
-from judged.web import answers
-from judged.web.answers import PageAnswer, page
 from judged.web.app import make_app
-from judged.web.pagination import Paging
 
 if TYPE_CHECKING:
     from fastapi import FastAPI

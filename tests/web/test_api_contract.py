@@ -19,14 +19,14 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from judged.interface.pages.answers import NAVIGATION
+from judged.interface.pages.compare.answer import AskedComparison
+from judged.interface.pages.compare.routes import compared
+from judged.interface.pages.home import what_is_open
+from judged.interface.pages.leaderboard import AskedLeaderboard, leaderboard
+from judged.interface.pages.workspace import open_sample, open_workspace
 from judged.labels import LabelStore
-from judged.web.answers import NAVIGATION
 from judged.web.app import ROUTERS, make_app
-from judged.web.compare.answer import AskedComparison
-from judged.web.compare.routes import compared
-from judged.web.home import what_is_open
-from judged.web.leaderboard import AskedLeaderboard, leaderboard
-from judged.web.workspace import open_sample, open_workspace
 
 ADDRESS = "/api/v1/openapi.json"
 PATIENT = settings(deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
@@ -189,7 +189,8 @@ def test_the_page_of_the_api_names_every_route_and_its_examples_work(tmp_path):
     (tmp_path / "days.csv").write_text("date,numerator,denominator\n2026-03-01,1,9\n")
     watched = "[watch]\nbaseline_from = 2026-03-01\nbaseline_to = 2026-03-20\n[[series]]\nname = 'wrong'\n"
     (tmp_path / "watch.toml").write_text(f"{watched}table = 'days.csv'\n")
-    more = replace(open_sample(), labels=store, watch=str(tmp_path / "watch.toml"))
+    opened = open_sample()
+    more = replace(opened, labels=store, parts={**opened.parts, "watch": str(tmp_path / "watch.toml")})
     tried, labelled = TestClient(APP), TestClient(make_app(more))
     page = tried.get("/api").text
     for path, method in OPERATIONS:

@@ -10,8 +10,17 @@ import pytest
 from fastapi import Request
 
 from judged.errors import InputError
-from judged.web.change import AskedChange
-from judged.web.workspace import Desk, Folder, Kept, Workspace, concerning, open_workspace, opened, remembered
+from judged.interface.pages.workspace import (
+    Desk,
+    Folder,
+    Kept,
+    Workspace,
+    concerning,
+    open_workspace,
+    opened,
+    remembered,
+)
+from judged.reports.pages import AskedChange
 
 
 def test_what_is_made_of_itself_is_refused_and_can_be_made_later():

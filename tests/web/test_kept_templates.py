@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from jinja2 import DictLoader, Environment
 
+from judged.interface.pages import answers
+from judged.interface.pages.answers import Compiled
 from judged.results.files import cache_folder
-from judged.web import answers
-from judged.web.answers import Compiled
 
 
 @pytest.fixture

@@ -10,12 +10,12 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from fastapi.testclient import TestClient
 
+from judged.interface.pages.filters import chosen
+from judged.interface.pages.workspace import open_workspace
 from judged.web.app import make_app
-from judged.web.filters import chosen
-from judged.web.workspace import open_workspace
 
 if TYPE_CHECKING:
-    from judged.web.workspace import Workspace
+    from judged.interface.pages.workspace import Workspace
 
 QRELS = {f"q{at}": {"d": 1, "n": 0} for at in range(12)}
 RUNS = {name: dict.fromkeys(QRELS, lists) for name, lists in (("a", ["x", "d"]), ("b", ["d"]), ("c", ["n", "d"]))}

@@ -16,10 +16,10 @@ import pytest
 import uvicorn
 from fastapi.testclient import TestClient
 
+from judged.interface.pages.guard import Rules, watched
+from judged.interface.pages.serving import configured
 from judged.web import uploads as routes
 from judged.web.app import make_app
-from judged.web.guard import Rules, watched
-from judged.web.server import configured
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -105,7 +105,7 @@ def test_a_body_that_does_not_come_is_said_and_the_connection_closed(server, len
 
 
 def test_a_body_that_drips_is_not_waited_for(server, monkeypatch):
-    monkeypatch.setattr("judged.web.guard._SLOWEST", 1 << 30)  # for an upload of a gigabyte, one second more
+    monkeypatch.setattr("judged.interface.pages.guard._SLOWEST", 1 << 30)  # one second more for a gigabyte
     drops = [FORM[at : at + 1] for at in range(50)]
     began = time.monotonic()
     came = asked(server, HEAD + b"Content-Length: 100\r\n\r\n", *drops, pause=PATIENCE / 2.5)

@@ -341,7 +341,7 @@ def test_what_no_reader_foresaw_is_a_problem_and_logged(app, monkeypatch, caplog
         raise MemoryError
 
     monkeypatch.setattr("judged.web.uploads.Qrels.read", broken)
-    with caplog.at_level(logging.ERROR, "judged.web"):
+    with caplog.at_level(logging.ERROR, "judged"):
         assert problem(app, qrels=("q.txt", QRELS)).startswith("q.txt: it cannot be read (MemoryError)")
     assert caplog.records[0].exc_info[0] is MemoryError
 

@@ -10,8 +10,8 @@ from fastapi import FastAPI, Query
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 
+from judged.interface.pages.workspace import open_sample
 from judged.web.app import make_app
-from judged.web.workspace import open_sample
 from word_list import listed
 
 JSON_TYPES = {"int": "integer", "float": "number", "str": "string", "bool": "boolean", "tuple": "array"}

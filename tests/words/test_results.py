@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import pytest
 from fastapi.testclient import TestClient
 
+from judged.interface.pages.workspace import open_sample
 from judged.results import COUNT, TEXT, Answer, Column, Table
 from judged.web.app import make_app
-from judged.web.workspace import open_sample
-from results.examples import EXAMPLES
 from word_list import listed
+from words.answer_examples import EXAMPLES
 
 ASIDE = {
     "control": "the settings that a plan's other configurations are compared with; what comes of it is the baseline",

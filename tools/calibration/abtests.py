@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from calibration import Measured
-from judged.online.abtest.differences import EQUAL_USERS, Looks
+from judged.online.ab_tests.differences import EQUAL_USERS, Looks
 from judged.online.statistics.allocation import allocation_periods, sample_ratio
 from judged.online.statistics.users import AdjustedDifference, Arm, adjusted_difference
 from judged.stats.ratio_difference import RatioSums, correlation

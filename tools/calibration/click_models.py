@@ -24,9 +24,9 @@ from judged.online.clicks.looked_at import MODELS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from judged._types import Bools, Floats, Ints
     from judged.online.clicks.fitting import Shrink
     from judged.online.clicks.posteriors import Parameters
+    from judged.results.types import Bools, Floats, Ints
 
 SITUATIONS = {"equal queries": 300, "heavy-tailed queries": 1500, "two kinds": 1500}  # with the pages of a log
 QUERIES, DOCS, DEPTH, RANKERS = 20, 8, 6, 6

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from calibration import Measured
-from judged.online.abtest.differences import Looks
-from judged.online.interleaving.analysis import preference
-from judged.online.interleaving.credit import Outcomes
+from judged.online.ab_tests.differences import Looks
+from judged.online.interleaving_analysis.analysis import preference
+from judged.online.interleaving_analysis.credit import Outcomes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -21,7 +21,7 @@ import numpy as np
 
 from calibration import Measured
 from calibration.users import pages
-from judged.online.abtest.differences import Looks
+from judged.online.ab_tests.differences import Looks
 from judged.online.estimation.survival import Reading
 from judged.online.statistics.survival import kaplan_meier
 from judged.online.statistics.users import Arm, adjusted_difference

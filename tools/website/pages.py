@@ -20,12 +20,12 @@ from markdown.extensions.toc import slugify
 from mkdocs.structure.files import File
 
 import judged
+from judged.interface.pages.learn.lessons import formula
 from judged.results import Answer
 from judged.scoring.evaluation.scores import FromAbove, Scores
 from judged.scoring.measures import Measure
 from judged.scoring.measures.pages import as_markdown
 from judged.scoring.measures.pages import page as page_of
-from judged.web.learn.lessons import formula
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,19 +8,21 @@ import os
 import sys
 import warnings
 from contextlib import suppress
-from itertools import chain
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 import judged
-from judged.cli import output
 from judged.cli.exits import CODES, end_on_signals, ended, guard, ignore_signals
-from judged.cli.groups import Group
+from judged.components import built_in, third_party
 from judged.errors import JudgedWarning
+from judged.interface import output
+from judged.interface.groups import Group
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
+
+    from judged.components import Command, Component
 
 
 class _Hidden:
@@ -36,36 +38,38 @@ class _Hidden:
             raise ModuleNotFoundError(name=name)
 
 
-_SECTIONS: dict[str, dict[str, tuple[str, ...]]] = {
-    "Scores": {"scoring": ("evaluate", "explain", "curve", "measures", "advise")},
-    "Comparison": {"comparison": ("compare", "power", "agree", "fuse"), "experiment": ("experiment",)},
-    "Diagnosis": {
-        "slices": ("slices",),
-        "diagnosis": ("matrix", "stages", "disagree", "needs", "diff", "review", "tradeoff"),
-        "traces": ("traces",),
-    },
-    "Release": {"gate": ("gate",), "reports": ("change", "report")},
-    "Answers": {"rag": ("rag",)},
-    "Online": {"online": ("online",), "logs": ("logs",), "clicks": ("clicks",), "online_comparisons": ("watch",)},
-    "People": {"study": ("study",)},
-    "Judgments": {"data": ("pool", "collection"), "labels": ("labels",)},
-    "Workbench": {"serve": ("serve",)},
-    "Files and tools": {"data": ("check", "demo"), "scoring": ("leave-one-out",), "trec_eval": ("trec_eval",)},
-}
-"""The commands of each section of the help, by their modules."""
+_SECTIONS = (
+    "Scores", "Comparison", "Diagnosis", "Release", "Answers", "Online", "People", "Judgments", "Workbench",
+    "Files and tools",
+)  # fmt: skip
+"""The order of the sections of the help; those of other packages come behind."""
 
 
 class _Commands(Group):
-    """The subcommands, in sections."""
+    """The commands of all components, in sections. Other packages are looked up when a name is unknown, or for help."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
-        modules = {
-            name: f"judged.cli.{module}"
-            for section in _SECTIONS.values()
-            for module, names in section.items()
-            for name in names
-        }
-        super().__init__(*args, commands=modules, **more)
+        super().__init__(*args, **more)
+        self.sections: dict[str, dict[str, Command]] = {section: {} for section in _SECTIONS}
+        self._add(built_in())
+
+    def _add(self, components: Iterable[Component]) -> None:
+        for component in components:
+            for section, commands in component.commands.items():
+                new = {name: command for name, command in commands.items() if name not in self.places}
+                self.sections.setdefault(section, {}).update(new)
+                self.places |= {name: command.place for name, command in new.items()}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands."""
+        self._add(third_party())
+        return super().list_commands(ctx)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command, of another package where no component of judged has it."""
+        if cmd_name not in self.places:
+            self._add(third_party())
+        return super().get_command(ctx, cmd_name)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         """Find the command that is asked for, or say which one may be meant."""
@@ -74,21 +78,17 @@ class _Commands(Group):
         except click.UsageError as error:
             from difflib import get_close_matches  # only wrong names need it
 
-            if close := get_close_matches(args[0], self.modules, 1):
+            if close := get_close_matches(args[0], self.list_commands(ctx), 1):
                 error.fix = f"write {ctx.command_path} {close[0]}"  # type: ignore[attr-defined]
             raise
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands by what they are for."""
-        width = max(map(len, self.modules))
-        for title, section in _SECTIONS.items():
-            rows: list[tuple[str, str]] = []
-            for name in chain.from_iterable(section.values()):
-                command = self.get_command(ctx, name)
-                limit = formatter.width - 6 - width
-                rows.append((name.ljust(width), "" if command is None else command.get_short_help_str(limit)))
-            with formatter.section(title):
-                formatter.write_dl(rows)
+        width = max(map(len, self.list_commands(ctx)))
+        for section, commands in self.sections.items():
+            if commands:
+                with formatter.section(section):
+                    formatter.write_dl([(name.ljust(width), command.about) for name, command in commands.items()])
 
 
 @click.group(

@@ -28,7 +28,7 @@ from judged.stats.sufficiency import insufficiency
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from judged._types import Floats
+    from judged.results.types import Floats
     from judged.scoring.evaluation import Scores
     from judged.scoring.measures.base import Measure
     from judged.stats.interval import IntervalName

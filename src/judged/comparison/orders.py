@@ -13,7 +13,7 @@ from judged.results import COUNT, TEXT, Answer, Column, Table, columns_of, numbe
 from judged.stats.rankings import Correlation, kendall_tau, tau_ap
 
 if TYPE_CHECKING:
-    from judged._types import Floats
+    from judged.results.types import Floats
     from judged.scoring.evaluation import Scores
 
 _LEAST_SYSTEMS = 3

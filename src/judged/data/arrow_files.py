@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
     from pathlib import Path
 
-    from judged._types import Batch, Table
     from judged.data.rows import Digest, Part
+    from judged.results.types import Batch, Table
 
     Choice = Callable[[list[str]], list[str]]
 

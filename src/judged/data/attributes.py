@@ -16,7 +16,7 @@ from judged.results.files import cached_property
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged._types import Table
+    from judged.results.types import Table
 
 _SHOWN = 8
 

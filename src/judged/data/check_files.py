@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
-    from judged._types import Strings, Table
     from judged.data.layout import Kind
     from judged.data.rows import Rows
+    from judged.results.types import Strings, Table
 
 
 class Corpus(NamedTuple):

@@ -16,8 +16,8 @@ from judged.results.notes import first_few
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from judged._types import Bools, Floats, Ints, Strings, Table
     from judged.data.index import QrelsIndex
+    from judged.results.types import Bools, Floats, Ints, Strings, Table
 
 
 _HUGE = 100

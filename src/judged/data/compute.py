@@ -16,7 +16,7 @@ from pyarrow import _compute as _arrow  # pyright: ignore[reportAttributeAccessI
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from judged._types import Ints, Strings, Table
+    from judged.results.types import Ints, Strings, Table
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 

@@ -18,7 +18,7 @@ from judged.errors import InputError
 from judged.results.files import cached_property
 
 if TYPE_CHECKING:
-    from judged._types import Strings, Table
+    from judged.results.types import Strings, Table
 
 
 @dataclass(frozen=True, eq=False)

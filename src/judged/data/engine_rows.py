@@ -22,9 +22,9 @@ from judged.results.files import cached_property
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from judged._types import Table
     from judged.data.layout import Kind
     from judged.data.rows import Digest, Part, Rows
+    from judged.results.types import Table
 
 
 class NotFetchedError(InputError):

@@ -17,8 +17,8 @@ import numpy as np
 from judged.errors import InputError
 
 if TYPE_CHECKING:
-    from judged._types import Bools
     from judged.data.attributes import Attributes
+    from judged.results.types import Bools
 
     Mask: TypeAlias = Callable[[Attributes], Bools]
     Condition: TypeAlias = tuple[list[str], Mask]  # the attributes, and what marks topics

@@ -11,7 +11,7 @@ from judged.data.compute import pc
 from judged.errors import InputError
 
 if TYPE_CHECKING:
-    from judged._types import Hashes, Ints, Strings
+    from judged.results.types import Hashes, Ints, Strings
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2**64 / golden ratio: spreads close values apart
 _FOLD = np.uint64(29)

@@ -16,7 +16,7 @@ from judged.data.ids import hash_ids
 from judged.results.files import cached_property
 
 if TYPE_CHECKING:
-    from judged._types import Bools, Floats, Hashes, Ints, Strings, Table
+    from judged.results.types import Bools, Floats, Hashes, Ints, Strings, Table
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,8 +21,8 @@ from judged.results.decimals import read_number
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from judged._types import Table
     from judged.data.layout import Kind
+    from judged.results.types import Table
 
 TYPES = {"relevance": pa.float64(), "score": pa.float64(), "rank": pa.int64()}
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")  # half of a character, or the first of two halves

@@ -15,8 +15,8 @@ from judged.data.rows import MappingRows, Rows, TableRows, score_array, table_of
 from judged.errors import InputError
 
 if TYPE_CHECKING:
-    from judged._types import Table
     from judged.data.layout import Kind
+    from judged.results.types import Table
 
 _LARGEST = 1 << 1023
 VALUE = {"qrels": "relevance", "run": "score"}

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from judged._types import Batch
     from judged.data.rows import Digest, Part, Rows
+    from judged.results.types import Batch
 
 _PART = re.compile(r"part-.*|data_\d+\.\w+")  # what Spark and DuckDB call the files of a table
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"

@@ -19,8 +19,8 @@ from judged.results.files import cached_property
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from judged._types import Table
     from judged.data.write import Origin
+    from judged.results.types import Table
 
 QRELS_COLUMNS = ("query_id", "doc_id", "relevance", "iteration")
 _PREFERENCES = ("query_id", "doc_id", "relevance", "user", "subgroup")

@@ -27,7 +27,7 @@ from judged.results.notes import Note
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from judged._types import Table
+    from judged.results.types import Table
 
     Record = tuple[int | None, dict[str, Any]]
 

@@ -19,7 +19,7 @@ from judged.data.layout import WHOLE_TO, refuse_same_names
 from judged.errors import InputError
 
 if TYPE_CHECKING:
-    from judged._types import Batch, Table
+    from judged.results.types import Batch, Table
 
 Part: TypeAlias = Callable[[], "Batch"]
 

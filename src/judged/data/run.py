@@ -25,7 +25,7 @@ from judged.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from judged._types import Ints, Table
+    from judged.results.types import Ints, Table
 
 RUN_COLUMNS = ("query_id", "doc_id", "score", "rank", "run_id")
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from judged.components import find
 from judged.data import files, json_rows
 from judged.data.arrow_files import (
     ParquetRows,
@@ -23,20 +24,20 @@ from judged.data.engine_rows import EngineRows, EngineTable, TableInFile, rows_i
 from judged.data.json_rows import saved_result
 from judged.data.layout import Layout, canonical
 from judged.data.looks import looks_like_qrels
-from judged.data.objects import named_table
+from judged.data.objects import named_table, rows_of_object
 from judged.data.part_rows import PartRows, names_of, part_files, run_in_path
 from judged.data.rows import Rows, TableRows
-from judged.data.sniff import sniff
+from judged.data.sniff import FORMATS, sniff
 from judged.data.text_rows import TextRows, in_order
 from judged.errors import NO_CONTENT, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from judged._types import Table
     from judged.data.layout import Kind
     from judged.data.rows import Digest, Part
     from judged.data.sniff import Format
+    from judged.results.types import Table
 
 _SUFFIXES = frozenset(
     {
@@ -116,6 +117,8 @@ def open_source(path: str | Path, kind: Kind, format: str | None = None) -> Sour
             return Source(_in_parts(file, parts, format), name)
         file = _judgments_in(file, kind)
         where = str(file)
+    if format is not None and format not in FORMATS and (read := find("readers", format)):
+        return Source(rows_of_object(read(file), kind), name)
     return Source(_rows_in(file, where, sniff(file, where, kind, format), kind, _LONG, told=format is not None), name)
 
 

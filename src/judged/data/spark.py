@@ -15,7 +15,7 @@ from judged.errors import InputError, MissingExtraError
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
 
-    from judged._types import Table
+    from judged.results.types import Table
 
 _SCHEME = "sc://"
 _PORT = 15002

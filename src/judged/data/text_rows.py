@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
     from pathlib import Path
 
-    from judged._types import Batch, Floats
     from judged.data.rows import Digest, Part
+    from judged.results.types import Batch, Floats
 
 
 _LONGEST = 2 << 20  # bytes of a line: ids, numbers, and perhaps a text beside them

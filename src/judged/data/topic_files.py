@@ -21,7 +21,7 @@ from judged.results.escaping import csv_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from judged._types import Table
+    from judged.results.types import Table
 
 
 _LONGEST = 1 << 20  # characters of a line

@@ -19,7 +19,7 @@ from judged.errors import InputError
 from judged.results.files import cached_property
 
 if TYPE_CHECKING:
-    from judged._types import Table
+    from judged.results.types import Table
 
 
 @dataclass(frozen=True, eq=False)

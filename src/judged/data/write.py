@@ -24,10 +24,10 @@ from judged.results.files import replaced
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from judged._types import Floats, Ints, Strings, Table
     from judged.data.layout import Kind
     from judged.data.qrels import Qrels
     from judged.data.run import Run
+    from judged.results.types import Floats, Ints, Strings, Table
 
 
 _SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}

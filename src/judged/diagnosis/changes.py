@@ -15,9 +15,9 @@ from judged.results.decimals import decimal, p_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from judged._types import Floats
     from judged.comparison import Choices
     from judged.comparison.slicing.parts import Quantity, Where
+    from judged.results.types import Floats
     from judged.stats.correction import Discoveries
     from judged.stats.results import Difference
 

@@ -14,7 +14,7 @@ from judged.scoring.measures.aggregates import aggregate
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from judged._types import Floats
+    from judged.results.types import Floats
     from judged.scoring.measures.base import Measure
 
 

@@ -1,6 +1,6 @@
 """Labels: judgments of people, models and clicks, with who gave them, and the way from them to qrels."""
 
-from judged._lazily import lazily
+from judged.components import lazily
 
 __all__, __getattr__, __dir__ = lazily(
     __name__,

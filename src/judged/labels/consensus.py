@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from judged._types import ReadOnly
 from judged.data.compute import pc
 from judged.data.qrels import Qrels
 from judged.data.write import Origin
@@ -19,13 +18,14 @@ from judged.labels.exchange import is_store
 from judged.labels.labels import ADJUDICATOR, KINDS, Labels
 from judged.results.decimals import counted
 from judged.results.notes import Note
+from judged.results.types import ReadOnly
 from judged.stats.agreement import coded
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from judged._types import Bools, Floats, Ints
     from judged.labels.labels import Kind
+    from judged.results.types import Bools, Floats, Ints
 
 
 RULES = ("majority", "mean", "dawid-skene", "dawid-skene-mean")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged._types import ReadOnly
+from judged.results.types import ReadOnly
 from judged.stats.inputs import complete_topics, spread
 from judged.stats.interval import IntervalMethod, mean_intervals
 from judged.stats.prediction_powered import prediction_powered
@@ -17,8 +17,8 @@ from judged.stats.sufficiency import insufficiency
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from judged._types import Bools, Floats, Ints
     from judged.comparison.slicing.topic_slices import Slicing
+    from judged.results.types import Bools, Floats, Ints
     from judged.scoring.evaluation import Scores
     from judged.stats.prediction_powered import Corrected
 

@@ -25,8 +25,8 @@ from judged.stats.inputs import check_count
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from judged._types import Bools, Floats, Ints
     from judged.results import Block
+    from judged.results.types import Bools, Floats, Ints
     from judged.scoring.judging import Judged, Precision, TiePolicy, TopicPolicy
     from judged.scoring.measures.base import Measure
 

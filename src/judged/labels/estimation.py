@@ -23,9 +23,9 @@ from judged.stats.student import student_quantile
 from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
-    from judged._types import Floats, Ints
     from judged.labels.pooling import Pool
     from judged.results import Block
+    from judged.results.types import Floats, Ints
     from judged.scoring.judging import Judged, TiePolicy
     from judged.scoring.measures.base import Measure
 

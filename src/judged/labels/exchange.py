@@ -28,9 +28,9 @@ from judged.results.files import replaced
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from judged._types import Table
     from judged.labels.labels import Kind
     from judged.labels.store import LabelStore
+    from judged.results.types import Table
 
     Row = tuple[int | None, dict[str, Any]]
 

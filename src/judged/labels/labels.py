@@ -19,7 +19,7 @@ from judged.results.files import cached_property
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from judged._types import Floats, Ints, Strings, Table
+    from judged.results.types import Floats, Ints, Strings, Table
 
 
 Kind: TypeAlias = Literal["human", "model", "click"]

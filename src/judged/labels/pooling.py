@@ -22,9 +22,9 @@ from judged.scoring.judging.align import all_returned
 from judged.scoring.judging.ranking import Ranking
 
 if TYPE_CHECKING:
-    from judged._types import Floats, Ints
-    from judged._types import Table as ArrowTable
     from judged.results import Block
+    from judged.results.types import Floats, Ints
+    from judged.results.types import Table as ArrowTable
     from judged.scoring.judging.ranking import TiePolicy
 
 

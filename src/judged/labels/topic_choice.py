@@ -19,9 +19,9 @@ from judged.results import COUNT, TEXT, Answer, Column, Sentences, Table, beginn
 from judged.results.spelling import one_of
 
 if TYPE_CHECKING:
-    from judged._types import Floats, Ints
-    from judged._types import Table as ArrowTable
     from judged.results import Block
+    from judged.results.types import Floats, Ints
+    from judged.results.types import Table as ArrowTable
 
 Scheme: TypeAlias = Literal["traffic", "strata", "random"]
 SCHEMES: tuple[Scheme, ...] = get_args(Scheme)

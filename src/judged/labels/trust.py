@@ -31,9 +31,9 @@ from judged.stats.sufficiency import insufficiency
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from judged._types import Floats, Ints
     from judged.comparison.agreement import JudgeAgreement
     from judged.results import Block
+    from judged.results.types import Floats, Ints
     from judged.stats.agreement import Agreement, Scale
 
 HASTY = 1.0

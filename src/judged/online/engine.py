@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-    from judged._types import Table
+    from judged.results.types import Table
 
 _FOLDERS = "judged-log-"
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGTPE])(i?)B\s*", re.IGNORECASE)

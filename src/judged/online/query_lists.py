@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from judged.errors import InputError
-from judged.online.difference import AFTER, BEFORE, Periods, periods
+from judged.online.differences import AFTER, BEFORE, Periods, periods
 from judged.online.engine import Relation, identifier, listed
 from judged.online.facts.columns import SCALES
 from judged.online.facts.pages import FactSettings, page_facts
@@ -24,10 +24,10 @@ from judged.stats.correction import chances_of_more, rate_limits, share_limits, 
 from judged.stats.sufficiency import MIN_UNITS
 
 if TYPE_CHECKING:
-    from judged._types import Bools, Floats, Ints
-    from judged._types import Table as ArrowTable
     from judged.online.log import InteractionLog
     from judged.results import Block
+    from judged.results.types import Bools, Floats, Ints
+    from judged.results.types import Table as ArrowTable
 
 LISTS = {
     "zero": "found nothing",

@@ -18,7 +18,7 @@ from judged.online.tables import EVENT, SERP, SESSION, SHOWN
 from judged.results.files import replaced_folder
 
 if TYPE_CHECKING:
-    from judged._types import Table
+    from judged.results.types import Table
 
 
 VERSION = 4

@@ -24,11 +24,11 @@ from judged.scoring.evaluation.evaluate import chosen_measures
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged._types import Ints
     from judged.comparison.slicing.scores import SlicedScores
     from judged.diagnosis.matrix import Matrix
     from judged.diagnosis.stages import Stages
     from judged.reports.material import Material
+    from judged.results.types import Ints
 
 
 CANDIDATES = "R@100"

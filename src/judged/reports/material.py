@@ -21,7 +21,6 @@ from judged.scoring.evaluation.dialects import without_self
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from judged._types import Floats
     from judged.comparison import Comparison, MeasureComparison, Pair
     from judged.comparison.slicing.topic_slices import Slicing
     from judged.data.attributes import Attributes
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from judged.data.topics import Topics
     from judged.diagnosis.stages import Stages
     from judged.results import Section
+    from judged.results.types import Floats
     from judged.scoring.evaluation import Estimate, Scores
     from judged.scoring.measures.base import Measure
 

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
-    from judged._types import Table as ArrowTable
     from judged.results.blocks import Block
     from judged.results.notes import Note
+    from judged.results.types import Table as ArrowTable
 
 _LABELS = "<style>th.label, td.label { text-align: left !important }</style>"  # notebooks know none of our classes
 

@@ -20,8 +20,8 @@ from judged.results.escaping import Table as Grid
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from judged._types import Table as ArrowTable
     from judged.results.blocks import Block
+    from judged.results.types import Table as ArrowTable
 
 _WIDTH, _LEAST = 100, 40  # of texts below rows, where no width is given, and at least
 _BAR, _EIGHTHS = 24, " ▏▎▍▌▋▊▉"  # characters of the longest bar, and the parts of one

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from judged._lazily import lazily
+from judged.components import lazily
 
 __all__, __getattr__, __dir__ = lazily(
     __name__,

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
-from judged._types import ReadOnly
 from judged.errors import InputError
 from judged.results.decimals import decimal, percent
+from judged.results.types import ReadOnly
 from judged.stats.interval import adjusted
 from judged.stats.ratio import student_quantiles
 from judged.stats.sufficiency import MIN_UNITS, insufficiency
 
 if TYPE_CHECKING:
-    from judged._types import Bools, Floats, Ints
+    from judged.results.types import Bools, Floats, Ints
 
 
 Weights: TypeAlias = Literal["nominal", "linear", "quadratic"]

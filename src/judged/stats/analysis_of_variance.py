@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from judged._types import Floats
+    from judged.results.types import Floats
 
     Tail: TypeAlias = Callable[[Floats], Floats]
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged._types import ReadOnly
 from judged.results.decimals import counted, p_text
+from judged.results.types import ReadOnly
 from judged.stats.inputs import ROUNDING, complete_topics, score_matrix, topics_text
 from judged.stats.results import TEST_NAMES
 from judged.stats.sufficiency import insufficiency
@@ -17,7 +17,7 @@ from judged.stats.sufficiency import insufficiency
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from judged._types import Bools, Floats
+    from judged.results.types import Bools, Floats
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -15,7 +15,7 @@ from judged.stats.student import student_cdf, student_quantile
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from judged._types import Floats
+    from judged.results.types import Floats
     from judged.stats.results import Difference
 
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged._types import ReadOnly
 from judged.errors import InputError
 from judged.results.spelling import one_of
+from judged.results.types import ReadOnly
 from judged.stats.inputs import ROUNDING, check_share, topics_text
 from judged.stats.sufficiency import insufficiency
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from judged._types import Bools, Floats, Ints
+    from judged.results.types import Bools, Floats, Ints
     from judged.stats.results import Difference
 
 

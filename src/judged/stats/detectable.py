@@ -16,7 +16,7 @@ from judged.stats.sample_size import minimum_detectable
 from judged.stats.student import student_cdf
 
 if TYPE_CHECKING:
-    from judged._types import Floats
+    from judged.results.types import Floats
     from judged.stats.results import Alternative
 
 _DRAWS = 1000

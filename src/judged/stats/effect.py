@@ -16,7 +16,7 @@ from judged.stats.sufficiency import insufficiency
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from judged._types import Bools, Floats
+    from judged.results.types import Bools, Floats
 
 
 @dataclass(frozen=True)

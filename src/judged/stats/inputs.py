@@ -13,7 +13,7 @@ from judged.errors import InputError
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from judged._types import Floats
+    from judged.results.types import Floats
 
 ROUNDING = 1e-12  # of the larger number: scores are sums of fractions, and what is equal may differ in the last bits
 

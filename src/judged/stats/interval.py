@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from judged._types import Floats, Ints
+    from judged.results.types import Floats, Ints
 
 IntervalName: TypeAlias = Literal["adjusted", "t", "bootstrap", "none"]
 _PSEUDO_TOPIC = 0.5  # weight of what is added at the bounds; this and the next are chosen by docs/calibration.md

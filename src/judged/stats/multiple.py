@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from judged._types import Floats, Ints
+    from judged.results.types import Floats, Ints
     from judged.stats.blocked_results import Complete
 
     Statistic: TypeAlias = Callable[[Floats], Floats]

@@ -18,7 +18,7 @@ from judged.stats.sufficiency import insufficiency
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from judged._types import Floats
+    from judged.results.types import Floats
 
 LEAST = 25
 """Known values from which the interval holds its level, as simulations show (docs/calibrated-judges.md)."""

@@ -17,7 +17,7 @@ from judged.results.decimals import decimal
 from judged.stats.rankings import kendall_tau
 
 if TYPE_CHECKING:
-    from judged._types import Floats, Ints
+    from judged.results.types import Floats, Ints
 
 TieVariant: TypeAlias = Literal["w", "a", "b"]
 

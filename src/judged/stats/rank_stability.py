@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from judged._types import Floats, Ints
+    from judged.results.types import Floats, Ints
 
 
 _CELLS = 1 << 21  # numbers held at a time

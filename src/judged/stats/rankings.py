@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from judged._types import Bools, Floats, Ints
+    from judged.results.types import Bools, Floats, Ints
 
     Signs: TypeAlias = NDArray[np.int8]
 

@@ -26,7 +26,7 @@ from judged.stats.student import student_quantile
 from judged.stats.sufficiency import MIN_UNITS, insufficiency
 
 if TYPE_CHECKING:
-    from judged._types import Bools, Floats, Ints
+    from judged.results.types import Bools, Floats, Ints
 
 
 _EPSILON = float(np.finfo(np.float64).eps)

@@ -20,7 +20,7 @@ from judged.stats.results import PairedResult, share
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from judged._types import Bools, Floats
+    from judged.results.types import Bools, Floats
     from judged.stats.results import Options
 
 

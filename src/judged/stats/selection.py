@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged._types import ReadOnly
 from judged.errors import InputError
+from judged.results.types import ReadOnly
 from judged.stats.inputs import ROUNDING, check_share, score_matrix, spread
 from judged.stats.paired import paired_tests
 from judged.stats.student import student_quantile
@@ -19,7 +19,7 @@ from judged.stats.sufficiency import insufficiency
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from judged._types import Bools, Floats, Ints
+    from judged.results.types import Bools, Floats, Ints
 
 _DEALS = 20  # of topics into folds
 

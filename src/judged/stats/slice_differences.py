@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from judged._types import Bools, Floats, Ints
+    from judged.results.types import Bools, Floats, Ints
     from judged.stats.sufficiency import Insufficiency
 
 _HELD = 1 << 18  # permuted labels held at a time

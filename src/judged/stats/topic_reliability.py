@@ -14,7 +14,7 @@ from judged.stats.inputs import ROUNDING, check_share, complete_topics, score_ma
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from judged._types import Floats
+    from judged.results.types import Floats
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from judged.stats.student import student_quantile
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from judged._types import Bools, Floats, Ints
+    from judged.results.types import Bools, Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)

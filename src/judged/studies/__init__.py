@@ -1,6 +1,6 @@
 """User studies: several people try the same tasks on each of several systems."""
 
-from judged._lazily import lazily
+from judged.components import lazily
 
 __all__, __getattr__, __dir__ = lazily(
     __name__,

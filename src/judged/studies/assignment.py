@@ -17,7 +17,7 @@ from judged.studies.design import Condition
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from judged._types import Table
+    from judged.results.types import Table
     from judged.studies.design import Design
 
 ASSIGNMENTS = pa.schema(

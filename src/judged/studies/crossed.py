@@ -23,7 +23,7 @@ from judged.stats.sufficiency import MIN_UNITS, insufficiency
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from judged._types import Floats, Ints
+    from judged.results.types import Floats, Ints
     from judged.stats.sufficiency import Insufficiency
 
 

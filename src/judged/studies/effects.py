@@ -15,7 +15,7 @@ from judged.studies.crossed import MOST, Trials, dummies, mixed_model
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged._types import Bools, Ints
+    from judged.results.types import Bools, Ints
     from judged.studies.crossed import CrossedEffect, MixedFit, Spread
     from judged.studies.outcomes import Outcome
 

@@ -19,8 +19,8 @@ from judged.studies.questionnaires import scores
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from judged._types import Floats, Ints, Table
     from judged.data.qrels import Qrels
+    from judged.results.types import Floats, Ints, Table
     from judged.scoring.evaluation.scores import Scores
     from judged.stats.sufficiency import Insufficiency
     from judged.studies.design import Design

@@ -14,7 +14,7 @@ from judged.stats.ratio import effective_units, student_quantiles
 from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
-    from judged._types import Floats
+    from judged.results.types import Floats
     from judged.studies.records import StudyRecords
 
 

@@ -15,7 +15,7 @@ from judged.errors import InputError
 from judged.stats.topic_reliability import reliability
 
 if TYPE_CHECKING:
-    from judged._types import Floats, Table
+    from judged.results.types import Floats, Table
     from judged.studies.design import Design
     from judged.studies.records import StudyRecords
 

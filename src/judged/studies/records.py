@@ -26,8 +26,8 @@ from judged.scoring.judging.ranking import Ranking
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from judged._types import Table
     from judged.results.notes import Note
+    from judged.results.types import Table
     from judged.studies.design import Design
 
 

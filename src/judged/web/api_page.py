@@ -9,12 +9,12 @@ from urllib.parse import quote, urlencode
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
+from judged.interface.pages.answers import page
+from judged.interface.pages.workspace import Opened
 from judged.results import TEXT, Column, Table
-from judged.web.answers import page
-from judged.web.workspace import Opened
 
 if TYPE_CHECKING:
-    from judged.web.workspace import Workspace
+    from judged.interface.pages.workspace import Workspace
 
 router = APIRouter(include_in_schema=False)
 _BOUNDS = {

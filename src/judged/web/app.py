@@ -10,55 +10,23 @@ from fastapi import FastAPI
 from starlette.middleware.gzip import GZipMiddleware
 
 import judged
-from judged.web.answers import Json, downloads
+from judged.components import all_components, load
+from judged.interface.pages.answers import Json, downloads
+from judged.interface.pages.guard import Rules, framed
+from judged.interface.pages.workspace import Desk
 from judged.web.api_page import router as api_page
-from judged.web.change import router as change
-from judged.web.clicks import router as clicks
-from judged.web.compare.routes import router as comparing
-from judged.web.evaluator.routes import router as evaluator
-from judged.web.experiment import router as experiment
-from judged.web.guard import Rules, framed
-from judged.web.home import router as home
-from judged.web.judging import router as judging
-from judged.web.labels import router as labels
-from judged.web.leaderboard import router as leaderboard
-from judged.web.learn.routes import router as learning
-from judged.web.matrix import router as matrix
-from judged.web.rag import router as rag
-from judged.web.search import router as search
-from judged.web.slices import router as slices
-from judged.web.topics.routes import router as topics
-from judged.web.traces import router as traces
 from judged.web.uploads import API_OPEN, OPEN, Limits, one_at_a_time
 from judged.web.uploads import router as opening
-from judged.web.users import router as users
-from judged.web.workspace import Desk
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-    from judged.web.workspace import Workspace
+    from judged.interface.pages.workspace import Workspace
 
 ROUTERS = (
-    home,
     opening,
     api_page,
-    evaluator,
-    leaderboard,
-    comparing,
-    topics,
-    matrix,
-    slices,
-    traces,
-    rag,
-    clicks,
-    users,
-    change,
-    experiment,
-    judging,
-    labels,
-    learning,
-    search,
+    *(load(page.router) for component in all_components() for page in component.pages),
 )
 """Every page, and every route of the API."""
 
@@ -69,7 +37,7 @@ _FRAME = 1 << 20  # bytes of a form beside its files
 def make_app(workspace: Workspace, rules: Rules | None = None, limits: Limits | None = None) -> FastAPI:
     """Make the workbench over what is open.
 
-    >>> from judged.web.workspace import open_sample
+    >>> from judged.interface.pages.workspace import open_sample
     >>> make_app(open_sample()).title
     'judged'
     """

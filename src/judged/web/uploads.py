@@ -25,10 +25,10 @@ from judged.data.sources import source_name
 from judged.data.text_rows import TextRows
 from judged.data.topics import Topics
 from judged.errors import InputError, JudgedError, MissingExtraError
-from judged.web.answers import page
-from judged.web.home import what_is_open
-from judged.web.problems import PROBLEMS, Problem, answer
-from judged.web.workspace import Folder, Workspace, desk_of, open_sample, open_workspace
+from judged.interface.pages.answers import page
+from judged.interface.pages.home import what_is_open
+from judged.interface.pages.problems import PROBLEMS, Problem, answer
+from judged.interface.pages.workspace import Folder, Workspace, desk_of, open_sample, open_workspace
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner
 
-from judged.cli.online_comparisons import offline_command as command
 from judged.errors import InputError
+from judged.online.commands.comparisons import offline_command as command
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -31,7 +31,7 @@ from judged.stats.ratio import ratio_interval
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from judged._types import Floats, Ints
+    from judged.results.types import Floats, Ints
 
 NAMES = ("pooled", "within", "tau", "slope")
 

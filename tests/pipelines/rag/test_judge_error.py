@@ -16,7 +16,7 @@ from judged.pipelines.rag.responses import Responses
 from judged.stats.prediction_powered import LEAST, prediction_powered
 
 if TYPE_CHECKING:
-    from judged._types import Floats
+    from judged.results.types import Floats
 
 WORDS = ("not", "partial", "support")
 WORTH = np.array([0.0, 0.5, 1.0])

@@ -14,14 +14,14 @@ from click.testing import CliRunner
 from fastapi.testclient import TestClient
 
 from judged import Qrels, Run, compare
-from judged.cli.comparison import compare_command
-from judged.cli.reports import review_command
 from judged.comparison import Comparison, choices
 from judged.data.write import write_qrels, write_run
+from judged.interface.commands.comparison import compare_command
+from judged.interface.pages.workspace import open_workspace
 from judged.reports import report
+from judged.reports.commands import review_command
 from judged.stats.sufficiency import MIN_UNITS
 from judged.web.app import make_app
-from judged.web.workspace import open_workspace
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import judged
 from judged.cli.main import main
-from judged.cli.scoring import _TASKS
 from judged.data import sample
+from judged.interface.commands.scoring import _TASKS
 from judged.scoring.advice import RULES, Advice, profile_of
 from judged.scoring.advice.rules import TASKS
 from shared_data import SHARED, needs_shared

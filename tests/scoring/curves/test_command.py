@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 import judged
-from judged.cli.scoring import curve_command as command
+from judged.interface.commands.scoring import curve_command as command
 
 if TYPE_CHECKING:
     from pathlib import Path

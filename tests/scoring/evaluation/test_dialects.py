@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from judged import InputError, JudgedWarning, MeasureError, Run, Scores, evaluate, judge
 from judged.cli.main import app
-from judged.cli.scoring import evaluate_command as command
+from judged.interface.commands.scoring import evaluate_command as command
 from judged.scoring.evaluation import DIALECTS, Dialect
 from judged.scoring.evaluation.dialects import without_self
 from judged.scoring.measures import parse

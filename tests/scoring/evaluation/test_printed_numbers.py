@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judged.cli.main import app
+from judged.interface.pages.filters import score, signed
 from judged.results.decimals import decimal
 from judged.scoring.explanation.sheets import number
-from judged.web.filters import score, signed
 
 
 @given(st.floats(-2, 2), st.integers(1, 6))

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 import pyarrow as pa
 
-from judged._types import ReadOnly
 from judged.comparison.agreement.answer import JudgeAgreement, PairAgreement, SystemEffect, TopicAgreement
 from judged.data.ids import id_text
 from judged.data.objects import is_ids
@@ -20,6 +19,7 @@ from judged.data.qrels import Qrels
 from judged.errors import InputError, MeasureError
 from judged.results.notes import Note
 from judged.results.spelling import hinting
+from judged.results.types import ReadOnly
 from judged.scoring.evaluation import measures_of, runs_of
 from judged.scoring.evaluation.notes import origin_notes
 from judged.scoring.judging import judge
@@ -31,7 +31,7 @@ from judged.stats.rankings import kendall_tau, spearman, tau_ap
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from judged._types import Bools, Floats
+    from judged.results.types import Bools, Floats
     from judged.scoring.judging import Judged, Precision, TiePolicy
     from judged.scoring.measures.base import Measure
     from judged.stats.agreement import Scale

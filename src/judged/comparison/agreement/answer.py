@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from judged._types import ReadOnly
 from judged.results import COUNT, NUMBER, TEXT, Answer, Column, Sentences, Show, Table, columns_of, number
 from judged.results.decimals import counted, decimal, percent
+from judged.results.types import ReadOnly
 
 if TYPE_CHECKING:
-    from judged._types import Floats
     from judged.results import Block
     from judged.results.notes import Note
+    from judged.results.types import Floats
     from judged.stats.agreement import Agreement, Confusion
     from judged.stats.rankings import Correlation
 

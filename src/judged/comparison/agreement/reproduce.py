@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from judged._types import ReadOnly
 from judged.data.qrels import Qrels
 from judged.data.run import Run
 from judged.errors import InputError, JudgedWarning
 from judged.results import NUMBER, P_VALUE, TEXT, Answer, Column, Sentences, Table, columns_of
 from judged.results.decimals import decimal, percent
+from judged.results.types import ReadOnly
 from judged.scoring.evaluation import evaluate
 from judged.scoring.judging.align import align
 from judged.stats.rank_biased_overlap import overlap_at, rbo, union_tau
 from judged.stats.rankings import delta_relative_improvement, effect_ratio, rmse, t_test_p
 
 if TYPE_CHECKING:
-    from judged._types import Floats
     from judged.results import Block
+    from judged.results.types import Floats
     from judged.scoring.judging import Precision, TiePolicy
     from judged.scoring.judging.align import Aligned
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from judged._types import ReadOnly
 from judged.data.compute import int_array, pc
 from judged.data.run import Run
 from judged.errors import InputError
 from judged.results.spelling import one_of
+from judged.results.types import ReadOnly
 from judged.scoring.evaluation.inputs import runs_of
 from judged.scoring.judging import Ranking
 from judged.scoring.judging.align import all_scored
@@ -24,7 +24,7 @@ from judged.scoring.judging.segments import segment_sum
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged._types import Bools, Floats, Ints, Strings
+    from judged.results.types import Bools, Floats, Ints, Strings
     from judged.scoring.judging.ranking import TiePolicy
 
 Algorithm: TypeAlias = Literal["rrf", "sum", "mnz", "max", "borda"]

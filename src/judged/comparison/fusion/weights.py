@@ -25,10 +25,10 @@ from judged.stats.selection import select
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from judged._types import Floats
     from judged.comparison import Comparison
     from judged.results import Block
     from judged.results.notes import Note
+    from judged.results.types import Floats
     from judged.scoring.measures.base import Measure
     from judged.stats.selection import Selection
 

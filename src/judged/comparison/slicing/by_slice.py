@@ -26,8 +26,8 @@ from judged.stats.weighted import WeightedMeans, groups_of, means_of_groups, wei
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from judged._types import Floats
     from judged.comparison.slicing.topic_slices import Slicing
+    from judged.results.types import Floats
     from judged.scoring.evaluation import Scores
     from judged.scoring.measures.base import Measure
     from judged.stats.interval import IntervalName

@@ -19,7 +19,7 @@ from judged.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged._types import Bools, Ints
+    from judged.results.types import Bools, Ints
 
 UNKNOWN = "unknown"
 _MOST_GROUPS = 50  # values of a column: with more it is a title or a text, and no group

@@ -24,10 +24,10 @@ from judged.stats.correction import corrected_family
 if TYPE_CHECKING:
     from collections.abc import Container, Hashable, Sequence
 
-    from judged._types import Bools, Floats
     from judged.comparison import Choices
     from judged.comparison.slicing.topic_slices import Slicing
     from judged.results import Block
+    from judged.results.types import Bools, Floats
     from judged.scoring.evaluation import Scores
     from judged.scoring.evaluation.facts import Provenance
     from judged.stats.interval import IntervalMethod

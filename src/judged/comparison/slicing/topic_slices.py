@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from judged._types import ReadOnly
 from judged.data.attributes import Attributes
 from judged.data.expression import Expression, name_in
 from judged.data.files import exists
@@ -21,11 +20,12 @@ from judged.data.toml_files import parse_toml, read_toml
 from judged.errors import InputError
 from judged.results import COUNT, YES_NO, Column, Table, columns_of, counted
 from judged.results.notes import Note
+from judged.results.types import ReadOnly
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from judged._types import Bools, Ints
+    from judged.results.types import Bools, Ints
 
 
 class Bands(NamedTuple):

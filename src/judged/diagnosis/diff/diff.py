@@ -27,7 +27,7 @@ from judged.stats.inputs import check_count, paired_differences
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from judged._types import Floats
+    from judged.results.types import Floats
     from judged.scoring.judging import Judged, Precision, TiePolicy
     from judged.scoring.judging.align import Aligned
     from judged.scoring.measures.base import Measure

@@ -27,8 +27,8 @@ from judged.stats.inputs import check_count, paired_differences, spread
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged._types import Floats
     from judged.comparison.slicing.topic_slices import Slicing
+    from judged.results.types import Floats
     from judged.scoring.judging import Judged
 
 

@@ -23,8 +23,8 @@ from judged.stats.sufficiency import MIN_UNITS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged._types import Floats
     from judged.diagnosis.gates.config import Check, GateConfig
+    from judged.results.types import Floats
     from judged.scoring.measures.base import Measure
     from judged.stats.results import Alternative, Difference
 

@@ -35,9 +35,9 @@ from judged.stats.student import student_quantile
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from judged._types import Floats
     from judged.comparison.slicing.topic_slices import Slicing
     from judged.data.run import Run
+    from judged.results.types import Floats
     from judged.scoring.evaluation import Scores
 
 ALPHA, POWER, CORRELATION, RELATIVE = 0.05, 0.8, 0.9, 0.02

@@ -22,12 +22,12 @@ from judged.stats.classical import SECOND
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from judged._types import Bools, Floats
     from judged.comparison.slicing.topic_slices import Slicing
     from judged.diagnosis.changes import Change
     from judged.diagnosis.matrix.points import Axis, MatrixChoices, Point
     from judged.results import Block
     from judged.results.notes import Note
+    from judged.results.types import Bools, Floats
     from judged.scoring.evaluation import Scores
     from judged.scoring.evaluation.facts import Provenance
     from judged.scoring.measures.base import Measure

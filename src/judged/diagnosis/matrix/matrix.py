@@ -25,8 +25,8 @@ from judged.scoring.measures.grammar import parse
 from judged.stats.correction import losers
 
 if TYPE_CHECKING:
-    from judged._types import Bools, Floats
     from judged.comparison.slicing.topic_slices import Slicing
+    from judged.results.types import Bools, Floats
     from judged.scoring.evaluation import Scores
     from judged.scoring.measures.base import Measure
     from judged.stats.correction import Discoveries

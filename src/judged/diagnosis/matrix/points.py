@@ -16,8 +16,8 @@ from judged.stats.sufficiency import insufficiency
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged._types import Bools, Floats
     from judged.comparison.slicing.parts import Where
+    from judged.results.types import Bools, Floats
 
 HEALTHY, RANKING, COVERAGE, BOTH = QUADRANTS = ("healthy", "ranking problem", "coverage problem", "both problems")
 """By the cuts: high on both axes; low on y alone; low on x alone; low on both."""

@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from judged._types import ReadOnly
 from judged.comparison.pair import shown
 from judged.errors import InputError
 from judged.results import Answer, Chart, Column, Sentences, Table
 from judged.results.decimals import counted, decimal, p_text, percent
 from judged.results.table import COUNT, TEXT, columns_of, number
+from judged.results.types import ReadOnly
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from judged._types import Floats, Ints
     from judged.comparison import Comparison, Pair
     from judged.diagnosis.needs.likeness import Consistency
     from judged.results import Block
     from judged.results.notes import Note
+    from judged.results.types import Floats, Ints
     from judged.scoring.evaluation import Scores
     from judged.scoring.evaluation.facts import Provenance
 

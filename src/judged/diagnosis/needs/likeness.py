@@ -26,8 +26,8 @@ from judged.stats.student import student_quantile
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged._types import Floats, Ints
     from judged.data.run import Run
+    from judged.results.types import Floats, Ints
     from judged.scoring.judging import Precision, TiePolicy
 
 _COLUMNS = ("need", "need_id", "topic_id", "topic")

@@ -27,7 +27,7 @@ from judged.stats.interval import IntervalMethod, mean_intervals
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged._types import Floats, Ints
+    from judged.results.types import Floats, Ints
 
 
 def needs_of_scores(

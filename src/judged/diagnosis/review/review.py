@@ -30,9 +30,9 @@ from judged.stats.inputs import ROUNDING, check_count
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged._types import Bools, Floats, Ints
     from judged.comparison.slicing.topic_slices import Slicing
     from judged.data.run import Run
+    from judged.results.types import Bools, Floats, Ints
     from judged.scoring.judging import Judged, Precision, TiePolicy
     from judged.scoring.measures.base import Measure
 

@@ -26,12 +26,12 @@ from judged.stats.correction import losers
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from judged._types import Floats
     from judged.comparison.slicing.topic_slices import Slicing
     from judged.diagnosis.changes import Change
     from judged.diagnosis.stages.trace import Cut, Parts, Trace
     from judged.results import Block
     from judged.results.notes import Note
+    from judged.results.types import Floats
     from judged.scoring.evaluation.facts import Provenance
     from judged.scoring.measures.base import Measure
     from judged.stats.correction import Discoveries

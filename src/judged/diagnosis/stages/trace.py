@@ -23,11 +23,11 @@ from judged.stats.interval import IntervalMethod, mean_intervals
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from judged._types import Bools, Floats, Ints
     from judged.comparison.slicing.topic_slices import Slicing
     from judged.diagnosis.stages.answer import Stages
     from judged.results import Block
     from judged.results.notes import Note
+    from judged.results.types import Bools, Floats, Ints
     from judged.scoring.evaluation.facts import Provenance
     from judged.scoring.judging import Judged
     from judged.scoring.measures.base import Measure

@@ -16,9 +16,9 @@ from judged.results.decimals import decimal
 from judged.stats.inputs import ROUNDING
 
 if TYPE_CHECKING:
-    from judged._types import Bools, Floats
     from judged.results import Block
     from judged.results.notes import Note
+    from judged.results.types import Bools, Floats
     from judged.scoring.evaluation.facts import Provenance
 
 _NAMED = 6  # runs: the others are in the table

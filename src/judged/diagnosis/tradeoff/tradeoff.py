@@ -31,7 +31,7 @@ from judged.stats.sufficiency import insufficiency
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from judged._types import Bools, Floats
+    from judged.results.types import Bools, Floats
     from judged.scoring.evaluation import Estimate, Scores
     from judged.scoring.measures.base import Measure
 

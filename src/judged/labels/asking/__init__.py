@@ -1,6 +1,6 @@
 """Models as judges: what they are asked, what that may cost, what they answered, and what is no answer."""
 
-from judged._lazily import lazily
+from judged.components import lazily
 
 __all__, __getattr__, __dir__ = lazily(
     __name__,

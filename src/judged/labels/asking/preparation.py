@@ -19,10 +19,10 @@ from judged.results import COUNT, TEXT, Answer, Code, Column, Sentences, Table, 
 from judged.results.notes import Note, first_few
 
 if TYPE_CHECKING:
-    from judged._types import Table as ArrowTable
     from judged.labels.asking.client import Endpoint
     from judged.labels.store import LabelStore
     from judged.results import Block
+    from judged.results.types import Table as ArrowTable
 
 _BYTES = 4  # of a token, about, in English
 Row: TypeAlias = tuple[Any, ...]

@@ -19,9 +19,9 @@ from judged.labels.labels import Grade
 from judged.results.files import cached_property
 
 if TYPE_CHECKING:
-    from judged._types import Floats
     from judged.labels.asking.client import Reply
     from judged.labels.labels import Labels
+    from judged.results.types import Floats
 
 
 _PLACE = re.compile(r"\{(\w+)\}")

@@ -1,6 +1,6 @@
 """What clicks tell of documents: models of how users click, and judgments made of them."""
 
-from judged._lazily import lazily
+from judged.components import lazily
 
 __all__, __getattr__, __dir__ = lazily(
     __name__,

@@ -24,9 +24,9 @@ from judged.stats.student import student_quantile
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from judged._types import Bools, Floats, Ints
     from judged.results import Block
     from judged.results.notes import Note
+    from judged.results.types import Bools, Floats, Ints
 
 _Limits = tuple[float, float] | None
 _THREE, _TWO = number(3), number(2)

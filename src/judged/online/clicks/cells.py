@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from judged._types import ReadOnly
 from judged.data.compute import pc
 from judged.data.topics import Topics
 from judged.errors import InputError
@@ -17,10 +16,11 @@ from judged.online.log import need, need_column
 from judged.online.metrics import missing, online_metric
 from judged.online.offline.joined import BELOW, topics_at, topics_by_text
 from judged.online.slicing import pages_where
+from judged.results.types import ReadOnly
 
 if TYPE_CHECKING:
-    from judged._types import Bools, Floats, Ints, Table
     from judged.online.log import InteractionLog
+    from judged.results.types import Bools, Floats, Ints, Table
 
 
 def column_and_texts(log: InteractionLog, topics: Any) -> tuple[str | None, dict[str, str] | None]:

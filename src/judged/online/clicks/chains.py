@@ -18,10 +18,10 @@ from judged.results.files import cached_property
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from judged._types import Bools, Floats, Ints
     from judged.online.clicks.cells import Patterns
     from judged.online.clicks.looked_at import ClickModel
     from judged.online.clicks.posteriors import Parameters, Sums
+    from judged.results.types import Bools, Floats, Ints
 
 _AT_ONCE = 16_384  # pages whose numbers fit into a processor's memory of its own
 _TINY = 1e-300

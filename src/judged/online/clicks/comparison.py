@@ -23,13 +23,13 @@ from judged.stats.sufficiency import insufficiency
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from judged._types import Floats
     from judged.online.clicks.cells import Patterns
     from judged.online.clicks.fitting import Data, Fit
     from judged.online.clicks.looked_at import ClickModel
     from judged.online.log import InteractionLog
     from judged.results import Block
     from judged.results.notes import Note
+    from judged.results.types import Floats
 
 _GROUPS = 2_000  # of predictions, by their log odds, before they are joined to bins
 _LEAST_ODDS, _MOST_ODDS = -14.0, 14.0

@@ -25,12 +25,12 @@ from judged.scoring.judging import judge, judge_list
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged._types import Floats, Ints
     from judged.data.run import Run
     from judged.online.clicks.cells import Patterns
     from judged.online.clicks.examination import Replicates
     from judged.online.log import InteractionLog
     from judged.results import Block
+    from judged.results.types import Floats, Ints
     from judged.scoring.measures.base import Measure
 
 _FEW = 0.1  # of the clicks: so few that count as many make an interval of little worth

@@ -25,10 +25,10 @@ from judged.stats.student import student_quantile
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from judged._types import Floats, Ints
     from judged.online.clicks.cells import Patterns
     from judged.online.log import InteractionLog
     from judged.results import Block
+    from judged.results.types import Floats, Ints
 
 GROUPS = 50  # of users, left out one after the other
 _LEAST = 10  # groups of users: of fewer there is no interval

@@ -19,11 +19,11 @@ from judged.results.notes import Note
 from judged.stats.inputs import check_share
 
 if TYPE_CHECKING:
-    from judged._types import Floats
-    from judged._types import Table as ArrowTable
     from judged.online.clicks.cells import Cells
     from judged.online.log import InteractionLog
     from judged.results import Block
+    from judged.results.types import Floats
+    from judged.results.types import Table as ArrowTable
 
 _NARROW, _WIDE = 1e-3, 1e6  # between which the shape of the prior is looked for
 _TWO = number(2)

@@ -23,14 +23,14 @@ from judged.results.notes import Note
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from judged._types import Floats, Ints
-    from judged._types import Table as ArrowTable
     from judged.online.clicks.cells import Patterns
     from judged.online.clicks.fitting import Data
     from judged.online.clicks.looked_at import ClickModel
     from judged.online.clicks.posteriors import Parameters
     from judged.online.log import InteractionLog
     from judged.results import Block
+    from judged.results.types import Floats, Ints
+    from judged.results.types import Table as ArrowTable
 
 _P = number(3)
 _ROWS = 20  # pairs that people see

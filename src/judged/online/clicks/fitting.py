@@ -16,10 +16,10 @@ from judged.online.clicks.posteriors import JEFFREYS, Likelihood, Posterior, Pri
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from judged._types import Floats
     from judged.online.clicks.cells import Patterns
     from judged.online.clicks.looked_at import ClickModel
     from judged.online.clicks.posteriors import Parameters, Sums
+    from judged.results.types import Floats
 
     Data: TypeAlias = LookedAt | Chain
     Tell: TypeAlias = Callable[[str, float | None], None]

@@ -30,8 +30,8 @@ from judged.results import counted
 from judged.scoring.judging.align import align
 
 if TYPE_CHECKING:
-    from judged._types import Bools, Floats, Ints
     from judged.online.log import InteractionLog
+    from judged.results.types import Bools, Floats, Ints
 
 
 class Estimator(NamedTuple):

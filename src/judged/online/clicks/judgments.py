@@ -23,10 +23,10 @@ from judged.results import COUNT, SHARE, TEXT, Answer, Column, Sentences, Table,
 from judged.results.notes import Note
 
 if TYPE_CHECKING:
-    from judged._types import Floats
-    from judged._types import Table as ArrowTable
     from judged.online.log import InteractionLog
     from judged.results import Block
+    from judged.results.types import Floats
+    from judged.results.types import Table as ArrowTable
 
 Grading: TypeAlias = Literal["value", "lower", "people"]
 """How values become grades: as they are; by the lower end of their interval; as people would grade them."""

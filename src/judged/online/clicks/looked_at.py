@@ -15,9 +15,9 @@ from judged.results.files import cached_property
 from judged.results.spelling import one_of
 
 if TYPE_CHECKING:
-    from judged._types import Floats, Ints
     from judged.online.clicks.cells import Cells, Patterns
     from judged.online.clicks.posteriors import Parameters, Sums
+    from judged.results.types import Floats, Ints
 
 
 @dataclass(frozen=True)

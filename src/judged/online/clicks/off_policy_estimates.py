@@ -40,9 +40,9 @@ from judged.stats.sufficiency import insufficiency
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged._types import Floats, Ints
     from judged.online.log import InteractionLog
     from judged.results import Block
+    from judged.results.types import Floats, Ints
 
 MIN_EFFECTIVE_CLICKING = 15
 """Minimum effective number of users, by their weighted clicks, for an interval."""

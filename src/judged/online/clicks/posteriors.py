@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import betaln, expit, logit, logsumexp
 
 if TYPE_CHECKING:
-    from judged._types import Bools, Floats, Ints
+    from judged.results.types import Bools, Floats, Ints
 
 
 Parameters: TypeAlias = "dict[str, Floats]"

@@ -25,8 +25,8 @@ from judged.stats.interval import IntervalMethod, mean_intervals
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from judged._types import Floats
     from judged.results import Block
+    from judged.results.types import Floats
 
 _Limits = tuple[float, float] | None
 _NOISE = 0.5  # of the spread of values, up to which intervals hold what they promise

@@ -18,7 +18,7 @@ from judged.stats.ratio import ratio_errors, ratio_intervals
 from judged.stats.ratio_difference import RatioSums
 
 if TYPE_CHECKING:
-    from judged._types import Floats
+    from judged.results.types import Floats
 
 _BOUNDED = ("share", "reciprocal rank")  # every row lies between 0 and 1
 _COUNTS = ("count", "rank")

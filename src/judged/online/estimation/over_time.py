@@ -18,7 +18,7 @@ from judged.online.statistics.changes import Change, change_points
 from judged.online.statistics.control import FEWEST, Control, control_limits, weekly
 
 if TYPE_CHECKING:
-    from judged._types import Bools
+    from judged.results.types import Bools
 
 Every: TypeAlias = Literal["hour", "day", "week", "month"]
 

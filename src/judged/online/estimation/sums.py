@@ -17,8 +17,8 @@ from judged.online.numbers import OnlineEstimate
 from judged.stats.ratio import ratio_error, student_quantiles, woodruff
 
 if TYPE_CHECKING:
-    from judged._types import Floats
     from judged.online.log import InteractionLog
+    from judged.results.types import Floats
 
 
 _ADDED = ("ratio", "total", "quantile")

@@ -17,8 +17,8 @@ from judged.online.statistics.survival import SurvivalCurve, clustered_error, ka
 from judged.stats.ratio import effective_units, ratio_interval, woodruff
 
 if TYPE_CHECKING:
-    from judged._types import Floats
     from judged.online.log import InteractionLog
+    from judged.results.types import Floats
 
 DISTINCT = 200_000
 """Durations, by slice, that are told apart at most: more are rounded up to a grid of 10 ms, or 100, or 1000..."""

@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import TypeAlias
 
-    from judged._types import Table
     from judged.online.log import InteractionLog
+    from judged.results.types import Table
 
     _Trigrams: TypeAlias = set[str]
 

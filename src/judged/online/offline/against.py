@@ -28,10 +28,10 @@ from judged.scoring.measures.grammar import parse
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from judged._types import Floats, Ints, Strings
     from judged.online.engine import Relation
     from judged.online.log import InteractionLog
     from judged.online.offline.joined import Joined, Unit, Which
+    from judged.results.types import Floats, Ints, Strings
     from judged.scoring.measures.base import Measure
 
 

@@ -26,10 +26,10 @@ from judged.online.offline.joined import joined_pages, keyed, rests_on
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged._types import Bools, Floats, Ints
     from judged.online.engine import Relation
     from judged.online.log import InteractionLog
     from judged.online.offline.joined import Joined, Unit, Which
+    from judged.results.types import Bools, Floats, Ints
 
 _ORDERED = ("last-above", "earlier")
 

@@ -12,7 +12,7 @@ from judged.stats.rankings import spearman
 from judged.stats.ratio import effective_units, exact_share_interval, ratio_error, ratio_interval
 
 if TYPE_CHECKING:
-    from judged._types import Bools, Floats, Ints
+    from judged.results.types import Bools, Floats, Ints
 
 
 @dataclass(frozen=True)

@@ -22,10 +22,10 @@ from judged.results.notes import Note
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged._types import Bools, Ints, Strings, Table
     from judged.data.qrels import Qrels
     from judged.online.log import InteractionLog
     from judged.online.offline.concordance import Estimate
+    from judged.results.types import Bools, Ints, Strings, Table
 
 
 Which: TypeAlias = Literal["first", "all"]

@@ -26,8 +26,8 @@ from judged.online.readers.sections import Records
 from judged.online.tables import Column
 
 if TYPE_CHECKING:
-    from judged._types import Batch
     from judged.online.engine import Engine
+    from judged.results.types import Batch
 
 
 LINE_LIMIT = 1 << 24

@@ -12,7 +12,7 @@ import numpy as np
 from judged.errors import InputError
 
 if TYPE_CHECKING:
-    from judged._types import Bools, Floats
+    from judged.results.types import Bools, Floats
 
 
 def probability(owner: object, *names: str) -> None:

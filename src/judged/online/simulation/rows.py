@@ -19,9 +19,9 @@ from judged.online.simulation.world import EXTRAS, MODIFIERS, World, text
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from judged._types import Bools, Floats, Ints
     from judged.online.simulation.plan import OnThePage
     from judged.online.simulation.world import Written
+    from judged.results.types import Bools, Floats, Ints
 
 NAMES = ("impression", "hover", "click", "heartbeat", "add_to_cart", "purchase", "copy", "page_exit")
 _HEARTBEATS = 6

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from judged._types import Bools, Floats, Ints
+    from judged.results.types import Bools, Floats, Ints
 
 DAY = 86_400_000
 _NEW_SESSION, _AGAIN, _NEXT_PAGE = -1, len(KINDS), len(KINDS) + 1

@@ -24,10 +24,10 @@ from judged.online.simulation.world import make_world
 from judged.results.files import cached_property, remove_folder
 
 if TYPE_CHECKING:
-    from judged._types import Table
     from judged.data.qrels import Qrels
     from judged.online.log import InteractionLog
     from judged.online.simulation.world import Written
+    from judged.results.types import Table
 
 _LOT = 16_000  # users, of some six pages each
 _STEEP = PositionBased((1.0, 0.6, 0.4, 0.27, 0.19, 0.14, 0.1, 0.075, 0.055, 0.04))

@@ -16,10 +16,10 @@ from judged.online.simulation.sessions import STEPS, draw_crowd, session_keys, w
 from judged.online.simulation.world import World, first_forms, make_world
 
 if TYPE_CHECKING:
-    from judged._types import Bools, Floats, Ints, Table
     from judged.online.simulation.plan import SimulationPlan
     from judged.online.simulation.rows import Sales
     from judged.online.simulation.sessions import Pages
+    from judged.results.types import Bools, Floats, Ints, Table
 
 _BLOCK = 2000  # users that are simulated together
 

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from judged._types import Bools, Floats, Ints, Table
     from judged.online.simulation.plan import Broken, SimulationPlan
     from judged.online.simulation.rows import Happenings
     from judged.online.simulation.sessions import Crowd, Pages
+    from judged.results.types import Bools, Floats, Ints, Table
 
 
 MODIFIERS = 4

@@ -20,8 +20,8 @@ from judged.online.metrics import written
 from judged.online.tables import SERP
 
 if TYPE_CHECKING:
-    from judged._types import Floats, Ints
     from judged.online.log import InteractionLog
+    from judged.results.types import Floats, Ints
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from judged.errors import InputError
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from judged._types import Floats
+    from judged.results.types import Floats
 
 
 _FEWEST_EXPECTED = 5.0  # users of each arm on both sides of a cut: Cochran's rule for the chi-squared distribution

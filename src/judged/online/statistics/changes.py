@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged._types import ReadOnly
 from judged.errors import InputError
+from judged.results.types import ReadOnly
 from judged.stats.inputs import check_resampling
 from judged.stats.student import student_quantile
 
 if TYPE_CHECKING:
-    from judged._types import Floats
+    from judged.results.types import Floats
 
 
 _HELD = 1 << 18  # values simulated at a time

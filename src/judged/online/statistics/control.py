@@ -22,7 +22,7 @@ import numpy as np
 from judged.stats.student import student_quantile
 
 if TYPE_CHECKING:
-    from judged._types import Bools, Floats, Ints
+    from judged.results.types import Bools, Floats, Ints
 
 
 Rule: TypeAlias = Literal["nelson-1", "nelson-2"]

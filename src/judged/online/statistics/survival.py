@@ -18,7 +18,7 @@ from judged.stats.ratio import exact_share_interval, ratio_interval
 from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
-    from judged._types import Floats, Ints
+    from judged.results.types import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ from judged.stats.ratio_difference import RatioSums
 from judged.stats.sufficiency import MIN_UNITS
 
 if TYPE_CHECKING:
-    from judged._types import Floats
+    from judged.results.types import Floats
 
 
 _UNITS = 4096  # in one block: it decides which unit gets which random bits, so that it never changes

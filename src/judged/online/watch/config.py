@@ -21,7 +21,7 @@ from judged.data.toml_files import Places, Range, SettingError, check_ranges, ne
 from judged.errors import InputError, JudgedWarning
 from judged.online.check import check_log
 from judged.online.curves.series import over_time
-from judged.online.difference import headlines
+from judged.online.differences import headlines
 from judged.online.metrics import ONLINE_METRICS, online_metric
 from judged.online.slicing import slice_pages
 from judged.online.statistics.control import FEWEST

@@ -17,8 +17,8 @@ from judged.results import counted, listed
 from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
-    from judged._types import Bools, Floats
     from judged.online.watch.config import DayPoint, Event, Meaning, WatchConfig
+    from judged.results.types import Bools, Floats
 
 
 Decision: TypeAlias = Literal["roll back", "keep", "keep watching", "nothing is known"]

@@ -1,6 +1,6 @@
 """Experiments: which configuration is best, what it costs, and whether it is luck."""
 
-from judged._lazily import lazily
+from judged.components import lazily
 
 __all__, __getattr__, __dir__ = lazily(
     __name__,

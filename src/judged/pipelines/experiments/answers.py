@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from judged._types import Table
     from judged.data.qrels import Qrels
     from judged.data.run import Run
+    from judged.results.types import Table
     from judged.scoring.evaluation import Scores
 
 FOLDER = "responses"

@@ -34,9 +34,9 @@ from judged.stats.sufficiency import insufficiency
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from judged._types import Bools, Floats
     from judged.pipelines.experiments.answer import Costs
     from judged.pipelines.experiments.effects import FactorEffects
+    from judged.results.types import Bools, Floats
     from judged.scoring.evaluation import Scores
     from judged.scoring.measures.base import Measure
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from judged._types import ReadOnly
 from judged.comparison.pair import TIMES
 from judged.comparison.slicing.parts import Quantity, everywhere, tests_of
 from judged.errors import InputError
 from judged.pipelines.experiments.configurations import level_text
 from judged.results import ANY
+from judged.results.types import ReadOnly
 from judged.stats.correction import adjust
 from judged.stats.detectable import detectable, out_of_reach
 from judged.stats.effect import wins
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from judged._types import Floats, Ints
     from judged.comparison import Choices
     from judged.comparison.slicing import Slicing
+    from judged.results.types import Floats, Ints
     from judged.stats.effect import Wins
     from judged.stats.results import Difference
     from judged.stats.sensitivity import Sensitivity

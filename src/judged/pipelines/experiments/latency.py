@@ -13,7 +13,7 @@ from judged.stats.student import student_quantile
 from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
-    from judged._types import Floats
+    from judged.results.types import Floats
 
 Clock: TypeAlias = Callable[[], float]
 """Gives seconds, from any beginning."""

@@ -1,6 +1,6 @@
 """RAG end to end: what systems answered, what is known of it, and where the evidence went."""
 
-from judged._lazily import lazily
+from judged.components import lazily
 
 __all__, __getattr__, __dir__ = lazily(
     __name__,

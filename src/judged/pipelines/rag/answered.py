@@ -16,8 +16,8 @@ from judged.scoring.judging.answered import Answered, Verdicts
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from judged._types import Floats, Ints
     from judged.pipelines.rag.responses import Responses
+    from judged.results.types import Floats, Ints
 
     Key = tuple[Any, ...]
 

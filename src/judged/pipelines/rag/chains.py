@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from judged._types import ReadOnly
 from judged.pipelines.rag.responses import middle_verdicts
+from judged.results.types import ReadOnly
 from judged.scoring.judging.answered import FAILED, PARTIAL, SUPPORT
 
 if TYPE_CHECKING:
-    from judged._types import Ints
     from judged.pipelines.rag.responses import Responses
     from judged.pipelines.traces import Traces
+    from judged.results.types import Ints
 
 LOST, UNJUDGED, PASSED = 0, 1, 2
 """What is known of an item at a step; in this order the least of several steps and the most of several documents

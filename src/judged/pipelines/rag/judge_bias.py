@@ -15,7 +15,7 @@ from judged.stats.sufficiency import insufficiency
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged._types import Floats
+    from judged.results.types import Floats
 
 Believed: TypeAlias = Literal["yes", "no", "undecided", "not tested"]
 

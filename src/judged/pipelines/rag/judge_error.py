@@ -53,9 +53,9 @@ from judged.stats.prediction_powered import LEAST
 from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
-    from judged._types import Floats
     from judged.pipelines.rag.judge_bias import Believed
     from judged.results import Block
+    from judged.results.types import Floats
     from judged.scoring.evaluation import Scores
 
 LEAST_REPEATED = 12

@@ -19,9 +19,9 @@ from judged.scoring.judging.answered import CONTRADICTS, FAILED, NOT, PARTIAL, S
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from judged._types import Table
     from judged.data.records import Record
     from judged.results.notes import Note
+    from judged.results.types import Table
 
     Key = tuple[Any, ...]
 

@@ -26,7 +26,7 @@ from judged.scoring.uncertainty.unjudged import unjudged_range
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from judged._types import Bools, Floats
+    from judged.results.types import Bools, Floats
     from judged.scoring.judging.answered import Answered
     from judged.scoring.measures.base import Measure
 

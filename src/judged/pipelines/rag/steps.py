@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from judged._types import ReadOnly
 from judged.comparison.slicing.parts import ALL
 from judged.errors import InputError
 from judged.pipelines.rag.chains import LOST, PASSED, UNITS, UNJUDGED
@@ -24,15 +23,16 @@ from judged.pipelines.rag.responses import CONTRADICTS, FAILED, SUPPORT, Respons
 from judged.pipelines.traces.steps import sufficient_intervals
 from judged.results import COUNT, SHARE, TEXT, Answer, Chart, Column, Table, columns_of
 from judged.results.files import cached_property
+from judged.results.types import ReadOnly
 from judged.stats.correction import adjust
 from judged.stats.interval import IntervalMethod
 from judged.stats.ratio_difference import RatioDifference, RatioSums, correlation, ratio_difference
 from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
-    from judged._types import Bools, Floats, Ints
     from judged.pipelines.rag.chains import Chain
     from judged.results import Block
+    from judged.results.types import Bools, Floats, Ints
     from judged.stats.sufficiency import Insufficiency, Purpose
 
 

@@ -23,12 +23,12 @@ from judged.stats.classical import SECOND
 from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
-    from judged._types import Bools, Floats
     from judged.diagnosis.changes import Change
     from judged.pipelines.traces.funnel_answer import TraceFunnel
     from judged.pipelines.traces.traces import Traces
     from judged.results import Block
     from judged.results.notes import Note
+    from judged.results.types import Bools, Floats
     from judged.scoring.evaluation.facts import Provenance
     from judged.scoring.measures.base import Measure
 

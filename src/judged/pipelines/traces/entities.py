@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from judged._types import ReadOnly
 from judged.comparison.slicing.queries import normalised
 from judged.data.records import records_of
 from judged.errors import InputError
 from judged.results.files import cached_property
+from judged.results.types import ReadOnly
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -23,12 +23,12 @@ from judged.results.files import cached_property
 from judged.results.table import CHANGE, COUNT, NUMBER, SHARE, TEXT, columns_of, number, p_value
 
 if TYPE_CHECKING:
-    from judged._types import Bools, Floats
     from judged.pipelines.traces.failure_tests import FailureTest, ScoreBand, Untested
     from judged.pipelines.traces.funnel_answer import TraceFunnel
     from judged.pipelines.traces.traces import Traces
     from judged.results import Block
     from judged.results.notes import Note
+    from judged.results.types import Bools, Floats
     from judged.scoring.measures.base import Measure
 
 

@@ -32,8 +32,8 @@ from judged.scoring.judging import judge
 from judged.scoring.judging.unjudged import copies
 
 if TYPE_CHECKING:
-    from judged._types import Floats
     from judged.pipelines.traces.traces import Stage, Traces
+    from judged.results.types import Floats
     from judged.scoring.judging import Judged
     from judged.scoring.measures.base import Measure
 

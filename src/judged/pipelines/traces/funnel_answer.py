@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from judged._types import ReadOnly
 from judged.comparison.slicing.parts import everywhere
 from judged.diagnosis.changes import Mean, mean_of
 from judged.diagnosis.stages.trace import ORDER, POSITIVE
@@ -18,15 +17,16 @@ from judged.results import Answer, Chart, Column, Sentences, Table, counted
 from judged.results.decimals import decimal
 from judged.results.files import cached_property
 from judged.results.table import CHANGE, COUNT, NUMBER, SHARE, TEXT, number, p_value
+from judged.results.types import ReadOnly
 from judged.stats.correction import adjust
 from judged.stats.interval import IntervalMethod
 
 if TYPE_CHECKING:
-    from judged._types import Bools, Floats, Ints
     from judged.comparison.slicing.topic_slices import Slicing
     from judged.pipelines.traces.traces import Stage, Traces
     from judged.results import Block
     from judged.results.notes import Note
+    from judged.results.types import Bools, Floats, Ints
     from judged.scoring.evaluation.facts import Provenance
     from judged.scoring.measures.base import Measure
     from judged.stats.slice_differences import AgainstRest

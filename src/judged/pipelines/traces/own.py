@@ -7,13 +7,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from math import isfinite
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from judged.data import sample
 from judged.data.json_shapes import check_shape
 from judged.errors import InputError
 from judged.pipelines.traces.traces import KINDS, Document, Span, Traces, traces_of_runs
 from judged.results.files import replaced
+
+if TYPE_CHECKING:
+    from judged.data.run import Run
 
 _ID = (str, int)
 _STAGE = {
@@ -153,3 +156,13 @@ def sample_traces() -> Traces:
         ),
         "pydocs",
     )
+
+
+def write_traces_of_runs(runs: Mapping[str, Run], parents: Mapping[str, tuple[str, ...]], path: Path) -> None:
+    """Write runs as the stages of traces, each with the stages that it was made of."""
+    write_traces(traces_of_runs(runs, parents=parents), path)
+
+
+def write_sample_traces(path: Path) -> None:
+    """Write the traces of the sample."""
+    write_traces(sample_traces(), path)

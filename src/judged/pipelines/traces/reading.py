@@ -26,7 +26,7 @@ from judged.results import counted
 from judged.results.notes import Note
 
 if TYPE_CHECKING:
-    from judged._types import Batch
+    from judged.results.types import Batch
 
 
 Row: TypeAlias = Mapping[str, Any]

@@ -24,9 +24,9 @@ from judged.stats.sufficiency import insufficiency
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from judged._types import Bools, Floats
     from judged.data.qrels import Qrels
     from judged.pipelines.traces.traces import Stage, Traces
+    from judged.results.types import Bools, Floats
     from judged.scoring.judging import Judged
     from judged.stats.interval import IntervalMethod
     from judged.stats.slice_differences import AgainstRest

@@ -23,7 +23,7 @@ from judged.scoring.evaluation import runs_of
 from judged.scoring.judging.align import align
 
 if TYPE_CHECKING:
-    from judged._types import Table
+    from judged.results.types import Table
 
 Kind: TypeAlias = Literal["rewrite", "candidates", "score", "fuse", "rerank", "shown", "cited"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -135,6 +135,11 @@ class Traces:
     notes: tuple[Note, ...] = ()
     times: Mapping[str, int] = field(default_factory=dict[str, int])
     is_complete: bool = False
+
+    @property
+    def doc_ids(self) -> set[str]:
+        """The ids of all documents that a stage passed on."""
+        return {document.doc_id for span in self.spans for document in span.documents or ()}
 
     def __repr__(self) -> str:
         names = ", ".join(stage.name for stage in self.stages)

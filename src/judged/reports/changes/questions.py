@@ -25,20 +25,20 @@ from judged.stats.sufficiency import insufficiency
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from judged._types import Floats
     from judged.comparison import Comparison
     from judged.comparison.pair import Pair
     from judged.comparison.slicing.comparison import SliceComparison
     from judged.data.topics import Topics
     from judged.diagnosis.disagreement.answer import Disagreement
     from judged.diagnosis.gates import GateResult
-    from judged.online.abtest.abtest import ABTest
-    from judged.online.abtest.differences import Verdict
+    from judged.online.ab_tests.abtest import ABTest
+    from judged.online.ab_tests.differences import Verdict
     from judged.online.clicks.off_policy_estimates import OffPolicyEstimates
-    from judged.online.interleaving.analysis import Interleaving
+    from judged.online.interleaving_analysis.analysis import Interleaving
     from judged.online.watch.watch import Watch
     from judged.pipelines.traces import Failures
     from judged.results import Block
+    from judged.results.types import Floats
     from judged.scoring.evaluation import Scores
 
 

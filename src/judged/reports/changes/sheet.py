@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from judged.comparison import Comparison
     from judged.comparison.slicing.topic_slices import Slicing
     from judged.data.run import Run
-    from judged.online.abtest.abtest import ABTest
-    from judged.online.abtest.differences import Verdict
+    from judged.online.ab_tests.abtest import ABTest
+    from judged.online.ab_tests.differences import Verdict
     from judged.online.clicks.off_policy_estimates import OffPolicyEstimates
-    from judged.online.interleaving.analysis import Interleaving
+    from judged.online.interleaving_analysis.analysis import Interleaving
     from judged.online.watch.watch import Watch
     from judged.pipelines.traces import Traces
     from judged.results import Block

@@ -25,7 +25,7 @@ from judged.results.files import cache_folder, replaced
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from judged._types import Floats
+    from judged.results.types import Floats
 
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7F7F7F")

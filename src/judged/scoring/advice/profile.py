@@ -20,7 +20,7 @@ from judged.scoring.measures.grammar import parse
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from judged._types import Bools, Floats, Ints
+    from judged.results.types import Bools, Floats, Ints
     from judged.scoring.judging import Judged
     from judged.scoring.measures.gain import Gain
 

@@ -43,7 +43,7 @@ from judged.scoring.judging import Judged, judge
 from judged.scoring.peers.names import ranx_rbp
 
 if TYPE_CHECKING:
-    from judged._types import Floats, Table
+    from judged.results.types import Floats, Table
 
 __all__ = ["Qrels", "Run", "evaluate"]
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 
-from judged._types import ReadOnly
 from judged.errors import InputError, MissingExtraError
 from judged.results import COUNT, NUMBER, TEXT, Answer, Chart, Column, Table, significant
 from judged.results.chart_drawings import AREAS
@@ -15,14 +14,15 @@ from judged.results.charts import picture, round_of
 from judged.results.decimals import decimal
 from judged.results.escaping import visible
 from judged.results.notes import first_few
+from judged.results.types import ReadOnly
 from judged.scoring.evaluation.summary import basis
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged._types import Floats, Ints
     from judged.results import Block
     from judged.results.notes import Note
+    from judged.results.types import Floats, Ints
     from judged.scoring.evaluation import Scores
     from judged.scoring.evaluation.facts import Provenance
     from judged.stats.interval import IntervalMethod

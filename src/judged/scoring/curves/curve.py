@@ -22,7 +22,7 @@ from judged.stats.interval import IntervalMethod
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged._types import Floats
+    from judged.results.types import Floats
     from judged.scoring.evaluation import Scores
     from judged.stats.interval import IntervalName
 

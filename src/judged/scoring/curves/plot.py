@@ -14,7 +14,7 @@ from judged.results.charts import Scale, by_cutoff, even, round_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from judged._types import Floats
+    from judged.results.types import Floats
     from judged.scoring.curves.answer import Curves
 
 _LETTERS = ascii_lowercase + ascii_uppercase

@@ -21,8 +21,8 @@ from judged.scoring.peers import names
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from judged._types import Batch, Table
     from judged.data.rows import Digest, Part, Rows
+    from judged.results.types import Batch, Table
     from judged.scoring.evaluation.facts import TieTreatment
     from judged.scoring.judging import Precision, TiePolicy, TopicPolicy
     from judged.scoring.peers.names import Reader

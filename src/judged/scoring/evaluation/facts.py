@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 import numpy as np
 
-from judged._types import ReadOnly
 from judged.errors import InputError
 from judged.results.notes import lines
+from judged.results.types import ReadOnly
 from judged.scoring.evaluation.notes import list_notes, notes_of_runs, qrels_notes, unjudged_notes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from judged._types import Bools, Floats
     from judged.data.qrels import Qrels
     from judged.data.write import Origin
     from judged.results.notes import Note
+    from judged.results.types import Bools, Floats
     from judged.scoring.judging import Judged, Precision, TiePolicy, TopicPolicy
     from judged.scoring.measures.base import Measure
     from judged.scoring.uncertainty.ratio import Exactness

@@ -21,9 +21,9 @@ from judged.scoring.measures.base import Measure
 from judged.scoring.measures.grammar import condition_of, listed, parse_many
 
 if TYPE_CHECKING:
-    from judged._types import Bools
     from judged.data.attributes import Attributes
     from judged.data.qrels import Qrels
+    from judged.results.types import Bools
     from judged.scoring.evaluation.scores import Scores
 
 

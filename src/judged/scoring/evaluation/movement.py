@@ -17,7 +17,7 @@ from judged.scoring.measures.grammar import find
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from judged._types import Floats
+    from judged.results.types import Floats
     from judged.scoring.evaluation.facts import TieTreatment
     from judged.scoring.judging import Judged
     from judged.scoring.measures.aggregates import Aggregate

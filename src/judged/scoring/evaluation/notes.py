@@ -14,10 +14,10 @@ from judged.scoring.measures.aggregates import aggregate
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from judged._types import Floats
     from judged.data.qrels import Qrels
     from judged.data.write import Origin
     from judged.results.notes import Severity
+    from judged.results.types import Floats
     from judged.scoring.evaluation.dialects import Dialect
     from judged.scoring.evaluation.facts import Policies
     from judged.scoring.evaluation.movement import Sampled

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import pyarrow as pa
 
-from judged._types import ReadOnly
 from judged.data.run import run_named
 from judged.errors import InputError
 from judged.results import Answer, Column
 from judged.results import Table as AnswerTable
+from judged.results.types import ReadOnly
 from judged.scoring.evaluation.dialects import DIALECTS
 from judged.scoring.evaluation.facts import Estimate, Policies, Provenance, QrelsFacts, Reach, RunFacts, TopicRanges
 from judged.scoring.evaluation.inputs import place_of
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from judged._types import Bools, Floats, Table
     from judged.results import Block
     from judged.results.notes import Note
+    from judged.results.types import Bools, Floats, Table
     from judged.stats.interval import IntervalName
 
 

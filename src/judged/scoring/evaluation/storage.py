@@ -24,7 +24,7 @@ from judged.scoring.measures.grammar import parse
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from judged._types import Floats, Ints, Table
+    from judged.results.types import Floats, Ints, Table
     from judged.scoring.evaluation.scores import Scores
 
     S = TypeVar("S", bound=Scores)

@@ -25,8 +25,8 @@ from judged.scoring.peers.readings import TOOLS, tool_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from judged._types import Floats
     from judged.results import Block
+    from judged.results.types import Floats
     from judged.scoring.evaluation.dialects import Dialect
     from judged.scoring.judging import Precision, TiePolicy
     from judged.scoring.measures.base import Measure

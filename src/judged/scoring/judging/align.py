@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from judged._types import ReadOnly
 from judged.data.compute import int_array, pc
 from judged.data.run import Run
 from judged.errors import InputError
 from judged.results.files import cached_property
+from judged.results.types import ReadOnly
 from judged.scoring.judging.ranking import DuplicateDocumentError, Ranking, as_compared, columns_of
 from judged.scoring.judging.segments import segment_starts
 
 if TYPE_CHECKING:
-    from judged._types import Floats, Ints, Strings
+    from judged.results.types import Floats, Ints, Strings
     from judged.scoring.judging.ranking import Precision, TiePolicy
 
 

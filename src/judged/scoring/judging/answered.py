@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from judged._types import Bools, Floats, Ints
+    from judged.results.types import Bools, Floats, Ints
 
 SUPPORT, PARTIAL, NOT, CONTRADICTS, FAILED = "support", "partial", "not", "contradicts", "failed"
 """How far a sentence or an answer carries something; ``failed``: somebody was asked, and there is no verdict."""

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from judged._types import ReadOnly
 from judged.errors import MeasureError
 from judged.results.files import cached_property
+from judged.results.types import ReadOnly
 from judged.scoring.judging.align import Returned, all_returned
 from judged.scoring.judging.ranking import Ranking
 from judged.scoring.judging.segments import running_count, running_sum, segment_starts, segment_sum
@@ -17,10 +17,10 @@ from judged.scoring.judging.segments import running_count, running_sum, segment_
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-    from judged._types import Bools, Floats, Ints
     from judged.data.documents import Documents
     from judged.data.qrels import Qrels
     from judged.data.run import Run
+    from judged.results.types import Bools, Floats, Ints
 
 
 _OF_HITS = ("topic", "rank", "grade", "row", "score", "tie_first", "tie_last")

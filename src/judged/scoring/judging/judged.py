@@ -16,7 +16,7 @@ from judged.scoring.judging.segments import segment_starts
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from judged._types import Bools, Floats, Ints
+    from judged.results.types import Bools, Floats, Ints
     from judged.scoring.judging.working import Part, Working
 
     Values = TypeVar("Values", Floats, Ints, Bools)

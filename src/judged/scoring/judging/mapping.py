@@ -26,8 +26,8 @@ from judged.scoring.judging.segments import RunHits, falling_bounds, nothing
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from judged._types import Floats, Ints
     from judged.data.index import QrelsIndex
+    from judged.results.types import Floats, Ints
     from judged.scoring.judging.ranking import Ranking, TiePolicy
 
 _Topics: TypeAlias = "dict[str, Mapping[Any, Any]]"

@@ -19,7 +19,7 @@ from judged.scoring.judging.segments import segment_sum
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from judged._types import Bools, Floats, Ints
+    from judged.results.types import Bools, Floats, Ints
     from judged.scoring.judging.judged import Judged
 
 _PART = 1 << 20  # pairs at a time: some ten megabytes a column

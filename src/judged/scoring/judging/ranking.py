@@ -20,9 +20,9 @@ from judged.scoring.judging.segments import RunHits, falling_bounds
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from judged._types import Batch, Floats, Hashes, Ints, Strings
     from judged.data.index import QrelsIndex
     from judged.data.run import Run
+    from judged.results.types import Batch, Floats, Hashes, Ints, Strings
 
 TopicPolicy: TypeAlias = Literal["qrels", "run", "both"]
 TiePolicy: TypeAlias = Literal["docid", "docid-rising", "stable", "rank"]

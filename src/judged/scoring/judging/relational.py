@@ -19,9 +19,9 @@ from judged.scoring.judging.ranking import DuplicateDocumentError
 from judged.scoring.judging.segments import RunHits
 
 if TYPE_CHECKING:
-    from judged._types import Table
     from judged.data.engine_rows import EngineRows, EngineTable
     from judged.data.index import QrelsIndex
+    from judged.results.types import Table
     from judged.scoring.judging.ranking import Ranking
 
 _TOO_LARGE = "3.4028235677973366e38"  # what single precision rounds to infinity, from here on

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import IO
 
-    from judged._types import Batch, Ints
     from judged.data.index import QrelsIndex
     from judged.data.rows import Digest, Part, Rows
+    from judged.results.types import Batch, Ints
     from judged.scoring.judging.ranking import Ranking
 
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged._types import Bools, Floats, Ints, Strings
+    from judged.results.types import Bools, Floats, Ints, Strings
 
 
 def segment_starts(segment: Ints, count: int) -> Ints:

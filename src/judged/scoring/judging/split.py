@@ -10,7 +10,7 @@ import numpy as np
 from judged.scoring.judging.segments import segment_sum
 
 if TYPE_CHECKING:
-    from judged._types import Bools, Floats, Ints
+    from judged.results.types import Bools, Floats, Ints
     from judged.scoring.judging.judged import Judged
 
 

@@ -17,7 +17,7 @@ from judged.scoring.judging.segments import segment_starts
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from judged._types import Bools, Floats, Ints
+    from judged.results.types import Bools, Floats, Ints
     from judged.scoring.judging.judged import Judged
 
 

@@ -5,7 +5,7 @@ The classes stand in their own modules and are imported at their first use.
 
 from __future__ import annotations
 
-from judged._lazily import lazily
+from judged.components import lazily
 from judged.scoring.measures.catalogue import MODULES
 
 __all__, __getattr__, __dir__ = lazily(

@@ -15,7 +15,7 @@ from judged.scoring.measures.parameters import CUTOFF, REL, UNDEFINED, Parameter
 from judged.scoring.measures.registry import measure
 
 if TYPE_CHECKING:
-    from judged._types import Floats, Ints
+    from judged.results.types import Floats, Ints
     from judged.scoring.judging import Judged
     from judged.scoring.measures.parameters import Undefined
 

@@ -14,7 +14,7 @@ from judged.scoring.measures.parameters import REL, Parameter, real, yes_no
 from judged.scoring.measures.registry import measure
 
 if TYPE_CHECKING:
-    from judged._types import Floats
+    from judged.results.types import Floats
     from judged.scoring.judging.answered import Answered
 
 

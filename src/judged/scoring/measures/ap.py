@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Literal
 
-    from judged._types import Bools, Floats
+    from judged.results.types import Bools, Floats
     from judged.scoring.judging import Judged
     from judged.scoring.measures.parameters import Undefined
 

@@ -14,7 +14,7 @@ from judged.scoring.measures.precision import P, RprecMult
 from judged.scoring.measures.registry import measure
 
 if TYPE_CHECKING:
-    from judged._types import Floats
+    from judged.results.types import Floats
     from judged.scoring.judging import Judged
     from judged.scoring.measures.base import Measure
 

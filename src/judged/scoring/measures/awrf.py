@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Literal
 
-    from judged._types import Floats, Ints, Strings
     from judged.data.documents import Documents
+    from judged.results.types import Floats, Ints, Strings
     from judged.scoring.judging import Judged
     from judged.scoring.measures.parameters import Takes, Undefined
 

@@ -20,7 +20,7 @@ from judged.scoring.measures.parameters import JUDGED_ONLY, UNDEFINED, Parameter
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged._types import Floats
+    from judged.results.types import Floats
     from judged.scoring.judging import Judged
     from judged.scoring.judging.answered import Pieces
     from judged.scoring.judging.join import Grade, Grades

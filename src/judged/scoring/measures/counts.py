@@ -15,7 +15,7 @@ from judged.scoring.measures.parameters import CUTOFF, NEEDED_CUTOFF, REL
 from judged.scoring.measures.registry import measure
 
 if TYPE_CHECKING:
-    from judged._types import Floats
+    from judged.results.types import Floats
     from judged.scoring.judging import Judged
 
 

@@ -28,7 +28,7 @@ from judged.scoring.measures.parameters import CUTOFF, JUDGED_ONLY, NEEDED_CUTOF
 from judged.scoring.measures.registry import measure
 
 if TYPE_CHECKING:
-    from judged._types import Floats
+    from judged.results.types import Floats
     from judged.scoring.judging import Judged
     from judged.scoring.measures.gain import Discount, TakesGain
 

@@ -21,7 +21,7 @@ from judged.scoring.measures.parameters import BOUNDED_CUTOFF, NEEDED_CUTOFF, RE
 from judged.scoring.measures.registry import measure
 
 if TYPE_CHECKING:
-    from judged._types import Bools, Floats, Ints
+    from judged.results.types import Bools, Floats, Ints
     from judged.scoring.judging import Judged, Labels
 
 

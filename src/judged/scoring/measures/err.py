@@ -28,7 +28,7 @@ from judged.scoring.measures.rbp import PATIENCE, WANTED, patience
 from judged.scoring.measures.registry import measure
 
 if TYPE_CHECKING:
-    from judged._types import Bools, Floats
+    from judged.results.types import Bools, Floats
     from judged.scoring.judging import Judged
 
 

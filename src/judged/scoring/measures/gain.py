@@ -15,7 +15,7 @@ from judged.results.decimals import read_number
 from judged.scoring.measures.parameters import Parameter, one_of, real, spell
 
 if TYPE_CHECKING:
-    from judged._types import Bools, Floats, Ints
+    from judged.results.types import Bools, Floats, Ints
     from judged.scoring.judging import Judged
     from judged.scoring.judging.working import Part
     from judged.scoring.measures.parameters import Takes

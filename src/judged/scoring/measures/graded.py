@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Literal
 
-    from judged._types import Bools, Floats, Ints
+    from judged.results.types import Bools, Floats, Ints
     from judged.scoring.judging import Judged
     from judged.scoring.measures.gain import TakesGain
     from judged.scoring.measures.parameters import Takes

@@ -17,7 +17,7 @@ from judged.scoring.judging.segments import running_sum, segment_starts
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from judged._types import Floats, Ints
+    from judged.results.types import Floats, Ints
     from judged.scoring.judging import Judged
 
     Given_contra = TypeVar("Given_contra", contravariant=True)

@@ -12,7 +12,7 @@ from judged.scoring.measures.parameters import NEEDED_CUTOFF, REL, Parameter, re
 from judged.scoring.measures.registry import measure
 
 if TYPE_CHECKING:
-    from judged._types import Floats
+    from judged.results.types import Floats
     from judged.scoring.judging import Judged
 
 

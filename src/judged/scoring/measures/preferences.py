@@ -20,7 +20,7 @@ from judged.scoring.measures.registry import measure
 if TYPE_CHECKING:
     from typing import Literal
 
-    from judged._types import Bools, Floats, Ints
+    from judged.results.types import Bools, Floats, Ints
     from judged.scoring.judging import Judged
     from judged.scoring.judging.pairs import Preferences
     from judged.scoring.measures.parameters import Undefined

@@ -19,7 +19,7 @@ from judged.scoring.measures.registry import measure
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from judged._types import Bools, Floats, Ints
+    from judged.results.types import Bools, Floats, Ints
     from judged.scoring.judging import Judged
     from judged.scoring.measures.cwl import Sheet
     from judged.scoring.measures.gain import Gain, Table

@@ -12,6 +12,7 @@ from dataclasses import replace
 from inspect import get_annotations
 from typing import TYPE_CHECKING, Any
 
+from judged.components import find, load, third_party
 from judged.errors import MeasureError
 from judged.scoring.measures.base import Entry, M, Measure, Properties
 from judged.scoring.measures.catalogue import HOMES, MODULES
@@ -41,13 +42,19 @@ class Registry(Mapping[str, Entry]):
         self.added += 1
 
     def __getitem__(self, name: str) -> Entry:
-        if name not in self._entries and name in HOMES:
-            importlib.import_module(f"{__package__}.{HOMES[name]}")
+        if name not in self._entries:
+            if name in HOMES:
+                importlib.import_module(f"{__package__}.{HOMES[name]}")
+            else:
+                find("measures", name)  # importing a class registers it
         return self._entries[name]
 
     def __iter__(self) -> Iterator[str]:
         for module in MODULES:
             importlib.import_module(f"{__package__}.{module}")
+        for component in third_party():
+            for place in component.measures.values():
+                load(place)
         yield from HOMES
         yield from (name for name in self._entries if name not in HOMES)
 

@@ -22,7 +22,7 @@ from judged.scoring.measures.parameters import (
 from judged.scoring.measures.registry import measure
 
 if TYPE_CHECKING:
-    from judged._types import Floats
+    from judged.results.types import Floats
     from judged.scoring.judging import Judged
     from judged.scoring.measures.gain import TakesGain
     from judged.scoring.measures.parameters import Undefined

@@ -13,7 +13,7 @@ from judged.scoring.measures.rbp import falling_to
 from judged.scoring.measures.registry import measure
 
 if TYPE_CHECKING:
-    from judged._types import Floats
+    from judged.results.types import Floats
 
 
 _BPM_CITE = "Zhang, Liu, Li, Zhang, Xu and Ma 2017; cwl_eval"

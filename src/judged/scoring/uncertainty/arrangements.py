@@ -16,7 +16,7 @@ from judged.scoring.uncertainty.ratio import Range
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from judged._types import Bools, Floats, Ints
+    from judged.results.types import Bools, Floats, Ints
     from judged.scoring.judging.unjudged import Open
     from judged.scoring.measures.base import Measure
 

@@ -24,7 +24,7 @@ from judged.scoring.uncertainty.groups import relevant_groups, relevant_members
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from judged._types import Floats, Ints
+    from judged.results.types import Floats, Ints
     from judged.scoring.uncertainty.groups import Groups, TiedList
 
 

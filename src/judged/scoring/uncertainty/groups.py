@@ -16,7 +16,7 @@ from judged.scoring.judging.unjudged import cut
 from judged.scoring.measures.cwl import UserModel
 
 if TYPE_CHECKING:
-    from judged._types import Bools, Floats, Ints, Strings
+    from judged.results.types import Bools, Floats, Ints, Strings
     from judged.scoring.judging import Judged
     from judged.scoring.judging.align import Returned
     from judged.scoring.measures.base import Measure, Properties

@@ -18,7 +18,7 @@ from judged.scoring.uncertainty.groups import relevant_members
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from judged._types import Bools, Floats, Ints
+    from judged.results.types import Bools, Floats, Ints
     from judged.scoring.uncertainty.groups import TiedList
 
 

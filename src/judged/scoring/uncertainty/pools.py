@@ -25,8 +25,8 @@ from judged.scoring.measures.grammar import listed, parse_many
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from judged._types import Bools
     from judged.results import Block
+    from judged.results.types import Bools
     from judged.scoring.judging import Judged, Precision, TiePolicy
 
 _LEAST_RUNS = 2

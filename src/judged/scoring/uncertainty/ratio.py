@@ -19,15 +19,15 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from judged._types import ReadOnly
 from judged.results.decimals import decimal
+from judged.results.types import ReadOnly
 from judged.scoring.judging.segments import segment_starts, segment_sum
 from judged.scoring.measures.aggregates import divide
 from judged.scoring.measures.dcg import NCG, nDCG
 from judged.scoring.measures.gain import Gain, discounts, gains
 
 if TYPE_CHECKING:
-    from judged._types import Bools, Floats, Ints
+    from judged.results.types import Bools, Floats, Ints
     from judged.scoring.uncertainty.arrangements import Arranged
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged._types import ReadOnly
 from judged.errors import InputError
+from judged.results.types import ReadOnly
 from judged.scoring.judging.segments import segment_sum
 from judged.scoring.measures.aggregates import divide
 from judged.scoring.measures.grammar import parse
@@ -33,7 +33,7 @@ from judged.scoring.uncertainty.ratio import Range
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from judged._types import Bools, Floats, Ints
+    from judged.results.types import Bools, Floats, Ints
     from judged.scoring.judging import Judged
     from judged.scoring.measures.base import Measure
     from judged.scoring.uncertainty.groups import TiedList

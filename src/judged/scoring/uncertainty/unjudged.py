@@ -22,7 +22,7 @@ from judged.scoring.uncertainty.ratio import Range, by_ratio
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from judged._types import Floats, Ints
+    from judged.results.types import Floats, Ints
     from judged.scoring.judging import Judged
     from judged.scoring.measures.base import Measure
 

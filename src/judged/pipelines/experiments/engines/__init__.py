@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from judged.components import all_components, find
 from judged.errors import InputError
+from judged.pipelines.component import COMPONENT
 
 if TYPE_CHECKING:
     from judged.pipelines.experiments.engines.base import Engine
 
-_CLASSES = {
-    "sqlite": "sqlite:SqliteFts5",
-    "bm25s": "bm25s:Bm25s",
-    "tantivy": "tantivy:Tantivy",
-    "postgresql": "postgresql:PostgreSql",
-    "dense": "dense:Dense",
-    "function": "function:Function",
-    "http": "http:Http",
-}
-"""Where the adapter of each engine stands: nothing of it is imported before it is asked for."""
-ENGINES = tuple(_CLASSES)
+ENGINES = tuple(COMPONENT.engines)
+"""The engines of judged itself."""
 
 
 def engine_named(name: str) -> type[Engine]:
-    """Give the adapter of an engine.
+    """Return the adapter of an engine; other packages may add engines (`judged.components`).
 
     >>> sorted(engine_named("sqlite").settings)
     ['stemmer', 'title_weight', 'tokens']
@@ -34,7 +26,8 @@ def engine_named(name: str) -> type[Engine]:
     InputError
         If there is none.
     """
-    if name not in _CLASSES:
-        raise InputError(f"no engine {name!r}", fix=f"use one of {', '.join(ENGINES)}")
-    module, _, adapter = _CLASSES[name].partition(":")
-    return getattr(import_module(f"judged.pipelines.experiments.engines.{module}"), adapter)
+    engine = find("engines", name)
+    if engine is None:
+        known = [engine for component in all_components() for engine in component.engines]
+        raise InputError(f"no engine {name!r}", fix=f"use one of {', '.join(known)}")
+    return engine

@@ -1,6 +1,6 @@
 """Models that fill tables of answers: nuggets, and verdicts on answers, sentences and citations."""
 
-from judged._lazily import lazily
+from judged.components import lazily
 
 __all__, __getattr__, __dir__ = lazily(
     __name__,

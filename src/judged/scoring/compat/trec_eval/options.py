@@ -25,8 +25,8 @@ from judged.scoring.peers.trec_eval import NICKNAMES, USAGE, Dialect, TrecEvalEr
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from judged._types import Table
     from judged.data.layout import Kind
+    from judged.results.types import Table
     from judged.scoring.peers.trec_eval import Printed
 
 

@@ -24,7 +24,7 @@ from judged.scoring.peers.trec_eval import CALCULATION, NO_TOPICS, ZSCORES, Trec
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged._types import Bools, Floats, Ints
+    from judged.results.types import Bools, Floats, Ints
     from judged.scoring.compat.trec_eval.options import Options
     from judged.scoring.judging import Judged
     from judged.scoring.peers.trec_eval import Printed

@@ -1,0 +1,10 @@
+"""What this package adds to judged."""
+
+from judged.components import Command, Component, Page
+
+COMPONENT = Component(
+    measures={"FirstTwo": "judged_example.measures:FirstTwo"},
+    readers={"colon": "judged_example.readers:read_colon"},
+    commands={"Example": {"longest": Command("judged_example.commands:longest", "Show the longest ranking of RUN.")}},
+    pages=(Page("judged_example.pages:router", "/longest", "Longest", "Which run returned most documents?"),),
+)

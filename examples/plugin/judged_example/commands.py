@@ -1,0 +1,24 @@
+"""A command; it shares options and formats with those of judged."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from judged.interface.formats import answer_options
+from judged.interface.inputs import runs_at
+from judged.interface.options import shared
+from judged_example.longest import longest as longest_ranking
+
+if TYPE_CHECKING:
+    from judged.interface.formats import Give
+
+
+@click.command("longest")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@answer_options()
+@shared("run_format")
+def longest(runs: tuple[str, ...], run_format: str | None, give: Give) -> None:
+    """Show the longest ranking of each RUN."""
+    give(longest_ranking(runs_at(runs, run_format)))

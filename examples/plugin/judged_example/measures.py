@@ -1,0 +1,27 @@
+"""A measure of its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from judged.scoring.measures import Measure, Parameter, measure, param
+
+if TYPE_CHECKING:
+    from judged import Judged
+    from judged.results.types import Floats
+
+
+@measure(
+    category="ranked, binary",
+    cite="made up for this example",
+    use="For a page that shows two results.",
+    misleads="It sees nothing below rank 2.",
+)
+class FirstTwo(Measure):
+    """Share of relevant documents among the first two."""
+
+    rel: float = param(Parameter("The lowest grade that counts as relevant.", default=1.0, accept=float))
+
+    def score(self, judged: Judged) -> Floats:
+        """Return the score of each topic."""
+        return judged.sum(judged.relevant(self.rel) & (judged.rank <= 2)) / 2

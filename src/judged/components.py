@@ -1,0 +1,131 @@
+"""Components of judged and of other packages: what each adds, and names that are imported when they are first used."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from functools import cache
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+ENTRY_POINTS = "judged.components"
+"""The group of entry points by which other packages add a `Component`."""
+
+PACKAGES = ("interface", "labels", "online", "pipelines", "studies", "reports", "web")
+"""The packages of judged with a component; any but the first may be left out of an installation."""
+
+_NONE: Mapping[str, Any] = MappingProxyType({})
+
+
+class Command(NamedTuple):
+    """A command of `judged`: where it is, and its line in the help, which is printed without importing it."""
+
+    place: str  # `module:name` of a click command
+    about: str
+
+
+class Page(NamedTuple):
+    """A page of the workbench, or several below one address."""
+
+    router: str  # `module:name` of a FastAPI router
+    path: str = ""  # of its entry in the navigation; none without it
+    name: str = ""
+    question: str = ""  # that it answers
+    choices: Mapping[str, str] = _NONE  # its names of what pages share: measure, baseline, run, where, rel
+
+
+class Component(NamedTuple):
+    """What a part of judged, or another package, adds. Each value ``module:name`` is imported at its first use.
+
+    A package of judged has its component in ``component.py``; another package names its own in an entry point of the
+    group ``judged.components``.
+    """
+
+    needs: tuple[str, ...] = ()  # components of judged that it builds on: without one of them it is left out
+    commands: Mapping[str, Mapping[str, Command]] = _NONE  # by section of `judged --help` and by name
+    pages: tuple[Page, ...] = ()
+    files: str = ""  # the package whose folders `templates` and `static` belong to the pages
+    serve: str = ""  # a module of `judged serve`: OPTIONS, `opened(options)`, and `sample()`, as in `judged.online`
+    measures: Mapping[str, str] = _NONE  # classes of measures, by the measure's name
+    readers: Mapping[str, str] = _NONE  # functions from a path to rows of qrels or of a run, by the format's name
+    engines: Mapping[str, str] = _NONE  # search engines that experiments run
+    writers: Mapping[str, str] = _NONE  # functions that write what a lower component offers to write
+    sample: Mapping[str, str] = _NONE  # functions that write a file of the sample, by its name
+
+
+def built_in() -> Iterator[Component]:
+    """Yield the components of judged that are installed, with all that they need."""
+    for package in filter(_installed, PACKAGES):
+        component: Component = importlib.import_module(f"judged.{package}.component").COMPONENT
+        if all(map(_installed, component.needs)):
+            yield component
+
+
+def _installed(package: str) -> bool:
+    return importlib.util.find_spec(f"judged.{package}") is not None
+
+
+@cache
+def third_party() -> tuple[Component, ...]:
+    """Return the components of other installed packages. Reading all entry points takes some milliseconds."""
+    from importlib.metadata import entry_points
+
+    return tuple(entry_point.load() for entry_point in entry_points(group=ENTRY_POINTS))
+
+
+def all_components() -> Iterator[Component]:
+    """Yield the components of judged, then those of other packages, which are only looked up when they are reached."""
+    yield from built_in()
+    yield from third_party()
+
+
+def load(place: str) -> Any:
+    """Import what ``module:name`` says."""
+    module, _, name = place.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+def find(kind: str, name: str) -> Any | None:
+    """Import what a component adds under a name.
+
+    Parameters
+    ----------
+    kind
+        A field of `Component` whose values are ``module:name``: "measures", "readers", "engines", "writers".
+    name
+        The name.
+
+    Returns
+    -------
+    What the first component that has the name adds; None if there is none.
+
+    >>> find("engines", "no such engine") is None
+    True
+    """
+    places = (getattr(component, kind).get(name) for component in all_components())
+    return next((load(place) for place in places if place), None)
+
+
+def lazily(
+    package: str, homes: Mapping[str, Sequence[str]]
+) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
+    """Return ``__all__``, ``__getattr__`` and ``__dir__`` of a package, where `homes` are names by module.
+
+    A name may be that of a module; the package itself is called "". Modules of the package are imported in the same
+    way: after ``import judged``, ``judged.uncertainty.tie_range`` works.
+    """
+    home = {name: module for module, names in homes.items() for name in names}
+
+    def imported(name: str) -> Any:
+        if name not in home:
+            if name.startswith("_") or importlib.util.find_spec(f"{package}.{name}") is None:
+                raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            return importlib.import_module(f"{package}.{name}")
+        if home[name] and hasattr(module := importlib.import_module(home[name]), name):
+            return getattr(module, name)
+        return importlib.import_module(f"{home[name] or package}.{name}")
+
+    return list(home), imported, lambda: sorted(home)

@@ -1,0 +1,467 @@
+"""`judged compare`: which systems differ, by how much, and whether it could be luck."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from judged.components import find
+from judged.errors import InputError
+from judged.interface import inputs
+from judged.interface.commands.slices import narrowed
+from judged.interface.formats import answer_options
+from judged.interface.options import CHOICE, DEFAULT_TEST, FORMATS, PAIRED_TESTS, POLICIES, shared
+from judged.results.decimals import read_number
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from judged.data.qrels import Qrels
+    from judged.interface.formats import Give
+    from judged.scoring.evaluation import Scores
+
+
+_OF_ALL = ("tukey", "randomised-tukey", "nemenyi", "dunnett", "randomised-dunnett")
+
+
+@click.command("compare")
+@click.argument("qrels", required=False)
+@click.argument("runs", nargs=-1, metavar="[RUN]...")
+@click.option(
+    "--scores",
+    multiple=True,
+    metavar="FILE",
+    help="Instead of QRELS and RUNs: scores saved by 'judged evaluate -o FILE.parquet'. Repeat for more: files with the"
+    " same qrels are joined, others are several collections; NAME=FILE names one.",
+)
+@click.option(
+    "--collection",
+    "collections",
+    multiple=True,
+    metavar="NAME=QRELS,RUN,...",
+    help="One of several collections. Repeat for each; systems are matched by run name.",
+)
+@click.option("--baseline", metavar="RUN", help="Compare every run with this one.  [default: every pair]")
+@shared("measures")
+@click.option(
+    "--test",
+    type=click.Choice((*PAIRED_TESTS, *_OF_ALL)),
+    default=None,
+    metavar="TEST",
+    help=f"Test of each pair: {', '.join(PAIRED_TESTS)}; or of all systems at once, which"
+    f" needs no correction: {', '.join(_OF_ALL)}.  [default: {DEFAULT_TEST}]",
+)
+@shared("correction")
+@click.option(
+    "--family",
+    type=click.Choice(["measure", "all"]),
+    default="measure",
+    show_default=True,
+    help="What is corrected together: the pairs of each measure, or those of all measures.",
+)
+@shared("alpha", "resamples")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed for the resamples.")
+@click.option(
+    "--min-difference",
+    type=float,
+    default=0.0,
+    metavar="D",
+    help="Count a topic as won or lost only if the scores differ by at least D.",
+)
+@shared("margin")
+@click.option("--pairs", is_flag=True, help="Show every pair.")
+@shared("dialect", "topics", "depth", "ties_or_bounds", "exclude_self", "documents", "rel", "ci", *CHOICE)
+@answer_options()
+@shared(*FORMATS)
+def compare_command(
+    qrels: str | None,
+    runs: tuple[str, ...],
+    scores: tuple[str, ...],
+    collections: tuple[str, ...],
+    measure: tuple[str, ...],
+    pairs: bool,
+    give: Give,
+    **options: Any,
+) -> None:
+    """Compare RUNs over the topics of QRELS: which differ, by how much, and whether it could be chance.
+
+    QRELS and RUN are files as for 'judged evaluate'. With --collection or several --scores, systems are compared on
+    each collection, with collections as columns.
+    """
+    from judged.comparison import collections_of_scores, compare, compare_collections
+    from judged.scoring.evaluation import Scores
+
+    if sum(map(bool, (qrels, scores, collections))) != 1:
+        raise InputError(
+            "QRELS and RUNs, --scores and --collection are three ways to say what to compare",
+            fix="give one of them; --scores and --collection are written before each of their values",
+        )
+    chooses = {name: options.pop(name) for name in CHOICE}
+    if not qrels and (given := [f"--{name}" for name, value in chooses.items() if value]):
+        raise InputError(f"{given[0]} goes with QRELS and RUNs", fix="leave it out")
+    formats = {name: options.pop(name) for name in FORMATS}
+    options["measures"] = measure or None
+    if scores:
+        options = _without_policies(options)
+        give.keep(*(inputs.named(text)[1] for text in scores))
+    unfold = ["pairs"] if pairs else ()
+    tables = _by_judgments([(name, Scores.load(path)) for name, path in map(_stem, scores)])
+    if len(tables) > 1:
+        options = _of_collections(options)
+        give(collections_of_scores(_distinct(tables), **options))
+    elif collections:
+        options = _of_collections(options)
+        named = _distinct(_read(text, give, formats, options["documents"]) for text in collections)
+        give(compare_collections(named, **options))
+    elif scores:
+        give(tables[0][1].compare(**options), unfold=unfold)
+    else:
+        paths = options["documents"], chooses["queries"], chooses["attributes"]
+        judgments, given_runs = give.inputs(qrels or "", runs, formats, *paths)
+        if not given_runs:
+            raise InputError("no run is given", fix="name two or more runs after QRELS")
+        how: dict[str, Any] = {"baseline": options["baseline"], "measures": measure}
+        judgments, options["attributes"] = narrowed(judgments, given_runs, **chooses, **how)
+        with inputs.progress_bar(given_runs) as progress:
+            answer = compare(judgments, given_runs, progress=progress, **options)
+        give(answer, unfold=unfold)
+
+
+def _by_judgments(named: list[tuple[str, Scores]]) -> list[tuple[str, Scores]]:
+    """Put scores by the same judgments together, under the first name."""
+    from judged.scoring.evaluation.storage import same_judgments
+
+    parts: list[list[tuple[str, Scores]]] = []
+    for name, scores in named:
+        same = next((part for part in parts if same_judgments(part[0][1].qrels, scores.qrels)), None)
+        if same is None:
+            parts.append(same := [])
+        same.append((name, scores))
+    return [(part[0][0], part[0][1].join(*(scores for _, scores in part[1:]))) for part in parts]
+
+
+def _of_collections(options: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what makes no sense for several collections, and refuse what was asked of it."""
+    context = click.get_current_context()
+    for unused in ("min_difference", "margin", "ci", "pairs"):
+        if context.get_parameter_source(unused) is click.core.ParameterSource.COMMANDLINE:
+            raise InputError(
+                f"--{unused} does not work with several collections", fix="leave it out, or compare them one by one"
+            )
+        options.pop(unused, None)
+    return options
+
+
+def _stem(text: str) -> tuple[str, str]:
+    """Read NAME=FILE, or FILE, whose stem is the name."""
+    name, path = inputs.named(text)
+    return name or Path(path).stem, path
+
+
+def _read(text: str, give: Give, formats: dict[str, str | None], documents: str | None) -> tuple[str, Any]:
+    """Read NAME=QRELS,RUN,..."""
+    name, equals, paths = text.partition("=")
+    qrels, *runs = paths.split(",")
+    if not equals or not runs:
+        raise InputError(f"{text!r} does not describe a collection", fix="write NAME=QRELS,RUN1,RUN2")
+    return name, give.inputs(qrels, runs, {**formats}, documents)
+
+
+def _distinct(collections: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    named = list(collections)
+    names = [name for name, _ in named]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise InputError(f"two collections are named {twice[0]}", fix="give them names: NAME=...")
+    return dict(named)
+
+
+def _without_policies(options: dict[str, Any]) -> dict[str, Any]:
+    """Leave out the policies that a saved table already went by, and refuse those that were given."""
+    given = [f"--{name.replace('_', '-')}" for name in POLICIES if options[name] is not None]
+    if given:
+        raise InputError(
+            f"{given[0]} cannot change scores that are already computed",
+            fix="give it to 'judged evaluate', or give QRELS and RUNs here",
+        )
+    return {name: value for name, value in options.items() if name not in POLICIES}
+
+
+@click.command("power")
+@click.argument("qrels", required=False)
+@click.argument("runs", nargs=-1, metavar="[RUN...]")
+@shared("measures")
+@click.option(
+    "--alpha", type=float, default=0.05, show_default=True, help="Significance level of the two-sided paired t-test."
+)
+@click.option(
+    "--power",
+    type=float,
+    default=0.8,
+    show_default=True,
+    help="Probability of detecting a true difference.",
+)
+@click.option(
+    "--difference", type=float, metavar="D", help="Also show how many topics it takes to detect a true difference of D."
+)
+@click.option(
+    "--n",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Plan for N topics, instead of the number that the runs have scores for.",
+)
+@click.option(
+    "--sd",
+    type=float,
+    metavar="S",
+    help="Instead of QRELS and RUNs: the standard deviation of the differences by topic.",
+)
+@click.option("--pairs", is_flag=True, help="Show every pair of runs.")
+@shared(*CHOICE)
+@answer_options()
+@shared(*FORMATS)
+def power_command(
+    qrels: str | None,
+    runs: tuple[str, ...],
+    measure: tuple[str, ...],
+    n: int | None,
+    sd: float | None,
+    pairs: bool,
+    give: Give,
+    **asked: Any,
+) -> None:
+    """Show which differences between runs these topics could detect.
+
+    How much the difference between two RUNs varies from topic to topic decides which true difference a test would
+    detect; the observed mean difference plays no part. Without files, give --sd and --n.
+    """
+    from judged.comparison.plans import Plans
+    from judged.scoring.evaluation import evaluate
+    from judged.stats.sample_size import plan_of_sd
+
+    formats = {name: asked.pop(name) for name in FORMATS}
+    chooses = {name: asked.pop(name) for name in CHOICE}
+    if qrels is None and (chosen := [f"--{name}" for name, value in chooses.items() if value]):
+        raise InputError(f"{chosen[0]} goes with QRELS and RUNs", fix="leave it out")
+    if sd is not None:
+        if qrels is not None or n is None:
+            raise InputError("--sd replaces QRELS and RUNs, and needs --n", fix="give --sd S --n N, and no files")
+        give(Plans({"(given)": plan_of_sd(sd, n, **asked)}))
+        return
+    if qrels is None or not runs:
+        raise InputError("QRELS and RUNs are missing", fix="name the files, or give --sd and --n")
+    judgments, given = give.inputs(qrels, runs, formats, chooses["queries"], chooses["attributes"])
+    if len(given) < 2:
+        raise InputError(
+            "with one run there are no differences to plan from", fix="give at least two runs, or --sd and --n"
+        )
+    wanted = measure or ("nDCG@10", "AP")
+    judgments, known = narrowed(judgments, given, **chooses, measures=wanted)
+    with inputs.scoring(given) as progress:
+        scores = evaluate(judgments, given, wanted, attributes=known, progress=progress)
+    give(scores.power(n=n, **asked), unfold=["pairs"] if pairs else (), table="pairs" if pairs else None)
+
+
+@click.command("agree")
+@click.argument("qrels", nargs=-1, required=True, metavar="QRELS QRELS...")
+@click.option(
+    "--run", "runs", multiple=True, metavar="RUN", help="A run to score with each judge's grades. Repeat for more."
+)
+@click.option(
+    "-m",
+    "--measure",
+    multiple=True,
+    metavar="NAME",
+    help="A measure to score the runs by. Repeat for more.  [default: nDCG@10]",
+)
+@click.option(
+    "--rel",
+    multiple=True,
+    metavar="[NAME=]N",
+    help="Count grades of N and above as 1 and all others as 0, for all judges or for the one named. Repeat for more.",
+)
+@click.option(
+    "--scale",
+    type=click.Choice(["nominal", "ordinal", "interval"]),
+    default="ordinal",
+    show_default=True,
+    help="The scale on which Krippendorff's alpha treats grades.",
+)
+@click.option(
+    "--own", is_flag=True, help="Score runs with everything that each judge judged, not only what both judged."
+)
+@click.option("--per-topic", is_flag=True, help="Show every topic.")
+@shared("depth", "order")
+@click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level of the intervals.")
+@answer_options()
+@shared(*FORMATS)
+def agree_command(
+    qrels: tuple[str, ...],
+    runs: tuple[str, ...],
+    measure: tuple[str, ...],
+    rel: tuple[str, ...],
+    per_topic: bool,
+    give: Give,
+    qrels_format: str | None,
+    run_format: str | None,
+    **options: Any,
+) -> None:
+    """Compare the judgments of several judges.
+
+    Each pair of judges is compared on what both judged: kappa, weighted kappas and Krippendorff's alpha, with
+    intervals over topics. With runs, also on how they rank the systems: tau, tau_AP, and how many pairs of systems
+    swap places. NAME=FILE names a judge or a run.
+    """
+    from judged.comparison.agreement import agree
+
+    judges = [_judge(text, qrels_format) for text in qrels]
+    given = inputs.runs_at(runs, run_format)
+    give.keep(*(judge.where for judge in judges), *(run.where for run in given))
+    found = agree(*judges, runs=given, measures=measure or ("nDCG@10",), rel=_levels(rel), **options)
+    give(found, unfold=["topics"] if per_topic else (), table="results")
+
+
+def _judge(text: str, qrels_format: str | None) -> Qrels:
+    from judged.data.qrels import Qrels
+
+    name, path = inputs.named(text)
+    return Qrels.read(path, format=qrels_format, name=name or None)
+
+
+def _levels(texts: tuple[str, ...]) -> float | Mapping[str, float] | None:
+    """Read N for all judges, or NAME=N for each."""
+    if not texts:
+        return None
+    named: dict[str, float] = {}
+    for text in texts:
+        name, _, number = text.rpartition("=")
+        try:
+            named[name] = read_number(number)
+        except ValueError:
+            raise InputError(f"{number!r} is not a grade", fix="write --rel N or --rel NAME=N") from None
+    if "" in named and len(texts) > 1:
+        raise InputError("--rel N is for all judges, but there is another --rel beside it", fix="name a judge in each")
+    return named.get("", named)
+
+
+_FILE = click.Path(path_type=Path)
+
+
+@click.command("fuse")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.option("--to", "target", type=_FILE, metavar="FILE", help="Write the fused run to this file.")
+@click.option(
+    "--algorithm",
+    type=click.Choice(["rrf", "sum", "mnz", "max", "borda"]),
+    default="rrf",
+    show_default=True,
+    help="Reciprocal rank fusion; CombSUM, CombMNZ or CombMAX of normalised scores; Borda count.",
+)
+@click.option("--weight", "weights", multiple=True, metavar="RUN=W", help="Weight of a run.  [default: 1 each]")
+@click.option(
+    "--rrf-k", type=float, default=60, show_default=True, metavar="K", help="For rrf: the constant added to each rank."
+)
+@click.option(
+    "--normalise",
+    type=click.Choice(["min-max", "z-score", "sum", "rank", "none"]),
+    default="min-max",
+    show_default=True,
+    help="For sum, mnz and max: how the scores of each run are normalised.",
+)
+@click.option(
+    "--missing",
+    type=click.Choice(["skip", "last", "share"]),
+    help="What a run contributes for a document that it does not have: nothing; as if it came right after its last; or"
+    " the average of the ranks that remain.  [default: skip; last for z-scores, share for borda]",
+)
+@shared("depth", "order")
+@click.option(
+    "--cutoff", type=click.IntRange(1), metavar="N", help="Keep the first N documents of each topic.  [default: all]"
+)
+@click.option("--traces", type=_FILE, metavar="FILE", help="Write the runs and their fusion to this file, as traces.")
+@click.option(
+    "--qrels",
+    metavar="QRELS",
+    help="Choose the weights by a measure, and show what the choice is worth on other topics.",
+)
+@click.option(
+    "-m",
+    "--measure",
+    default="nDCG@10",
+    show_default=True,
+    metavar="NAME",
+    help="The measure by which weights are chosen.",
+)
+@click.option(
+    "--steps", type=int, default=10, show_default=True, help="Weights are multiples of 1/STEPS that add up to 1."
+)
+@click.option(
+    "--folds",
+    type=int,
+    default=10,
+    show_default=True,
+    help="Number of folds in which the choice of weights is cross-validated.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Random seed of the folds and the tests.")
+@shared("level")
+@answer_options()
+@shared(*FORMATS)
+def fuse_command(
+    runs: tuple[str, ...],
+    target: Path | None,
+    weights: tuple[str, ...],
+    cutoff: int | None,
+    traces: Path | None,
+    qrels: str | None,
+    qrels_format: str | None,
+    run_format: str | None,
+    give: Give,
+    **options: Any,
+) -> None:
+    """Combine the RUNs into one: by ranks or by scores, with weights, and with a policy for documents that a run lacks.
+
+    With --qrels, weights are chosen by a measure, and cross-validation over topics shows what the choice is worth.
+    """
+    from judged.comparison.fusion import choose_weights, fuse
+    from judged.data.qrels import Qrels
+    from judged.data.write import write_run
+
+    write_traces = None if traces is None else find("writers", "traces")
+    if traces is not None and write_traces is None:
+        raise InputError("traces cannot be written without judged.pipelines", fix="leave out --traces")
+    given = inputs.runs_at(runs, run_format)
+    for path in (target, traces, give.out):
+        inputs.keep_inputs(path, [run.where for run in given] + ([qrels] if qrels else []))
+    if qrels is None and target is None and traces is None:
+        fix = "--to FILE for the run, --traces FILE for traces, or --qrels QRELS to choose weights"
+        raise InputError("nothing is asked for", fix=f"give {fix}")
+    name = target.name.partition(".")[0] if target else ""
+    choosing = {option: options.pop(option) for option in ("measure", "steps", "folds", "seed", "level")}
+    if qrels is None:
+        fused = fuse(given, weights=_weights(weights) if weights else None, cutoff=cutoff, name=name, **options)
+    elif weights:
+        raise InputError(
+            "--weight gives the weights, and --qrels asks for them to be chosen", fix="leave out one of them"
+        )
+    else:
+        answer = choose_weights(Qrels.read(qrels, format=qrels_format), given, **choosing, **options)
+        fused = answer.run(cutoff=cutoff, name=name)
+        give(answer)
+    if target is not None:
+        write_run(fused, target)
+    if write_traces is not None:
+        stages = {run.name: run for run in given} | {"fused": fused}
+        parents = dict.fromkeys(stages, ()) | {"fused": tuple(run.name for run in given)}
+        write_traces(stages, parents, traces)
+
+
+def _weights(given: tuple[str, ...]) -> dict[str, float]:
+    weights: dict[str, float] = {}
+    for text in given:
+        name, _, number = text.rpartition("=")
+        try:
+            weights[name] = read_number(number)
+        except ValueError as error:
+            raise InputError(f"--weight {text!r}: {number!r} {error}", fix="write RUN=W, such as bm25=0.7") from None
+    return weights

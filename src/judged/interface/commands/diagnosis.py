@@ -1,0 +1,475 @@
+"""`judged stages`: whether what is lost was not found, or was ranked badly."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from judged.errors import InputError
+from judged.interface import inputs, output
+from judged.interface.commands.slices import SliceOptions, narrowed, slice_options
+from judged.interface.formats import answer_options
+from judged.interface.options import CHOICE, FORMATS, POLICIES, TIES, shared
+from judged.results.decimals import counted
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from judged.interface.formats import Give
+
+
+@click.command("stages")
+@click.argument("qrels")
+@click.argument("run")
+@click.argument("final", required=False)
+@click.option(
+    "-m",
+    "--measure",
+    default="nDCG@10",
+    show_default=True,
+    metavar="NAME",
+    help="A measure that rewards ranking better documents higher.",
+)
+@click.option(
+    "--cutoff",
+    type=click.IntRange(1),
+    default=100,
+    show_default=True,
+    help="How many documents of each topic of RUN are candidates.",
+)
+@shared("rel")
+@click.option("--recall", metavar="NAME", help="The measure of the candidates.  [default: R at the cutoff]")
+@click.option("--baseline", metavar="RUN", help="Compare with another system: its candidates, or its only ranking.")
+@click.option("--baseline-final", metavar="RUN", help="With --baseline: the final ranking of that system.")
+@click.option(
+    "--min-loss",
+    type=float,
+    default=0.1,
+    show_default=True,
+    help="Do not count a part of a topic's loss below this share of the best score.",
+)
+@click.option(
+    "--min-share",
+    type=float,
+    default=0.15,
+    show_default=True,
+    help="Nor one below this share of everything lost on the topic.",
+)
+@shared("fdr", "alpha", "resamples")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed for the resamples.")
+@click.option("--per-topic", is_flag=True, help="Show every topic, largest loss first.")
+@click.option("-t", "--topic", metavar="ID", help="Show what this topic lost, and where its documents were lost.")
+@slice_options
+@click.option(
+    "--topics",
+    type=click.Choice(["qrels", "both"]),
+    default="qrels",
+    show_default=True,
+    help="Which topics count: all in the qrels, or those that every run has too.",
+)
+@click.option(
+    "--ties",
+    type=click.Choice(TIES[:4]),
+    default="docid",
+    show_default=True,
+    help="Order of documents with equal scores.",
+)
+@answer_options()
+@shared(*FORMATS)
+def stages_command(
+    qrels: str,
+    run: str,
+    final: str | None,
+    baseline: str | None,
+    baseline_final: str | None,
+    per_topic: bool,
+    topic: str | None,
+    asked: SliceOptions,
+    give: Give,
+    qrels_format: str | None,
+    run_format: str | None,
+    **options: Any,
+) -> None:
+    """Split each topic's loss into what is missing from the first documents of RUN and what is ranked badly among them.
+
+    FINAL is the ranking that, say, a reranker made of the candidates; without it, RUN itself is the final ranking.
+    With --baseline, the difference between two systems is split in the same way and tested.
+    """
+    from judged.data.qrels import Qrels
+    from judged.data.topics import Topics
+    from judged.diagnosis.stages import stages
+    from judged.scoring.evaluation.inputs import measures_of
+
+    if baseline_final and not baseline:
+        raise InputError("--baseline-final goes with --baseline", fix="name the candidates of the other system too")
+    if per_topic and topic is not None:
+        raise InputError("--per-topic shows every topic, but --topic only one", fix="give one of them")
+    options["measure"] = measures_of(options["measure"], rel=(rel := options.pop("rel")))
+    if rel is not None:
+        options["recall"] = measures_of(options["recall"] or f"R@{options['cutoff']}", rel=rel)
+    runs = {path: inputs.runs_at([path], run_format) for path in (run, final, baseline, baseline_final) if path}
+    give.keep(qrels, *asked.paths, *(given[0].where for given in runs.values()))
+    cut_by = runs[baseline or run][0]
+    judgments, slicing = asked.applied(Qrels.read(qrels, format=qrels_format), cut_by)
+    other: Any = baseline and runs[baseline]
+    other = (other, runs[baseline_final]) if baseline_final else other
+    answer = stages(judgments, runs[run], final and runs[final], baseline=other, slicing=slicing, **options)
+    notes = [str(note) for note in asked.notes(cut_by)]
+    if topic is not None:
+        query = Topics.of(asked.queries).text(topic) if asked.queries else ""
+        give(answer.topic(topic, query), notes=notes)
+        return
+    shown = "topics" if per_topic else None
+    table = "topics" if answer.slicing is None else shown
+    give(answer, unfold=(shown or "",), table=table, chart=shown, notes=notes)
+
+
+@click.command("matrix")
+@click.argument("qrels")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.option(
+    "-x", default="R@100", show_default=True, metavar="NAME", help="The horizontal measure, of the candidates."
+)
+@click.option(
+    "-y", default="nDCG@10", show_default=True, metavar="NAME", help="The vertical measure, of the final ranking."
+)
+@click.option(
+    "--baseline",
+    metavar="RUN",
+    help="The run that the others are compared with, and whose means are the cuts.  [default: the first]",
+)
+@click.option("--cuts", metavar="X,Y", help="Cuts to use instead of the baseline's means.")
+@shared("level", "fdr", "resamples")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed for the resamples.")
+@click.option("--per-topic", is_flag=True, help="Show every topic.")
+@click.option("--per-run", is_flag=True, help="Show every run in full, where more than 4 would be summarised.")
+@slice_options
+@shared(*POLICIES)
+@answer_options()
+@shared(*FORMATS)
+def matrix_command(
+    qrels: str,
+    runs: tuple[str, ...],
+    baseline: str | None,
+    cuts: str | None,
+    per_topic: bool,
+    per_run: bool,
+    asked: SliceOptions,
+    give: Give,
+    **options: Any,
+) -> None:
+    """Place RUNs, their slices and topics by two measures: one of the candidates, one of the final ranking.
+
+    Low on -y alone: found, but ranked badly. Low on -x alone: not found, or not judged. A slice is called low only if
+    its whole interval lies below the cut.
+    """
+    from judged.diagnosis.matrix.matrix import cuts_of, matrix
+
+    judgments, given = give.inputs(qrels, runs, options, options["documents"], *asked.paths)
+    first = next((run for run in given if run.name == baseline), given[0])
+    judgments, slicing = asked.applied(judgments, first)
+    with inputs.progress_bar(given) as progress:
+        how = {"baseline": baseline, "cuts": cuts_of(cuts or ""), "slicing": slicing, "progress": progress}
+        answer = matrix(judgments, given, **how, **options)
+    unfold = [*(["topics"] if per_topic else []), *(["points", "changes", "sentences"] if per_run else [])]
+    table = "topics" if per_topic or answer.slicing is None else "points"
+    give(answer, unfold=unfold, table=table, notes=map(str, asked.notes(first)))
+
+
+@click.command("disagree")
+@click.argument("qrels")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN RUN...")
+@click.option(
+    "-m", "--measure", multiple=True, metavar="NAME", help="The two measures: give -m twice.  [default: nDCG@10, R@100]"
+)
+@click.option(
+    "--pair",
+    nargs=2,
+    metavar="NAME NAME",
+    help="The two systems, by run name.  [default: the two that the measures disagree on most]",
+)
+@click.option("--limit", type=click.IntRange(1), default=5, show_default=True, help="How many topics to look into.")
+@slice_options
+@shared(*POLICIES)
+@answer_options()
+@shared(*FORMATS)
+def disagree_command(
+    qrels: str, runs: tuple[str, ...], measure: tuple[str, ...], asked: SliceOptions, give: Give, **options: Any
+) -> None:
+    """Show where two measures prefer different systems: on which topics, on what evidence, and why.
+
+    On the topics that pull the two means furthest apart, the judged documents are compared, to show what one measure
+    sees and the other does not.
+    """
+    from judged.diagnosis.disagreement.disagree import disagree
+
+    if len(measure) not in {0, 2}:
+        many = "only one measure is given" if len(measure) == 1 else f"{len(measure)} measures are given"
+        raise InputError(many, fix="name two, such as -m nDCG@10 -m R@100")
+    documents, pair = options["documents"], options["pair"]
+    judgments, given = give.inputs(qrels, runs, options, documents, *asked.paths)
+    first = next((run for run in given if pair and run.name == pair[0]), given[0])
+    judgments, slicing = asked.applied(judgments, first, documents)
+    with inputs.progress_bar(given) as progress:
+        how = {"slicing": slicing, "queries": asked.queries, "progress": progress}
+        answer = disagree(judgments, given, measure or ("nDCG@10", "R@100"), **how, **options)
+    give(answer, notes=map(str, asked.notes(first)))
+
+
+@click.command("needs")
+@click.argument("qrels")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.option("--needs", "mapping", metavar="FILE", help="Table with the columns query_id and need.")
+@click.option(
+    "--queries", metavar="FILE", help="Texts of the queries; without --needs, a column of this file names the need."
+)
+@click.option(
+    "--column", metavar="NAME", help="The column that names the need.  [default: need, topic_id, or the only one]"
+)
+@shared("measures")
+@click.option("--baseline", metavar="RUN", help="Compare every run with this one.  [default: every pair]")
+@click.option(
+    "--limit",
+    type=click.IntRange(0),
+    default=10,
+    show_default=True,
+    help="How many of the needs that vary most to show.",
+)
+@click.option(
+    "--cutoff",
+    type=click.IntRange(1),
+    default=10,
+    show_default=True,
+    help="How many documents of each ranking to compare.",
+)
+@click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level of the intervals.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed for the resamples of the tests.")
+@shared("dialect", "topics", "ties", "exclude_self", "documents", "rel", "attributes", "where")
+@answer_options()
+@shared(*FORMATS)
+def needs_command(
+    qrels: str, runs: tuple[str, ...], mapping: str | None, measure: tuple[str, ...], give: Give, **options: Any
+) -> None:
+    """Score RUNs by information need, where several queries express the same one: mean, worst wording and consistency.
+
+    Each need counts once. QRELS may be by query or by need; the judgments of a need apply to each of its queries.
+    """
+    from judged.data.topics import Topics
+    from judged.diagnosis.needs.likeness import by_variant, needs_of
+    from judged.diagnosis.needs.needs import needs
+
+    queries, attributes = options["queries"], options["attributes"]
+    if mapping is None and queries is None:
+        raise InputError("nothing says which queries express the same need", fix="give --needs FILE or --queries FILE")
+    if attributes is not None and options["where"] is None:
+        raise InputError("--attributes goes with --where", fix="say which queries: --where \"kind == 'law'\"")
+    judgments, given = give.inputs(qrels, runs, options, mapping, queries, options["documents"], attributes)
+    options["queries"] = texts = None if queries is None else Topics.read(queries)
+    if options["where"] is not None:
+        asked = SliceOptions(attributes=attributes, queries=queries, where=options["where"])
+        by_query, _ = by_variant(judgments, needs_of(mapping or texts, options["column"]))
+        first = next((run for run in given if run.name == options["baseline"]), given[0])
+        options["attributes"] = asked.known(by_query, first)
+        output.notes(map(str, asked.notes(first)))
+    with inputs.progress_bar(given) as progress:
+        give(needs(judgments, given, mapping or texts, measure or None, progress=progress, **options))
+
+
+_MEASURE = "A measure. Repeat for more.  [default: nDCG@10]"
+
+
+@click.command("diff")
+@click.argument("qrels")
+@click.argument("first", metavar="RUN_A")
+@click.argument("second", metavar="RUN_B")
+@click.option(
+    "-t", "--topic", "named", multiple=True, metavar="ID", help="A topic. Repeat for more.  [default: see --limit]"
+)
+@click.option("-m", "--measure", multiple=True, default=("nDCG@10",), metavar="NAME", help=_MEASURE)
+@click.option(
+    "--cutoff", type=click.IntRange(1), default=10, show_default=True, help="How many documents of each list to show."
+)
+@click.option(
+    "--limit",
+    type=click.IntRange(1),
+    default=5,
+    show_default=True,
+    metavar="N",
+    help="Without --topic: how many topics to show each way, those that differ most by the first measure.",
+)
+@shared("texts", *CHOICE, "order", "rel")
+@click.option("--ascii", "ascii_only", is_flag=True, help="Mark moves with ASCII characters.")
+@answer_options()
+@shared(*FORMATS)
+def diff_command(
+    qrels: str, first: str, second: str, named: tuple[str, ...], ascii_only: bool, give: Give, **options: Any
+) -> None:
+    """Show RUN_A and RUN_B side by side, topic by topic: what moved, what is relevant, and what that did to the score.
+
+    Without --topic, the topics whose scores differ most are shown, in favour of RUN_B and against it.
+    """
+    from judged.diagnosis.diff.diff import diff
+    from judged.scoring.evaluation.inputs import measures_of
+
+    chosen = {name: options.pop(name) for name in ("attributes", "where")} | {"queries": options["queries"]}
+    judgments, runs = give.inputs(
+        qrels, (first, second), options, options["texts"], chosen["queries"], chosen["attributes"]
+    )
+    if len(runs) != 2:
+        names = ", ".join(run.name for run in runs)
+        raise InputError(f"there are {len(runs)} runs in these files: {names}", fix="give files with one run each")
+    options["measure"] = measures_of(options["measure"], rel=options.pop("rel"))
+    answer = diff(narrowed(judgments, runs, **chosen)[0], runs[0], runs[1], named or None, **options)
+    give(answer, ascii_only=ascii_only)
+
+
+_KINDS = ("false-positive", "false-negative", "unjudged")
+
+
+@click.command("review")
+@click.argument("qrels")
+@click.argument("runs", nargs=-1, metavar="[RUN]...")
+@click.option(
+    "-m",
+    "--measure",
+    default="nDCG@10",
+    show_default=True,
+    metavar="NAME",
+    help="The measure whose scores the judgments matter to.",
+)
+@click.option(
+    "--cutoff",
+    type=int,
+    metavar="K",
+    help="How many documents of each topic a run shows.  [default: the measure's cutoff]",
+)
+@click.option("--rel", type=float, default=1.0, show_default=True, metavar="N", help="The lowest relevant grade.")
+@click.option("--kind", "kinds", type=click.Choice(_KINDS), multiple=True, help="List only this kind. Repeat for more.")
+@click.option(
+    "--limit", type=int, default=50, show_default=True, metavar="N", help="How many judgments to list; 0 for all."
+)
+@shared("texts")
+@slice_options
+@shared("depth", "order")
+@click.option(
+    "--apply",
+    "reviewed",
+    metavar="FILE",
+    help="Instead of RUNs: merge the new grades of a list that was filled in into QRELS, and write the result to -o.",
+)
+@answer_options("reviewed", jsonl=".jsonl", tsv=".tsv")
+@shared(*FORMATS)
+def review_command(
+    qrels: str, runs: tuple[str, ...], reviewed: str | None, asked: SliceOptions, give: Give, **options: Any
+) -> None:
+    """List the judgments of QRELS that are worth a second look, by how much they matter to the scores of RUNs.
+
+    These are documents that a run shows although they are judged not relevant, or not judged at all, and relevant
+    ones that it does not show. The format 'tsv' has an empty column for new grades; 'judged review QRELS --apply FILE
+    -o NEW' merges them into QRELS.
+    """
+    from judged.diagnosis.review.review import review
+
+    if reviewed is not None:
+        _apply(qrels, runs, reviewed, give.out, options["qrels_format"])
+        return
+    if not runs:
+        raise InputError("no run is given", fix="name one or more after QRELS")
+    if options["limit"] < 0:
+        raise InputError(f"--limit {options['limit']} is negative", fix="give a whole number, 0 for all")
+    judgments, given = give.inputs(qrels, runs, options, options["texts"], *asked.paths)
+    judgments, slicing = asked.applied(judgments, given[0])
+    options["limit"] = options["limit"] or None
+    options["kinds"] = [kind.replace("-", " ") for kind in options["kinds"] or _KINDS]
+    give(review(judgments, given, queries=asked.queries, slicing=slicing, **options))
+
+
+def _apply(qrels: str, runs: tuple[str, ...], reviewed: str, out: Path | None, qrels_format: str | None) -> None:
+    from judged.data.qrels import Qrels
+    from judged.data.write import write_qrels
+    from judged.diagnosis.review.answer import apply_review
+
+    if runs:
+        raise InputError(
+            "--apply does not take runs", fix="leave out the runs: judged review QRELS --apply FILE -o NEW"
+        )
+    if out is None:
+        raise InputError("--apply writes judgments", fix="name a file for them: -o NEW.qrels")
+    inputs.keep_inputs(out, [qrels, reviewed])
+    old = Qrels.read(qrels, format=qrels_format)
+    new = apply_review(old, reviewed)
+    write_qrels(new, out)
+    changed = int((new.grades[: len(old)] != old.grades).sum())
+    click.echo(f"{counted(changed, 'grade')} changed, {len(new) - len(old)} added: {out}", err=True)
+
+
+@click.command("tradeoff")
+@click.argument("qrels", required=False)
+@click.argument("runs", nargs=-1, metavar="[RUN]...")
+@click.option(
+    "--scores",
+    multiple=True,
+    metavar="FILE",
+    help="Instead of QRELS and RUNs: scores saved by 'judged evaluate -o FILE.parquet'. Repeat for other runs.",
+)
+@click.option(
+    "--costs", required=True, metavar="FILE", help="Table with a column run, and a column of numbers for each cost."
+)
+@click.option("-m", "--measure", metavar="NAME", help="A measure.  [default: nDCG@10, or the first of --scores]")
+@click.option("--baseline", metavar="RUN", help="Compare with this run.  [default: the cheapest]")
+@click.option("--cost", multiple=True, metavar="NAME", help="A cost to use. Repeat for more.  [default: all]")
+@click.option(
+    "--higher-is-better",
+    multiple=True,
+    metavar="NAME",
+    help="A cost of which more is better, such as throughput. Repeat for more.",
+)
+@shared("rel")
+@click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level of the intervals.")
+@click.option(
+    "--resamples", type=int, default=10_000, show_default=True, help="Number of resamples for the paired test."
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed for the resamples.")
+@shared(*CHOICE)
+@answer_options()
+@shared(*FORMATS)
+def tradeoff_command(
+    qrels: str | None,
+    runs: tuple[str, ...],
+    scores: tuple[str, ...],
+    rel: float | None,
+    costs: str,
+    measure: str | None,
+    cost: tuple[str, ...],
+    give: Give,
+    **options: Any,
+) -> None:
+    """Weigh what RUNs gain against what they cost: intervals, gain per unit of cost, and the Pareto front.
+
+    The table of costs is CSV, TSV, JSON, JSONL or Parquet. Lower costs are better; an unknown cost stays unknown.
+    """
+    from judged.scoring.evaluation import Scores, evaluate
+
+    give.keep(costs, *scores, qrels)
+    if bool(scores) == bool(qrels):
+        problem = "either QRELS and RUNs or --scores must say what to compare"
+        raise InputError(problem, fix="give one of the two")
+    chooses = {name: options.pop(name) for name in CHOICE}
+    if not qrels and (chosen := [f"--{name}" for name, value in chooses.items() if value]):
+        raise InputError(f"{chosen[0]} goes with QRELS and RUNs", fix="leave it out")
+    if scores and rel is not None:
+        raise InputError("--rel cannot change scores that are already computed", fix="give it to 'judged evaluate'")
+    formats = {name: options.pop(name) for name in FORMATS}
+    if qrels:
+        judgments, given = give.inputs(qrels, runs, formats, chooses["queries"], chooses["attributes"])
+        if not given:
+            raise InputError("no run is given", fix="name two or more runs after QRELS")
+        wanted, measure = [measure or "nDCG@10"], None  # the only one, at the level of --rel
+        judgments, known = narrowed(judgments, given, **chooses, baseline=options["baseline"], measures=wanted)
+        with inputs.scoring(given) as progress:
+            table = evaluate(judgments, given, wanted, rel=rel, attributes=known, progress=progress)
+    else:
+        saved = [Scores.load(path) for path in scores]
+        table = saved[0].join(*saved[1:])
+    give(table.tradeoff(costs, measure=measure, cost=cost or None, **options))

@@ -1,0 +1,92 @@
+"""`judged check` and `judged demo`: what is wrong with files, and the sample to try judged on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from judged.components import all_components, load
+from judged.interface import output
+from judged.interface.formats import answer_options
+from judged.interface.options import FORMATS, shared
+
+if TYPE_CHECKING:
+    from judged.interface.formats import Give
+
+
+@click.command("check")
+@click.argument("qrels")
+@click.argument("runs", nargs=-1, metavar="[RUN]...")
+@answer_options()
+@click.option("--texts", metavar="CORPUS", help="Also find documents that are not in this corpus.")
+@shared(*FORMATS)
+def check_command(qrels: str, runs: tuple[str, ...], give: Give, **options: str | None) -> None:
+    """Look in QRELS and RUNs for anything that would make numbers wrong.
+
+    Exit code 0: no errors, warnings at most; 1: errors; 2: a file cannot be read at all.
+    """
+    from judged.data.check_files import check
+
+    give.keep(qrels, *runs, options["texts"])
+    findings = check(qrels, runs, **options)
+    give(findings)
+    raise SystemExit(1 if findings.errors else 0)
+
+
+MEASURES = ("nDCG@10", "AP(rel=2)", "RR(rel=2)@10", "R(rel=2)@50")
+
+_WHAT = """\
+The sample is a small real test collection, "find the standard-library function": 48 needs in plain
+words, 2,498 docstrings of Python's standard library, 1,613 judgments from 0 (no use) to 3 (exactly
+this), and the rankings of eight search methods. Here is how good each of them is:
+"""
+
+_READ = """
+Each number is a mean over the 48 topics, with a 95% interval for the mean over all topics of this
+kind. nDCG@10 looks at the first page, AP at the whole ranking, RR at the first good result,
+R@50 at what a reranker could still find. rel=2 counts grades 2 and 3 as relevant.
+
+Next, copy the sample to a folder and try more commands (in a clone, first: . .venv/bin/activate):
+
+  judged demo --to sample
+  judged evaluate sample/qrels.txt sample/runs/*.run.gz
+  judged evaluate sample/qrels.txt sample/runs/rrf.run.gz -m nDCG@10 --per-topic --queries sample/queries.jsonl
+  judged check sample/qrels.txt sample/runs/bm25_title.run.gz
+  judged measures nDCG
+  judged traces funnel sample/qrels.txt sample/traces.jsonl
+  judged experiment run sample/experiment.toml
+  judged online metrics sample/simulated_log.ndjson.gz    # takes pip install 'judged[logs]'"""
+
+
+@click.command("demo")
+@click.option(
+    "--to", metavar="FOLDER", type=click.Path(path_type=Path), help="Copy the sample to a new folder instead."
+)
+def demo_command(to: Path | None) -> None:
+    """Evaluate eight rankers on the built-in sample."""
+    from judged.data import sample
+
+    if to is not None:
+        more = {name: place for component in all_components() for name, place in component.sample.items()}
+        with sample.copied(to) as folder:
+            for name, place in more.items():
+                load(place)(folder / name)
+        files = ", ".join(["qrels.txt, queries.jsonl, docs.jsonl.gz, runs/, experiment.toml", *more])
+        click.echo(
+            f"the sample is in {to}: {files}, simulated_log.ndjson.gz, simulated_interleaved.ndjson.gz, README.md"
+        )
+        return
+    import warnings
+
+    from judged.errors import JudgedWarning
+    from judged.scoring.evaluation import evaluate
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", JudgedWarning)
+        scores = evaluate(sample.qrels(), sample.runs(), MEASURES)
+    click.echo(_WHAT)
+    click.echo(scores.text(output.width()))
+    output.notes(scores.warnings)
+    click.echo(_READ)

@@ -1,0 +1,280 @@
+"""`judged gate`: may this run take the place of that one? Exit code 0: yes, or undecided; 1: no; 2: wrong input."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from judged.errors import InputError, JudgedWarning
+from judged.interface import inputs, output
+from judged.interface.formats import Give, answer_options
+from judged.interface.options import FORMATS, checked, shared
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from judged.diagnosis.gates import GateConfig
+    from judged.diagnosis.gates.answer import GateResult
+    from judged.diagnosis.gates.config import GateTest
+
+    Command = TypeVar("Command", bound=Callable[..., Any])
+
+_FILE = click.Path(path_type=Path)
+_TESTS = ("randomisation", "t", "bounded")
+
+
+class _Gate(click.Command):
+    """The command, which gives way to ``judged gate init``."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """Take the first argument ``init`` for the other command; a file of that name is ``./init``."""
+        if args[:1] == ["init"]:
+            return init.make_context(f"{info_name} init", args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run whichever the context is for."""
+        return super().invoke(ctx) if ctx.command is self else ctx.command.invoke(ctx)
+
+
+def deciding(measure: str) -> Callable[[Command], Command]:
+    """Give a command the options of a decision: what is checked, and the forms in which the result is written."""
+
+    def decorate(command: Command) -> Command:
+        for option in reversed(
+            (
+                click.option(
+                    "--config",
+                    type=_FILE,
+                    metavar="FILE",
+                    help="Checks, margins, slices and guardrails, in TOML."
+                    "  [default: gate.toml, unless -m or a margin is given]",
+                ),
+                click.option(
+                    "-m",
+                    "--measure",
+                    multiple=True,
+                    metavar="NAME",
+                    help=f"Without a configuration: check this measure. Repeat for more.  [default: {measure}]",
+                ),
+                click.option(
+                    "--margin",
+                    type=float,
+                    metavar="D",
+                    help="Without a configuration: the largest loss of each measure that is fine.",
+                ),
+                click.option(
+                    "--margin-relative",
+                    type=float,
+                    metavar="SHARE",
+                    help="The same, as a share of the baseline's mean: 0.02 for 2%.",
+                ),
+                click.option(
+                    "--test",
+                    type=click.Choice(_TESTS),
+                    help="Test of each check.  [default: as configured, or randomisation]",
+                ),
+                click.option(
+                    "--strict/--not-strict",
+                    default=None,
+                    help="Whether an inconclusive check counts as failed.  [default: as configured]",
+                ),
+                answer_options(junit=".xml", sarif=".sarif"),
+                click.option(
+                    "--markdown",
+                    type=_FILE,
+                    metavar="FILE",
+                    help='Also write Markdown, for example to "$GITHUB_STEP_SUMMARY".',
+                ),
+                click.option("--json", type=_FILE, metavar="FILE", help="Also write JSON."),
+                click.option(
+                    "--junit",
+                    type=_FILE,
+                    metavar="FILE",
+                    help="Also write JUnit XML, with one test case for each check.",
+                ),
+                click.option(
+                    "--sarif",
+                    type=_FILE,
+                    metavar="FILE",
+                    help="Also write SARIF, with one result for each check that did not pass.",
+                ),
+            )
+        ):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def configured(
+    config: Path | None,
+    measures: tuple[str, ...] | None,
+    margin: float | None,
+    margin_relative: float | None,
+    strict: bool | None,
+    test: GateTest | None,
+) -> tuple[GateConfig, Path | None]:
+    """Give what is checked, and the file that says so: gate.toml, where nothing else does."""
+    from dataclasses import replace
+
+    from judged.diagnosis.gates.config_reader import config_of
+
+    plain = bool(measures) or margin is not None or margin_relative is not None
+    file = config or (None if plain else Path("gate.toml"))
+    asked = config_of(file, measures or None, margin, margin_relative)
+    if test is not None:
+        asked = replace(asked, test=test)
+    if strict is not None:
+        asked = replace(asked, strict=strict, checks=tuple(replace(check, strict=None) for check in asked.checks))
+    return asked, file
+
+
+def kept(
+    give: Give, asked: GateConfig, file: Path | None, paths: Sequence[str], others: Mapping[str, Path | None]
+) -> None:
+    """Refuse to write results over what is read, or over one another."""
+    named = [asked.attributes, asked.queries, *(guardrail.table for guardrail in asked.guardrails)]
+    read = [*paths, str(file or ""), *(str((file or Path()).parent / name) for name in named if name)]
+    targets = [path for path in (give.out, *others.values()) if path is not None]
+    for path in targets:
+        if targets.count(path) > 1:
+            raise InputError(
+                "two results would be written to this file", fix="give each a file of its own", path=str(path)
+            )
+        inputs.keep_inputs(path, read)
+
+
+def give_decision(result: GateResult, give: Give, others: Mapping[str, Path | None]) -> None:
+    """Write a decision in the forms that are asked for, and end with its exit code."""
+    for name, path in others.items():
+        if path is not None:
+            output.write(getattr(result, name)(), path)
+    give(result)
+    if give.out is not None and str(give.out) != "-":
+        click.echo(result.verdict)
+    if result.exit_code:
+        raise SystemExit(result.exit_code)
+
+
+@click.command(
+    "gate",
+    cls=_Gate,
+    epilog="Write a first configuration with 'judged gate init QRELS BASELINE -o gate.toml'.",
+)
+@click.argument("qrels")
+@click.argument("baseline")
+@click.argument("candidate")
+@deciding("nDCG@10")
+@shared(*FORMATS)
+def gate_command(
+    qrels: str,
+    baseline: str,
+    candidate: str,
+    config: Path | None,
+    measure: tuple[str, ...],
+    margin: float | None,
+    margin_relative: float | None,
+    strict: bool | None,
+    test: GateTest | None,
+    give: Give,
+    qrels_format: str | None,
+    run_format: str | None,
+    **others: Path | None,
+) -> None:
+    """Decide whether the run CANDIDATE may replace BASELINE, by the checks of a configuration, or by -m and --margin.
+
+    A check fails if a loss beyond its margin is shown, passes if such a loss is ruled out, and is inconclusive
+    otherwise. Exit code 0: nothing failed; 1: a check failed, or was inconclusive and is strict; 2: wrong input.
+    """
+    from judged.data.qrels import Qrels
+    from judged.diagnosis.gates import gate
+
+    asked, file = configured(config, measure or None, margin, margin_relative, strict, test)
+    judgments = Qrels.read(qrels, format=qrels_format)
+    first, second = (inputs.runs_at([path], run_format) for path in (baseline, candidate))
+    kept(give, asked, file, [qrels, *(run.where for run in (*first, *second))], others)
+    with inputs.progress_bar([*first, *second]) as progress:
+        result = gate(judgments, first, second, asked, progress=progress)
+    give_decision(result, give, others)
+
+
+@click.command("init")
+@click.argument("qrels")
+@click.argument("baseline")
+@click.argument("others", nargs=-1, metavar="[RUN]...")
+@click.option(
+    "-m", "--measure", multiple=True, metavar="NAME", help="A measure. Repeat for more.  [default: what suits the data]"
+)
+@shared("attributes", "queries")
+@click.option(
+    "--by", multiple=True, metavar="NAME[,NAME]", help="Slice by these attributes, from the files or derived."
+)
+@click.option(
+    "--margin-relative", type=float, metavar="SHARE", help="Set every margin to this share of the baseline's mean."
+)
+@click.option(
+    "--strict", is_flag=True, help="Let inconclusive checks fail, and choose margins at which most checks are decided."
+)
+@click.option(
+    "-o",
+    "--output",
+    "out",
+    type=_FILE,
+    default="gate.toml",
+    show_default=True,
+    metavar="FILE",
+    help="Write to this file.",
+)
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
+@shared(*FORMATS)
+def init(
+    qrels: str,
+    baseline: str,
+    others: tuple[str, ...],
+    measure: tuple[str, ...],
+    by: tuple[str, ...],
+    out: Path,
+    force: bool,
+    qrels_format: str | None,
+    run_format: str | None,
+    **options: Any,
+) -> None:
+    """Write a first configuration for a gate, from judgments and the BASELINE run.
+
+    Other RUNs, such as earlier versions, show how much versions differ from topic to topic; without any, that is
+    assumed. The file says beside each margin what it can show.
+    """
+    from judged.data.files import exists
+    from judged.data.qrels import Qrels
+    from judged.diagnosis.gates.first_config import first_config
+
+    if exists(out) and str(out) != "-" and not force:
+        raise InputError("this file exists already", fix="give another name, or --force to overwrite it", path=str(out))
+    judgments = Qrels.read(qrels, format=qrels_format)
+    first, more = inputs.runs_at([baseline], run_format), inputs.runs_at(others, run_format)
+    read = [options["attributes"] or "", options["queries"] or "", *(run.where for run in (*first, *more))]
+    inputs.keep_inputs(out, [qrels, *read])
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", JudgedWarning)
+        text = first_config(
+            judgments,
+            first,
+            more or None,
+            measure or None,
+            by=[name.strip() for text in by for name in text.split(",") if name.strip()],
+            out=out,
+            **options,
+        )
+    output.write(text, out)
+    output.notes(str(warning.message) for warning in said if issubclass(warning.category, JudgedWarning))
+    if str(out) != "-":
+        click.echo(f"wrote {out}; next: judged gate {qrels} {baseline} CANDIDATE --config {out}")
+
+
+checked(init)  # it stands beside the commands that are named

@@ -1,0 +1,431 @@
+"""`judged evaluate`: qrels and runs in, a table of measures out."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from judged.errors import InputError, JudgedError, MeasureError
+from judged.interface import inputs, output
+from judged.interface.commands.slices import narrowed
+from judged.interface.formats import answer_options
+from judged.interface.options import CHOICE, FORMATS, shared
+
+if TYPE_CHECKING:
+    from judged.interface.formats import Give
+    from judged.scoring.judging import Judged, TiePolicy
+    from judged.scoring.measures.base import Measure
+
+
+@click.command("evaluate")
+@click.argument("qrels")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.option(
+    "-m", "--measure", multiple=True, metavar="NAME", help="A measure, such as nDCG@10 or P@5,10. Repeat for more."
+)
+@shared("dialect")
+@click.option("--per-topic", is_flag=True, help="Show the scores of every topic.")
+@shared("topics", "depth", "ties_or_bounds", "exclude_self")
+@click.option(
+    "--unjudged", is_flag=True, help="Show how far unjudged documents among those returned could move each number."
+)
+@shared("documents", "rel", "ci", "level", "draws", "seed")
+@click.option(
+    "--processes",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Judge N runs at a time, each in a process of its own. The scores are the same.",
+)
+@shared(*CHOICE)
+@answer_options()
+@shared(*FORMATS)
+def evaluate_command(
+    qrels: str,
+    runs: tuple[str, ...],
+    measure: tuple[str, ...],
+    per_topic: bool,
+    ci: Any,
+    level: float,
+    resamples: int,
+    seed: int,
+    give: Give,
+    **options: Any,
+) -> None:
+    """Score RUNs against QRELS, with intervals over topics.
+
+    QRELS and RUN are files, whose format is detected: TREC, CSV, TSV, JSON, JSONL, Parquet, BEIR or MS MARCO, also
+    compressed; - is standard input. NAME=FILE names a run. A folder or a pattern is a run for each file; a folder that
+    Spark or DuckDB wrote is one run, and FILE.duckdb/TABLE is a table.
+    """
+    from judged.scoring.evaluation import DEFAULT_MEASURES, evaluate
+
+    chooses = {name: options.pop(name) for name in CHOICE}
+    judgments, given = give.inputs(
+        qrels, runs, options, options["documents"], chooses["queries"], chooses["attributes"]
+    )
+    texts = None
+    if chooses["queries"]:
+        from judged.data.topics import Topics
+
+        texts = Topics.read(chooses["queries"])
+    judgments, options["attributes"] = narrowed(judgments, given, **chooses, measures=measure)
+    with inputs.scoring(given) as progress:
+        scores = evaluate(judgments, given, measure or DEFAULT_MEASURES, seed=seed, progress=progress, **options)
+    if texts is not None:
+        scores = replace(scores, queries={query: texts.text(query) for query in scores.query_ids})
+    if give.form == "parquet":
+        give(scores)
+        return
+    summary = scores.summary(ci=ci, level=level, resamples=resamples, seed=seed, per_topic=per_topic)
+    give(summary, table="topics" if per_topic else None)
+
+
+@click.command("explain")
+@click.argument("qrels", required=False)
+@click.argument("run", required=False)
+@click.option(
+    "--grades",
+    metavar="LIST",
+    help="Instead of QRELS and RUN: the grades of one ranking, such as '3 0 - 1', where - is an unjudged document.",
+)
+@click.option(
+    "--missing",
+    metavar="LIST",
+    default="",
+    help="With --grades: the grades of judged documents that were not returned.",
+)
+@click.option("-t", "--topic", metavar="ID", help="The topic; optional if the qrels have only one.")
+@click.option(
+    "-m", "--measure", multiple=True, metavar="NAME", help="A measure, such as nDCG@10. Repeat for more.", required=True
+)
+@click.option(
+    "--as",
+    "tools",
+    metavar="TOOLS",
+    help="Show what these tools report, and which of their rules makes the difference:"
+    " trec_eval-10, trec_eval-9, gdeval, ranx, ir_measures, ...; separate several with"
+    " commas, or say all.",
+)
+@click.option(
+    "--rel",
+    type=float,
+    metavar="GRADE",
+    help="The lowest relevant grade; with --as, the one that the tools are given, like trec_eval's -l.",
+)
+@click.option("--depth", type=click.IntRange(1), metavar="N", help="Use only the first N documents.")
+@shared("order", "documents", "texts")
+@click.option("--queries", metavar="FILE", help="Texts of the queries.")
+@answer_options()
+@shared(*FORMATS)
+def explain_command(
+    qrels: str | None,
+    run: str | None,
+    grades: str | None,
+    missing: str,
+    topic: str | None,
+    measure: tuple[str, ...],
+    tools: str | None,
+    rel: float | None,
+    depth: int | None,
+    ties: TiePolicy,
+    documents: str | None,
+    texts: str | None,
+    queries: str | None,
+    give: Give,
+    qrels_format: str | None,
+    run_format: str | None,
+) -> None:
+    """Show step by step how the score of one topic of RUN is computed.
+
+    The measure itself records its intermediate numbers, so what is shown is what was computed. With --as, show what
+    other tools report for the topic, and why.
+    """
+    from judged.data.topics import Topics
+    from judged.results import Several
+    from judged.results.notes import lines
+    from judged.scoring.evaluation.inputs import measures_of
+    from judged.scoring.evaluation.notes import origin_notes
+    from judged.scoring.explanation import Explanation, compare_tools, explain_list
+
+    if grades is None:
+        judged = _read(qrels, run, qrels_format, run_format, {"ties": ties, "depth": depth, "documents": documents})
+    else:
+        others = {"QRELS": qrels, "RUN": run, "--topic": topic, "--documents": documents, "--texts": texts}
+        judged = _typed(grades, missing, depth, others)
+    wanted = measures_of(measure, rel=rel if tools is None else None)
+    if topic is None and len(judged) != 1:
+        raise InputError(f"there are {len(judged)} topics", fix=f"add --topic, such as --topic {judged.query_ids[0]}")
+    chosen = judged.query_ids[0] if topic is None else topic
+    give.keep(qrels, run, documents, queries, texts)
+    if texts and tools is not None:
+        raise InputError("--texts shows titles beside the steps, and --as shows no steps", fix="leave one of them out")
+    text = Topics.read(queries).text(chosen) if queries else ""
+    answers = [
+        explain_list(judged, one, chosen)
+        if tools is None
+        else compare_tools(judged.qrels, judged.run, chosen, one, tools, rel=rel)
+        for one in wanted
+    ]
+    parts = tuple(replace(answer, query=text) for answer in answers)
+    if texts:
+        parts = tuple(part.titled(texts) for part in parts if isinstance(part, Explanation))
+    unused = documents and not any(_asks_for_documents(one, judged.only(chosen)) for one in wanted)
+    note = "no measure here asks for --documents; titles and texts are shown with --texts FILE"
+    notes = [*lines(origin_notes(judged.qrels.origin)), *([note] if unused else [])]
+    give(parts[0] if len(parts) == 1 else Several(parts), notes=notes)
+
+
+def _asks_for_documents(measure: Measure, judged: Judged) -> bool:
+    """Whether a measure cannot be computed without facts about documents."""
+    try:
+        measure(replace(judged, documents=None))
+    except JudgedError:
+        return True
+    return False
+
+
+def _read(
+    qrels: str | None, run: str | None, qrels_format: str | None, run_format: str | None, how: dict[str, Any]
+) -> Judged:
+    from judged.data.qrels import Qrels
+    from judged.data.run import Run
+    from judged.scoring.judging import judge
+
+    if qrels is None or run is None:
+        raise InputError("QRELS and RUN are missing", fix="name both files, or give a list with --grades '3 0 - 1'")
+    return judge(Qrels.read(qrels, format=qrels_format), Run.scan(run, format=run_format), **how)
+
+
+def _typed(grades: str, missing: str, depth: int | None, others: dict[str, str | None]) -> Judged:
+    """Judge a ranking that was typed as grades."""
+    from judged.results.decimals import read_number
+    from judged.scoring.judging import judge_list
+    from judged.scoring.judging.unjudged import cut
+
+    if given := [name for name, value in others.items() if value is not None]:
+        names = ", ".join(given)
+        raise InputError(
+            f"--grades replaces files and topics, but {names} was given too", fix="leave one of the two out"
+        )
+    found: list[list[float | None]] = []
+    for text in (grades, missing):
+        try:
+            found.append([None if grade == "-" else read_number(grade) for grade in text.replace(",", " ").split()])
+        except ValueError:
+            raise InputError(
+                f"{text!r} is not a list of grades", fix="write numbers, and - for an unjudged document"
+            ) from None
+    judged = judge_list(found[0], missing=[grade for grade in found[1] if grade is not None])
+    return judged if depth is None else cut(judged, depth)
+
+
+_WIDEST = 120  # columns: a wider drawing is no easier to read
+
+
+@click.command("curve")
+@click.argument("qrels")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.option(
+    "-m",
+    "--measure",
+    "asked",
+    multiple=True,
+    metavar="NAME",
+    help="A measure that takes a cutoff: nDCG, R, P, Success, 'P(rel=2)', ... nDCG@20 means"
+    " cutoffs 1 to 20.  [default: nDCG]",
+)
+@click.option("--to", type=click.IntRange(1), metavar="K", help="Use the cutoffs 1, 2, 3, ... up to K.")
+@click.option("--cutoffs", metavar="LIST", help="Use these cutoffs, such as 1,5,10 or 1..10,20,50.")
+@click.option(
+    "--precision-recall",
+    type=click.Choice(["interpolated", "raw"]),
+    help="Plot precision against recall: interpolated at recall 0, 0.1, ..., 1, or raw, both at the same cutoffs.",
+)
+@click.option("-t", "--topic", metavar="ID", help="Plot this topic only.")
+@click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII characters only.")
+@shared("dialect", "topics", "depth", "ties_or_bounds", "exclude_self", "documents", "rel")
+@shared("ci", "level", "draws", "seed", *CHOICE)
+@answer_options(usual="plot", plot=".txt")
+@shared(*FORMATS)
+def curve_command(
+    qrels: str,
+    runs: tuple[str, ...],
+    asked: tuple[str, ...],
+    to: int | None,
+    cutoffs: str | None,
+    precision_recall: Literal["interpolated", "raw"] | None,
+    rel: float | None,
+    topic: str | None,
+    ascii_only: bool,
+    give: Give,
+    **options: Any,
+) -> None:
+    """Plot a measure of RUNs against its cutoff, or precision against recall, with intervals over topics.
+
+    QRELS and RUN are files as for 'judged evaluate'. The plot is drawn in the terminal; -o writes a picture, a page,
+    or a table of all points.
+    """
+    chooses = {name: options.pop(name) for name in CHOICE}
+    if len(asked) > 1:
+        raise InputError("a plot has one measure", fix="give one -m, and make a plot for each measure")
+    measure = asked[0] if asked else None
+    if measure and "@" in measure and (to or cutoffs):
+        raise InputError(f"{measure} names its cutoff, and so do --to and --cutoffs", fix="give one of them")
+    if precision_recall is not None and measure is not None:
+        raise InputError(
+            "--precision-recall has measures of its own", fix="leave out -m; --rel sets the lowest relevant grade"
+        )
+    from judged.scoring.curves import curve
+    from judged.scoring.curves import precision_recall as by_recall
+
+    judgments, given = give.inputs(qrels, runs, options, options["documents"], *chooses.values())
+    options |= {"qrels": narrowed(judgments, given, **chooses)[0], "runs": given}
+    options["cutoffs"] = _cutoffs(to, cutoffs)
+    with inputs.scoring(given) as options["progress"]:
+        if precision_recall is None:
+            curves = curve(measure=measure or "nDCG", rel=rel, **options)
+        else:
+            curves = by_recall(how=precision_recall, rel=1 if rel is None else rel, **options)
+    own = {
+        "width": min(output.width() or 80, _WIDEST),
+        "ascii_only": ascii_only or not (sys.stdout.encoding or "").lower().startswith("utf"),
+        "colour": give.out is None and output.coloured(sys.stdout.isatty()),
+    }
+    give(curves if topic is None else curves.topic(topic), own=own)
+
+
+def _cutoffs(to: int | None, text: str | None) -> int | list[int] | None:
+    if text is None:
+        return to
+    if to is not None:
+        raise InputError("--to and --cutoffs contradict each other", fix="give one of them")
+    from judged.scoring.measures.grammar import parse_many
+
+    try:
+        return [vars(measure)["cutoff"] for measure in parse_many(f"P@{text}")]  # the grammar of measures knows series
+    except MeasureError:
+        raise InputError(f"{text!r} is not a list of cutoffs", fix="write 1,5,10 or 1..10,20,50") from None
+
+
+@click.command("measures")
+@click.argument("name", required=False)
+def measures_command(name: str | None) -> None:
+    """List the measures, or show the page of NAME: definition, formula, parameters, pitfalls."""
+    from judged.scoring.measures.pages import catalogue, page
+
+    click.echo(page(name) if name else catalogue())
+
+
+_TASKS = (
+    "single-answer",
+    "many-relevant",
+    "graded",
+    "coverage",
+    "first-stage",
+    "rag",
+    "recommendation",
+    "diversity",
+    "assessors",
+    "preferences",
+    "set",
+)
+
+
+@click.command("advise")
+@click.argument("qrels")
+@click.argument("runs", nargs=-1, metavar="[RUN]...")
+@click.option("--task", type=click.Choice(_TASKS), help="What the system is for.  [default: inferred from the data]")
+@click.option(
+    "--rel", type=float, metavar="GRADE", help="The lowest relevant grade.  [default: inferred from the grades]"
+)
+@answer_options()
+@shared(*FORMATS)
+def advise_command(
+    qrels: str,
+    runs: tuple[str, ...],
+    task: str | None,
+    rel: float | None,
+    give: Give,
+    qrels_format: str | None,
+    run_format: str | None,
+) -> None:
+    """Say which measures suit QRELS and RUNs, which do not, and why.
+
+    The advice is short and ends with the command to run next. -v adds the reasons, how to read the numbers, and the
+    facts about the data and the papers behind the advice.
+    """
+    from dataclasses import replace
+
+    from judged.data.qrels import Qrels
+    from judged.scoring.advice import advise
+
+    given = inputs.runs_at(runs, run_format)
+    give.keep(qrels, *(run.where for run in given))
+    options = [("--qrels-format", qrels_format), ("--run-format", run_format)]
+    advice = replace(
+        advise(Qrels.read(qrels, format=qrels_format), given, task, rel=rel),
+        options=tuple(word for name, value in options if value for word in (name, value)),
+    )
+    give(advice, unfold=[block.name for block in advice.blocks()] if give.verbose else ())
+
+
+@click.command("leave-one-out")
+@click.argument("qrels")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@shared("measures")
+@click.option(
+    "--pool-depth",
+    type=click.IntRange(1),
+    default=100,
+    show_default=True,
+    metavar="N",
+    help="How many documents of each run were judged for each topic.",
+)
+@click.option(
+    "--group",
+    multiple=True,
+    metavar="RUN=GROUP",
+    help="Leave out the runs of one group together, since they find the same documents. Repeat for more.",
+)
+@shared("depth", "rel")
+@answer_options()
+@shared(*FORMATS)
+def leave_one_out_command(
+    qrels: str,
+    runs: tuple[str, ...],
+    measure: tuple[str, ...],
+    group: tuple[str, ...],
+    give: Give,
+    **options: Any,
+) -> None:
+    """Score each RUN as if it had not contributed to the pool.
+
+    The judgments of documents that only this run has among its first documents are removed. What the run loses shows
+    by how much a new run, which contributed nothing, is undervalued.
+    """
+    from judged.results.notes import lines
+    from judged.scoring.evaluation.inputs import measures_of
+    from judged.scoring.evaluation.notes import origin_notes
+    from judged.scoring.uncertainty.pools import leave_one_out
+
+    wanted = measures_of(measure or ("nDCG@10", "AP"), rel=options.pop("rel"))
+
+    judgments, given = give.inputs(qrels, runs, options)
+    notes = lines(origin_notes(judgments.origin))
+    give(leave_one_out(judgments, given, wanted, groups=groups_of(group), **options), notes=notes)
+
+
+def groups_of(texts: tuple[str, ...]) -> dict[str, str] | None:
+    """Read RUN=GROUP, given several times."""
+    found: dict[str, str] = {}
+    for text in texts:
+        run, equals, group = text.partition("=")
+        if not equals or not run or not group:
+            raise InputError(f"{text!r} does not name a run and its group", fix="write --group RUN=GROUP")
+        found[run] = group
+    return found or None

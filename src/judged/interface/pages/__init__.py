@@ -1,0 +1,1 @@
+"""Pages of the core, and what the pages of all components share."""

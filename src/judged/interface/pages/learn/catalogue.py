@@ -1,0 +1,169 @@
+"""The catalogue: every measure with a sentence, found by any of its names and by what it is like."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from functools import lru_cache
+from itertools import permutations
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from pydantic import Field
+
+from judged.errors import MeasureError
+from judged.interface.pages.answers import PageAnswer
+from judged.interface.pages.learn.advice import example_of
+from judged.interface.pages.problems import Parameters
+from judged.results import TEXT, YES_NO, Column, Table, columns_of
+from judged.scoring.measures.grammar import entry_of, key
+from judged.scoring.measures.pages import FAMILIES, families, summary, written
+from judged.scoring.measures.registry import REGISTRY
+from judged.scoring.peers.names import BEIR, GDEVAL, MSMARCO
+from judged.scoring.peers.readings import TOOLS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from judged.scoring.measures.base import Entry
+
+USUAL = ("P", "R", "F", "Success", "SetP", "SetR", "AP", "Rprec", "RR", "CG", "DCG", "nDCG", "Q", "ERR", "RBP", "Bpref")
+"""The measures that most courses teach, in the order of the summary."""
+
+_CUTOFF = re.compile(r"[@_.](?:cut[_.@])?(?:k|[0-9]+|\{k\})$")
+
+
+class AskedCatalogue(Parameters):
+    """What is looked for in the catalogue."""
+
+    q: str = Field("", max_length=200, description="A name, that of another tool too (ndcg_cut_10), or words.")
+    grades: Literal["", "graded", "binary"] = Field("", description="Whether grades count, or only relevant or not.")
+    order: Literal["", "ranking", "set"] = Field("", description="Whether a ranking is needed, or a set will do.")
+    unjudged: Literal["", "ignored", "counted"] = Field(
+        "", description="Whether unjudged documents at the end leave the score as it is, or change it."
+    )
+    needs: Literal["", "grades", "more"] = Field(
+        "", description="Whether one grade per document is enough, or more must be known."
+    )
+
+
+class Catalogue(PageAnswer):
+    """The measures that were found, family by family."""
+
+    kind: ClassVar[str] = "measures"
+
+
+def catalogue(asked: AskedCatalogue) -> Catalogue:
+    """Find measures.
+
+    >>> [catalogue(AskedCatalogue(q=name)).about["best"] for name in ("ndcg_cut_10", "mrr@10")]
+    ['nDCG', 'RR']
+    >>> catalogue(AskedCatalogue(q="persistence")).table("measures").column("name").values[:2]
+    ['RBP', 'NERR10']
+    """
+    known = [entry for entries in families().values() for entry in entries]
+    best = _named(asked.q.strip())
+    words = [re.compile(rf"(?<![a-z0-9]){re.escape(word)}") for word in asked.q.casefold().split()]
+    found = [
+        entry
+        for entry in known
+        if _suits(entry, asked) and (entry is best or all(word.search(_text(entry.cls)) for word in words))
+    ]
+    about = {
+        "best": best.name if best in found else None,  # the measure whose name was typed, in whatever form
+        "found": len(found),
+        "total": len(known),
+        "narrowed": bool(words or asked.model_dump(exclude_defaults=True)),  # whether something was looked for
+        "families": {entry.family: FAMILIES.get(entry.family, "") for entry in found},
+    }
+    columns = (
+        *columns_of(found, "name", "family"),
+        Column("title", list(map(written, found))),
+        Column("what", list(map(summary, found))),
+        *columns_of(found, "use"),
+        Column("found_as", [_found_as(entry, asked.q.strip(), is_best=entry is best) for entry in found]),
+    )
+    return Catalogue(about, (Table("measures", columns), *([] if about["narrowed"] else [usual()])))
+
+
+@lru_cache(maxsize=1)
+def usual() -> Table:
+    """Set the usual measures side by side, each with the parameters of its example.
+
+    >>> [row["measure"] for row in usual().records() if not row["order"]]
+    ['P@k', 'R@k', 'F@k', 'Success@k', 'SetP', 'SetR', 'CG']
+    """
+    entries = [REGISTRY[name] for name in USUAL]
+    names = [entry.name + "@k" * bool(entry.cutoff and entry.cutoff.required) for entry in entries]
+    measures = [example.explanation.measure for entry in entries if (example := example_of(entry))]
+    orders = [{measure.of_list(grades) for grades in permutations((0, 1, 3))} for measure in measures]
+    columns = (
+        Column("measure", names, TEXT, "Measure", links=[f"/learn/{name}" for name in USUAL]),
+        Column("judgments", [("yes or no", "grades")[entry.properties.graded] for entry in entries], TEXT, "Judgments"),
+        Column("order", [len(scores) > 1 for scores in orders], YES_NO, "Order counts"),
+        Column("normalised", [entry.properties.perfect == 1 for entry in entries], YES_NO, "Perfect is 1"),
+        Column("use", [entry.use for entry in entries], TEXT, "Best for"),
+    )
+    return Table("usual", columns, "The usual measures side by side")
+
+
+def _found_as(entry: Entry, typed: str, *, is_best: bool) -> str:
+    """Give the other name by which a measure was found; empty where it was its own."""
+    if is_best:
+        return "" if key(_bare(typed)) == key(entry.name) else typed
+    if not typed or typed.casefold() in entry.name.casefold():
+        return ""
+    return next((name for name in _other_names(entry) if typed.casefold() in name.casefold()), "")
+
+
+def _suits(entry: Entry, asked: AskedCatalogue) -> bool:
+    known = entry.properties
+    more = known.every_label or entry.family == "facts about documents"
+    return (
+        (not asked.grades or known.graded == (asked.grades == "graded"))
+        and (not asked.order or known.needs_ranking == (asked.order == "ranking"))
+        and (not asked.unjudged or known.ignores_unjudged_tail == (asked.unjudged == "ignored"))
+        and (not asked.needs or more == (asked.needs == "more"))
+    )
+
+
+def _named(typed: str) -> Entry | None:
+    """Find the measure of a name as it is written here or in another tool, whatever its cutoff and case."""
+    ours = _by_tools().get(key(_bare(typed)), "")
+    for name in filter(None, (typed, _bare(typed), ours)):
+        with suppress(MeasureError):
+            return entry_of(name)
+    return None
+
+
+def _bare(name: str) -> str:
+    """Take the cutoff and the parameters from a name."""
+    return _CUTOFF.sub("", name.partition("(")[0].strip())
+
+
+@lru_cache(maxsize=1)
+def _by_tools() -> dict[str, str]:
+    """Give our measure for each name of another tool."""
+    tables = [pair for table in (GDEVAL, MSMARCO, BEIR) for pair in table.items()]
+    known = {key(_bare(name)): entry_of(ours).name for name, ours in tables}
+    for tool in TOOLS.values():
+        for ours, reading in tool.readings.items():
+            known.setdefault(key(_bare(reading.called)), _bare(ours))
+    return known
+
+
+def _other_names(entry: Entry) -> Iterator[str]:
+    yield from entry.aliases
+    for tool in TOOLS.values():
+        for ours, reading in tool.readings.items():
+            if ours.partition("@")[0] == entry.name:
+                yield reading.called.replace("{k}", "k")
+    for names in entry.tools.values():
+        yield from names.partition(" (")[0].split(", ")
+
+
+@lru_cache(maxsize=512)
+def _text(cls: type) -> str:
+    """Give all that a measure can be found by, in small letters."""
+    entry: Entry = cls.entry  # type: ignore[attr-defined]
+    parts = [entry.name, written(entry), summary(entry), entry.use, entry.family, entry.cite, *_other_names(entry)]
+    return " ".join(parts).casefold()

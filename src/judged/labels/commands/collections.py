@@ -1,0 +1,128 @@
+"""`judged pool` and `judged collection`: which documents to judge, and what the judgments can tell."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from judged.errors import InputError
+from judged.interface import inputs
+from judged.interface.commands.scoring import groups_of
+from judged.interface.formats import answer_options
+from judged.interface.options import FORMATS, shared
+from judged.results.decimals import read_number
+
+if TYPE_CHECKING:
+    from judged.interface.formats import Give
+
+
+@click.group("collection")
+def collection() -> None:
+    """Look at judgments and the runs that they were made from as a test collection."""
+
+
+@collection.command("check", short_help="Say how far judgments reach, to whom they are fair, and what they can detect.")
+@click.argument("qrels")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.option(
+    "-m", "--measure", default="nDCG@10", show_default=True, metavar="NAME", help="By which runs are compared."
+)
+@click.option("--cutoff", type=click.IntRange(1), default=10, show_default=True, help="Of documents to be judged.")
+@click.option(
+    "--pool-depth",
+    type=click.IntRange(1),
+    default=10,
+    show_default=True,
+    metavar="N",
+    help="How many documents of each run were judged for each topic.",
+)
+@click.option("--group", multiple=True, metavar="RUN=GROUP", help="Leave out runs of one group together.")
+@click.option("--labels", metavar="LABELS", help="Who gave the judgments: a store of labels, or a table of them.")
+@answer_options()
+@shared(*FORMATS)
+def check(qrels: str, runs: tuple[str, ...], group: tuple[str, ...], give: Give, **options: Any) -> None:
+    """Say what QRELS can tell about RUNs like those that they were made from.
+
+    How many documents are judged, what a run loses that was not pooled, how far judges agree, what labels cost,
+    and which difference could be found.
+    """
+    from judged.labels.collection import check_collection
+
+    labels = options["labels"]
+    judgments, given = give.inputs(qrels, runs, options, labels if labels and "://" not in labels else None)
+    give(check_collection(judgments, given, groups=groups_of(group), **options))
+
+
+@click.command("pool")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.option(
+    "--depth", type=click.IntRange(1), default=100, show_default=True, metavar="K", help="Pool the first K of each run."
+)
+@click.option(
+    "--budget",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Spend N labels in all where most is found (MaxMean): asks for the next ones after those of --qrels.",
+)
+@click.option(
+    "--sample",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Draw N documents in all at random, with known probabilities, for 'judged labels estimate'.",
+)
+@click.option("--qrels", metavar="QRELS", help="With --budget: the labels so far.")
+@click.option("--queries", metavar="FILE", help="Pool only the topics of this file.")
+@click.option(
+    "--batch",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="With --budget: how many documents of each topic to ask for at a time.",
+)
+@click.option(
+    "--retention",
+    type=click.FloatRange(0, 1),
+    default=1.0,
+    show_default=True,
+    help="With --budget: how much of what is known of a run remains after its next document; 1 for all.",
+)
+@click.option("--rel", type=float, default=1, show_default=True, help="With --budget: the lowest relevant grade.")
+@click.option(
+    "--strata",
+    default="10,30",
+    show_default=True,
+    metavar="K,...",
+    help="With --sample: best ranks at which strata end.",
+)
+@click.option(
+    "--rates", metavar="R,...", help="With --sample: how many times as often each stratum's documents are drawn."
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Random seed of the sample.")
+@shared("run_format")
+@answer_options()
+def pool_command(
+    runs: tuple[str, ...], run_format: str | None, strata: str, rates: str | None, give: Give, **options: Any
+) -> None:
+    """Choose which documents of the RUNs to judge: all of the first K, the most promising N, or a sample of N.
+
+    As CSV ('-o pool.csv') it is the list for judging: each pair with its stratum and probability.
+    """
+    from judged.data.qrels import Qrels
+    from judged.labels import pool
+
+    given = inputs.runs_at(runs, run_format)
+    give.keep(options["qrels"], options["queries"], *(run.where for run in given))
+    if options["qrels"] is not None:
+        options["qrels"] = Qrels.read(options["qrels"])
+    options["strata"] = [int(end) for end in _numbers("--strata", strata)]
+    options["rates"] = None if rates is None else _numbers("--rates", rates)
+    give(pool(given, **options))
+
+
+def _numbers(option: str, text: str) -> list[float]:
+    try:
+        return [read_number(part) for part in text.split(",") if part]
+    except ValueError as error:
+        raise InputError(f"{option} {text!r}: {error}", fix="write numbers with commas between") from None

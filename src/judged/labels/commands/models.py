@@ -1,0 +1,346 @@
+"""`judged labels ask`: a model is asked for the grades of a store's open tasks."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from judged.errors import InputError
+from judged.interface import inputs
+from judged.interface.formats import answer_options
+from judged.interface.options import FORMATS, shared
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from judged.interface.formats import Give
+    from judged.labels.asking.asking import Asked, Tally
+    from judged.labels.asking.preparation import Prepared
+
+    Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+_OPTIONS = (
+    click.option(
+        "--endpoint", required=True, metavar="FILE", help="TOML file: base_url, model, key_variable, prices..."
+    ),
+    click.option("--budget-calls", type=click.IntRange(0), metavar="N", help="Send at most N requests."),
+    click.option("--budget-money", type=click.FloatRange(0), metavar="X", help="Spend at most X, in the prices' unit."),
+    click.option("--characters", type=click.IntRange(1), metavar="N", help="Cut documents to N characters."),
+    click.option("--yes", is_flag=True, help="Send without asking first."),
+)
+
+
+def asking_options(command: Command) -> Command:
+    """Give a command the options of everything that is sent to a model."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+@click.command("ask", short_help="Ask a model for the grades of STORE's open tasks.")
+@click.argument("store")
+@click.option("--judge", default="", metavar="NAME", help="The model's name as a judge.  [default: its model's name]")
+@click.option(
+    "--repeats",
+    type=click.FloatRange(0, 1),
+    default=0.0,
+    show_default=True,
+    metavar="SHARE",
+    help="Share of its pairs that it is asked again, with another seed.",
+)
+@click.option("--examples", metavar="FILE", help="Examples for the model, JSONL: query, document, grade.")
+@shared("texts")
+@asking_options
+@answer_options()
+@click.pass_context
+def ask_command(
+    context: click.Context,
+    store: str,
+    endpoint: str,
+    examples: str | None,
+    give: Give,
+    budget_calls: int | None,
+    budget_money: float | None,
+    yes: bool,
+    **options: Any,
+) -> None:
+    """Ask a model, at an endpoint that speaks OpenAI's chat protocol, for the grades of STORE's open tasks.
+
+    First it says what will be sent, where to, and what that may cost. What is answered is kept at once; the same
+    command goes on after a stop. The exit code is 1 if something is left (docs/model-judges.md).
+    """
+    from judged.data.json_rows import json_lines
+    from judged.labels import LabelStore
+    from judged.labels.asking import Endpoint, ask, prepare
+
+    give.keep(store, endpoint, examples, options["texts"])
+    shown = () if examples is None else [row for _, row in json_lines(Path(examples), examples)]
+    prepared = prepare(LabelStore.open(store), Endpoint.read(endpoint), examples=shown, **options)
+    confirmed(prepared, yes)
+    give_asked(context, give, ask(prepared, budget_calls=budget_calls, budget_money=budget_money, progress=progress()))
+
+
+def confirmed(prepared: Prepared, yes: bool) -> None:
+    """Say what will be sent, and ask whether it may be; nothing is asked where nothing is sent."""
+    if yes or not prepared.calls:
+        click.echo("\n".join(prepared.sentences), err=True)
+        return
+    click.echo(prepared.text(), err=True)
+    if not sys.stdin.isatty():
+        raise InputError("nothing was sent", fix="add --yes to send it")
+    click.confirm("Send this?", abort=True, err=True)
+
+
+def progress() -> Callable[[Tally], None] | None:
+    """Write how far it has come on one line of a terminal."""
+    if not sys.stderr.isatty():
+        return None
+
+    def tell(tally: Tally) -> None:
+        done = tally.answered + tally.cached
+        invalid = ", ".join(f"{count} {kind}" for kind, count in tally.invalid.most_common())
+        money = f", {tally.budget.money:.4g} spent" if tally.budget.money else ""
+        line = f"{done} of {tally.requests}, {tally.budget.calls} calls{money}{f' ({invalid})' if invalid else ''}"
+        click.echo(f"\r\033[2K{line}", nl=False, err=True)
+        if not tally.left:
+            click.echo("", err=True)
+
+    return tell
+
+
+def give_asked(context: click.Context, give: Give, asked: Asked) -> None:
+    """Write what came of it; the exit code says whether something is left."""
+    give(asked)
+    if asked.left:
+        context.exit(1)
+
+
+@click.command("questions", short_help="Have a model make queries from documents.")
+@click.argument("store")
+@click.argument("texts")
+@click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="From so many documents.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the choice of documents.")
+@click.option("--queries", metavar="FILE", help="Queries that people asked, to compare the synthetic ones with.")
+@asking_options
+@answer_options()
+@click.pass_context
+def questions_command(
+    context: click.Context,
+    store: str,
+    texts: str,
+    queries: str | None,
+    endpoint: str,
+    give: Give,
+    budget_calls: int | None,
+    budget_money: float | None,
+    yes: bool,
+    **options: Any,
+) -> None:
+    """Have a model make a query from each of some documents of TEXTS, check them, and add the good ones to STORE.
+
+    They are marked as synthetic there, each with its document as a task. Nothing is labelled. The exit code is 1 if
+    something is left (docs/model-judges.md).
+    """
+    from judged.labels import LabelStore
+    from judged.labels.asking import Endpoint, ask_questions, prepare_questions
+
+    give.keep(store, endpoint, texts, queries)
+    opened = LabelStore.open(store)
+    prepared = prepare_questions(opened, Endpoint.read(endpoint), texts, **options)
+    confirmed(prepared, yes)
+    questions = ask_questions(
+        prepared, queries=queries, budget_calls=budget_calls, budget_money=budget_money, progress=progress()
+    )
+    questions.add_to(opened)
+    give_asked(context, give, questions)
+
+
+@click.command("quality", short_help="Measure agreement, consistency, drift and what they do to systems.")
+@click.argument("store")
+@click.argument("runs", nargs=-1, metavar="[RUN]...")
+@click.option(
+    "-m", "--measure", default="nDCG@10", show_default=True, metavar="NAME", help="The measure that RUNs are scored by."
+)
+@click.option(
+    "--gold", metavar="QRELS", help="Judgments that are known to be right.  [default: those of the tasks in STORE]"
+)
+@click.option(
+    "--scale",
+    type=click.Choice(["nominal", "ordinal", "interval"]),
+    default="ordinal",
+    show_default=True,
+    help="The scale on which Krippendorff's alpha treats grades.",
+)
+@shared("level")
+@shared("attributes")
+@click.option("--by", metavar="NAME", help="With --attributes: also agreement by this attribute of topics.")
+@answer_options()
+@shared(*FORMATS)
+def quality_command(
+    store: str,
+    runs: tuple[str, ...],
+    gold: str | None,
+    attributes: str | None,
+    by: str | None,
+    give: Give,
+    qrels_format: str | None,
+    run_format: str | None,
+    **options: Any,
+) -> None:
+    """Measure how far the labels in STORE can be trusted; with RUNs, also what the disagreement does to systems.
+
+    STORE may also be a table of labels (CSV, JSON Lines, Parquet) with query_id, doc_id, judge and grade.
+    """
+    from judged.comparison.slicing import slice_topics
+    from judged.data.qrels import Qrels
+    from judged.labels import Labels, quality
+
+    labels = Labels.of(store)
+    known = None if gold is None else Qrels.read(gold, format=qrels_format)
+    given = inputs.runs_at(runs, run_format) if runs else ()
+    give.keep(labels.where, *(run.where for run in given), *(path for path in (gold, attributes) if path))
+    if (by is None) != (attributes is None):
+        raise InputError("--by and --attributes go together", fix="give both, or neither")
+    slicing = None if by is None else slice_topics(attributes, by)
+    give(quality(store, given, gold=known, slicing=slicing, **options))
+
+
+@click.command("next", short_help="List the labels that would decide which of two runs is better.")
+@click.argument("qrels")
+@click.argument("first")
+@click.argument("second")
+@click.option(
+    "-m",
+    "--measure",
+    default="nDCG@10",
+    show_default=True,
+    metavar="NAME",
+    help="P, CG, DCG, RBP, nDCG or NCG, with a cutoff.",
+)
+@click.option(
+    "--limit", type=click.IntRange(0), default=20, show_default=True, metavar="N", help="List at most so many."
+)
+@click.option("--highest", type=float, metavar="GRADE", help="The highest grade of the scale.  [default: the qrels']")
+@click.option(
+    "--topics",
+    type=click.Choice(["qrels", "run", "both"]),
+    default="qrels",
+    show_default=True,
+    help="Which topics count: all in the qrels, those in a run, or those in both.",
+)
+@shared("order")
+@answer_options()
+@shared(*FORMATS)
+def next_command(qrels: str, first: str, second: str, give: Give, **options: Any) -> None:
+    """Say whether the labels in QRELS decide which of the runs FIRST and SECOND is better, and which to give next.
+
+    It is decided if no grades of the unjudged documents among their first could turn it.
+    """
+    from judged.labels.deciding import decide
+
+    judgments, (one, other) = give.inputs(qrels, (first, second), options)
+    give(decide(judgments, one, other, **options))
+
+
+@click.command("estimate", short_help="Estimate scores from judgments of a sample.")
+@click.argument("pool")
+@click.argument("qrels")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.option(
+    "-m",
+    "--measure",
+    "measures",
+    multiple=True,
+    metavar="NAME",
+    help="Measure: repeatable.  [default: P@10, R@100, AP]",
+)
+@shared("level")
+@answer_options()
+@shared(*FORMATS)
+def estimate_command(
+    pool: str, qrels: str, runs: tuple[str, ...], measures: tuple[str, ...], give: Give, **options: Any
+) -> None:
+    """Estimate what judgments of the whole pool would give RUNs, from QRELS of the sample POOL.
+
+    POOL is a CSV file of 'judged pool --sample'. Sums over documents are estimated without bias, R and AP nearly so.
+    """
+    from judged.labels import Pool, estimate
+
+    judgments, given = give.inputs(qrels, runs, options, pool)
+    give(estimate(Pool.read(pool), judgments, given, measures or ("P@10", "R@100", "AP"), **options))
+
+
+@click.command("calibrate", short_help="Set models as judges against people, and say what their labels are worth.")
+@click.argument("human", metavar="QRELS|STORE")
+@click.argument("runs", nargs=-1, metavar="[RUN]...")
+@click.option(
+    "--judge",
+    "judges",
+    multiple=True,
+    metavar="[NAME=]FILE",
+    help="Judgments by a model. Repeat for more.  [default: the models of STORE]",
+)
+@click.option(
+    "-m", "--measure", default="nDCG@10", show_default=True, metavar="NAME", help="A mean over topics to score runs by."
+)
+@click.option(
+    "--labelled", metavar="FILE", help="The topics that people judged fully, one a line.  [default: all of theirs]"
+)
+@click.option("--rel", type=float, default=1.0, show_default=True, metavar="N", help="The lowest relevant grade.")
+@click.option("--highest", type=float, metavar="N", help="The highest grade of the scale.  [default: people's]")
+@click.option(
+    "--family",
+    "families",
+    multiple=True,
+    metavar="RUN=FAMILY",
+    help="The family of models behind a run: whether a judge favours its own. Repeat for more.",
+)
+@shared("attributes")
+@click.option("--by", metavar="NAME", help="With --attributes: compare grades by this attribute of topics, too.")
+@shared("level")
+@answer_options()
+@shared(*FORMATS)
+def calibrate_command(
+    human: str,
+    judges: tuple[str, ...],
+    runs: tuple[str, ...],
+    labelled: str | None,
+    families: tuple[str, ...],
+    attributes: str | None,
+    by: str | None,
+    give: Give,
+    qrels_format: str | None,
+    run_format: str | None,
+    **options: Any,
+) -> None:
+    """Set judgments by models against those by people: how they grade, and what their labels are worth.
+
+    With RUNs, also how systems and topics come out under both. The means of runs are corrected by what people said,
+    for topics that people judged fully and that were chosen at random; a model that is of no use gets little weight or
+    none.
+    """
+    from judged.comparison.slicing import slice_topics
+    from judged.data import files
+    from judged.data.qrels import Qrels
+    from judged.labels import Labels, calibrate
+
+    given = inputs.runs_at(runs, run_format) if runs else []
+    give.keep(human, *(run.where for run in given), *(path for path in (labelled, attributes) if path))
+    if (by is None) != (attributes is None):
+        raise InputError("--by and --attributes go together", fix="give both, or neither")
+    if wrong := next((text for text in families if "=" not in text), None):
+        raise InputError(f"--family {wrong} names no family", fix="write --family RUN=FAMILY")
+    models = {}
+    for text in judges:
+        name, path = inputs.named(text)
+        qrels = Qrels.read(path, format=qrels_format, name=name or None)
+        models[qrels.name] = qrels
+    topics = None if labelled is None else files.text(labelled, labelled).split()
+    people: Any = Qrels.read(human, format=qrels_format) if models else Labels.of(human)
+    named = dict(text.split("=", 1) for text in families)
+    options["slicing"] = None if by is None else slice_topics(attributes, by)
+    give(calibrate(people, models or None, given, labelled=topics, families=named, **options))

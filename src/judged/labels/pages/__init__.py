@@ -1,0 +1,1 @@
+"""Pages about labels: judging, disagreements, and how far labels can be trusted."""

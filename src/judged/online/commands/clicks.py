@@ -1,0 +1,402 @@
+"""`judged clicks`: what clicks tell of documents, once position and what stood above are taken out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from judged.errors import InputError
+from judged.interface import inputs
+from judged.interface.formats import answer_options
+from judged.interface.groups import Group
+from judged.interface.options import FORMATS, shared
+from judged.online.commands import logs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from judged.interface.formats import Give
+
+    Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+@click.group("clicks", cls=Group)
+def clicks() -> None:
+    """Learn from the clicks of LOG what users find attractive, apart from where it stood.
+
+    LOG is read as by 'judged online': UBI, a click-model log, a TREC session file, or a table with a --mapping.
+    """
+
+
+depth = click.option(
+    "--depth", type=click.IntRange(1, 50), default=10, show_default=True, metavar="N", help="Ranks that are looked at."
+)
+topics = click.option(
+    "--topics",
+    multiple=True,
+    callback=logs.once,
+    metavar="NAME",
+    help="How pages find topics: a column of the log, or a file of topics' texts."
+    "  [default: the column topic, or texts]",
+)
+propensities = click.option(
+    "--propensities",
+    metavar="FILE",
+    help="How often ranks are looked at, as 'judged clicks propensities -o FILE' wrote it (CSV or JSON).",
+)
+level = click.option("--level", type=float, default=0.95, show_default=True, help="Of the intervals.")
+dwell = click.option("--dwell", type=float, default=30.0, show_default=True, help="Seconds that satisfy.")
+
+
+def judging(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of how judgments are made of clicks."""
+    options = (
+        click.option(
+            "--by",
+            default="coec",
+            show_default=True,
+            metavar="SOURCE",
+            help="coec: clicks over expected clicks; sat: satisfied ones; purchase; or a click model, such as PBM.",
+        ),
+        propensities,
+        click.option(
+            "--min-shown",
+            type=click.IntRange(1),
+            default=10,
+            show_default=True,
+            help="Leave out pairs shown less often.",
+        ),
+        topics,
+        dwell,
+        depth,
+        logs.where,
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+_OPTIONS = (
+    click.option(
+        "--by",
+        multiple=True,
+        callback=logs.once,
+        metavar="COLUMN",
+        help="What tells queries apart, a column of the log.  [default: topic where there is one, else the text]",
+    ),
+    click.option(
+        "--pages",
+        type=click.Choice(["first", "all"]),
+        default="first",
+        show_default=True,
+        help="Of each result list its first page, or later ones too.",
+    ),
+    click.option("--depth", type=int, default=10, show_default=True, help="Ranks below this are not looked at."),
+    logs.where,
+)
+"""Which pages count, and what a query is."""
+
+
+def counting_options(command: Command) -> Command:
+    """Give a command the options of what it counts of a log."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+@clicks.command("models", short_help="Which click model predicts a LOG, and is worth its parameters.")
+@click.argument("paths", nargs=-1, required=True, metavar="LOG...")
+@click.option("-m", "--model", "models", multiple=True, metavar="NAME", help="A click model; repeat.  [default: all]")
+@click.option("--folds", type=int, default=5, show_default=True, help="Parts of the users, each predicted by the rest.")
+@click.option("--iterations", type=int, default=1000, show_default=True, help="At most so many steps a fit.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the parts.")
+@counting_options
+@logs.interval
+@logs.log_options
+@answer_options()
+def models_command(paths: tuple[str, ...], give: Give, models: tuple[str, ...], **options: Any) -> None:
+    """Fit click models to some users of LOG, predict what the others click, and compare (docs/click-models.md).
+
+    RCTR, DCTR, PBM, CM, DCM, CCM, UBM, DBN and SDBN are compared by the likelihood of held-out clicks.
+    """
+    from judged.online.clicks import compare_models
+    from judged.online.engine import within_memory
+
+    give.keep(*paths, options["mapping"])
+    with within_memory():
+        log = logs.open_log(paths, **{name: options.pop(name) for name in logs.READING})
+        with logs.progress_line("counting") as tell:
+            found = compare_models(log, models or None, progress=tell, **options)
+    give(found)
+
+
+@clicks.command("fit", short_help="Fit a click model to a LOG: attractiveness, examination, satisfaction.")
+@click.argument("paths", nargs=-1, required=True, metavar="LOG...")
+@click.option("-m", "--model", default="UBM", show_default=True, metavar="NAME", help="PBM, UBM, DBN, ...")
+@click.option(
+    "--shrink",
+    type=click.Choice(["empirical", "none"]),
+    default="empirical",
+    show_default=True,
+    help="Draw rare pairs towards the others, or let each stand for itself.",
+)
+@click.option("--iterations", type=int, default=1000, show_default=True, help="At most so many steps.")
+@click.option(
+    "--resamples", type=int, default=0, show_default=True, help="Standard errors by a bootstrap; 0: by information."
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the bootstrap.")
+@counting_options
+@logs.interval
+@logs.log_options
+@answer_options()
+def fit_command(paths: tuple[str, ...], give: Give, **options: Any) -> None:
+    """Fit a click model to LOG: what attracts clicks at each query, and how far users look.
+
+    The table 'attractiveness' has a row for each query and document: --format csv writes it (docs/click-models.md).
+    """
+    from judged.online.clicks import fit_model
+    from judged.online.engine import within_memory
+
+    give.keep(*paths, options["mapping"])
+    with within_memory():
+        log = logs.open_log(paths, **{name: options.pop(name) for name in logs.READING})
+        with logs.progress_line("counting") as tell:
+            found = fit_model(log, progress=tell, **options)
+    give(found)
+
+
+@clicks.command("propensities", short_help="How often each rank is looked at, without a model of clicks.")
+@click.argument("paths", nargs=-1, required=True, metavar="LOG...")
+@click.option("--stratum", metavar="COLUMN", help="Estimate each value of this column apart: device, layout, ...")
+@click.option(
+    "--randomised/--all",
+    "randomised",
+    default=None,
+    help="Count only results that were put where they are by chance, or all.  [default: the former, where logged]",
+)
+@click.option("--by", metavar="COLUMN", help="What tells queries apart.  [default: the column topic, or texts]")
+@depth
+@logs.where
+@level
+@logs.log_options
+@answer_options()
+def propensities_command(paths: tuple[str, ...], give: Give, **options: Any) -> None:
+    """Estimate how often users look at each rank, against rank 1, from results that stood at several ranks.
+
+    As CSV or JSON it is a file for --propensities. Ranks that no result joins are refused: then swap results on a share
+    of pages, or look at fewer ranks.
+    """
+    from judged.online.clicks import propensities
+
+    with logs.opened(paths, give, options) as log:
+        found = propensities(log, **options)
+    give(found)
+
+
+@clicks.command("coec", short_help="Clicks over those that ranks let expect, by query and document.")
+@click.argument("paths", nargs=-1, required=True, metavar="LOG...")
+@click.option(
+    "--counting",
+    type=click.Choice(["clicks", "satisfied", "purchases"]),
+    default="clicks",
+    show_default=True,
+    help="What counts as a click.",
+)
+@dwell
+@propensities
+@click.option("--by", metavar="COLUMN", help="What tells queries apart.  [default: the column topic, or texts]")
+@click.option("--stratum", metavar="COLUMN", help="Expect clicks by the ranks of each value of this column.")
+@depth
+@logs.where
+@level
+@logs.log_options
+@answer_options()
+def coec_command(paths: tuple[str, ...], give: Give, **options: Any) -> None:
+    """Count clicks of each query and document against what the ranks that it was shown at let expect."""
+    from judged.online.clicks import coec
+
+    give.keep(options["propensities"])
+    with logs.opened(paths, give, options) as log:
+        found = coec(log, **options)
+    give(found)
+
+
+@clicks.command("ips", short_help="What logged clicks say of runs that users did not see.")
+@click.argument("path", metavar="LOG")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.option(
+    "--propensities",
+    metavar="FILE",
+    help="How often ranks are looked at: CSV or JSON with rank and value.  [default: estimated from LOG]",
+)
+@click.option("-m", "--measure", multiple=True, metavar="NAME", help="DCG@k, P@k or RBP.  [default: DCG@10, P@10]")
+@click.option(
+    "--clip", type=click.FloatRange(1), metavar="W", help="The largest weight of a click.  [default: none is cut]"
+)
+@topics
+@click.option("--stratum", metavar="COLUMN", help="The column whose values the propensities are of.")
+@depth
+@logs.where
+@level
+@logs.log_options
+@answer_options()
+@shared("run_format")
+def ips_command(
+    path: str, runs: tuple[str, ...], propensities: str | None, measure: tuple[str, ...], give: Give, **options: Any
+) -> None:
+    """Score RUNs by the clicks of LOG, each weighted by the inverse of how often its rank is looked at.
+
+    The first RUN is what the others are compared with. What was never shown has no clicks. Intervals allow for the
+    error of propensities that are estimated from LOG, and take others as known.
+    """
+    from judged.online.clicks import ips
+
+    given = inputs.runs_at(runs, options.pop("run_format"))
+    give.keep(propensities, options["topics"], *(run.where for run in given))
+    asked = {"measures": measure} if measure else {}
+    with logs.opened((path,), give, options) as log:
+        found = ips(log, given, propensities, **asked, **options)
+    give(found)
+
+
+@clicks.command("off-policy", short_help="What another ranker would have got, by how likely each result was shown.")
+@click.argument("path", metavar="LOG")
+@click.argument("run", metavar="RUN")
+@topics
+@depth
+@click.option("--clip", type=float, default=10.0, show_default=True, metavar="W", help="Of the clipped estimate.")
+@click.option("--independent-ranks", is_flag=True, help="The table of RUN fills each rank independently of the others.")
+@level
+@logs.log_options
+@answer_options()
+def off_policy_command(path: str, run: str, give: Give, **options: Any) -> None:
+    """Estimate the clicks a page that RUN would have got, from a LOG that knows how likely each result was shown.
+
+    RUN is a run, or a table with rank, doc_id and probability, if the ranker does not depend on the query. LOG, or its
+    mapping, declares what the logged probabilities are: see docs/off-policy.md. Exit code 0: some estimator gives an
+    interval; 1: only the direct one, or none; 2: wrong input.
+    """
+    from judged.online.clicks import off_policy
+
+    give.keep(run, options["topics"])
+    with logs.opened((path,), give, options) as log:
+        found = off_policy(log, run, **options)
+    give(found)
+    if not found.overlaps:
+        raise SystemExit(1)
+
+
+@clicks.command("judge", short_help="Make judgments of clicks, with how sure they are.")
+@click.argument("paths", nargs=-1, required=True, metavar="LOG...")
+@judging
+@click.option(
+    "--grading",
+    type=click.Choice(["value", "lower", "people"]),
+    help="Grades are values; or whole, by the lower end of their interval; or what people would give."
+    "  [default: people with --gold, or else value]",
+)
+@click.option("--gold", metavar="QRELS", help="Judgments by people of some of the pairs.")
+@level
+@logs.log_options
+@answer_options(trec=".txt")
+@shared("qrels_format")
+def judge_command(
+    paths: tuple[str, ...], gold: str | None, qrels_format: str | None, give: Give, **options: Any
+) -> None:
+    """Make judgments of the clicks of LOG.
+
+    As CSV (-o FILE.csv) they are read as judgments by every command, with what 'judged clicks evaluate' needs, and as
+    labels by 'judged labels import'; as qrels of TREC (-o FILE.txt) they lose how sure they are.
+    """
+    from judged.data.qrels import Qrels
+    from judged.data.write import write_origin
+    from judged.online.clicks import judge_clicks
+
+    give.keep(gold, options["propensities"], options["topics"])
+    people = None if gold is None else Qrels.read(gold, format=qrels_format)
+    with logs.opened(paths, give, options) as log:
+        found = judge_clicks(log, gold=people, **options)
+    give(found)
+    if give.out is not None and give.form in {"trec", "csv"}:
+        write_origin(found.qrels.origin, give.out)
+
+
+@clicks.command("evaluate", short_help="Score runs by uncertain judgments, and allow for that.")
+@click.argument("qrels", metavar="JUDGMENTS")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@shared("measures")
+@level
+@click.option("--resamples", type=click.IntRange(100), default=200, show_default=True, help="How often noise is drawn.")
+@shared("seed")
+@answer_options()
+@shared("run_format")
+def evaluate_command(
+    qrels: str,
+    runs: tuple[str, ...],
+    measure: tuple[str, ...],
+    level: float,
+    resamples: int,
+    seed: int,
+    run_format: str | None,
+    give: Give,
+) -> None:
+    """Score RUNs by JUDGMENTS that are uncertain: a table with query_id, doc_id, grade, value and se.
+
+    'judged clicks judge LOG -o JUDGMENTS.csv' writes one. Intervals hold what topics and what judgments add, and it is
+    said how much each does; means are corrected for noise, which makes an ideal ranking look better than it is. The
+    first RUN is what the others are compared with.
+    """
+    from judged.online.clicks import evaluate_uncertain
+
+    given = inputs.runs_at(runs, run_format)
+    give.keep(qrels, *(run.where for run in given))
+    give(evaluate_uncertain(qrels, given, measure or None, level=level, resamples=resamples, seed=seed))
+
+
+@clicks.command("against", short_help="Set judgments made of clicks against people's.")
+@click.argument("path", metavar="LOG")
+@click.argument("gold", metavar="QRELS")
+@click.argument("runs", nargs=-1, metavar="[RUN]...")
+@judging
+@click.option(
+    "-m", "--measure", default="nDCG@10", show_default=True, metavar="NAME", help="A mean over topics to score runs by."
+)
+@shared("attributes")
+@click.option(
+    "--slice", "by_attribute", metavar="NAME", help="With --attributes: compare by this attribute of topics, too."
+)
+@level
+@logs.log_options
+@answer_options()
+@shared(*FORMATS)
+def against_command(
+    path: str,
+    gold: str,
+    runs: tuple[str, ...],
+    measure: str,
+    attributes: str | None,
+    by_attribute: str | None,
+    qrels_format: str | None,
+    run_format: str | None,
+    give: Give,
+    **options: Any,
+) -> None:
+    """Set judgments that are made of the clicks of LOG against those of people in QRELS.
+
+    Whether both order documents alike, more so than raw clicks do; whether the logged rank is still in them; and with
+    RUNs, whether both order systems alike and how many clicks are worth one label.
+    """
+    from judged.comparison.slicing import slice_topics
+    from judged.data.qrels import Qrels
+    from judged.online.clicks import against_people, judge_clicks
+
+    if (by_attribute is None) != (attributes is None):
+        raise InputError("--slice and --attributes go together", fix="give both, or neither")
+    given = inputs.runs_at(runs, run_format) if runs else []
+    give.keep(gold, options["propensities"], options["topics"], attributes, *(run.where for run in given))
+    people = Qrels.read(gold, format=qrels_format)
+    slicing = None if by_attribute is None else slice_topics(attributes, by_attribute)
+    with logs.opened((path,), give, options) as log:
+        made = judge_clicks(log, **options)
+    give(against_people(made, people, given, measure, slicing=slicing, level=options["level"]))

@@ -1,0 +1,299 @@
+"""`judged online abtest`: what a test on users says; exit code 0: an arm may be shipped, 1: none may, or not yet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from judged.errors import InputError
+from judged.interface import output
+from judged.interface.formats import answer_options
+from judged.online.commands import logs
+from judged.online.commands.logs import interval, log_options, once, opened, where
+
+if TYPE_CHECKING:
+    from judged.data.qrels import Qrels
+    from judged.interface.formats import Give
+    from judged.online.log import InteractionLog
+    from judged.results import Answer
+
+
+@click.command("abtest", short_help="An A/B test: is it sound, what differs, what follows.")
+@click.argument("paths", nargs=-1, required=True, metavar="LOG...")
+@click.option(
+    "--primary", metavar="NAME", help="The one metric that decides.  [default: the first that the log can tell]"
+)
+@click.option(
+    "--guardrail", "guardrails", multiple=True, metavar="NAME", help="May not lose more than --margin-relative."
+)
+@click.option("-m", "--metric", "metrics", multiple=True, metavar="NAME", help="Others to look at, corrected together.")
+@click.option(
+    "--better", multiple=True, metavar="NAME=more|less", help="Direction of a metric that has none by itself."
+)
+@click.option(
+    "--variant", default="variant", show_default=True, metavar="COLUMN", help="The column that holds the arm."
+)
+@click.option(
+    "--baseline", metavar="NAME", help="The arm that the others are compared with.  [default: the first by name]"
+)
+@click.option(
+    "--share", "shares", multiple=True, metavar="ARM=SHARE", help="How users should divide.  [default: equally]"
+)
+@click.option(
+    "--by", multiple=True, callback=once, metavar="SLICE", help="Show declared metrics by this, too: device, ..."
+)
+@click.option("--window-days", type=float, metavar="DAYS", help="How long a user counts.  [default: to the log's end]")
+@click.option(
+    "--before-days", type=float, default=14.0, show_default=True, metavar="DAYS", help="Adjust by so much before."
+)
+@click.option("--margin-relative", type=float, default=0.02, show_default=True, help="What a guardrail may lose.")
+@click.option(
+    "--any-day/--one-day", default=True, show_default=True, help="When intervals hold: on one day, set before."
+)
+@click.option(
+    "--expected", type=int, default=5000, show_default=True, metavar="USERS", help="Where intervals are narrowest."
+)
+@click.option("--min-users", type=int, default=200, show_default=True, help="No verdict before each arm has as many.")
+@click.option("--plan", is_flag=True, help="Before a test: LOG is of the past; how long would one take?")
+@interval
+@log_options
+@answer_options()
+def abtest_command(
+    paths: tuple[str, ...],
+    give: Give,
+    *,
+    plan: bool,
+    shares: tuple[str, ...],
+    better: tuple[str, ...],
+    **options: Any,
+) -> None:
+    """Analyze an A/B test in LOG: whether it is sound, what differs between its arms, and what follows.
+
+    Exit code 0: an arm may be shipped; 1: none may, or not yet; 2: wrong input.
+    """
+    from judged.online.ab_tests.abtest import abtest
+    from judged.online.ab_tests.planning import plan_abtest
+
+    given = {name: options.pop(name) for name in list(options) if name in _ABTEST_TEST}
+    with opened(paths, give, options) as log:
+        if plan:
+            give(plan_abtest(log, given["metrics"] or None, **options))
+            return
+        parted = dict(map(_share, shares)) or None
+        ways: dict[str, Any] = dict(map(_direction, better))
+        found = abtest(log, shares=parted, better=ways, **{**given, "metrics": given["metrics"] or None}, **options)
+    give(found)
+    if not found.ships:
+        raise SystemExit(1)
+
+
+_ABTEST_TEST = ("primary", "guardrails", "metrics", "variant", "baseline", "by", "window_days", "before_days",
+         "margin_relative", "any_day", "expected", "min_users")  # fmt: skip
+
+
+def _share(given: str) -> tuple[str, float]:
+    """Read ``ARM=SHARE``."""
+    arm, _, share = given.rpartition("=")
+    try:
+        return arm, float(share)
+    except ValueError:
+        raise InputError(f"--share is {given!r}", fix="write ARM=SHARE, such as control=0.5") from None
+
+
+def _direction(given: str) -> tuple[str, str]:
+    """Parse ``NAME=more`` or ``NAME=less``."""
+    name, _, way = given.rpartition("=")
+    if way not in {"more", "less"} or not name:
+        raise InputError(f"--better is {given!r}", fix="write NAME=more or NAME=less, such as PageCTR=more")
+    return name, way
+
+
+@click.command("interleaving", short_help="Lists that mix two rankers: which do users prefer?")
+@click.argument("paths", nargs=-1, required=True, metavar="LOG...")
+@click.option(
+    "--baseline", metavar="NAME", help="The ranker that the other is compared with.  [default: the first in the log]"
+)
+@click.option("--by", multiple=True, callback=once, metavar="SLICE", help="Show it by this, too: device, ...")
+@click.option("--count-shared", is_flag=True, help="Count clicks of team drafts above where the two lists part.")
+@click.option("--count-repeated", is_flag=True, help="Count several clicks on one result as several.")
+@click.option(
+    "--any-day/--one-day", default=True, show_default=True, help="When intervals hold: on one day, set before."
+)
+@click.option(
+    "--expected", type=int, default=5000, show_default=True, metavar="USERS", help="Where intervals are narrowest."
+)
+@click.option("--min-users", type=int, default=200, show_default=True, help="No verdict before so many clicked.")
+@click.option("--plan", is_flag=True, help="Before a test: LOG is of the past; how long would one take?")
+@click.option(
+    "--abtest", "test", metavar="LOG", help="With --plan: an A/B test of the same change, to set beside this log."
+)
+@where
+@interval
+@log_options
+@answer_options()
+def interleaving_command(paths: tuple[str, ...], give: Give, *, plan: bool, test: str | None, **options: Any) -> None:
+    """Say which of two rankers users prefer, from a LOG of lists that mix both.
+
+    Lists are mixed, and logged, by judged.online.mixed_lists. Exit code 0: the other ranker is preferred to the
+    baseline; 1: it is not, or that cannot be told yet; 2: wrong input.
+    """
+    from judged.online.interleaving_analysis.analysis import interleaving
+    from judged.online.interleaving_analysis.planning import plan_interleaving
+
+    given = {name: options.pop(name) for name in _INTERLEAVING_TEST}
+    reading = dict(options)
+    with opened(paths, give, options) as log:
+        if not plan:
+            found = interleaving(log, **given, **options)
+        else:
+            past = [] if test is None else [(interleaving(log, **given, **options), _abtest(test, give, reading))]
+            give(plan_interleaving(log, past=past, **options))
+            return
+    give(found)
+    if found.decision != "preferred":
+        raise SystemExit(1)
+
+
+_INTERLEAVING_TEST = ("baseline", "by", "where", "count_shared", "count_repeated", "any_day", "expected", "min_users")
+
+
+def _abtest(path: str, give: Give, options: dict[str, Any]) -> Any:
+    from judged.online.ab_tests.abtest import abtest
+
+    with opened((path,), give, options) as log:
+        return abtest(log, **options)
+
+
+_ASKED = ("topics", "by", "pages", "unit", "level")
+
+
+@click.command("offline", short_help="Whether judgments predict what users do.")
+@click.argument("paths", nargs=-1, metavar="LOG...")
+@click.argument("qrels", metavar="QRELS")
+@click.option("-m", "--measure", multiple=True, metavar="NAME", help="A measure.  [default: nDCG@10, P@10, RR]")
+@click.option(
+    "--outcome",
+    multiple=True,
+    metavar="NAME",
+    help="Such as satisfied, clicked, 'first click RR', opened, abandoned, reformulated.",
+)
+@click.option("--preferences", is_flag=True, help="Compare preferences between results, as clicks express them.")
+@click.option(
+    "--rule", multiple=True, metavar="NAME", help="With --preferences: above, last-above, earlier, previous or next."
+)
+@click.option(
+    "--topics",
+    multiple=True,
+    callback=logs.once,
+    metavar="NAME",
+    help="How pages find topics: a column of the log, or a file of topics' texts.",
+)
+@click.option("--by", multiple=True, callback=logs.once, metavar="COLUMN", help="Slice by this column of the log.")
+@click.option(
+    "--pages",
+    type=click.Choice(["first", "all"]),
+    default="first",
+    show_default=True,
+    help="Of each result list its first page, or later ones too.",
+)
+@click.option("--dwell", type=float, default=30.0, show_default=True, help="Seconds that satisfy.")
+@click.option(
+    "--least-judged",
+    type=float,
+    default=0.8,
+    show_default=True,
+    help="A page counts if this share of its first 10 results is judged.",
+)
+@logs.interval
+@click.option("--qrels-format", metavar="FORMAT", help="Format of QRELS, if it is not found by itself.")
+@logs.log_options
+@answer_options()
+def offline_command(paths: tuple[str, ...], qrels: str, give: Give, **options: Any) -> None:
+    """Score the lists of LOG by the judgments in QRELS, and see whether better scores go with better outcomes.
+
+    With --preferences: whether what clicks say about two results agrees with their grades, and says more than ranks.
+    """
+    if not paths:
+        raise InputError("QRELS is missing", fix=f"name the judgments too: judged online offline {qrels} QRELS")
+    give.keep(*paths, qrels, options["mapping"], options["topics"])
+    if options["rule"] and not options["preferences"]:
+        raise InputError("--rule says how preferences are read off clicks", fix="give --preferences as well")
+    if options["preferences"] and (options["measure"] or options["outcome"]):
+        raise InputError("preferences are compared with grades, not with scores", fix="leave out -m and --outcome")
+    from judged.data.qrels import Qrels
+    from judged.online.engine import within_memory
+
+    judgments = Qrels.read(qrels, format=options["qrels_format"])
+    with within_memory():
+        log = logs.open_log(paths, **{name: options[name] for name in logs.READING})
+        with logs.progress_line("comparing"):
+            found = _compared(log, judgments, options)
+    give(found)
+
+
+def _compared(log: InteractionLog, judgments: Qrels, options: dict[str, Any]) -> Answer:
+    from judged.online.offline import against_qrels, preference_agreement
+
+    asked = {name: options[name] for name in _ASKED}
+    if options["preferences"]:
+        return preference_agreement(log, judgments, **({"rules": options["rule"]} if options["rule"] else {}), **asked)
+    if options["measure"]:
+        asked["measures"] = options["measure"]
+    return against_qrels(
+        log,
+        judgments,
+        outcomes=options["outcome"] or None,
+        dwell=options["dwell"],
+        least_judged=options["least_judged"],
+        **asked,
+    )
+
+
+@click.command("watch")
+@click.argument("config", metavar="CONFIG", type=click.Path(path_type=Path))
+@click.argument("paths", nargs=-1, metavar="[LOG]...")
+@click.option("--init", is_flag=True, help="Write a first CONFIG for LOG in place of looking.")
+@click.option("--force", is_flag=True, help="Let --init overwrite an existing CONFIG.")
+@click.option("--keep/--no-keep", default=True, show_default=True, help="Whether the state file remembers LOG.")
+@click.option("--prometheus", type=click.Path(path_type=Path), metavar="FILE", help="Also write series for Prometheus.")
+@log_options
+@answer_options()
+def watch_command(
+    config: Path,
+    paths: tuple[str, ...],
+    give: Give,
+    *,
+    init: bool,
+    force: bool,
+    keep: bool,
+    prometheus: Path | None,
+    **options: Any,
+) -> None:
+    """Hold all series of CONFIG against their baseline: what is new in LOG, canary queries, and tables.
+
+    Made for cron: what was seen stays in the state file that CONFIG names, and running twice changes nothing.
+    Exit code 0: nothing is off; 1: a series is, or a deployment should be taken back; 2: wrong input.
+    """
+    from judged.data.files import exists
+    from judged.online.watch import first_config, read_watch, watch
+
+    if init:
+        if exists(config) and not force:
+            fix = "give another name, or --force to overwrite it"
+            raise InputError("this file exists already", fix=fix, path=str(config))
+        with opened(paths, give, options) as log:
+            output.write(first_config(log, config.with_suffix(".json").name).rstrip("\n"), config)
+        return
+    asked = read_watch(config)
+    if paths:
+        with opened(paths, give, options) as log:
+            found = watch(asked, log, keep=keep)
+    else:
+        found = watch(asked, keep=keep)
+    if prometheus:
+        output.write(found.prometheus().rstrip("\n"), prometheus)
+    give(found)
+    if not found.calm:
+        raise SystemExit(1)

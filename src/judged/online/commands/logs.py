@@ -1,0 +1,231 @@
+"""`judged logs`: whether an interaction log is fit to be measured on, and logs made ready for it."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from judged.errors import InputError
+from judged.interface.formats import answer_options
+from judged.interface.inputs import bar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+    from judged.interface.formats import Give
+    from judged.online.log import InteractionLog
+
+_KNOWN = "say what it is: --layout NAME, or --mapping FILE for a log of your own (see 'judged logs check --help')"
+READING = ("layout", "mapping", "session_gap", "bots", "bot_pages", "bot_minutes", "rank_base", "memory", "threads")
+"""The options with which logs are read."""
+
+
+def interval(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of intervals."""
+    unit = click.option(
+        "--unit",
+        type=click.Choice(["user", "session"]),
+        default="user",
+        show_default=True,
+        help="Intervals are made over these: what one of them does is not independent.",
+    )
+    level = click.option("--level", type=float, default=0.95, show_default=True, help="Of the intervals.")
+    return unit(level(function))
+
+
+where = click.option(
+    "--where", metavar="EXPR", help="Count only pages that match, such as \"device == 'mobile' and page == 1\"."
+)
+"""The option that chooses pages."""
+
+tables = click.option(
+    "--tables",
+    metavar="ADDRESS",
+    help="Where on Spark the tables of a converted LOG are: sc://HOST:PORT/SCHEMA (see docs/any-size.md).",
+)
+"""The option of commands whose numbers were compared there."""
+
+
+def log_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Add the options with which logs are read."""
+    options = (
+        click.option(
+            "--layout",
+            metavar="NAME",
+            help="ubi, wscd, trec-session, open-bandit, or clickmodels, which has to be named."
+            "  [default: found from the first bytes]",
+        ),
+        click.option("--mapping", metavar="FILE", help="TOML that says which columns of another log mean what."),
+        click.option(
+            "--session-gap",
+            type=click.FloatRange(0, min_open=True),
+            default=30.0,
+            show_default=True,
+            metavar="MINUTES",
+            help="Inactivity that ends a session, where the log names none.",
+        ),
+        click.option(
+            "--bots",
+            type=click.Choice(["exclude", "keep"]),
+            default="exclude",
+            show_default=True,
+            help="What to do with users who are programs: by a flag, by the user agent, or by their rate.",
+        ),
+        click.option(
+            "--bot-pages",
+            type=click.IntRange(1),
+            default=100,
+            show_default=True,
+            help="A user with more pages than this in one session, or in --bot-minutes, is a program.",
+        ),
+        click.option(
+            "--bot-minutes",
+            type=click.FloatRange(0, min_open=True),
+            default=60.0,
+            show_default=True,
+            help="See --bot-pages.",
+        ),
+        click.option(
+            "--rank-base",
+            type=click.Choice(["0", "1"]),
+            help="What the log calls the first position.  [default: found for each application]",
+        ),
+        click.option(
+            "--memory",
+            metavar="SIZE",
+            help="The most that the process may take, such as 1GB.  [default: 2.5GB, or a tenth of the machine's]",
+        ),
+        click.option("--threads", type=click.IntRange(1), metavar="N", help="At most so many.  [default: all cores]"),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def open_log(paths: tuple[str, ...], **options: Any) -> InteractionLog:
+    """Read a log as the options say, with a progress line on a terminal."""
+    from judged.online.check import need_records
+    from judged.online.storage import read_log
+
+    base = options.pop("rank_base")
+    with known_layout(_KNOWN), progress_line() as progress:
+        log = read_log(paths, rank_base=None if base is None else 0 if base == "0" else 1, progress=progress, **options)
+    need_records(log)
+    return log
+
+
+@contextmanager
+def opened(paths: tuple[str, ...], give: Give, options: dict[str, Any]) -> Generator[InteractionLog]:
+    """Read a log and give it to work on, within the memory that it may take; what is left of `options` is asked of it.
+
+    On a terminal, it is said what is being done.
+    """
+    from judged.online.engine import within_memory
+
+    reading = {name: options.pop(name) for name in (*READING, "tables") if name in options}
+    give.keep(*paths, reading["mapping"])
+    with within_memory():
+        log = open_log(paths, **reading)
+        with progress_line("counting"):
+            yield log
+
+
+@contextmanager
+def known_layout(fix: str) -> Generator[None]:
+    """Say of a file that is no log what to do on the command line; Python names every layout there is."""
+    from judged.online.readers.files import UnknownLayoutError
+
+    try:
+        yield
+    except UnknownLayoutError as error:
+        raise InputError(error.problem, fix=fix, path=error.path) from None
+
+
+def once(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> str | None:
+    """Give the one value of an option, and refuse several: the last would count alone, and nobody be told."""
+    del ctx
+    if len(value) > 1:
+        flag = max(param.opts, key=len)
+        raise InputError(f"{flag} is given {len(value)} times", fix="give it once, and run the command once for each")
+    return value[0] if value else None
+
+
+@contextmanager
+def progress_line(step: str = "reading") -> Generator[Callable[[str, float | None], None] | None]:
+    """Show what is being done and how far it is, on a terminal."""
+    with bar(step, 1000) as tell:
+        if tell is None:
+            yield None
+            return
+        place = 0
+
+        def line(step: str, share: float | None) -> None:
+            nonlocal place
+            steps = None if share is None else round(1000 * share) - place
+            tell(step, steps)
+            place += steps or 0
+
+        yield line
+
+
+@click.group("logs")
+def logs() -> None:
+    """Check interaction logs, and make them ready for metrics."""
+
+
+@logs.command("check", short_help="Say what is wrong with a LOG, what was done, and what it can tell.")
+@click.argument("paths", nargs=-1, required=True, metavar="LOG...")
+@log_options
+@tables
+@answer_options()
+def check(paths: tuple[str, ...], give: Give, **options: Any) -> None:
+    """Say what is wrong with a LOG, what was done about it, and what it can tell.
+
+    Exit code 0: fit for metrics; 1: numbers of it would be wrong, since more than 5 % of the queries or events are left
+    out, lost or repaired, or less than 95 % of the events that name a page are on one; 2: it cannot be read at all, or
+    is empty.
+    Rows that a track publishes beside its pages (current-query, withheld-clicks) do not count here.
+    """
+    from judged.online.check import check_log
+
+    with opened(paths, give, options) as log:
+        found = check_log(log)
+    give(found)
+    raise SystemExit(1 if found.doubts else 0)
+
+
+@logs.command("convert", short_help="Write a LOG as typed Parquet tables, which open in a moment.")
+@click.argument("paths", nargs=-1, required=True, metavar="LOG...")
+@click.option("--to", "folder", required=True, type=click.Path(path_type=Path), metavar="FOLDER", help="Where to.")
+@log_options
+def convert(paths: tuple[str, ...], folder: Path, **options: Any) -> None:
+    """Write a LOG as four typed Parquet tables into a FOLDER, which every command reads as a log.
+
+    What was found is kept beside them in log.json: 'judged logs check FOLDER' says it again.
+    """
+    from judged.online.engine import within_memory
+    from judged.online.storage import store_log
+
+    with within_memory():
+        log = open_log(paths, **options)
+        with progress_line("writing"):
+            files = store_log(log, folder)
+    click.echo(f"{folder}: " + ", ".join(f"{one.name} {one.stat().st_size:,} bytes" for one in files))
+
+
+@logs.command("draft", short_help="Write a first mapping of a log from its data.")
+@click.argument("path", metavar="FILE")
+@click.option("-o", "--out", type=click.Path(path_type=Path), metavar="MAPPING", help="Where to.  [default: print it]")
+def draft(path: str, out: Path | None) -> None:
+    """Write a first mapping of a log in FILE: TOML for --mapping, in which a person puts right what is in doubt.
+
+    Which column is what is told from names and values of the first 2,000 records; what cannot be told is a comment.
+    """
+    from judged.interface import inputs, output
+    from judged.online.readers.draft import draft_mapping
+
+    inputs.keep_inputs(out, [path])
+    output.write(draft_mapping(path).rstrip("\n"), out)

@@ -1,0 +1,340 @@
+"""`judged online`: what users did, from interaction logs."""
+
+from __future__ import annotations
+
+import importlib
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import click
+
+from judged.errors import InputError
+from judged.interface import output
+from judged.interface.formats import answer_options
+from judged.interface.groups import Group
+from judged.online.commands import logs
+from judged.online.commands.logs import interval, log_options, once, opened, tables, where
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+    from judged.interface.formats import Give
+    from judged.online.facts.pages import FactSettings
+    from judged.online.log import InteractionLog
+
+    Tell: TypeAlias = Callable[[str, float | None], None]
+
+
+_DATED = "give --documents FILE: documents with a column date"
+
+
+@click.group(
+    "online",
+    cls=Group,
+    places={
+        name: f"judged.online.commands.comparisons:{name}_command" for name in ("abtest", "interleaving", "offline")
+    },
+)
+def online() -> None:
+    """Compute metrics of what users did, from logs of result pages and clicks.
+
+    LOG is one file or several of one log: UBI (ndjson, JSON, Parquet, CSV), a click-model log, a TREC session file, or
+    any table with a --mapping. What is wrong with a log is found by 'judged logs check'.
+    """
+
+
+def _asked(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the logs, and the options of intervals, of how logs are read, and of the result."""
+    function = logs.where(logs.interval(logs.log_options(logs.tables(answer_options()(function)))))
+    return click.argument("paths", nargs=-1, required=True, metavar="LOG...")(function)
+
+
+def _sliced(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options of slices."""
+    dated = click.option(
+        "--documents", metavar="FILE", help="For --by freshness: when results were made, documents with a column date."
+    )
+    by = click.option(
+        "--by",
+        multiple=True,
+        callback=logs.once,
+        metavar="SLICE",
+        help="Slice by this: device, language, variant, ..., or an attribute of the log.",
+    )
+    return by(dated(function))
+
+
+def _quantile(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
+    """Read a share; ``off`` is 1."""
+    del ctx, param
+    try:
+        return None if value is None else 1.0 if value == "off" else float(value)
+    except ValueError:
+        raise InputError(f"--winsorise is {value!r}", fix="give a share above 0, such as 0.999, or off") from None
+
+
+_SETTINGS = {
+    "winsorise": "Money of a page above this quantile, of pages that brought any, counts as it; 1 or off: as it is.",
+    "reformulation_gap": "Seconds within which the next query of a session may be a reformulation.",
+    "attribution_window": "Seconds within which a cart or purchase that names no page counts for the last one.",
+    "success": "Seconds of dwell that make a session succeed, where a metric does not say it (t=).",
+}
+"""The fields of `FactSettings`. Their defaults stay there, and are shown here: importing them takes half a second."""
+
+_SHOWN = {"winsorise": "0.999", "reformulation_gap": "300", "attribution_window": "1800", "success": "30"}
+
+
+def _settled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the choices behind the facts that no metric carries in its name."""
+    for name, what in reversed(_SETTINGS.items()):
+        kind: dict[str, Any] = {"callback": _quantile} if name == "winsorise" else {"type": float}
+        flag, said = f"--{name.replace('_', '-')}", f"{what}  [default: {_SHOWN[name]}]"
+        function = click.option(flag, metavar="SHARE" if name == "winsorise" else "SECONDS", help=said, **kind)(
+            function
+        )
+    return function
+
+
+def _settings(options: dict[str, Any]) -> FactSettings:
+    from judged.online.facts.pages import FactSettings
+
+    return FactSettings(**{name: options[name] for name in _SETTINGS if options[name] is not None})
+
+
+@online.command("metrics", short_help="Metrics with intervals, by slice.")
+@click.option(
+    "-m", "--metric", multiple=True, metavar="NAME", help="A metric, such as PageCTR or SatisfiedClicks(t=20)."
+)
+@_sliced
+@click.option(
+    "--interval",
+    type=click.Choice(["delta", "bootstrap"]),
+    default="delta",
+    show_default=True,
+    help="How intervals of ratios are made.",
+)
+@click.option("--resamples", type=int, default=2000, show_default=True, help="Resamples of the bootstrap.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the bootstrap.")
+@_settled
+@_asked
+def _metrics(metric: tuple[str, ...], give: Give, **options: Any) -> None:
+    """Compute metrics of LOG with intervals over users; wherever clicks count, CTR by rank stands beside them.
+
+    Without -m, every usual metric that the log can tell is shown; 'judged online list' names all.
+    """
+    from judged.online.scores import need_metrics
+
+    asked = {name: options[name] for name in ("unit", "level", "interval", "resamples", "seed")}
+    asked["settings"] = _settings(options)
+    with _log(options, give) as (log, tell):
+        scores = need_metrics(_scores(log, metric or None, options, progress=tell, **asked))
+    give(scores)
+
+
+@online.command("ranks", short_help="CTR by rank: position bias.")
+@_sliced
+@_asked
+def _ranks(give: Give, **options: Any) -> None:
+    """Show how often results were opened at each rank of LOG, with intervals over users."""
+    with _log(options, give) as (log, tell):
+        asked = {name: options[name] for name in ("unit", "level")}
+        scores = _scores(log, "ImpressionCTR", options, progress=tell, **asked)
+    give(scores.by_rank())
+
+
+@online.command("dwell", short_help="How long results are looked at, and satisfied clicks by threshold.")
+@_asked
+def _dwell(give: Give, **options: Any) -> None:
+    """Show how long opened results of LOG are looked at, and how satisfied clicks depend on their threshold.
+
+    Visits whose end was not seen count for as long as they were watched (Kaplan-Meier).
+    """
+    from judged.online.curves.dwell import dwell_times
+
+    with _log(options, give) as (log, tell):
+        if tell is not None:
+            tell("visits", None)
+        found = dwell_times(log, **{name: options[name] for name in ("where", "unit", "level")})
+    give(found)
+
+
+@online.command("time", short_help="Metrics over time: control limits, signals, changes.")
+@click.option("-m", "--metric", required=True, multiple=True, metavar="NAME", help="A metric. Repeat for more.")
+@click.option(
+    "--every",
+    type=click.Choice(["hour", "day", "week"]),
+    default="day",
+    show_default=True,
+    help="One value for each of these.",
+)
+@click.option(
+    "--warm-up",
+    type=int,
+    metavar="N",
+    help="So many complete periods at the beginning say what is usual.  [default: those before the first change]",
+)
+@_settled
+@_asked
+def _time(metric: tuple[str, ...], every: str, warm_up: int | None, give: Give, **options: Any) -> None:
+    """Show metrics of LOG over time, with control limits, what lies outside them, and when their level changed."""
+    asked = {name: options[name] for name in ("where", "unit", "level")}
+    asked["settings"] = _settings(options)
+    with _log(options, give) as (log, tell):
+        found = _online().over_time(log, metric, every=every, warm_up=warm_up, progress=tell, **asked)
+    give(found)
+
+
+@online.command("list", short_help="List the metrics, or show one in full.")
+@click.argument("name", required=False)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "markdown", "json"]),
+    default="table",
+    show_default=True,
+    help="Form of the list.",
+)
+def _list(name: str | None, form: str) -> None:
+    """List the metrics, or show NAME in full: formula, numerator, denominator, window, source, when it misleads."""
+    from judged.online import catalogue
+    from judged.online.layout import definitions
+    from judged.online.metrics import ONLINE_METRICS, online_metric
+
+    if form == "json":
+        import json
+
+        known = [online_metric(name)] if name else ONLINE_METRICS.values()
+        click.echo(json.dumps(definitions(known).records(), indent=2, ensure_ascii=False))
+    elif name:
+        click.echo(catalogue.page(name, width=output.width()))
+    else:
+        click.echo(catalogue.catalogue().markdown() if form == "markdown" else catalogue.text(width=output.width()))
+
+
+def _scores(log: InteractionLog, metric: Any, options: dict[str, Any], **asked: Any) -> Any:
+    """Compute metrics by the slice that was asked for; what is missing for it is said in words of the command line."""
+    by, documents = options["by"], options["documents"]
+    if documents is not None and "freshness" not in (by or ""):
+        raise InputError("--documents says how old results are", fix="give --by freshness as well, or leave it out")
+    try:
+        return _online().online_metrics(log, metric, by=by, objects=documents, where=options["where"], **asked)
+    except InputError as error:
+        if "objects=" not in error.fix:
+            raise
+        raise InputError(error.problem, fix=_DATED, path=error.path) from None
+
+
+def _online() -> Any:
+    return importlib.import_module("judged.online")
+
+
+@contextmanager
+def _log(options: dict[str, Any], give: Give) -> Generator[tuple[InteractionLog, Tell | None]]:
+    """Refuse to write over an input, and read the log; on a terminal, say on standard error what is being done."""
+    from judged.online.engine import within_memory
+
+    give.keep(*options["paths"], options["mapping"], options.get("documents"))
+    with within_memory():
+        log = logs.open_log(options["paths"], **{name: options[name] for name in (*logs.READING, "tables")})
+        with logs.progress_line("counting") as tell:
+            yield log, tell
+
+
+@online.command("overview", short_help="The numbers that matter against the period before, and what moved them.")
+@click.argument("paths", nargs=-1, required=True, metavar="LOG...")
+@click.option("-m", "--metric", "metrics", multiple=True, metavar="NAME", help="A ratio.  [default: five that matter]")
+@click.option("--since", metavar="DATE", help="When the later period begins.  [default: a week before the log's end]")
+@click.option("--by", default="query_norm", show_default=True, metavar="COLUMN", help="What tells queries apart.")
+@interval
+@click.option("--alpha", type=float, default=0.05, show_default=True, help="Significance: what is said to change.")
+@where
+@log_options
+@tables
+@answer_options()
+def overview_command(paths: tuple[str, ...], give: Give, metrics: tuple[str, ...], **options: Any) -> None:
+    """Compare five numbers of LOG with the period before, and say whether other queries moved them, or the same ones.
+
+    A number over pages changes because other queries are asked, or because queries fare otherwise: both parts have
+    intervals.
+    """
+    from judged.online.log_overview import overview
+
+    with opened(paths, give, options) as log:
+        found = overview(log, metrics or None, **options)
+    give(found)
+
+
+@online.command("queries", short_help="Queries that find nothing, are left, are asked again, rise or fall.")
+@click.argument("paths", nargs=-1, required=True, metavar="LOG...")
+@click.option(
+    "--list",
+    "lists",
+    multiple=True,
+    metavar="NAME",
+    help="zero, left, again, low-ctr, slow, new, rising or falling.  [default: all]",
+)
+@click.option("--by", default="query_norm", show_default=True, metavar="COLUMN", help="What tells queries apart.")
+@click.option("--since", metavar="DATE", help="When the later period begins.  [default: a week before the log's end]")
+@click.option("--min-users", type=click.IntRange(1), default=2, show_default=True, help="Fewer are not listed.")
+@click.option("--limit", type=click.IntRange(0), default=20, show_default=True, help="Rows of each list; 0: all.")
+@click.option("--level", type=float, default=0.95, show_default=True, help="Of the intervals.")
+@click.option("--fdr", type=float, default=0.1, show_default=True, help="Share of false discoveries, on average.")
+@where
+@log_options
+@tables
+@answer_options()
+def queries_command(paths: tuple[str, ...], give: Give, lists: tuple[str, ...], limit: int, **options: Any) -> None:
+    """List the queries of LOG that find nothing, are left, are asked again, get few clicks, are slow, rise or fall.
+
+    Each with how many users, a share and its interval; restricted to what can be told. CSV and Parquet hold one list:
+    name it with --list.
+    """
+    from judged.online.query_lists import queries
+
+    with opened(paths, give, options) as log:
+        found = queries(log, lists or None, limit=limit or None, **options)
+    give(found)
+
+
+@online.command("funnel", short_help="From search to click, cart and purchase, by slice.")
+@click.argument("paths", nargs=-1, required=True, metavar="LOG...")
+@click.option(
+    "--row", type=click.Choice(["session", "page"]), default="session", show_default=True, help="What is followed."
+)
+@click.option("--by", multiple=True, callback=once, metavar="SLICE", help="Slice by this: device, variant, ...")
+@interval
+@where
+@log_options
+@tables
+@answer_options()
+def funnel_command(paths: tuple[str, ...], give: Give, **options: Any) -> None:
+    """Follow the searches of LOG to a click, to the cart and to a purchase, as far as the log holds these."""
+    from judged.online.search_funnel import funnel
+
+    with opened(paths, give, options) as log:
+        found = funnel(log, **options)
+    give(found)
+
+
+@online.command("difference", short_help="Slices or periods side by side, each difference tested.")
+@click.argument("paths", nargs=-1, required=True, metavar="LOG...")
+@click.option("-m", "--metric", "metrics", multiple=True, metavar="NAME", help="A ratio.  [default: five that matter]")
+@click.option("--by", multiple=True, callback=once, metavar="SLICE", help="Slice by this: variant, device, ...")
+@click.option("--baseline", metavar="NAME", help="The slice that the others are compared with.  [default: the first]")
+@click.option("--since", metavar="DATE", help="Without --by: when the later period begins.")
+@interval
+@click.option("--correction", default="holm", show_default=True, metavar="NAME", help="Of the p-values.")
+@where
+@log_options
+@tables
+@answer_options()
+def difference_command(paths: tuple[str, ...], give: Give, metrics: tuple[str, ...], **options: Any) -> None:
+    """Compare slices of LOG with a baseline, or, without --by, what came later with what was before.
+
+    Users may be on both sides. Slices of their own making are not an experiment.
+    """
+    from judged.online.differences import difference
+
+    with opened(paths, give, options) as log:
+        found = difference(log, metrics or None, **options)
+    give(found)

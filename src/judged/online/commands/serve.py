@@ -1,0 +1,28 @@
+"""What `judged serve` opens of logs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+OPTIONS = (
+    click.option(
+        "--log", "log", multiple=True, metavar="LOG", help="What users did, as for 'judged clicks'. Repeat for more."
+    ),
+    click.option("--watch", metavar="CONFIG", help="A watch over production, as for 'judged watch'."),
+)
+"""Options of `judged serve`."""
+
+
+def opened(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments of `open_workspace`: the paths of logs, and of the configuration of a watch."""
+    return {"parts": {name: options[name] for name in ("log", "watch") if options[name]}}
+
+
+def sample() -> dict[str, Any]:
+    """Return the parts of the sample."""
+    from judged.data import sample as files
+
+    return {"log": (str(files.LOG),)}

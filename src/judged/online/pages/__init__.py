@@ -1,0 +1,1 @@
+"""Pages about logs of users: clicks, A/B tests, and the watch."""

@@ -1,0 +1,64 @@
+"""The pages of clicks, and their twins in JSON."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fastapi import APIRouter
+
+from judged.interface.pages.answer_pages import NotOpenError, answer_page
+from judged.interface.pages.workspace import Opened, remembered
+from judged.online import clicks
+from judged.results import Answer
+
+if TYPE_CHECKING:
+    from judged.interface.pages.workspace import Workspace
+    from judged.online.log import InteractionLog
+
+router = APIRouter(tags=["clicks"])
+_TABS = {
+    "/clicks": "Which model of clicks fits",
+    "/clicks/ranks": "How often ranks are looked at",
+    "/clicks/people": "Clicks against people's judgments",
+}
+
+
+def files_of_log(workspace: Workspace, *_: Any) -> dict[str, Any]:
+    """Name the files of the open log."""
+    return {"names": [Path(path).name for path in workspace.parts.get("log", ())]}
+
+
+_page = partial(answer_page, router, "of_log.html", shown=files_of_log, label="Clicks", tabs=_TABS)
+
+
+@_page("/clicks", _TABS["/clicks"], "Which model of clicks fits")
+@remembered
+def models_of_clicks(workspace: Opened) -> Answer:
+    """Compare models by what they say of users whom they never saw."""
+    return clicks.compare_models(log_of(workspace))
+
+
+@_page("/clicks/ranks", _TABS["/clicks/ranks"], "How often ranks are looked at")
+@remembered
+def looks_at_ranks(workspace: Opened) -> Answer:
+    """Find position bias from documents that stood at several ranks, without a model."""
+    return clicks.propensities(log_of(workspace))
+
+
+@_page("/clicks/people", _TABS["/clicks/people"], "Clicks against judgments")
+@remembered
+def clicks_against_people(workspace: Opened) -> Answer:
+    """Set judgments made of clicks against those that are open."""
+    runs = [judged.run for judged in workspace.lists.values()]
+    return clicks.against_people(clicks.judge_clicks(log_of(workspace)), workspace.qrels, runs)
+
+
+def log_of(workspace: Workspace) -> InteractionLog:
+    """Read the log; anew for each answer, as a database serves one thread."""
+    from judged.online import read_log
+
+    if "log" not in workspace.parts:
+        raise NotOpenError("no log is open", "judged serve QRELS RUN --log LOG")
+    return read_log(workspace.parts["log"])

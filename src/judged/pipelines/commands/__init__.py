@@ -1,0 +1,1 @@
+"""Commands of this component: a file for each family."""

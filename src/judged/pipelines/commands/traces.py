@@ -1,0 +1,324 @@
+"""`judged traces`: at which stage of a pipeline something was lost, and why a document stands where it stands."""
+
+from __future__ import annotations
+
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import click
+
+from judged.errors import InputError
+from judged.interface import inputs
+from judged.interface.commands.slices import SliceOptions, slice_options
+from judged.interface.formats import answer_options
+from judged.interface.options import shared
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from judged.interface.formats import Give
+    from judged.pipelines.traces import Traces
+    from judged.pipelines.traces.conventions import Format
+
+_STAGES = (
+    "A run as a stage, in the order of the pipeline: NAME=RUN, or NAME<PARENT,PARENT=RUN where it does not follow the"
+    " one before it. In place of TRACES."
+)
+
+
+@click.group("traces")
+def traces() -> None:
+    """Follow queries through the stages of a pipeline, and hold each stage against judgments.
+
+    TRACES are JSON lines, one for each stage of a query (docs/traces.md), spans by the conventions of OpenInference or
+    OpenTelemetry, or queries by UBI. Or name runs by stage: --stage bm25=bm25.run --stage rerank=final.run.
+    """
+
+
+class _Source(NamedTuple):
+    """What is read: files of traces and how, or runs by stage."""
+
+    paths: tuple[str, ...]
+    stages: tuple[str, ...]
+    traces_format: str | None
+    topic_from: str | None
+    query_texts: str | None
+    id_from: str | None
+    documents_of: str | None
+
+
+def _described(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options that say how files of traces are read."""
+
+    @wraps(function)
+    def call(**options: Any) -> Any:
+        source = _Source(**{name: options.pop(name, ()) for name in _Source._fields})
+        return function(source=source, **options)
+
+    for option in reversed(_OPTIONS):
+        call = option(call)
+    return call
+
+
+def _traced(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the traces, as files or as runs by stage."""
+    stage = click.option("--stage", "stages", multiple=True, metavar="NAME=RUN", help=_STAGES)
+    return click.argument("paths", nargs=-1, metavar="[TRACES]...")(stage(_described(function)))
+
+
+def _measured(of: str) -> Callable[..., Any]:
+    """Give a command the options that say what is lost, of which list, and what could be found."""
+    corpus = "All documents, or their ids, one on each line: what is not among them cannot be found."
+
+    def given(function: Callable[..., Any]) -> Callable[..., Any]:
+        for option in (
+            click.option("--corpus", metavar="FILE", help=corpus),
+            click.option("--final", metavar="STAGE", help="The stage whose list is scored.  [default: what was shown]"),
+            click.option("-m", "--measure", default="nDCG@10", show_default=True, metavar="NAME", help=of),
+        ):
+            function = option(function)
+        return function
+
+    return given
+
+
+_OPTIONS = (
+    click.option(
+        "--traces-format",
+        type=click.Choice(["judged", "openinference", "opentelemetry", "ubi"]),
+        help="Look for this layout only.  [default: any]",
+    ),
+    click.option(
+        "--topic-from", metavar="NAME", help="The attribute of spans that holds the topic.  [default: the query's text]"
+    ),
+    click.option(
+        "--topics",
+        "query_texts",
+        metavar="FILE",
+        help="Texts of topics: a query has the id of the topic with its text.",
+    ),
+    click.option("--id-from", metavar="KEY", help="The key of a document, or of its metadata, that holds its id."),
+    click.option("--documents-of", metavar="FILE", help="The document of each chunk: two columns, or JSON."),
+)
+
+
+@traces.command("check", short_help="Say which stages TRACES have, and what could not be read.")
+@_traced
+@answer_options()
+def check(source: _Source, give: Give) -> None:
+    """Say which stages TRACES have, how many queries went through each, and what could not be read."""
+    from judged.pipelines.traces import check_traces
+
+    give(check_traces(_read(source, give)))
+
+
+@traces.command("funnel", short_help="What each stage lost of a measure, exactly.")
+@click.argument("qrels")
+@_traced
+@_measured("The measure whose loss is split.")
+@click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level of the intervals.")
+@click.option("--per-topic", is_flag=True, help="Show every topic, the largest loss first.")
+@click.option("--lost", is_flag=True, help="Show the relevant documents that were lost, and where.")
+@slice_options
+@answer_options()
+def funnel(
+    qrels: str, source: _Source, per_topic: bool, lost: bool, asked: SliceOptions, give: Give, **options: Any
+) -> None:
+    """Split what each topic loses of a measure into the stages of its pipeline: the parts add up to the loss."""
+    from judged.pipelines.traces import funnel as made
+
+    _give(give, _sliced(made, qrels, source, asked, give, options), topics=per_topic, documents=lost)
+
+
+@traces.command("failures", short_help="Kinds of failure, and what to do first.")
+@click.argument("qrels")
+@_traced
+@_measured("The measure whose loss is sorted.")
+@click.option("--documents", metavar="FILE", help="Table of documents with their dates: for freshness.")
+@click.option("--date", metavar="COLUMN", default="date", show_default=True, help="Its column of dates.")
+@click.option("--today", metavar="DAY", help="Leave out documents dated later.  [default: the newest date]")
+@click.option("--clicks", metavar="FILE", help="Columns query_id, doc_id, clicks and expected.  [default: as traced]")
+@click.option("--labels", metavar="STORE", help="Labels of several judges: topics on which they disagree are feedback.")
+@click.option(
+    "--fdr", type=float, default=0.05, show_default=True, help="False-discovery rate of the tests over topics."
+)
+@shared("level")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed for sign flips and permutations.")
+@click.option("--per-document", is_flag=True, help="Show every relevant document that people did not see.")
+@slice_options
+@answer_options()
+def failures(qrels: str, source: _Source, per_document: bool, asked: SliceOptions, give: Give, **options: Any) -> None:
+    """Sort the relevant documents that people did not see: missing content, candidate, scoring, or not recorded.
+
+    Calibration of merged sources, freshness, intent and feedback are tested over topics, given what they need: a stage
+    with two parents or more, dates of documents, slices or subtopics, clicks.
+    """
+    from judged.pipelines.traces import failures as made
+
+    _give(give, _sliced(made, qrels, source, asked, give, options, known=True), documents=per_document)
+
+
+@traces.command("gaps", short_help="What people ask about, against what there is.")
+@click.argument("qrels")
+@_traced
+@_measured("The measure by which entities are compared.")
+@click.option("--entities", metavar="FILE", help="Names of entities: columns entity, alias and parent.")
+@click.option("--by", metavar="NAME", help="Instead, the attribute of topics that names entities: one, or a list.")
+@click.option("--queries", metavar="FILE", help="Texts of the queries.  [default: as they were traced]")
+@click.option("--attributes", metavar="FILE", help="Table of facts about topics; traffic is how often each is asked.")
+@click.option("--documents", metavar="FILE", help="Table of documents with the column entity, or that of --by.")
+@click.option("--fdr", type=float, default=0.05, show_default=True, help="False-discovery rate among entities.")
+@shared("level")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed for the permutations.")
+@click.option("--wanted", is_flag=True, help="Show only the content to write or to fetch.")
+@answer_options()
+def gaps(qrels: str, source: _Source, wanted: bool, give: Give, **options: Any) -> None:
+    """Set what people ask about against what there is, entity by entity, and list the content to write or to fetch."""
+    from judged.data.qrels import Qrels
+    from judged.data.texts import document_ids
+    from judged.pipelines.traces import gaps as made
+
+    files = [options[name] for name in ("entities", "queries", "attributes", "documents", "corpus")]
+    traces = _read(source, give, qrels, *files)
+    options["corpus"] = document_ids(options["corpus"]) if options["corpus"] else None
+    give(made(Qrels.read(qrels), traces, **options), table="wanted" if wanted else None)
+
+
+@traces.command("diff", short_help="What changed between two sets of traces, and at which step.")
+@click.argument("qrels")
+@click.argument("baseline")
+@click.argument("other")
+@click.option("-m", "--measure", default="nDCG@10", show_default=True, metavar="NAME", help="The measure that changed.")
+@shared("alpha", "resamples")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed for the resamples.")
+@click.option("--per-topic", is_flag=True, help="Show every topic, the largest loss first.")
+@click.option("--lost", is_flag=True, help="Show the relevant documents that are lost elsewhere than before.")
+@_described
+@slice_options
+@answer_options()
+def diff(
+    qrels: str,
+    baseline: str,
+    other: str,
+    source: _Source,
+    per_topic: bool,
+    lost: bool,
+    asked: SliceOptions,
+    give: Give,
+    **options: Any,
+) -> None:
+    """Split what changed from BASELINE to OTHER into the steps of the pipeline, and test each part."""
+    from judged.data.qrels import Qrels
+    from judged.pipelines.traces import diff as made
+
+    first, second = (_read(source._replace(paths=(path,)), give, qrels, *asked.paths) for path in (baseline, other))
+    judgments, slicing = asked.applied(Qrels.read(qrels), second.run(second.final.name))
+    _give(give, made(judgments, first, second, slicing=slicing, **options), topics=per_topic, documents=lost)
+
+
+@traces.command("why", short_help="The way of a document through the stages, or of a topic back to its query.")
+@_traced
+@click.option("-t", "--topic", required=True, metavar="ID", help="The topic.")
+@click.option("--doc", "documents", multiple=True, metavar="ID", help="A document; two are compared.")
+@click.option("--qrels", metavar="QRELS", help="For grades, and for the relevant documents that people did not see.")
+@answer_options()
+def why(source: _Source, topic: str, documents: tuple[str, ...], qrels: str | None, give: Give) -> None:
+    """Say where documents of a topic came from, where they stood, and where they were cut and by how much.
+
+    Without --doc, the list that people saw is walked back to the query, and every relevant document with it. Of two
+    documents, the features are named that set them most apart.
+    """
+    from judged.pipelines.traces import why as made
+
+    give(made(_read(source, give, qrels), topic, documents or None, qrels=qrels))
+
+
+@traces.command("runs", short_help="Write every stage as a run.")
+@_traced
+@click.option(
+    "--to",
+    "folder",
+    required=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Where to write them.",
+)
+def runs(source: _Source, folder: Path) -> None:
+    """Write what each stage of TRACES passed on into FOLDER, as ordinary runs for every other command.
+
+    Scores are the recorded ones where each document of the stage has one and they give the recorded order, else ranks,
+    negative: behind each file stands which.
+    """
+    from judged.data.write import write_run
+
+    folder.mkdir(parents=True, exist_ok=True)
+    traces = _read(source)
+    for run in traces.runs():
+        path = folder / f"{run.name.replace('/', '_')}.run"
+        write_run(run, path)
+        scores = "recorded scores" if traces.has_scores(run.name) else "ranks as scores, negative"
+        missing = sum(traces.state(query, run.name) == "unrecorded" for query in traces.query_ids)
+        lacking = f"; not recorded for {missing} of {len(traces.query_ids)} queries, which the run lacks"
+        click.echo(f"{path}: {scores}{lacking if missing else ''}")
+
+
+def _give(give: Give, answer: Any, **asked: bool) -> None:
+    """Give an answer with the tables that were asked for unfolded, the first of them as CSV."""
+    unfolded = [name for name, on in asked.items() if on]
+    give(answer, unfold=unfolded, table=next(iter(unfolded), None))
+
+
+def _sliced(
+    make: Callable[..., Any],
+    qrels: str,
+    source: _Source,
+    asked: SliceOptions,
+    give: Give,
+    options: dict[str, Any],
+    *,
+    known: bool = False,
+) -> Any:
+    """Read judgments and traces, cut the topics as the options say, and make an answer of them."""
+    from judged.data.qrels import Qrels
+    from judged.data.texts import document_ids
+
+    files = [options.get(name) for name in ("corpus", "documents", "clicks", "labels")]
+    traces = _read(source, give, qrels, *files, *asked.paths)
+    last = traces.run(traces.final.name)
+    judgments, slicing = asked.applied(Qrels.read(qrels), last)
+    if known and (asked.attributes or asked.queries):
+        options["attributes"] = asked.known(judgments, last)
+    corpus = document_ids(options["corpus"]) if options["corpus"] else None
+    return make(judgments, traces, slicing=slicing, **{**options, "corpus": corpus})
+
+
+def _read(source: _Source, give: Give | None = None, *others: str | None) -> Traces:
+    """Read files of traces, or runs as stages."""
+    from judged.pipelines.traces import read_traces, traces_of_runs
+
+    if bool(source.paths) == bool(source.stages):
+        raise InputError("traces are files, or runs by stage", fix="name TRACES, or give --stage NAME=RUN")
+    named, parents = dict[str, Any](), dict[str, tuple[str, ...]]()
+    for text in source.stages:
+        head, equals, path = text.partition("=")
+        name, follows, given = head.partition("<")
+        if not equals or not name or not path:
+            raise InputError(f"--stage {text!r} names no run", fix="write NAME=RUN, such as bm25=bm25.run")
+        named[name] = inputs.runs_at([path], None)
+        parents |= {name: tuple(filter(None, given.split(",")))} if follows else {}
+    if give is not None:
+        beside = (source.query_texts, source.documents_of, *others)
+        give.keep(*source.paths, *(text.partition("=")[2] for text in source.stages), *beside)
+    traces = (
+        traces_of_runs(named, parents=parents)
+        if source.stages
+        else read_traces(
+            source.paths,
+            format=cast("Format | None", source.traces_format),
+            topic_from=source.topic_from,
+            topics=source.query_texts,
+            id_from=source.id_from,
+        )
+    )
+    return traces if source.documents_of is None else traces.unified(source.documents_of)

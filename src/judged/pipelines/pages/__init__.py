@@ -1,0 +1,1 @@
+"""Pages about traces, answers, and experiments."""

@@ -1,0 +1,120 @@
+"""`judged serve`: the workbench in the browser."""
+
+from __future__ import annotations
+
+import importlib
+import webbrowser
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from judged.components import all_components
+from judged.interface import inputs
+from judged.interface.inputs import need_web
+from judged.interface.options import FORMATS, shared
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from judged.interface.pages.workspace import Workspace
+
+
+def _modules() -> list[Any]:
+    return [importlib.import_module(component.serve) for component in all_components() if component.serve]
+
+
+def component_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give the command the options of all components."""
+    for option in reversed([option for module in _modules() for option in module.OPTIONS]):
+        command = option(command)
+    return command
+
+
+@click.command("serve")
+@click.argument("qrels", required=False)
+@click.argument("runs", nargs=-1, metavar="[RUN]...")
+@shared("queries", "texts", "attributes")
+@component_options
+@shared("host", "port")
+@click.option("--open", "browse", is_flag=True, help="Open the browser.")
+@click.option(
+    "--token",
+    metavar="TEXT",
+    envvar="JUDGED_TOKEN",
+    help="A secret that every visitor must present; set as JUDGED_TOKEN, it stays out of the"
+    " process list.  [default: none; generated if --host is reachable from other machines]",
+)
+@shared(*FORMATS)
+def serve_command(
+    qrels: str | None,
+    runs: tuple[str, ...],
+    host: str,
+    port: int | None,
+    browse: bool,
+    token: str | None,
+    **options: Any,
+) -> None:
+    """Explore QRELS and RUNs in the browser; without files, the sample that ships with judged.
+
+    QRELS and RUN are files as for 'judged evaluate'; NAME=FILE names a run. With --experiment the plan's judgments and
+    the runs of its configurations are open, and its engines can be asked. With --labels its tasks can be judged, also
+    without QRELS. Everything is read, computed and shown on
+    this machine. Ctrl-C stops it.
+    """
+    need_web()
+    from judged.interface.pages.serving import place
+    from judged.web.server import prepare, serve
+
+    where = place(host, port, token)
+    address = where.address
+    prepare()
+    try:
+        workspace = _workspace(qrels, runs, options)
+        _tell(workspace, address)
+        serve(workspace, where, ready=lambda: webbrowser.open(address) if browse else None)
+    except KeyboardInterrupt:
+        click.echo(err=True)  # after the ^C of the terminal
+    finally:
+        where.socket.close()
+
+
+def _workspace(qrels: str | None, runs: tuple[str, ...], options: dict[str, Any]) -> Workspace:
+    """Open what was named, or the sample."""
+    from judged.data.qrels import Qrels
+    from judged.interface.pages.workspace import open_sample, open_workspace
+
+    given: dict[str, Any] = {name: options[name] for name in ("queries", "texts", "attributes")}
+    parts: dict[str, Any] = {}
+    for module in _modules():
+        more = module.opened(options)
+        parts |= more.pop("parts", {})
+        given |= more
+    if "qrels" in given:
+        if qrels is not None:
+            raise click.UsageError("QRELS goes without --experiment: the plan names its own files")
+        return open_workspace(**given, parts=parts)
+    if qrels is None:
+        if named := [f"--{name}" for name in ("queries", "texts", "attributes", "traces") if options.get(name)]:
+            raise click.UsageError(f"{named[0]} needs QRELS")
+        sample = open_sample()
+        return replace(sample, parts={**sample.parts, **parts}, labels=given.get("labels"))
+    found = inputs.runs_at(runs, options["run_format"])
+    with inputs.progress_bar(found) as progress:
+        judgments = Qrels.read(qrels, format=options["qrels_format"])
+        return open_workspace(judgments, found, progress=progress, parts=parts, **given)
+
+
+def _tell(workspace: Workspace, address: str) -> None:
+    """Say what is open and where."""
+    from judged.results.decimals import counted
+
+    names = workspace.run_names
+    shown = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+    click.echo(f"{workspace.title}: {counted(len(workspace.query_ids), 'topic')}, {counted(len(names), 'run')}")
+    if names:
+        click.echo(f"runs: {shown}")
+    click.echo(f"open at {address}")
+    if workspace.labels is not None:
+        click.echo("judges go to /judging there, with ?as= and their token where they come from other machines")
+    click.echo("Ctrl-C stops it")

@@ -1,0 +1,10 @@
+"""What the workbench adds to the command line."""
+
+from judged.components import Command, Component
+
+COMPONENT = Component(
+    commands={
+        "Workbench": {"serve": Command("judged.web.commands:serve_command", "Explore QRELS and RUNs in the browser.")}
+    },
+    files="judged.web",
+)

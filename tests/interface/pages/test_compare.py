@@ -1,0 +1,393 @@
+"""Two runs compared: the numbers of judged's own functions, and the words around them."""
+
+from __future__ import annotations
+
+import html
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from fastapi.testclient import TestClient
+
+from judged import compare
+from judged.comparison.pair import pair_columns
+from judged.comparison.slicing import slice_topics
+from judged.data import sample as shipped
+from judged.interface.pages.compare.answer import DRAWN, AskedComparison, figures
+from judged.interface.pages.compare.routes import compared
+from judged.interface.pages.workspace import Workspace, open_workspace
+from judged.results import Table, plain
+from judged.results.chart_drawings import drawn as draw
+from judged.results.charts import specification
+from judged.results.html import minus
+from judged.web.app import make_app
+
+HOSTILE = "<script>alert(1)</script>"
+QRELS = {name: {"d": 1, "n": 0} for name in ("q1", "q2", "q3", "q4", "q5")}
+OLD = {"q1": ["d"], "q2": ["x", "d"], "q3": ["x", "d"], "q4": ["x", "y", "z", "d"], "q5": ["d", "n"]}
+NEW = {"q1": ["d"], "q2": ["d"], "q3": ["d"], "q4": ["d"]}  # q5 is missing: 0
+QUERIES = {"q1": "Tax on Land", "q2": "peace", "q3": "apples", "q4": "land reform", "q5": HOSTILE}
+# RR of old: 1, 1/2, 1/2, 1/4, 1; of new: 1, 1, 1, 1, 0; differences 0, .5, .5, .75, -1
+
+
+def client(workspace: Workspace) -> TestClient:
+    return TestClient(make_app(workspace), base_url="http://127.0.0.1")
+
+
+def small(**more: Any) -> Workspace:
+    return open_workspace(QRELS, {"old": OLD, "new": NEW}, **more)
+
+
+def paired(workspace: Workspace, parameters: dict[str, Any]) -> dict[str, Any]:
+    """Take the run that was given first as the baseline, whichever is best."""
+    return {"first": next(iter(workspace.run_names), "")} | parameters if "second" not in parameters else parameters
+
+
+def asked(workspace: Workspace, **parameters: Any) -> Any:
+    answer = client(workspace).get("/api/v1/compare", params=paired(workspace, parameters))
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def shown(workspace: Workspace, status: int = 200, **parameters: Any) -> str:
+    answer = client(workspace).get("/compare", params=paired(workspace, parameters))
+    assert answer.status_code == status
+    return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", answer.text.split("<main")[1])))
+
+
+def ids(found: Any) -> list[str]:
+    return [row["query_id"] for row in found["listed"]]
+
+
+def verdict(found: Any) -> Any:
+    """Give the test by the measure that is looked at."""
+    return next(row for row in found["pairs"] if row["measure"] == found["measure"])
+
+
+def means(found: Any) -> list[float]:
+    return [row["value"] for row in found["results"] if row["measure"] == found["measure"]]
+
+
+def test_the_numbers_are_those_of_compare(sample: Workspace) -> None:
+    names = ("nDCG@10", "AP", "RR", "R@100")
+    runs = {run.name: run for run in shipped.runs()}
+    expected = compare(shipped.qrels(), runs, names, baseline="bm25")
+    found = asked(sample, first="bm25", second="rrf", measure="AP")
+    tests = [expected.pair("bm25", "rrf", name) for name in names]
+    assert found["pairs"] == Table("pairs", pair_columns(tests)).records()
+    assert found["sentences"][0] == tests[1].sentence
+    assert found["choices"]["correction"] == "holm"
+    assert verdict(found)["adjusted"] > verdict(found)["p"], "corrected for all runs that are open"
+
+
+def test_p_does_not_depend_on_the_other_measures_of_the_table(sample: Workspace) -> None:
+    found = asked(sample, measures="AP, P@5,10", measure="RR", second="rrf")
+    assert [row["measure"] for row in found["pairs"]] == ["AP", "P@5", "P@10", "RR"]
+    alone = verdict(asked(sample, measures="RR", measure="RR", second="rrf"))
+    assert verdict(found) == alone
+    two = open_workspace(sample.qrels, [sample.judged(name).run for name in ("bm25", "rrf")])
+    pair = verdict(asked(two, measures="RR", measure="RR", first="bm25", second="rrf"))
+    assert pair["adjusted"] == pair["p"] == verdict(asked(sample, measure="RR", first="bm25", second="rrf"))["p"]
+
+
+def test_by_default_the_best_run_meets_the_next_unless_one_is_called_baseline(sample: Workspace) -> None:
+    recall = {run: values["R@100"] for run, values in sample.scores(("R@100",)).aggregate().items()}
+    best, second, third = sorted(recall, key=recall.__getitem__, reverse=True)[:3]
+    found = client(sample).get("/api/v1/compare", params={"measure": "R@100"}).json()
+    assert (found["first"], found["second"]) == (best, second)
+    assert asked(sample, measure="R@100", first=third)["second"] == best
+    assert asked(sample, measure="R@100", second=best)["first"] == second
+    named = open_workspace(QRELS, {"new": NEW, "the baseline": OLD, "twin": NEW})
+    assert named.usual_pair("RR") == ("the baseline", "new")
+
+
+def test_topics_by_hand() -> None:
+    found = asked(small(queries=QUERIES), measure="RR", measures="RR")
+    assert means(found) == [0.65, 0.8]
+    assert verdict(found)["difference"] == pytest.approx(0.15)
+    assert found["counts"] == {"all": 5, "wins": 3, "losses": 1, "ties": 1}
+    assert ids(found) == ["q4", "q2", "q3", "q1", "q5"]
+    assert found["listed"][0] == {
+        "query_id": "q4", "query": "land reform", "first": 0.25, "second": 1.0, "difference": 0.75,
+        "first_judged": 0.25, "second_judged": 1.0, "first_has": True, "second_has": True,
+    }  # fmt: skip
+    last = found["listed"][-1]
+    assert (last["first"], last["second"], last["difference"], last["second_has"]) == (1.0, 0.0, -1.0, False)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "expected"),
+    [
+        ({"outcome": "wins"}, ["q4", "q2", "q3"]),
+        ({"outcome": "losses"}, ["q5"]),
+        ({"outcome": "ties"}, ["q1"]),
+        ({"sort": "difference"}, ["q5", "q1", "q2", "q3", "q4"]),
+        ({"sort": "-query_id"}, ["q5", "q4", "q3", "q2", "q1"]),
+        ({"sort": "query"}, ["q5", "q3", "q4", "q2", "q1"]),
+        ({"sort": "-query"}, ["q1", "q2", "q4", "q3", "q5"]),
+        ({"sort": "first"}, ["q4", "q2", "q3", "q1", "q5"]),
+        ({"sort": "-second"}, ["q1", "q2", "q3", "q4", "q5"]),
+        ({"sort": "-first_judged"}, ["q1", "q5", "q2", "q3", "q4"]),
+        ({"q": " LAND "}, ["q4", "q1"]),
+        ({"q": "Q3"}, ["q3"]),
+        ({"q": "land", "outcome": "ties"}, ["q1"]),
+        ({"q": "nothing"}, []),
+        ({"page": 99}, ["q4", "q2", "q3", "q1", "q5"]),
+    ],
+)
+def test_topics_are_filtered_searched_and_sorted(parameters: dict[str, Any], expected: list[str]) -> None:
+    assert ids(asked(small(queries=QUERIES), measure="RR", **parameters)) == expected
+
+
+def test_topics_without_a_score_come_last_either_way() -> None:
+    workspace = open_workspace({**QRELS, "q0": {"n": 0}}, {"old": OLD, "new": NEW})
+    for sort in ("difference", "-difference"):
+        found = asked(workspace, measure="nDCG(undefined=skip)@10", sort=sort)
+        assert found["without_a_score"] == 1
+        assert ids(found)[-1] == "q0"
+        assert found["listed"][-1]["difference"] is None
+    assert verdict(found)["n"] == 5
+    assert "1 topic without a score for one run or both" in shown(workspace, measure="nDCG(undefined=skip)@10")
+
+
+def test_pages_of_topics() -> None:
+    qrels = {f"q{at:03}": {"d": 1} for at in range(120)}
+    runs = {"old": {name: ["x", "d"] for name in qrels}, "new": {name: ["d"] for name in qrels}}
+    found = asked(open_workspace(qrels, runs), measure="RR", sort="query_id", page=3)
+    assert ids(found) == [f"q{at:03}" for at in range(100, 120)]
+    assert found["paging"] == {"page": 3, "total": 120, "size": 50}
+    assert "101–120 of 120 topics" in shown(open_workspace(qrels, runs), measure="RR", sort="query_id", page=3)
+
+
+def test_only_some_topics(sample: Workspace) -> None:
+    where = "relevant > 5"
+    scores = sample.scores(("AP",)).over_topics(sample.mask(where))
+    pair = scores.compare(baseline="bm25", ci="none").pair("bm25", "rrf")
+    found = asked(sample, first="bm25", second="rrf", measure="AP", measures="AP", where=where)
+    assert 0 < pair.result.n < 48
+    assert verdict(found)["n"] == pair.result.n == found["counts"]["all"]
+    assert (verdict(found)["difference"], verdict(found)["adjusted"]) == (pair.result.difference, pair.adjusted)
+    assert f"Only topics where {where}" in re.sub(r"\s+", " ", shown(sample, where=where))
+
+
+def test_single_topics_are_left_out_of_the_test_that_gave_the_verdict(sample: Workspace) -> None:
+    """Each p-value without a topic is that of the page over all topics but this one."""
+    answer = asked(sample, first="bm25", second="lm_dirichlet", measure="AP")
+    scores = sample.scores(("AP",), ("bm25", "lm_dirichlet"))
+    rows = [row for row in answer["deciding"] if row["p"] is not None]
+    assert rows
+    for row in rows:
+        again = asked(
+            sample,
+            first="bm25",
+            second="lm_dirichlet",
+            measure="AP",
+            measures="AP",
+            where=f"query_id != '{row['query_id']}'",
+        )
+        assert row["p"] == verdict(again)["adjusted"]
+        assert row["without"] == pytest.approx(verdict(again)["difference"])
+        changed = verdict(again)["significant"] != verdict(answer)["significant"]
+        assert ("significance" in row["changes"]) == changed
+    differences = scores.values[1, 0] - scores.values[0, 0]
+    moved = [abs(row["without"] - np.mean(differences)) for row in answer["deciding"]]
+    assert moved == sorted(moved, reverse=True)
+
+
+def test_topics_that_weaken_the_verdict_most_where_none_changes_it() -> None:
+    found = asked(small(), measure="RR")["deciding"]  # all but q5: 0.4375; all but q4: 0
+    assert [(one["query_id"], one["without"], one["changes"]) for one in found] == [("q4", 0.0, "sign")]
+    qrels = {f"q{at:02}": {"d": 1} for at in range(20)}
+    old = {name: ["x", "d"] for name in qrels}
+    new = {name: ["d"] for name in qrels} | {"q07": ["x", "x2", "d"], "q08": old["q08"]}
+    found = asked(open_workspace(qrels, {"old": old, "new": new}), measure="RR")["deciding"]
+    # 18 differences of 0.5, one of -1/6, one of 0: without a gain the mean is (17 * 0.5 - 1/6) / 19
+    assert [row["changes"] for row in found] == [""] * 3, "three topics whose removal weakens the verdict most"
+    assert [row["without"] for row in found] == pytest.approx([(17 * 0.5 - 1 / 6) / 19] * 3)
+    assert all(row["p"] <= 0.05 for row in found)
+
+
+def test_by_slice(sample: Workspace) -> None:
+    scores = sample.scores(("nDCG@10", "AP", "RR", "R@100"), ("bm25", "rrf"))
+    slicing = slice_topics(sample.known(("relevant_band",)), "relevant_band", query_ids=scores.query_ids)
+    expected = scores.compare_slices(slicing, "bm25", measures=("AP",))
+    found = asked(sample, first="bm25", second="rrf", measure="AP", by="relevant_band")["slices"]
+    assert found["results"] == expected.to_dict()["results"]
+    assert found["sentences"] == list(expected.sentences)
+    text = client(sample).get("/compare", params={"by": "relevant_band"}).text
+    assert "where=relevant_band+%3D%3D+%276-20%27" in text
+    assert asked(sample)["slices"] is None
+    attributes = '<option value="{}">'.format
+    assert attributes("relevant_band") in client(sample).get("/compare").text
+    assert attributes("kind") not in client(small()).get("/compare").text, "it follows from texts, and there are none"
+
+
+def test_lower_is_better() -> None:
+    found = asked(small(), measure="Fallout(n=100)@10", measures="RR")
+    assert found["lower_is_better"]
+    assert found["counts"] == {"all": 5, "wins": 4, "losses": 0, "ties": 1}
+    assert found["sort"] == "difference"
+    assert ids(found)[0] == "q4", "three wrong documents fewer"
+    assert found["listed"][0]["difference"] < 0
+    text = shown(small(), measure="Fallout(n=100)@10")
+    assert "Lower Fallout(n=100)@10 is better." in text
+    assert "new better 4" in text
+    assert "4-1-0" in text
+    assert "Lower is better here: a bar downwards is good." in text
+    assert "below the dashed line new is better" in text
+
+
+def test_what_is_no_mean() -> None:
+    found = asked(small(), measure="NumRet", measures="RR")
+    assert [row["measure"] for row in found["pairs"]] == ["RR"]
+    assert found["sentences"][0].startswith("NumRet is a sum over the topics: it is shown, and not tested")
+    assert means(found) == [11.0, 4.0]
+    assert "not tested" in shown(small(), measure="NumRet")
+    assert "new higher 0" in shown(small(), measure="NumRet")
+    ratio = asked(small(), measure="GMAP")
+    assert verdict(ratio)["is_ratio"]
+    assert verdict(ratio)["difference"] == pytest.approx(means(ratio)[1] / means(ratio)[0])
+    assert "\N{MULTIPLICATION SIGN}" in shown(small(), measure="GMAP")
+
+
+def test_no_difference_at_all() -> None:
+    workspace = open_workspace(QRELS, {"one": OLD, "again": OLD})
+    found = asked(workspace, measure="RR")
+    assert found["sentences"][0] == "again and one have the same RR on all 5 topics."
+    assert found["sentences"][1] == "The two systems do not differ, whichever topic is left out."
+    assert found["deciding"] == []
+    page = client(workspace).get("/compare?measure=RR").text
+    assert "data-spec" not in page
+    assert "the same scores on every topic: one = again" in page
+
+
+def test_one_topic() -> None:
+    workspace = open_workspace({"q": {"d": 1}}, {"old": {"q": ["x", "d"]}, "new": {"q": ["d"]}})
+    found = asked(workspace, measure="RR")
+    assert "nothing can be concluded" in found["sentences"][0]
+    assert verdict(found)["p"] is None
+    assert "new minus old on each topic, topic q (+0.500)." in shown(workspace, measure="RR")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "name", "problem"),
+    [
+        ({"first": "old", "second": "old"}, "second", "old is compared with itself: there is no difference"),
+        ({"second": "older"}, "second", "no run 'older' is open"),
+        ({"first": "older"}, "first", "no run 'older' is open"),
+        ({"measure": "nDGC@10"}, "measure", "nDGC"),
+        ({"measures": "AP, nothing"}, "measures", "nothing"),
+        ({"measures": "P@1..12"}, "measures", "measures are too many for one table"),
+        ({"measure": "P@5,10"}, "measure", "P@5,10"),
+        ({"where": "kind =="}, "where", "kind =="),
+        ({"where": "relevant > 99"}, "where", "no topic satisfies 'relevant > 99'"),
+        ({"by": "colour"}, "by", "colour"),
+    ],
+)
+def test_what_makes_no_sense_is_said_in_place(parameters: dict[str, str], name: str, problem: str) -> None:
+    served = client(small())
+    answer, page = served.get("/api/v1/compare", params=parameters), served.get("/compare", params=parameters)
+    assert (answer.status_code, page.status_code) == (400, 400)
+    assert problem in answer.json()["problem"]
+    assert problem in html.unescape(re.split(r'id="(?:where-)?problem"', page.text)[1])
+    if name != "by":
+        field = re.search(rf'<(?:input|select) [^>]*name="{name}"[^>]*>', page.text)
+        assert field is not None
+        assert 'aria-invalid="true"' in field[0]
+    for typed in parameters.values():
+        assert typed in html.unescape(page.text.split("<form")[1]), "what was typed stays"
+
+
+@pytest.mark.parametrize("query", ["sort=colour", "outcome=none", "page=-1", "page=x", f"q={'x' * 501}"])
+def test_parameters_of_the_wrong_kind(query: str) -> None:
+    served = client(small())
+    assert served.get(f"/compare?{query}").status_code == 422
+    assert set(served.get(f"/api/v1/compare?{query}").json()) == {"problem", "fix"}
+
+
+def test_fewer_than_two_runs() -> None:
+    none, one = open_workspace(QRELS, {}), open_workspace(QRELS, {"only": OLD})
+    assert "No run is open" in shown(none)
+    assert "Only one run is open" in shown(one)
+    assert client(none).get("/api/v1/compare").json()["problem"] == "no run is open"
+    assert client(one).get("/api/v1/compare").status_code == 400
+
+
+def test_every_topic_is_a_link_that_keeps_what_was_chosen() -> None:
+    page = html.unescape(client(small(queries=QUERIES)).get("/compare?first=old&measure=RR&outcome=wins&q=e").text)
+    table = page.split('id="topics"')[1]
+    assert re.findall(r'href="(/topic\?[^"]*)"', table) == [
+        f"/topic?measure=RR&first=old&second=new&topic={name}" for name in ("q4", "q2", "q3")
+    ]
+    head = re.search(r'<a href="([^"]*)"><bdi>Query', table)
+    assert head is not None
+    kept = {"first=old", "second=new", "measure=RR", "outcome=wins", "q=e"}
+    assert set(head[1].removeprefix("?").split("&")) == {*kept, "sort=query"}
+    assert 'aria-sort="descending"' in table
+    swap = re.search(r'href="/compare\?([^"]*)">Swap', page)
+    assert swap is not None
+    assert {"first=new", "second=old"} < set(swap[1].split("&"))
+
+
+def test_the_texts_of_people_are_written_as_they_are() -> None:
+    workspace = open_workspace(QRELS, {HOSTILE: OLD, "new": NEW}, queries=QUERIES)
+    page = client(workspace).get("/compare?measure=RR").text
+    assert HOSTILE not in page
+    assert html.escape(HOSTILE) in page
+
+
+def test_without_queries_there_is_no_column_of_them() -> None:
+    assert not re.search(r"sort=query\b", client(small()).get("/compare").text)
+    assert re.search(r"sort=query\b", client(small(queries=QUERIES)).get("/compare").text)
+
+
+def drawn(workspace: Workspace) -> list[list[dict[str, Any]]]:
+    """Give the rows of both charts."""
+    charts = figures(compared(workspace, AskedComparison(measure="RR", first="old")))
+    return [max(specification(draw(chart))["datasets"].values(), key=len) for chart in charts]
+
+
+def test_what_is_drawn() -> None:
+    workspace = small(queries=QUERIES)
+    bars, points = drawn(workspace)
+    assert [(row["x"], row["y"], row["colour"]) for row in bars] == [
+        ("q4", 0.75, "second"), ("q2", 0.5, "second"), ("q3", 0.5, "second"), ("q1", 0.0, "neither"),
+        ("q5", -1.0, "first"),
+    ]  # fmt: skip
+    assert [(row["x"], row["y"]) for row in points][:2] == [(0.25, 1.0), (0.5, 1.0)]
+    assert bars[0]["link"] == "/topic?measure=RR&first=old&second=new&topic=q4"
+    assert figures(compared(workspace, AskedComparison(measure="RR", first="old")))[0].sentence == (
+        "new minus old on each topic, from topic q4 (+0.750) to topic q5 (-1.000). Blue: new is better; orange: old is."
+    )
+
+
+def many(topics: int = 1500) -> Workspace:
+    rng = np.random.default_rng(7)
+    qrels = {f"q{at:04}": {"d": 1} for at in range(topics)}
+
+    def run() -> dict[str, list[str]]:
+        places = rng.integers(0, 10, topics).tolist()
+        return {name: [f"x{at}" for at in range(place)] + ["d"] for name, place in zip(qrels, places, strict=True)}
+
+    return open_workspace(qrels, {"old": run(), "new": run()})
+
+
+def test_of_many_topics_some_are_drawn() -> None:
+    bars, points = drawn(many())
+    page = compared(many(), AskedComparison(measure="RR", first="old"))
+    falling = [row["y"] for row in bars]
+    assert (len(bars), len(points)) == (DRAWN, 1500)
+    assert falling == sorted(falling, reverse=True)
+    assert (falling[0], falling[-1]) == (np.nanmax(page.differences), np.nanmin(page.differences))
+    cut = "Of 1,500 topics, sorted by difference, 400 are drawn."
+    assert [cut in chart.sentence for chart in figures(page)] == [True, False]
+
+
+def test_page_and_api_show_the_same(sample: Workspace) -> None:
+    found = asked(sample, second="rrf", measure="AP")
+    text = shown(sample, second="rrf", measure="AP")
+    assert minus(found["sentences"][0]) in text
+    for row in found["listed"][:3]:
+        assert f"{row['query_id']} {row['query']} {row['first']:.4f} {row['second']:.4f}" in text
+    assert plain(found) == found

@@ -1,0 +1,515 @@
+"""The pages to learn from: each number on them is that of the public functions, each formula is MathML."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from html import escape, unescape
+from typing import get_args
+from urllib.parse import quote
+
+import pytest
+
+import judged
+from judged.interface.pages.learn import catalogue
+from judged.interface.pages.learn.advice import ANSWERS as IN_WORDS
+from judged.interface.pages.learn.advice import FACTS, AskedAdvice, described, example_of, on_described
+from judged.interface.pages.learn.lessons import LESSONS, blocks, formula, lesson_page, prose
+from judged.interface.pages.learn.measure import measure_page
+from judged.interface.pages.workspace import open_workspace
+from judged.scoring.advice import RULES, advise
+from judged.scoring.advice.rules import TASKS
+from judged.scoring.measures import parse
+from judged.scoring.measures.pages import FAMILIES, definition, families
+from judged.scoring.measures.registry import REGISTRY
+from judged.web.app import make_app
+
+NAMES = sorted(name for name in REGISTRY if REGISTRY[name].cls.__module__.startswith("judged."))
+OF_RANKINGS = [name for name in NAMES if not REGISTRY[name].properties.reads_answers]
+
+
+@pytest.fixture(scope="module")
+def client(sample):
+    from fastapi.testclient import TestClient
+
+    return TestClient(make_app(sample), follow_redirects=False)
+
+
+def text_of(html: str) -> str:
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", html)).split())
+
+
+# formulas
+
+
+def parsed(made: str) -> ET.Element:
+    return ET.fromstring(unescape(str(made).replace("&lt;", "&amp;lt;")))  # noqa: S314  made by ourselves
+
+
+def rendered(latex: str) -> str:
+    """The words of a formula, read from left to right."""
+    return " ".join("".join(parsed(formula(latex)).itertext()).replace("\u2061", " ").split())
+
+
+def test_a_measure_in_a_formula_is_one_upright_word():
+    made = formula(r"\mathrm{P}@k = \frac{1}{\mathrm{nDCG}}")
+    assert "<mi>nDCG</mi>" in made
+    assert '<mi mathvariant="normal">P</mi>' in made
+    assert rendered(r"\mathrm{ERR\text{-}IA}@k") == "ERR-IA@k"
+
+
+@pytest.mark.parametrize("latex", [r"\nothing{2}", "a & b", r"\left(a", "{a", r"\href{javascript:x}{y}", "<b>$"])
+def test_a_formula_that_is_not_understood_is_shown_as_it_stands(latex):
+    assert formula(latex) == f"<code>{escape(latex)}</code>"
+
+
+@pytest.mark.parametrize(
+    "markdown", ["$$a = 1, \\quad b = 2$$", "$$a = 1 \\quad (i < k), \\qquad b = 2$$", "$$\na = 1, \\quad\nb\n$$"]
+)
+def test_formulas_side_by_side_become_two(markdown):
+    assert [len(block.formulas) for block in blocks(markdown)] == [2]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_formula_of_the_registry_becomes_mathml(name):
+    """Whatever is not a command stands in the result."""
+    for block in blocks(definition(REGISTRY[name])):
+        if block.kind != "formula":
+            assert not re.search(r"[\\$`]", text_of(prose(block.text)))
+            continue
+        assert block.formulas, block.text
+        trees = [parsed(one) for one in block.formulas]
+        assert {tree.tag for tree in trees} == {"math"}
+        assert not re.search(r"\\| style=", "".join(block.formulas))
+        said = re.sub(r"\\(?!text|mathrm|log|ln|exp|min|max)[A-Za-z]+|\\(text|mathrm)", "", block.text)
+        shown = "".join(text for tree in trees for text in tree.itertext())
+        assert sorted(re.findall("[A-Za-z0-9]", shown)) == sorted(re.findall("[A-Za-z0-9]", said))
+
+
+# a measure's page
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_measure_has_a_page_with_its_value(client, name):
+    answer = client.get(f"/learn/{name}")
+    assert answer.status_code == 200
+    entry, shown = REGISTRY[name], text_of(answer.text)
+    made = example_of(entry)
+    assert (made is None) is entry.properties.reads_answers
+    assert made is None or f"{made.measure} {made.score:.4f}" in shown
+    for said in (entry.use, entry.misleads, entry.cite):
+        assert text_of(str(prose(said))) in shown
+    for parameter in entry.all_parameters:
+        assert f"<code>{parameter.name}</code>" in answer.text
+    assert ' style="' not in answer.text
+    math = definition(entry).count("$$") // 2
+    assert answer.text.count('<math display="block">') >= math
+    assert "\\" not in "".join(re.findall(r"<math.*?</math>", answer.text, re.DOTALL))
+
+
+@pytest.mark.parametrize("name", OF_RANKINGS)
+def test_the_example_is_the_public_value(name):
+    made = example_of(REGISTRY[name])
+    if made.typed:
+        grades = [None if one == "-" else float(one) for one in made.typed.split(",")]
+        missing = [float(one) for one in made.missing.split(",")] if made.missing else []
+        assert made.score == parse(made.measure).of_list(grades, missing=missing)
+    last = made.explanation.sheets[-1].lines[-1]
+    assert (last.name, last.value) == (made.measure, made.score)
+
+
+def test_every_list_that_can_be_edited_is_one_that_the_evaluator_knows(client):
+    """It answers for the measures that it lists, in the forms in which it lists them."""
+    editable = [made for name in OF_RANKINGS if not (made := example_of(REGISTRY[name])).fixed]
+    assert len(editable) == len(OF_RANKINGS) - 21
+    for made in [*editable, *(lesson_page(lesson.key).about["example"] for lesson in LESSONS.values())]:
+        gain = "exp2" if "exp2" in made.measure else "linear"
+        asked = {"list": made.typed, "missing": made.missing, "measure": made.measure, "cutoff": 5, "gain": gain}
+        answer = client.get("/api/v1/evaluator/measure", params=asked)
+        assert answer.status_code == 200, answer.text
+        assert answer.json()["lists"][0]["value"] == made.score
+
+
+def test_known_examples():
+    values = {
+        name: measure_page(REGISTRY[name].cls).about["example"].score for name in ("AP", "P", "R", "RR", "Success")
+    }
+    assert values == {"AP": pytest.approx((1 + 2 / 3 + 3 / 5) / 4), "P": 0.6, "R": 0.75, "RR": 0.5, "Success": 1.0}
+
+
+def test_measures_that_grades_are_too_little_for_say_so_and_are_worked_out_all_the_same(client):
+    shown = client.get("/learn/AlphanDCG").text
+    assert "data-example" not in shown
+    assert "needs judgments by subtopic" in shown
+    value = judged.measures.AlphanDCG(cutoff=5).of_list([(1, 0), (0, 0), (1, 1)])
+    assert f"<b>{value:.4f}</b>" in shown
+    facts = client.get("/learn/TBG").text
+    assert "length 600" in facts
+    value = judged.measures.TBG().of_list([1, 0, 1], facts={"length": [600, 300, 900]})
+    assert f"<b>{value:.4f}</b>" in facts
+
+
+def test_other_tools_numbers_are_those_of_compare_tools():
+    page = measure_page(REGISTRY["nDCG"].cls)
+    by_tool = {row["tool"]: row for row in page.table("elsewhere").records()}
+    ours = judged.nDCG(cutoff=5)
+    assert page.about["example"].score == ours.of_list([3, 0, 2, 1, 0], missing=[2])
+    assert by_tool["gdeval"]["score"] == pytest.approx(ours.replace(gain="exp2").of_list([3, 0, 2, 1, 0], missing=[2]))
+    assert by_tool["scikit-learn"]["score"] == pytest.approx(ours.of_list([3, 0, 2, 1, 0]))
+    assert {tool: row["differs"] for tool, row in by_tool.items()} == {
+        "trec_eval-10": False, "trec_eval-9": False, "pytrec_eval": False, "gdeval": True, "beir": False, "ranx": False,
+        "ir_measures": False, "trectools": False, "scikit-learn": True, "torchmetrics": True, "cwl_eval": True,
+    }  # fmt: skip
+
+
+def test_related_measures_go_both_ways():
+    pages = {name: measure_page(REGISTRY[name].cls) for name in ("RBP", "GMAP", "AP", "Fallout")}
+    related = {name: page.table("related").column("name").values for name, page in pages.items()}
+    assert related["RBP"][0] == "RBPResidual"
+    assert "AP" in related["GMAP"]
+    assert "GMAP" in related["AP"]
+    assert related["Fallout"] == []  # "Unjudged documents count as not relevant" speaks of no measure
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ("MAP", "AP"), ("map", "AP"), ("ap", "AP"), ("ndcg", "nDCG"), ("nDCG@10", "nDCG"), ("ndcg_cut_10", "nDCG"),
+        ("mrr", "RR"), ("RBP(p=0.8)@10", "RBP"), ("alpha-nDCG@20", "AlphanDCG"), ("precision", "P"),
+    ],
+)  # fmt: skip
+def test_other_names_lead_to_the_page(client, asked, found):
+    answer = client.get(f"/learn/{asked}")
+    assert (answer.status_code, answer.headers["location"]) == (307, f"/learn/{found}")
+    twin = client.get(f"/api/v1/measures/{asked}")
+    assert (twin.status_code, twin.json()["name"]) == (200, found)
+
+
+@pytest.mark.parametrize("name", ["nDGC", "Prefshare2", "<script>alert(1)</script>", "%00", "a" * 100, "(((("])
+def test_unknown_names_are_problems_with_what_is_near(client, name):
+    for path in ("/learn", "/api/v1/measures"):
+        answer = client.get(f"{path}/{name}")
+        assert answer.status_code == 404
+    assert "<script>alert" not in client.get(f"/learn/{name}").text
+    if name == "nDGC":
+        assert "nDCG" in client.get("/learn/nDGC").text
+        assert "nDCG" in client.get("/api/v1/measures/nDGC").json()["fix"]
+
+
+def test_names_may_not_be_endless(client):
+    assert client.get("/learn/" + "a" * 101).status_code == 422
+
+
+def test_the_twin_of_a_page_has_its_numbers(client):
+    data = client.get("/api/v1/measures/AP").json()
+    assert (data["title"], data["use"]) == ("AP, AP@k", REGISTRY["AP"].use)
+    assert data["example"]["score"] == pytest.approx(0.5666666666666667)
+    assert data["definition"][0]["kind"] == "formula"
+    assert [one["name"] for one in data["settings"]] == ["cutoff", "rel", "norm", "judged_only", "undefined"]
+
+
+# the catalogue
+
+
+def named(**asked) -> list[str]:
+    return list(catalogue.catalogue(catalogue.AskedCatalogue(**asked)).table().column("name").values)
+
+
+@pytest.mark.parametrize(
+    ("q", "best"),
+    [
+        ("ndcg_cut_10", "nDCG"), ("mrr@10", "RR"), ("recip_rank", "RR"), ("R_cap@10", "RelP"),
+        ("hit_rate@5", "Success"),
+        ("get_ndcg(depth=10)", "nDCG"), ("retrieval_normalized_dcg", "nDCG"), ("err@20", "ERR"), ("MAP", "AP"),
+        ("NDCG@10", "nDCG"), ("top_k_accuracy@5", "Success"), ("11pt_avg", "AP11"), ("rbp.95", "RBP"), ("P_10", "P"),
+    ],
+)  # fmt: skip
+def test_names_of_other_tools_are_found(q, best):
+    assert catalogue.catalogue(catalogue.AskedCatalogue(q=q)).about["best"] == best
+    assert best in named(q=q)
+
+
+def test_words_of_the_sentences_are_found():
+    assert named(q="persistence") == ["RBP", "NERR10"]
+    assert "RR" in named(q="first relevant")
+    assert "RR" not in named(q="elevant first")  # words begin where words begin
+    assert named(q="xyzzy") == []
+
+
+def test_filters_go_by_the_declared_properties():
+    entries = [REGISTRY[name] for name in NAMES]
+    assert set(named(grades="graded")) & set(NAMES) == {one.name for one in entries if one.properties.graded}
+    assert set(named(order="set")) & set(NAMES) == {one.name for one in entries if not one.properties.needs_ranking}
+    tail = {one.name for one in entries if one.properties.ignores_unjudged_tail}
+    assert set(named(unjudged="ignored")) & set(NAMES) == tail
+    assert set(named(grades="graded", order="set")) & set(NAMES) == {"IdealDCG"}
+    assert set(named(needs="more")) >= {"TBG", "AlphanDCG", "APjg", "PrefShare"}
+
+
+def test_everything_is_listed_once_and_each_family_says_what_it_is():
+    shown = [name for name in named() if name in NAMES]
+    assert sorted(shown) == NAMES
+    ours = {REGISTRY[name].family for name in NAMES}
+    assert ours == set(FAMILIES)
+    assert list(families())[: len(ours)] == list(FAMILIES)
+
+
+def test_the_usual_measures_are_what_textbooks_say():
+    table = catalogue.usual()
+    said = {
+        row["measure"].removesuffix("@k"): (row["judgments"], row["order"], row["normalised"])
+        for row in table.records()
+    }
+    assert {name for name, (judgments, _, _) in said.items() if judgments == "grades"} == {
+        "CG",
+        "DCG",
+        "nDCG",
+        "Q",
+        "ERR",
+    }
+    assert {name for name, (_, order, _) in said.items() if not order} == {
+        "P", "R", "F", "Success", "SetP", "SetR", "CG",
+    }  # fmt: skip
+    assert {name for name, (_, _, normalised) in said.items() if not normalised} == {
+        "P", "R", "F", "CG", "DCG", "ERR", "RBP",
+    }  # fmt: skip
+    assert list(table.column("use").values) == [REGISTRY[name].use for name in said]
+
+
+def test_the_page_of_what_was_found(client):
+    shown = client.get("/learn?q=mrr%4010")
+    assert 'mrr@10</b> is called <a href="/learn/RR">RR</a> here' in shown.text
+    assert "Start here" not in shown.text
+    assert "No measure found" in client.get("/learn?q=xyzzy").text
+    hostile = client.get('/learn?q="><script>alert(1)</script>').text
+    assert "<script>alert" not in hostile
+    assert client.get("/learn?grades=many").status_code == 422
+    assert client.get("/learn?q=" + "a" * 201).status_code == 422
+    twin = client.get("/api/v1/measures?q=mrr%4010").json()
+    assert (twin["best"], twin["found"]) == ("RR", 1)
+
+
+# lessons
+
+
+@pytest.mark.parametrize("key", list(LESSONS))
+def test_every_lesson_has_a_page_and_its_numbers(client, key):
+    answer = client.get(f"/learn/lessons/{key}")
+    assert answer.status_code == 200
+    lesson, shown = lesson_page(key), text_of(answer.text)
+    example = lesson.about["example"]
+    assert f"{example.measure} {example.score:.4f}" in shown
+    rows = lesson.table().records()
+    for row in rows:
+        numbers = f"{row['before']:.3f} {row['after']:.3f}"
+        assert f"{row['measure']} {numbers} {'yes' if row['moves'] else 'no'}" in shown
+    assert any(row["moves"] for row in rows)
+    assert any(not row["moves"] for row in rows) or key in {"ties", "unjudged"}
+    assert "{" not in text_of("".join(re.findall(r"<p.*?</p>", answer.text, re.DOTALL)))
+    assert client.get(f"/api/v1/lessons/{key}").json()["title"] == lesson.about["title"]
+
+
+def test_numbers_are_not_typed():
+    """A number with decimals in a lesson's text comes from a computation, or is a parameter of a name."""
+    for lesson in LESSONS.values():
+        for text in (*lesson.text, lesson.answer, *(text for error in lesson.errors for text in error.values())):
+            bare = re.sub(r"`[^`]*`|\{[^}]*\}|p = 0\.\d+", "", text)
+            assert not re.search(r"\d\.\d", bare), bare
+            assert "{" not in lesson.filled(text)
+
+
+def test_the_known_errors_have_the_right_numbers():
+    """Those of common teaching material, by hand."""
+    said = {key: [(one["wrong"], one["right"]) for one in lesson_page(key).about["errors"]] for key in LESSONS}
+    assert "nDCG is 0.7366" in said["relevant-or-graded"][0][1]  # 1.8869 / 2.5616: gains at ranks 1, 3, 5; ideal 1 to 4
+    assert "`R@5` is 0.75" in said["precision-and-recall"][0][1]
+    whole, precisions, rounded = said["rank-matters"]
+    assert "0.756" in whole[0]
+    assert "It is 0.567" in whole[1]  # (1 + 2/3 + 3/5) / 4
+    assert "0.40 and 0.43" in precisions[0]
+    assert "0.600 and 0.571" in precisions[1]  # 3/5, 4/7
+    assert "`AP@8` is 0.543" in precisions[1]  # (1/2 + 2/4 + 3/5 + 4/7) / 4
+    assert "= 0.225" in rounded[1]
+    perfect, _, original, base, weight, two = said["gain-and-discount"]
+    assert "1.00" in perfect[0]
+    assert "It is 0.969: the DCG is 10.484, that of the best order 10.823" in perfect[1]
+    assert "is 9.61; with log2(rank + 1), `DCG@10` is 8.32" in original[1]
+    assert "are 0.88 and 0.92" in original[1]
+    assert "`DCG@5` is 7.886 and not 5.466; `nDCG@5` is 0.960" in base[1]  # 5.4659 / ln 2
+    assert "0.29" in weight[1]  # 1 / log2(11)
+    assert "0.39 in one text, 0.41" in two[0]
+
+
+def test_what_is_surprising_is_true():
+    rows = lesson_page("rank-matters").table().records()
+    moved = {one["measure"]: (round(one["before"], 4), round(one["after"], 4)) for one in rows}
+    assert moved["AP"] == (0.5667, 0.4417)  # (1/2 + 2/3 + 3/5) / 4
+    assert moved["P@5"] == (0.6, 0.6)
+    assert moved["RR"] == (1.0, 0.5)
+    original = {one["measure"]: one["moves"] for one in lesson_page("gain-and-discount").table().records()}
+    assert original["DCG(discount=original)@5"] is False
+    assert original["DCG@5"] is True
+    readers = {one["measure"]: one["after"] - one["before"] for one in lesson_page("user-models").table().records()}
+    assert readers["RBP(p=0.5)"] < 0 < readers["RBP(p=0.95)"]
+    assert readers["P@10"] == 0
+    assert "0.761, 0.206 and 0.182" in lesson_page("means-and-luck").about["text"][0]
+    assert "is 0.383" in lesson_page("means-and-luck").about["text"][0]
+    assert "0.00, 0.25, 0.25, 0.50, 0.75, 0.75, 1.00, 1.00" in lesson_page("precision-and-recall").about["text"][0]
+    assert "precision of 0.9 and a recall of 0.1, F1 is 0.18" in lesson_page("precision-and-recall").about["text"][1]
+    assert "from 0.333 to 1, depending on their order. Its mean over all orders is 0.611" in " ".join(
+        lesson_page("ties").about["text"]
+    )  # (1 + 1/2 + 1/3) / 3
+
+
+@pytest.mark.parametrize("key", list(LESSONS))
+def test_every_lesson_ends_in_the_evaluator_with_its_list(client, key):
+    """And leads to the change: at each address the measures of the lesson have the lesson's values."""
+    page = lesson_page(key)
+    shown = unescape(client.get(f"/learn/lessons/{key}").text)
+    for address, score in ((page.about["evaluator"], "before"), (page.about["changed"]["evaluator"], "after")):
+        assert f'href="{address}"' in shown
+        data = client.get(f"/api/v1{address}").json()
+        values = {one["name"]: one["value"] for one in data["measures"]}
+        known = [row for row in page.table().records() if row["measure"] in values]
+        assert known
+        assert all(row[score] == pytest.approx(values[row["measure"]]) for row in known)
+
+
+def test_lessons_lead_from_one_to_the_next(client):
+    key, seen = next(iter(LESSONS)), []
+    while True:
+        seen.append(key)
+        onward = re.search(r'rel="next" href="/learn/lessons/([a-z-]+)"', client.get(f"/learn/lessons/{key}").text)
+        if onward is None:
+            break
+        key = onward[1]
+    assert seen == list(LESSONS)
+    assert [one["key"] for one in client.get("/api/v1/lessons").json()] == seen
+    assert client.get("/learn/lessons/nothing").status_code == 404
+    assert client.get("/api/v1/lessons/nothing").status_code == 404
+    assert client.get("/learn/lessons").headers["location"] == "/learn#start"
+
+
+def test_every_link_of_the_pages_leads_somewhere(client):
+    paths = [
+        "/learn",
+        "/choose",
+        *(f"/learn/lessons/{lesson.key}" for lesson in LESSONS.values()),
+        *(f"/learn/{name}" for name in NAMES),
+    ]
+    links = {
+        link for path in paths for link in re.findall(r'href="(/learn[^"#?]*|/choose[^"#?]*)', client.get(path).text)
+    }
+    assert len(links) > len(NAMES) + len(LESSONS)
+    assert [link for link in links if client.get(link).status_code != 200] == []
+
+
+# the chooser
+
+
+@pytest.mark.parametrize("task", ["", *TASKS])
+def test_the_advice_on_what_is_open_is_that_of_advise(client, sample, task):
+    expected = advise(sample.qrels, [one.run for one in sample.lists.values()], task or None)
+    data = client.get("/api/v1/advice", params={"task": task}).json()
+    assert data["entries"] == expected.to_dict()["entries"]
+    assert data["measures"] == [str(one) for one in expected.measures]
+    assert (data["task"]["name"], data["task"]["given"]) == (expected.task.name, bool(task))
+    shown = text_of(client.get("/choose", params={"task": task}).text)
+    for one in expected.entries:
+        assert " ".join(one.reason.split()) in shown
+    assert {one["name"] for one in data["tasks"] if one["fits"]} == {
+        expected.task.name,
+        *(one.name for one in expected.others),
+    }
+
+
+def test_the_leaderboard_is_asked_for_the_measures(client):
+    data = client.get("/api/v1/advice?task=rag").json()
+    assert data["leaderboard"] == ",".join(data["measures"])
+    assert f'href="/leaderboard?measures={quote(data["leaderboard"], safe="")}"' in client.get("/choose?task=rag").text
+
+
+ANSWERS = [
+    {},
+    {"relevant": "one", "judged": "positives", "length": "1000"},
+    {"grades": "four", "relevant": "many", "judged": "deep", "length": "1000"},
+    {"grades": "fine", "relevant": "hundreds", "judged": "holes", "length": "10"},
+    {"grades": "three", "relevant": "one", "judged": "top", "task": "graded"},
+    {"task": "set"},
+    {"task": "diversity"},
+    {"task": "assessors"},
+    {"task": "preferences"},
+]
+
+
+@pytest.mark.parametrize("answers", ANSWERS)
+def test_described_data_are_as_they_are_described(answers):
+    asked = AskedAdvice(about="described", **answers)
+    qrels, run = described(asked)
+    profile = advise(qrels, run, asked.task or None).profile
+    relevant = {"one": (1, 1), "few": (2, 9), "many": (10, 99), "hundreds": (101, 10**6)}[asked.relevant]
+    assert relevant[0] <= profile.relevant.least <= profile.relevant.most <= relevant[1]
+    assert profile.barren == 0
+    assert (len(profile.positive) > 1) == (asked.grades != "binary")
+    assert profile.longest == int(asked.length)
+    assert (profile.not_relevant == 0) == (asked.judged == "positives")
+    if asked.task != "set":
+        first, deep = profile.runs[0].judged_10, profile.runs[0].judged_100
+        assert (first == 1) == (asked.judged in {"deep", "top"})
+        assert asked.judged != "deep" or deep == 1
+        assert not (asked.judged == "top" and asked.length == "1000") or deep < 0.5
+    assert bool(profile.sets) == (asked.task == "set")
+    labels = {"diversity": "subtopics", "assessors": "assessors", "preferences": "preferences"}
+    assert profile.labels == labels.get(asked.task, "")
+
+
+@pytest.mark.parametrize("answers", ANSWERS)
+def test_advice_on_described_data_is_that_of_advise_without_what_nobody_asked(client, answers):
+    asked = AskedAdvice(about="described", **answers)
+    qrels, run = described(asked)
+    expected = advise(qrels, run, asked.task or None)
+    unasked = {rule.id for rule in RULES if not {name for one in rule.when for name in one.facts} <= FACTS}
+    kept = [one for one in expected.entries if one.rule not in unasked]
+    whys = {rule.id: (rule.why, tuple(one.name for one in rule.when)) for rule in RULES}
+    rows = [(*whys[one.rule], one) for one in kept]
+    assert on_described(asked).entries == tuple(replace(one, here="", facts=facts) for _, facts, one in rows)
+    data = client.get("/api/v1/advice", params=asked.model_dump()).json()
+    assert data["measures"] == [
+        str(one) for one in dict.fromkeys(m for e in kept if e.kind in {"recommend", "pair"} for m in e.measures)
+    ]
+    assert [one["reason"] for one in data["entries"]] == [whys[one.rule][0] for one in kept]
+    assert "profile" not in data
+    assert data["found"] == []
+    assert data["leaderboard"] == ""
+
+
+def test_by_hand_one_answer_a_query(client):
+    data = client.get("/api/v1/advice?about=described&relevant=one&judged=positives&length=1000").json()
+    assert data["task"]["name"] == "single-answer"
+    assert data["measures"] == ["RR@10", "Success@10", "R@100", "R@1000", "Judged@10"]
+    assert "nDCG@10" in data["avoid"]
+
+
+def test_every_question_shows_its_answers(client):
+    shown = client.get("/choose?about=described&grades=three").text
+    for name, answers in IN_WORDS.items():
+        field = AskedAdvice.model_fields[name]
+        assert field.description in shown
+        assert tuple(answers) == get_args(field.annotation)
+        assert all(answer in shown for answer in answers.values())
+    assert 'value="three" checked' in shown
+    assert client.get("/choose?task=nothing").status_code == 422
+    assert client.get("/api/v1/advice?grades=five").status_code == 422
+
+
+def test_without_a_run_advice_is_on_the_judgments_alone():
+    from fastapi.testclient import TestClient
+
+    qrels = {"q1": {"a": 1, "b": 0}, "q2": {"c": 1}}
+    client = TestClient(make_app(open_workspace(qrels, [])))
+    data = client.get("/api/v1/advice").json()
+    assert data["measures"] == [str(one) for one in advise(qrels).measures]
+    assert data["leaderboard"] == ""
+    assert client.get("/choose").status_code == 200
+    assert "leaderboard?measures" not in client.get("/learn/AP").text

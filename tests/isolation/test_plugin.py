@@ -1,0 +1,74 @@
+"""A package that extends judged is installed, and all that it adds is used."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+LINES = "q1: d1=3 d2=2 d3=1\nq2: d9=1\n"
+PAGE = """
+from fastapi.testclient import TestClient
+from judged.interface.pages.workspace import open_workspace
+from judged.web.app import make_app
+opened = open_workspace({"q1": {"d1": 1}}, {"mine": {"q1": {"d1": 2.0, "d2": 1.0}}})
+client = TestClient(make_app(opened), base_url="http://127.0.0.1")
+print(client.get("/api/v1/longest").text)
+print(client.get("/longest").text)
+"""
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory):
+    """Run Python where the example is installed."""
+    place = tmp_path_factory.mktemp("site")
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--no-build-isolation"]
+    subprocess.run([*pip, "--target", str(place), str(ROOT / "examples" / "plugin")], check=True)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(place), str(ROOT / "src")])}
+
+    def run(*arguments: str, cwd: Path = place) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, *arguments]
+        return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+
+    return run
+
+
+def test_its_measure_and_its_format(python, tmp_path):
+    (tmp_path / "my.qrels").write_text("q1 0 d1 1\nq1 0 d3 1\nq2 0 d9 1\n")
+    (tmp_path / "my.colon").write_text(LINES)
+    files = ["my.qrels", "my.colon", "--run-format", "colon"]
+    how = ["-m", "FirstTwo", "--ci", "none", "--format", "csv"]
+    done = python("-m", "judged", "evaluate", *files, *how, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[1].startswith("my.colon,FirstTwo,mean,0.5,")
+
+
+def test_a_damaged_file_of_its_format(python, tmp_path):
+    (tmp_path / "my.qrels").write_text("q1 0 d1 1\n")
+    (tmp_path / "my.colon").write_text("q1: d1\n")
+    done = python("-m", "judged", "evaluate", "my.qrels", "my.colon", "--run-format", "colon", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "my.colon" in done.stderr
+
+
+def test_its_command(python, tmp_path):
+    (tmp_path / "my.colon").write_text(LINES)
+    shown = python("-m", "judged", "longest", "my.colon", "--run-format", "colon", "--format", "csv", cwd=tmp_path)
+    assert shown.stdout.splitlines()[1:] == ["my.colon,3"]
+    listed = python("-m", "judged", "--help").stdout
+    assert "Example:\n  longest" in listed
+    assert "FirstTwo" in python("-m", "judged", "measures").stdout
+
+
+def test_its_page(python):
+    done = python("-c", PAGE)
+    assert done.returncode == 0, done.stderr
+    data, page = done.stdout.split("\n", 1)
+    assert json.loads(data)["runs"] == [{"run": "mine", "n": 2}]
+    assert "<h1>Longest rankings</h1>" in page
+    assert 'href="/longest"' in page

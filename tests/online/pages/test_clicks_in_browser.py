@@ -1,0 +1,46 @@
+"""Pages of clicks as a person uses them, and their twins."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+from playwright.sync_api import expect
+
+from judged.data.sample import LOG
+from judged.online import clicks, read_log
+from judged.web.app import make_app
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_from_models_to_people(serve: Any, tab: Any, sample: Any, width: int) -> None:
+    shown = tab(serve(sample) + "/", width)
+    page = shown.page
+    page.get_by_label("Workbench").get_by_role("link", name="Clicks").click()
+    for name in ("How often ranks are looked at", "Clicks against people's judgments"):
+        expect(page.locator("table").first).to_be_visible()
+        shown.accessible()
+        shown.fits()
+        page.get_by_role("link", name=name).click()
+        expect(page.locator("h1")).to_have_text(name)
+    expect(page.locator("table").first).to_be_visible()
+    shown.accessible()
+    shown.fits()
+    shown.clean()
+
+
+def test_twins_say_what_functions_say(sample: Any) -> None:
+    client, log = TestClient(make_app(sample)), read_log(LOG)
+    assert client.get("/api/v1/clicks").json() == clicks.compare_models(log).to_dict()
+    assert client.get("/api/v1/clicks/ranks").json() == clicks.propensities(log).to_dict()
+
+
+def test_without_a_log_the_page_says_how_to_open_one(sample: Any, tmp_path: Any) -> None:
+    client = TestClient(make_app(replace(sample, parts={})))
+    assert "--log LOG" in client.get("/clicks").text
+    assert client.get("/api/v1/clicks/people").status_code == 400
+    (tmp_path / "empty.jsonl").write_text("")
+    client = TestClient(make_app(replace(sample, parts={"log": (str(tmp_path / "empty.jsonl"),)})))
+    assert client.get("/clicks/ranks").status_code == client.get("/api/v1/clicks/ranks").status_code == 400

@@ -1,0 +1,27 @@
+"""`judged fuse --traces`: the runs that are combined, as stages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from judged.pipelines.traces import read_traces
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pytest
+
+    from command_line import Ended
+
+
+def test_traces_have_the_lists_as_parents(
+    run: Callable[..., Ended], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, docs in (("a", "xy"), ("b", "yz")):
+        rows = [f"q1 Q0 {doc} {rank} {3 - rank} {name}" for rank, doc in enumerate(docs, 1)]
+        Path(f"{name}.run").write_text("\n".join(rows))
+    assert run("fuse", "a.run", "b.run", "--traces", "t.jsonl").code == 0
+    traces = read_traces(["t.jsonl"])
+    assert [(stage.name, stage.parents) for stage in traces.stages] == [("a", ()), ("b", ()), ("fused", ("a", "b"))]

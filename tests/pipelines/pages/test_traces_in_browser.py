@@ -1,0 +1,125 @@
+"""Pages of traces as a person uses them, over the sample's pipeline."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+from playwright.sync_api import expect
+
+from judged.data import sample
+from judged.data.topics import Topics
+from judged.interface.pages.workspace import open_workspace
+from judged.pipelines.traces import Document, Span, Traces, failures, funnel, read_traces, why
+from judged.pipelines.traces.own import sample_traces
+from judged.web.app import make_app
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+
+def test_three_clicks_from_the_first_page_to_why_a_document_is_not_shown(serve: Any, tab: Any, sample: Any) -> None:
+    shown = tab(serve(sample) + "/")
+    page = shown.page
+    page.get_by_label("Workbench").get_by_role("link", name="Traces").click()
+    expect(page.locator("h1")).to_have_text("Where it is lost")
+    shown.accessible()
+    shown.fits()
+    page.get_by_role("link", name="t34", exact=True).click()
+    page.get_by_role("link", name="gzip.compress").click()
+    expect(page.locator("h1")).to_have_text("Topic t34")
+    expect(page.get_by_role("row", name="gzip.compress tfidf_char")).to_contain_text("47 of 50")
+    expect(page.locator("main")).to_contain_text("cut by rrf")
+    page.get_by_label("Compared with").fill("zlib.compress")
+    page.get_by_role("button", name="Show").click()
+    expect(page.get_by_role("row", name="zlib.compress shown")).to_contain_text("3 of 10")
+    expect(page.get_by_role("row", name="gzip.compress tfidf_char")).to_contain_text("47 of 50")
+    shown.accessible()
+    shown.fits()
+    shown.clean()
+
+
+def test_failures_lead_to_documents_without_a_script(serve: Any, tab: Any, sample: Any) -> None:
+    shown = tab(serve(sample) + "/traces/failures?by=query_class", java_script_enabled=False)
+    page = shown.page
+    page.get_by_role("link", name="heapq.nlargest").click()
+    expect(page.locator("h1")).to_have_text("Topic t01")
+    expect(page.locator("main")).to_contain_text("no stage passed it on")
+
+
+def test_the_first_topic_is_shown_with_its_query_where_none_is_named(sample: Any) -> None:
+    shown = TestClient(make_app(sample), base_url="http://127.0.0.1").get("/traces/topic").text
+    topic = sample.parts["traces"].query_ids[0]
+    assert f'<p class="note">{sample.query(topic)} · <a href="/topic?topic={topic}">' in shown
+
+
+def test_wrong_measures_and_topics_say_what_to_do(serve: Any, tab: Any, sample: Any) -> None:
+    for path in (
+        "/traces?measure=bpref",
+        "/traces/failures?measure=nDGC",
+        "/traces/topic?topic=t99",
+        "/traces?where=x==",
+    ):
+        shown = tab(serve(sample) + path)
+        expect(shown.page.get_by_role("alert")).to_be_visible()
+
+
+def test_twins_are_the_answers_of_python() -> None:
+    from judged.interface.pages.workspace import open_sample
+
+    opened, client = open_sample(), TestClient(make_app(open_sample()), base_url="http://127.0.0.1")
+    traces = sample_traces()
+    parts = client.get("/api/v1/traces?measure=AP").json()["parts"]
+    answer = funnel(opened.qrels, traces, "AP")
+    assert {row["part"]: row["value"] for row in parts} == pytest.approx(
+        {row["part"]: row["value"] for row in answer.table("parts").records()}
+    )
+    sorted_out = client.get("/api/v1/traces/failures").json()
+    assert len(sorted_out["documents"]) == len(failures(opened.qrels, traces).found)
+    way = client.get("/api/v1/traces/topic?topic=t34&doc=gzip.compress&doc=bz2.compress").json()
+    assert way["sentences"] == list(why(traces, "t34", ["gzip.compress", "bz2.compress"], qrels=opened.qrels).sentences)
+
+
+def test_spans_find_their_topics_by_the_texts_of_queries(tmp_path: Path) -> None:
+    span = {
+        "openinference.span.kind": "RETRIEVER",
+        "input.value": "Cheap  flights",
+        "retrieval.documents": [{"id": "a"}],
+    }
+    row = {"name": "bm25", "trace_id": "t", "span_id": "s", "attributes": span}
+    (tmp_path / "spans.json").write_text(json.dumps([row]))
+    queries = {"7": "cheap flights"}
+    traces = read_traces([tmp_path / "spans.json"], topics=Topics.of(queries))
+    opened = open_workspace({"7": {"a": 1}}, {}, queries=queries, parts={"traces": traces})
+    client = TestClient(make_app(opened), base_url="http://127.0.0.1")
+    (topic,) = client.get("/api/v1/traces?measure=RR").json()["topics"]
+    assert (topic["query_id"], topic["score"]) == ("7", 1.0)
+
+
+def test_without_traces_pages_say_what_to_do_and_names_stay_text(serve: Any, tab: Any) -> None:
+    qrels, runs = {HOSTILE: {HOSTILE: 1}}, {HOSTILE: {HOSTILE: {HOSTILE: 1.0}}}
+    client = TestClient(make_app(open_workspace(qrels, runs)), base_url="http://127.0.0.1")
+    assert client.get("/traces").status_code == 200
+    assert client.get("/api/v1/traces").status_code == 400
+    span = Span("t", HOSTILE, HOSTILE, "candidates", (), (Document("x", 1), Document(HOSTILE, 2)))
+    opened = open_workspace(qrels, runs, parts={"traces": Traces((span,))})
+    for path in ("/traces", "/traces/failures?measure=nDCG@1", "/traces/topic"):
+        shown = tab(serve(opened) + path)
+        expect(shown.page.locator("main img")).to_have_count(0)
+        shown.clean()
+
+
+def test_the_sample_s_stages_are_what_they_say() -> None:
+    traces = sample_traces()
+    runs = {run.name: run for run in sample.runs()}
+    for name in ("bm25", "tfidf_char", "rrf"):
+        pairs = zip(*(runs[name].table[column].to_pylist() for column in ("query_id", "doc_id")), strict=True)
+        mine = zip(*(traces.run(name).table[column].to_pylist() for column in ("query_id", "doc_id")), strict=True)
+        assert set(pairs) == set(mine)
+    given = {name: {query: {one.doc_id for one in traces.spans_of(query)[name].documents or ()} for query in
+             traces.query_ids} for name in ("bm25", "tfidf_char", "rrf", "shown")}  # fmt: skip
+    for query in traces.query_ids:
+        assert given["rrf"][query] <= given["bm25"][query] | given["tfidf_char"][query]
+        assert given["shown"][query] <= given["rrf"][query]

@@ -1,0 +1,172 @@
+"""`judged report` as a command: forms, options, what it refuses, and the command that makes it again."""
+
+from __future__ import annotations
+
+import gc
+import json
+import shlex
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import CliRunner
+
+from judged import InputError
+from judged.reports import report
+from judged.reports.commands import report_command as command
+from made_log import closed_databases
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+IDS = [f"q{at:02}" for at in range(20)]
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "qrels.txt").write_text("".join(f"{q} 0 good 1\n{q} 0 bad 0\n" for q in IDS))
+    for name, order in (("old", ("bad", "x", "good")), ("my new", ("good", "bad", "x"))):
+        lines = [f"{q} Q0 {doc} {at} {9 - at} {name.split()[-1]}\n" for q in IDS for at, doc in enumerate(order, 1)]
+        (tmp_path / f"{name}.run").write_text("".join(lines))
+    (tmp_path / "kinds.csv").write_text(
+        "query_id,kind\n" + "".join(f"{q},{'ab'[at % 2]}\n" for at, q in enumerate(IDS))
+    )
+    (tmp_path / "queries.tsv").write_text("".join(f"{q}\ttext of {q}\n" for q in IDS))
+    (tmp_path / "docs.jsonl").write_text('{"id": "good", "text": "a <good> document"}\n')
+    return tmp_path
+
+
+def run(*arguments: str) -> Any:
+    return CliRunner().invoke(command, arguments, catch_exceptions=False)
+
+
+def test_a_page(files: Path) -> None:
+    options = shlex.split(
+        "--queries queries.tsv --attributes kinds.csv --texts docs.jsonl --baseline old -m RR -m P@1 --by kind"
+        ' --title "It\'s mine" --seed 3 -o out.html'
+    )
+    found = run("qrels.txt", "old.run", "my new.run", *options)
+    assert found.exit_code == 0
+    assert found.stdout == ""
+    text = (files / "out.html").read_text(encoding="utf-8")
+    assert "<title>It&#x27;s mine</title>" in text
+    assert "a &lt;good&gt; document" in text
+    assert "kind=a" in text
+    made = report("qrels.txt", ["old.run", "my new.run"], queries="queries.tsv", attributes="kinds.csv",
+                  texts="docs.jsonl", baseline="old", measures=["RR", "P@1"], by="kind", title="It's mine", seed=3,
+                  command=_command(text))  # fmt: skip
+    assert text == made.html() + "\n"
+    said = shlex.split(_command(text))
+    assert said[:5] == ["judged", "report", "qrels.txt", "old.run", "my new.run"]
+    pairs = dict(zip(said[5::2], said[6::2], strict=True))
+    assert pairs == {
+        "--queries": "queries.tsv", "--attributes": "kinds.csv", "--texts": "docs.jsonl", "--baseline": "old",
+        "--measure": "P@1", "--by": "kind", "--title": "It's mine", "--seed": "3", "--output": "out.html",
+    }  # fmt: skip
+    (files / "out.html").rename(files / "first.html")
+    assert run(*said[2:]).exit_code == 0
+    assert (files / "out.html").read_text(encoding="utf-8") == text
+
+
+def _command(page: str) -> str:
+    from html import unescape
+
+    return unescape(page.partition("<pre><code>")[2].partition("</code></pre>")[0])
+
+
+def test_forms(files: Path) -> None:
+    arguments = ("qrels.txt", "old.run", "my new.run", "-m", "RR")
+    assert run(*arguments, "-o", "out.md").exit_code == 0
+    assert (files / "out.md").read_text(encoding="utf-8").startswith("# Evaluation on qrels\n")
+    assert run(*arguments, "-o", "out.json").exit_code == 0
+    data = json.loads((files / "out.json").read_text(encoding="utf-8"))
+    assert data["results"]["evaluation"]["results"][0]["measure"] == "RR"
+    printed = run(*arguments, "--format", "json")
+    assert {**json.loads(printed.stdout), "command": ""} | {"sections": 0} == data | {"command": "", "sections": 0}
+    text = run(*arguments)
+    assert "my new has the best RR, 1.0000" in text.stdout
+    assert run(*arguments, "-o", "out.txt").exit_code == 0
+    assert (files / "out.txt").read_text(encoding="utf-8").startswith("Evaluation on qrels\n")
+    page = run(*arguments, "--format", "html").stdout
+    assert page.startswith("<!DOCTYPE html>")
+
+
+def test_charts(files: Path) -> None:
+    assert run("qrels.txt", "old.run", "my new.run", "-m", "RR", "--charts", "pictures", "-o", "out.md").exit_code == 0
+    names = {file.name for file in (files / "pictures").iterdir()}
+    assert {"leaderboard.svg", "topics.svg"} <= names
+    assert all(name.endswith(".svg") for name in names)
+
+
+def test_what_was_written_is_said(files: Path) -> None:
+    found = run("qrels.txt", "old.run", "my new.run", "-m", "RR", "--charts", "pictures", "-o", "out.md")
+    assert found.stdout == ""
+    count = len(list((files / "pictures").iterdir()))
+    assert [line for line in found.stderr.splitlines() if line.startswith("wrote")] == [
+        "wrote out.md",
+        f"wrote {count} charts to pictures",
+    ]
+    assert "wrote" not in run("qrels.txt", "old.run", "-m", "RR").stderr
+
+
+def test_policies_reach_the_scores(files: Path) -> None:
+    run("qrels.txt", "old.run", "my new.run", "-m", "RR", "--depth", "1", "--ties", "stable", "-o", "out.json")
+    data = json.loads((files / "out.json").read_text(encoding="utf-8"))
+    assert data["results"]["evaluation"]["policies"]["depth"] == 1
+    assert data["results"]["evaluation"]["policies"]["ties"] == "stable"
+    assert shlex.split(data["command"])[-6:] == ["--depth", "1", "--ties", "stable", "--output", "out.json"]
+
+
+@pytest.mark.usefixtures("files")
+def test_there_are_no_bounds() -> None:
+    """A report has nowhere to show them, and would lose the sections that need one order of documents."""
+    found = run("qrels.txt", "old.run", "-m", "RR", "--ties", "bounds")
+    assert (found.exit_code, "'bounds' is not one of" in found.stderr) == (2, True)
+
+
+def test_warnings_go_to_standard_error(files: Path) -> None:
+    (files / "part.run").write_text("q00 Q0 good 1 1.0 part\n")
+    found = run("qrels.txt", "old.run", "part.run", "-m", "RR", "-o", "out.md")
+    assert "warning: part: nothing returned for 19 of 20 topics" in found.stderr
+
+
+@pytest.mark.parametrize("name", ["old.run", "qrels.txt", "queries.tsv", "docs.jsonl"])
+def test_inputs_are_kept(files: Path, name: str) -> None:
+    before = (files / name).read_bytes()
+    with pytest.raises(InputError, match="this file is an input"):
+        run("qrels.txt", "old.run", "--queries", "queries.tsv", "--texts", "docs.jsonl", "--format", "html", "-o", name)
+    assert (files / name).read_bytes() == before
+
+
+def test_refused(files: Path) -> None:
+    with pytest.raises(InputError, match=r"no form of a result is known by \.pdx"):
+        run("qrels.txt", "old.run", "-o", "out.pdx")
+    with pytest.raises(InputError, match="no run 'nosuch'"):
+        run("qrels.txt", "old.run", "my new.run", "--baseline", "nosuch", "-o", "out.html")
+    assert not list(files.glob("out.*"))
+    assert run("qrels.txt").exit_code == 2
+
+
+@pytest.fixture
+def databases(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    yield from closed_databases(monkeypatch)
+
+
+@pytest.mark.usefixtures("databases")
+def test_a_log_that_says_nothing_is_refused(files: Path) -> None:
+    (files / "empty.ndjson").write_text("")
+    with pytest.raises(InputError, match=r"empty\.ndjson: the file is empty"):
+        run("qrels.txt", "old.run", "--log", "empty.ndjson", "-o", "out.html")
+    with pytest.raises(InputError, match=r"Fix: convert it: judged logs convert FILE .* then give --log FOLDER\.$"):
+        run("qrels.txt", "old.run", "--log", "kinds.csv", "-o", "out.html")
+    assert not (files / "out.html").exists()
+    gc.collect()  # errors keep what they came from, and that is to go before its database does
+
+
+def test_a_page_without_charts_says_so(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "altair", None)
+    found = run("qrels.txt", "old.run", "-o", "out.html")
+    assert "warning: the charts are left out of the page: altair is not installed. Fix: pip install" in found.stderr
+    assert (files / "out.html").exists()
