@@ -10,7 +10,7 @@ import time
 
 import numpy as np
 
-from judged.pipelines.experiments.latency import QUANTILES, quantile, rounds_of
+from judged.pipelines.experiments.limits import QUANTILES, quantile, rounds_of
 
 
 def main() -> None:

@@ -271,7 +271,7 @@ def _answered(nuggets: bool) -> Path:
     from judged.labels.asking import Endpoint
     from judged.labels.asking.asking import keep_reply
     from judged.labels.asking.client import Reply
-    from judged.pipelines.rag import asking
+    from judged.pipelines.rag import filling
     from judged.pipelines.rag.readers import read_responses
 
     place = Path(tempfile.mkdtemp(prefix="answered"))
@@ -291,10 +291,10 @@ def _answered(nuggets: bool) -> Path:
     given, model = read_responses(place), Endpoint("http://127.0.0.1:9/v1", "m")
     how = {"store": str(place / "asked.db"), "queries": str(place / "queries.jsonl")}
     if nuggets:
-        asked = [asking.prepare_table(name, given, model, **how) for name in ("assignments", "correctness", "support")]
+        asked = [filling.prepare_table(name, given, model, **how) for name in ("assignments", "correctness", "support")]
     else:
         texts, qrels = str(place / "docs.jsonl"), str(place / "qrels.txt")
-        asked = [asking.prepare_table("nuggets", given, model, qrels=qrels, texts=texts, **how)]
+        asked = [filling.prepare_table("nuggets", given, model, qrels=qrels, texts=texts, **how)]
     for prepared in asked:
         for key in prepared.requests:
             keep_reply(prepared.store, key, Reply("support"))

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from judged.online.curves.dwell import SECONDS, THRESHOLDS, DwellTimes
-from judged.online.curves.series import OverTime
+from judged.online.dwell import SECONDS, THRESHOLDS, DwellTimes
 from judged.online.estimation.over_time import series_of
 from judged.online.estimation.survival import SurvivalEstimate
 from judged.online.findings import LogFinding, bias, unfit
 from judged.online.metrics import online_metric
 from judged.online.numbers import OnlineEstimate
 from judged.online.scores import OnlineScores
+from judged.online.series import OverTime
 
 if TYPE_CHECKING:
     from judged.online.metrics import OnlineMetric

@@ -278,8 +278,7 @@ def cli(folder: Path) -> str:
 def api() -> str:
     """Write what the workbench answers: each route with its parameters."""
     from judged.interface.pages.workspace import open_sample
-    from judged.web.api_page import described
-    from judged.web.app import make_app
+    from judged.web.app import described, make_app
 
     opened = open_sample()
     parts = [_API]

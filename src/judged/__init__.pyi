@@ -36,7 +36,7 @@ from judged.diagnosis.gates.config import GateConfig as GateConfig
 from judged.diagnosis.gates.gate import gate as gate
 from judged.diagnosis.matrix.answer import Matrix
 from judged.diagnosis.needs.answer import Needs
-from judged.diagnosis.needs.likeness import expand_qrels as expand_qrels
+from judged.diagnosis.needs.needs import expand_qrels as expand_qrels
 from judged.diagnosis.review.answer import apply_review as apply_review
 from judged.diagnosis.review.review import review as review
 from judged.diagnosis.stages.stages import stages as stages

@@ -20,9 +20,9 @@ from judged.scoring.measures.aggregates import logarithms
 from judged.stats import dunnett, nemenyi, randomised_dunnett
 from judged.stats import multiple as tukey
 from judged.stats.correction import adjust
-from judged.stats.detectable import detectable
 from judged.stats.effect import effect_sizes, equivalence, wins
 from judged.stats.paired import TESTS, paired_test
+from judged.stats.sample_size import detectable
 
 RNG = np.random.default_rng(5)
 RANKS = {

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judged import InputError, Qrels
-from judged.data.ids import hash_ids, id_column, id_text
+from judged.data.index import hash_ids, id_column, id_text
 
 IDS = st.lists(st.text(max_size=40), min_size=1, max_size=30)
 

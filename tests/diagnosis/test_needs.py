@@ -15,8 +15,7 @@ from judged import evaluate
 from judged.data import Qrels, Run
 from judged.data.attributes import Attributes
 from judged.data.topics import Topics
-from judged.diagnosis.needs.likeness import alike, by_variant, consistency, expand_qrels, needs_of
-from judged.diagnosis.needs.needs import needs
+from judged.diagnosis.needs.needs import alike, by_variant, consistency, expand_qrels, needs, needs_of
 from judged.errors import InputError
 from judged.stats.paired import paired_test
 from judged.stats.rank_biased_overlap import rbo

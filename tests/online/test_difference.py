@@ -13,7 +13,7 @@ from dozen_sessions import pages_and_events
 from judged.errors import InputError
 from judged.online import difference, funnel, online_metrics, overview
 from judged.online.statistics.changes import decomposition, part_interval
-from judged.stats.ratio_difference import RatioSums, correlation, ratio_difference
+from judged.stats.ratio import RatioSums, correlation, ratio_difference
 from typed_logs import typed_log
 
 DAY = 86_400_000

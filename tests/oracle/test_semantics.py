@@ -19,7 +19,7 @@ from judged.errors import InputError
 from judged.scoring.judging import judge_list
 from judged.scoring.measures import parse
 from judged.scoring.measures.aggregates import FLOOR
-from judged.scoring.measures.relstring import relstring
+from judged.scoring.measures.counts import relstring
 from judged.scoring.peers.trec_eval import expand
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import pytest
 
 import judged
 from judged import Qrels, Run
-from judged.scoring.measures.relstring import relstring
+from judged.scoring.measures.counts import relstring
 from judged.scoring.peers.trec_eval import Dialect, Printed, expand
 from shared_data import SHARED, needs_shared
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from judged.stats.detectable import least_p, out_of_reach
 from judged.stats.paired import TESTS, paired_test
+from judged.stats.sample_size import least_p, out_of_reach
 
 
 @pytest.mark.parametrize("alternative", ["two-sided", "less"])

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from calibration import paired
 
-from judged.stats.detectable import LEAST_DIFFERING, believed, effective_differing, least_p
 from judged.stats.paired import paired_test
+from judged.stats.sample_size import LEAST_DIFFERING, believed, effective_differing, least_p
 
 BOOTSTRAPS = ("bootstrap", "bca", "studentised")
 TRIALS = 300

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from judged import InputError
 from judged.stats.bounded import bounded, bounded_mean, bounded_p
-from judged.stats.detectable import least_p
 from judged.stats.paired import paired_test
 from judged.stats.results import Options
+from judged.stats.sample_size import least_p
 
 LARGEST = 1.0
 

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from calibration import detectable as simulation
 
-from judged.stats.detectable import detectable
 from judged.stats.resampling import randomisation
 from judged.stats.results import Options
-from judged.stats.sample_size import minimum_detectable
+from judged.stats.sample_size import detectable, minimum_detectable
 
 TRIALS = 400
 

@@ -18,7 +18,7 @@ from judged.stats import rank_stability
 from judged.stats.paired import paired_test
 from judged.stats.rank_stability import discriminative_power, stability
 from judged.stats.sensitivity import LeaveOneTopicOut, leave_one_topic_out
-from judged.stats.topic_reliability import reliability
+from judged.stats.sufficiency import reliability
 
 NAN = math.nan
 SHROUT_FLEISS = [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]]

@@ -27,7 +27,7 @@ from judged.results import (
     Sentences,
     Table,
 )
-from judged.results.notes import Note
+from judged.results.blocks import Note
 from judged.web.app import make_app
 
 if TYPE_CHECKING:

@@ -20,8 +20,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from judged.interface.pages.answers import NAVIGATION
-from judged.interface.pages.compare.answer import AskedComparison
-from judged.interface.pages.compare.routes import compared
+from judged.interface.pages.compare import AskedComparison, compare_page
 from judged.interface.pages.home import what_is_open
 from judged.interface.pages.leaderboard import AskedLeaderboard, leaderboard
 from judged.interface.pages.workspace import open_sample, open_workspace
@@ -208,7 +207,7 @@ def test_the_page_of_the_api_names_every_route_and_its_examples_work(tmp_path):
 def test_keys_of_pages_are_one_thing_each(sample):
     pages = (
         leaderboard(sample, AskedLeaderboard(curve="nDCG", beside="difference")),
-        compared(sample, AskedComparison(by="query_class")),
+        compare_page(sample, AskedComparison(by="query_class")),
         what_is_open(sample),
     )
     for answer in pages:

@@ -50,7 +50,7 @@ from judged.online.watch.config import Event, TableSeries
 from judged.pipelines import rag, traces
 from judged.pipelines.experiments import Plan, Trials, conclude
 from judged.pipelines.rag import support_over_time, waterfall
-from judged.pipelines.rag.asking import fill, prepare_table
+from judged.pipelines.rag.filling import fill, prepare_table
 from judged.pipelines.rag.judge_error import calibrate
 from judged.pipelines.rag.responses import Responses
 from judged.pipelines.traces.own import sample_traces

@@ -22,7 +22,7 @@ from calibration import Measured
 from judged.online.ab_tests.differences import EQUAL_USERS, Looks
 from judged.online.statistics.allocation import allocation_periods, sample_ratio
 from judged.online.statistics.users import AdjustedDifference, Arm, adjusted_difference
-from judged.stats.ratio_difference import RatioSums, correlation
+from judged.stats.ratio import RatioSums, correlation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibration import Measured
-from judged.stats.detectable import detectable
 from judged.stats.paired import paired_tests
-from judged.stats.sample_size import minimum_detectable
+from judged.stats.sample_size import detectable, minimum_detectable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

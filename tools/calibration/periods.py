@@ -25,9 +25,8 @@ from judged.online.ab_tests.differences import Looks
 from judged.online.estimation.survival import Reading
 from judged.online.statistics.survival import kaplan_meier
 from judged.online.statistics.users import Arm, adjusted_difference
-from judged.stats import ratio_difference as differences
-from judged.stats.ratio import ratio_error, student_quantiles, woodruff
-from judged.stats.ratio_difference import RatioSums, correlation, ratio_difference
+from judged.stats import ratio as differences
+from judged.stats.ratio import RatioSums, correlation, ratio_difference, ratio_error, student_quantiles, woodruff
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

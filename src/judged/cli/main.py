@@ -16,8 +16,8 @@ import judged
 from judged.cli.exits import CODES, end_on_signals, ended, guard, ignore_signals
 from judged.components import built_in, third_party
 from judged.errors import JudgedWarning
-from judged.interface import output
-from judged.interface.groups import Group
+from judged.interface.formats import print_warnings
+from judged.interface.options import Group
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -101,7 +101,7 @@ def app() -> None:
 
     def show(message: Any, category: Any, *place: Any) -> None:
         if issubclass(category, JudgedWarning):
-            output.notes([str(message)])
+            print_warnings([str(message)])
         else:
             other(message, category, *place)
 

@@ -35,7 +35,7 @@ from judged.scoring.evaluation.summary import ESTIMATE
 if TYPE_CHECKING:
     from judged.comparison.choices import Choices
     from judged.results import Block
-    from judged.results.notes import Note
+    from judged.results.blocks import Note
     from judged.scoring.evaluation import Estimate, Scores
     from judged.scoring.evaluation.facts import Provenance
     from judged.scoring.measures.base import Measure

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from judged.errors import InputError
+from judged.results.blocks import Note, first_few
 from judged.results.decimals import counted
-from judged.results.notes import Note, first_few
 from judged.results.spelling import one_of
 from judged.scoring.measures.grammar import condition_of
-from judged.stats.detectable import least_p, out_of_reach
 from judged.stats.inputs import check_resampling
+from judged.stats.sample_size import least_p, out_of_reach
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -12,9 +12,8 @@ from judged.comparison.compare import compared
 from judged.comparison.pair import corrected, marked, numbers, tested
 from judged.errors import InputError
 from judged.results import NUMBER, TEXT, Answer, Column, Table
-from judged.results.notes import Note
-from judged.scoring.evaluation.evaluate import chosen_measures
-from judged.scoring.evaluation.of_runs import scored
+from judged.results.blocks import Note
+from judged.scoring.evaluation.evaluate import chosen_measures, scored
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

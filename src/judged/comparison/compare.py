@@ -15,13 +15,12 @@ from judged.comparison.choices import AGAINST_BASELINE, Choices, Family, default
 from judged.comparison.pair import Pair, TopicDifference, of_means
 from judged.data.run import run_named
 from judged.errors import InputError
-from judged.scoring.evaluation.evaluate import chosen_measures
-from judged.scoring.evaluation.of_runs import of_runs
+from judged.scoring.evaluation.evaluate import chosen_measures, of_runs
 from judged.scoring.measures.aggregates import logarithms
-from judged.stats.detectable import detectable, out_of_reach
 from judged.stats.inputs import complete_topics, paired_differences, spread
 from judged.stats.interval import IntervalMethod
 from judged.stats.results import Difference
+from judged.stats.sample_size import detectable, out_of_reach
 from judged.stats.sensitivity import sensitivity
 from judged.stats.sufficiency import insufficiency
 

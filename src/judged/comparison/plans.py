@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged.errors import InputError
 from judged.results import COUNT, TEXT, Answer, Column, Sentences, Show, Table, columns_of
-from judged.results.notes import Note
-from judged.scoring.evaluation.of_runs import of_runs
+from judged.results.blocks import Note
+from judged.scoring.evaluation.evaluate import of_runs
 from judged.stats.sample_size import Plan, amount, plan
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from judged.data import files
 from judged.data.compute import pc
-from judged.data.ids import id_column
+from judged.data.index import id_column
 from judged.data.layout import canonical
 from judged.data.objects import named_table
 from judged.data.rows import SLICE, WithoutLines, one_batch

@@ -9,9 +9,9 @@ import numpy as np
 
 from judged.data.compute import codes_of, pc
 from judged.data.findings import Finding, Severity
+from judged.results.blocks import first_few
 from judged.results.decimals import counted
 from judged.results.files import cached_property
-from judged.results.notes import first_few
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,7 +12,7 @@ import pyarrow as pa
 from judged.data import files
 from judged.data.compute import pc
 from judged.data.fact_files import OF, read_facts, typed_facts, under_id
-from judged.data.ids import id_text
+from judged.data.index import id_text
 from judged.data.rows import table_of
 from judged.errors import InputError
 from judged.results.files import cached_property

@@ -15,7 +15,7 @@ import pyarrow as pa
 from judged.data import files
 from judged.data.arrow_files import arrow_table, parquet_table
 from judged.data.compute import pc, unescaped
-from judged.data.ids import decoded, id_column, id_text
+from judged.data.index import decoded, id_column, id_text
 from judged.data.json_rows import json_kind, json_lines, load
 from judged.data.layout import refuse_same_names
 from judged.data.topic_files import plain_name, refuse_wide

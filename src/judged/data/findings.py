@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from judged.errors import NO_CONTENT
 from judged.results import COUNT, TEXT, Answer, Block, Code, Column, Sentences, Table
+from judged.results.blocks import SEVERAL
 from judged.results.decimals import counted
-from judged.results.notes import SEVERAL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from judged.data.compute import pc
-from judged.data.ids import column_of, id_array, id_text, shown
+from judged.data.index import column_of, id_array, id_text, shown
 from judged.data.layout import NUMBERS, ONCE, canonical, clash, missing
 from judged.data.rows import MappingRows, Rows, TableRows, score_array, table_of, typed_table
 from judged.errors import InputError

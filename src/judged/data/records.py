@@ -20,9 +20,9 @@ from judged.data.json_rows import json_kind, json_lines, load
 from judged.data.layout import refuse_same_names
 from judged.data.rows import table_of
 from judged.errors import InputError
+from judged.results.blocks import Note
 from judged.results.escaping import csv_text
 from judged.results.files import replaced, unwritten
-from judged.results.notes import Note
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence

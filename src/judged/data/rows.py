@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from judged.data.compute import pc
-from judged.data.ids import column_of, decoded, id_array, id_column, id_text, shown
+from judged.data.index import column_of, decoded, id_array, id_column, id_text, shown
 from judged.data.layout import WHOLE_TO, refuse_same_names
 from judged.errors import InputError
 

@@ -15,15 +15,22 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from judged.data import files
 from judged.data.json_rows import json_kind
-from judged.data.layout import ONCE, Layout, canonical, clash, is_data, missing, split_fields, value
-from judged.data.looks import (
+from judged.data.layout import (
+    ONCE,
+    Layout,
+    canonical,
+    clash,
     common_width,
+    is_data,
     looks_like_qrels,
     looks_like_ratings,
     looks_like_run,
     looks_like_smart,
+    missing,
     ranks_count_up,
     ranks_shuffled,
+    split_fields,
+    value,
 )
 from judged.data.objects import refuse_unnamed
 from judged.data.text_rows import is_utf8

@@ -22,8 +22,7 @@ from judged.data.arrow_files import (
 )
 from judged.data.engine_rows import EngineRows, EngineTable, TableInFile, rows_in_database, table_in_file
 from judged.data.json_rows import saved_result
-from judged.data.layout import Layout, canonical
-from judged.data.looks import looks_like_qrels
+from judged.data.layout import Layout, canonical, looks_like_qrels
 from judged.data.objects import named_table, rows_of_object
 from judged.data.part_rows import PartRows, names_of, part_files, run_in_path
 from judged.data.rows import Rows, TableRows

@@ -14,7 +14,7 @@ import pyarrow as pa
 from judged.data import files
 from judged.data.arrow_files import arrow_table, parquet_batches
 from judged.data.compute import pc
-from judged.data.ids import id_text
+from judged.data.index import id_text
 from judged.data.json_rows import load, parse_json
 from judged.data.text_folders import folder_texts, is_trec, trec_documents
 from judged.errors import InputError

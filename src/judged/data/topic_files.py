@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 import pyarrow as pa
 
 from judged.data import files
-from judged.data.ids import id_text
+from judged.data.index import id_text
 from judged.data.json_rows import json_kind, json_lines, load
 from judged.errors import InputError
 from judged.results.escaping import csv_text

@@ -71,7 +71,7 @@ COMPONENT = Component(
                 f"{_COMMANDS}.scoring:leave_one_out_command", "Score each RUN as if it had not contributed to the pool."
             ),
             "trec_eval": Command(
-                f"{_COMMANDS}.trec_eval:trec_eval_command",
+                f"{_COMMANDS}.scoring:trec_eval_command",
                 "Evaluate as trec_eval does: options, output and exit codes.",
             ),
             "demo": Command(f"{_COMMANDS}.files:demo_command", "Evaluate eight rankers on the built-in sample."),
@@ -93,7 +93,7 @@ COMPONENT = Component(
             {"measure": "measure", "baseline": "baseline", "run": "run", **_TOPICS},
         ),
         Page(
-            f"{_PAGES}.compare.routes:router",
+            f"{_PAGES}.compare:router",
             "/compare",
             "Compare",
             "Do two runs differ, on which topics, and could it be chance?",

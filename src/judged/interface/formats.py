@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass, field
 from functools import wraps
@@ -11,8 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from judged.errors import InputError
-from judged.interface import inputs, output
-from judged.results.formats import FORMS, PICTURES, SUFFIXES
+from judged.interface import inputs
+from judged.results.answer import FORMS, PICTURES, SUFFIXES
+from judged.results.escaping import on_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from judged.results import Answer
 
     Command = TypeVar("Command", bound=Callable[..., Any])
+
 
 _ASCII = str.maketrans("↑↓│…█▉▊▋▌▍▎▏", "^v|~#######|")
 _NOT_PRINTED = {*PICTURES, "parquet"}
@@ -71,17 +74,17 @@ class Give:
             made: str | bytes = getattr(answer, self.form)(**(own or {}))
         elif self.form == "table":
             to_terminal = self.out is None
-            colour = to_terminal and output.coloured(sys.stdout.isatty())
+            colour = to_terminal and is_colored(sys.stdout.isatty())
             made = answer.text(
-                output.width() if to_terminal else None, unfold=unfold, digits=self.digits, colour=colour
+                terminal_width() if to_terminal else None, unfold=unfold, digits=self.digits, colour=colour
             )
             if ascii_only or (to_terminal and not (sys.stdout.encoding or "").lower().startswith("utf")):
                 made = made.translate(_ASCII).encode("ascii", "replace").decode()
         else:
             made = answer.written(self.form, unfold=unfold, table=table, chart=chart, digits=self.digits)
-        output.write(made, self.out)
+        write_result(made, self.out)
         if self.form != "json":
-            output.notes((*(map(str, answer.notes) if self.verbose else answer.warnings), *notes))
+            print_warnings((*(map(str, answer.notes) if self.verbose else answer.warnings), *notes))
 
 
 def answer_options(*unless: str, usual: str = "table", **more: str) -> Callable[[Command], Command]:
@@ -120,3 +123,38 @@ def answer_options(*unless: str, usual: str = "table", **more: str) -> Callable[
         )(made)  # pyright: ignore[reportReturnType]
 
     return decorate
+
+
+def write_result(made: str | bytes, output: Path | None) -> None:
+    """Print a result, or put it into a file, whole or not at all."""
+    if output is None or str(output) == "-":
+        click.echo(made)
+        return
+    from judged.results.files import replaced
+
+    with replaced(output) as temporary:
+        if isinstance(made, bytes):
+            temporary.write_bytes(made)
+        else:
+            temporary.write_text(made + "\n", encoding="utf-8", errors="backslashreplace")
+
+
+def print_warnings(texts: Iterable[str]) -> None:
+    """Print warnings to standard error."""
+    label = click.style("warning:", fg="yellow") if is_colored(sys.stderr.isatty()) else "warning:"
+    for text in texts:
+        click.echo(f"{label} {on_terminal(text)}", err=True)
+
+
+def is_colored(terminal: bool) -> bool:
+    """Whether to write colours: only to a terminal, and not where NO_COLOR forbids it."""
+    return terminal and not os.environ.get("NO_COLOR")
+
+
+def terminal_width() -> int | None:
+    """Give the width to fit tables into: that of the terminal, or COLUMNS; none into a pipe or a file."""
+    if "COLUMNS" in os.environ or sys.stdout.isatty():
+        import shutil  # it imports every way to compress
+
+        return shutil.get_terminal_size().columns
+    return None

@@ -135,7 +135,7 @@ def keep_inputs(out: Path | None, inputs: Sequence[str]) -> None:
 
 def form_of(out: Path | None, known: Mapping[str, str]) -> str:
     """Return the format of a result by the end of the file's name; a command that writes other files has ``--to``."""
-    from judged.results.formats import form_by_name
+    from judged.results.answer import form_by_name
 
     to = [param for param in click.get_current_context().command.params if "--to" in param.opts]
     other = [f"--to {param.metavar}" for param in to if isinstance(param, click.Option) and param.metavar]

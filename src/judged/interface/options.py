@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from judged.components import load
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     Command = TypeVar("Command", bound=Callable[..., Any])
+
 
 DIALECTS = ("trec_eval-10", "trec_eval-9", "gdeval", "ndeval", "msmarco", "beir", "ranx")
 TIES = ("docid", "docid-rising", "stable", "rank", "expected", "bounds")
@@ -236,3 +236,32 @@ def _bounded(callback: Callable[..., Any] | None) -> Callable[..., Any]:
         return value if callback is None else callback(ctx, param, value)
 
     return check
+
+
+class Group(click.Group):
+    """A group whose commands may stand in other modules.
+
+    Parameters
+    ----------
+    *args, **more
+        As of `click.Group`.
+    places
+        Where other commands stand, as ``module:name``, by their names. The help lists them behind those of the group's
+        own module, in this order.
+    """
+
+    def __init__(self, *args: Any, places: Mapping[str, str] | None = None, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.places = dict(places or {})
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in the order of the help."""
+        del ctx
+        return [*(name for name in self.commands if name not in self.places), *self.places]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command, imported where that is needed."""
+        del ctx
+        if cmd_name in self.places and cmd_name not in self.commands:
+            self.add_command(checked(load(self.places[cmd_name])), cmd_name)
+        return self.commands.get(cmd_name)

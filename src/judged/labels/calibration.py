@@ -26,8 +26,8 @@ from judged.labels.corrected_systems import (
 )
 from judged.labels.labels import Labels
 from judged.results import COUNT, NUMBER, SHARE, TEXT, Answer, Sentences, Table, columns_of, counted, number
+from judged.results.blocks import Note
 from judged.results.decimals import decimal
-from judged.results.notes import Note
 from judged.scoring.evaluation import evaluate, runs_of
 from judged.scoring.judging import judge as judge_run
 from judged.scoring.measures.grammar import parse

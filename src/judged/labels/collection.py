@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from judged.comparison.agreement.answer import JudgeAgreement
     from judged.comparison.plans import Plans
     from judged.results import Block
-    from judged.results.notes import Note
+    from judged.results.blocks import Note
     from judged.scoring.measures.base import Measure
     from judged.scoring.uncertainty.pools import LeaveOneOut, LeftOut
 

@@ -24,7 +24,7 @@ COMPONENT = Component(
             "Judging",
             "Which documents are relevant? Grade them alone or with others, and settle differences.",
         ),
-        Page("judged.labels.pages.labels:router"),
+        Page("judged.labels.pages.judging:labels_router"),
     ),
     files="judged.labels",
     serve="judged.labels.commands.serve",

@@ -16,8 +16,8 @@ from judged.data.write import Origin
 from judged.errors import InputError
 from judged.labels.exchange import is_store
 from judged.labels.labels import ADJUDICATOR, KINDS, Labels
+from judged.results.blocks import Note
 from judged.results.decimals import counted
-from judged.results.notes import Note
 from judged.results.types import ReadOnly
 from judged.stats.agreement import coded
 

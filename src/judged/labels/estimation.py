@@ -12,8 +12,8 @@ import numpy as np
 from judged.data.qrels import Qrels
 from judged.errors import InputError, MeasureError
 from judged.results import NUMBER, TEXT, Answer, Column, Sentences, Table
+from judged.results.blocks import Note
 from judged.results.files import cached_property
-from judged.results.notes import Note
 from judged.results.table import columns_of
 from judged.scoring.evaluation.inputs import runs_of
 from judged.scoring.judging import judge

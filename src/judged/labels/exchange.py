@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import pyarrow as pa
 
 from judged.data import files
-from judged.data.ids import id_text, shown
-from judged.data.json_rows import json_kind, load
-from judged.data.json_shapes import check_shape
+from judged.data.index import id_text, shown
+from judged.data.json_rows import check_shape, json_kind, load
 from judged.data.layout import canonical
 from judged.data.qrels import Qrels
 from judged.data.records import read_records

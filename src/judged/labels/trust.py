@@ -20,8 +20,8 @@ from judged.labels.exchange import is_store
 from judged.labels.labels import ADJUDICATOR, Labels
 from judged.labels.store import LabelStore
 from judged.results import COUNT, SHARE, TEXT, Answer, Sentences, Table, columns_of, counted, number
+from judged.results.blocks import Note
 from judged.results.decimals import decimal, percent
-from judged.results.notes import Note
 from judged.results.table import p_value
 from judged.stats.agreement import ENOUGH, krippendorff_alpha
 from judged.stats.correction import adjust, share_limits

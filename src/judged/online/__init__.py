@@ -8,7 +8,7 @@ __all__, __getattr__, __dir__ = lazily(
         "judged.online.ab_tests.abtest": ("abtest",),
         "judged.online.ab_tests.planning": ("plan_abtest",),
         "judged.online.check": ("check_log",),
-        "judged.online.curves.series": ("over_time",),
+        "judged.online.series": ("over_time",),
         "judged.online.differences": ("difference",),
         "judged.online.estimation.online_metrics": ("online_metrics",),
         "judged.online.facts.pages": ("FactSettings",),

@@ -3,7 +3,6 @@
 from judged.online.ab_tests.abtest import abtest as abtest
 from judged.online.ab_tests.planning import plan_abtest as plan_abtest
 from judged.online.check import check_log as check_log
-from judged.online.curves.series import over_time as over_time
 from judged.online.differences import difference as difference
 from judged.online.estimation.online_metrics import online_metrics as online_metrics
 from judged.online.facts.pages import FactSettings as FactSettings
@@ -24,4 +23,5 @@ from judged.online.query_lists import queries as queries
 from judged.online.readers.draft import draft_mapping as draft_mapping
 from judged.online.scores import OnlineScores as OnlineScores
 from judged.online.search_funnel import funnel as funnel
+from judged.online.series import over_time as over_time
 from judged.online.storage import read_log as read_log

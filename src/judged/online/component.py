@@ -22,13 +22,13 @@ COMPONENT = Component(
     },
     pages=(
         Page(
-            "judged.online.pages.clicks:router",
+            "judged.online.pages:router",
             "/clicks",
             "Clicks",
             "How do users click, how often is each rank looked at, and do clicks agree with judgments?",
         ),
         Page(
-            "judged.online.pages.users:router",
+            "judged.online.pages:users_router",
             "/users",
             "Users",
             "What does an A/B test say, and is production still what it was?",

@@ -10,8 +10,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from judged.errors import InputError
-from judged.online.estimation.moments import interval_kind, moments, ratio_sums, ratios, shared_products
-from judged.online.estimation.online_metrics import Unit, tellable
+from judged.online.estimation.online_metrics import (
+    Unit,
+    interval_kind,
+    moments,
+    ratio_sums,
+    ratios,
+    shared_products,
+    tellable,
+)
 from judged.online.estimation.sums import UnitSums, pages_of, unit_sums
 from judged.online.facts.pages import FactSettings, PageFacts
 from judged.online.log import LogAnswer, about, need
@@ -21,7 +28,7 @@ from judged.online.slicing import pages_where, slice_pages
 from judged.results import P_VALUE, TEXT, Column, Show, Table, counted
 from judged.results.spelling import one_of
 from judged.stats.correction import CORRECTIONS, adjust
-from judged.stats.ratio_difference import RatioDifference, correlation, ratio_difference
+from judged.stats.ratio import RatioDifference, correlation, ratio_difference
 
 if TYPE_CHECKING:
     from judged.online.engine import Relation

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from judged.online.numbers import UNITS, percent, place, sentence, shown
 from judged.results import TEXT, Show, Table, columns_of, counted, listed
-from judged.results.notes import Note
+from judged.results.blocks import Note
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

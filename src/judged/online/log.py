@@ -16,7 +16,7 @@ from judged.results.decimals import counted
 
 if TYPE_CHECKING:
     from judged.online.engine import Engine, Relation
-    from judged.results.notes import Note
+    from judged.results.blocks import Note
 
 
 @dataclass(frozen=True, repr=False)

@@ -32,7 +32,7 @@ from judged.online.numbers import percent, values
 from judged.online.slicing import pages_where
 from judged.online.statistics.changes import decomposition, part_interval
 from judged.results import TEXT, Column, Sentences, Table, beginning, counted
-from judged.stats.ratio_difference import RatioDifference
+from judged.stats.ratio import RatioDifference
 from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:

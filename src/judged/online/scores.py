@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from judged.online.findings import LogFinding
     from judged.online.metrics import OnlineMetric
     from judged.results import Block
-    from judged.results.notes import Note
+    from judged.results.blocks import Note
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from judged.errors import InputError
 from judged.online.engine import identifier
-from judged.online.estimation.moments import ratios
-from judged.online.estimation.online_metrics import Unit
+from judged.online.estimation.online_metrics import Unit, ratios
 from judged.online.estimation.sums import UnitSums
 from judged.online.facts.pages import FactSettings, page_facts
 from judged.online.log import LogAnswer, about, need

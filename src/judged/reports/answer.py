@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from judged.comparison import Comparison
-    from judged.results.notes import Note
+    from judged.results.blocks import Note
     from judged.scoring.evaluation import Scores
 
 DRAWN_BY = {"altair": "altair", "vl_convert": "vl-convert-python"}

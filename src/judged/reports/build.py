@@ -24,12 +24,11 @@ from judged.reports.by_topic import by_stage, lists, matrix, slices
 from judged.reports.material import Material, ReportPart
 from judged.reports.sections import method, summary
 from judged.results import Section, Sentences
+from judged.results.blocks import Note
 from judged.results.decimals import counted
-from judged.results.notes import Note
 from judged.scoring.evaluation import runs_of
-from judged.scoring.evaluation.evaluate import chosen_measures
+from judged.scoring.evaluation.evaluate import chosen_measures, scored
 from judged.scoring.evaluation.inputs import attributes_of, narrowed
-from judged.scoring.evaluation.of_runs import scored
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

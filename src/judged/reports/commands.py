@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.errors import InputError
-from judged.interface import inputs, output
+from judged.interface import inputs
 from judged.interface.commands.slices import SliceOptions
-from judged.interface.formats import answer_options
-from judged.interface.groups import Group
-from judged.interface.options import FORMATS, POLICIES, shared
+from judged.interface.formats import answer_options, print_warnings
+from judged.interface.options import FORMATS, POLICIES, Group, shared
 from judged.online.commands import logs
 
 if TYPE_CHECKING:
@@ -228,7 +227,7 @@ def report_command(
     give.keep(qrels, *read, *(run.where for run in given))
     cut_by = next((run for run in given if run.name == options["baseline"]), given[0])
     asked = SliceOptions(attributes=options["attributes"], queries=options["queries"], where=where)
-    output.notes(map(str, asked.notes(cut_by)))
+    print_warnings(map(str, asked.notes(cut_by)))
     names = [name.strip() for text in by for name in text.split(",") if name.strip()]
     of_log = logs.known_layout(_CONVERT) if options["log"] is not None else nullcontext()
     with of_log, inputs.progress_bar(given) as progress:

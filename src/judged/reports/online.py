@@ -57,7 +57,7 @@ def measured(log: Any) -> tuple[OnlineScores, tuple[Block, ...]]:
     """Give the metrics of a log, as they are or computed from a log or its files, and curves of visits."""
     from judged.online import online_metrics
     from judged.online.check import need_records
-    from judged.online.curves.dwell import dwell_times
+    from judged.online.dwell import dwell_times
     from judged.online.log import InteractionLog
     from judged.online.scores import OnlineScores, need_metrics
     from judged.online.storage import read_log

@@ -11,7 +11,7 @@ from judged.interface.pages.answer_pages import NotOpenError, answer_page
 from judged.interface.pages.pagination import LONGEST
 from judged.interface.pages.problems import Parameters
 from judged.interface.pages.workspace import Opened, remembered
-from judged.online.pages.users import ab_test, watched
+from judged.online.pages import ab_test, watched
 
 if TYPE_CHECKING:
     from judged.reports.changes import Change

@@ -6,24 +6,74 @@ import json
 from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged.errors import InputError, MissingExtraError
-from judged.results.blocks import Chart, Lists, Sentences, flat, rounded
+from judged.results.blocks import Chart, Lists, Sentences, flat, lines, rounded
 from judged.results.escaping import isolated, visible
 from judged.results.files import replaced
-from judged.results.formats import FORMS, PICTURES, SUFFIXES, form_by_name
-from judged.results.notes import lines
 from judged.results.table import Table, asked, plain
 from judged.results.text_formats import latex, markdown, text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-    from pathlib import Path
 
-    from judged.results.blocks import Block
-    from judged.results.notes import Note
+    from judged.results.blocks import Block, Note
     from judged.results.types import Table as ArrowTable
+
+
+PICTURES = ("png", "svg", "pdf")
+FORMS = ("table", "markdown", "latex", "csv", "json", "html", *PICTURES, "parquet")
+"""What every answer can be written as: the text of a terminal, and the others."""
+SUFFIXES = {
+    "": "table",
+    ".txt": "table",
+    ".md": "markdown",
+    ".tex": "latex",
+    ".csv": "csv",
+    ".json": "json",
+    ".html": "html",
+    ".htm": "html",
+    ".png": "png",
+    ".svg": "svg",
+    ".pdf": "pdf",
+    ".parquet": "parquet",
+}
+
+
+def form_by_name(path: str | Path, known: Mapping[str, str], what: str, *, ask: str = "a form") -> str:
+    """Tell a form by the end of a file's name.
+
+    Parameters
+    ----------
+    path
+        The file.
+    known
+        The form of each ending.
+    what
+        What is written, and `ask`, how else its form can be said: both for the message.
+
+    Raises
+    ------
+    InputError
+        If nothing is known by this end.
+
+    Examples
+    --------
+    >>> form_by_name("out/report.MD", {".md": "markdown", ".html": "html"}, "a report")
+    'markdown'
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix in known:
+        return known[suffix]
+    ends = ", ".join(filter(None, known))
+    raise InputError(
+        f"no form of {what} is known by {suffix or 'no ending'}",
+        fix=f"give {ask}, or a name that ends in {ends}",
+        path=str(path),
+    )
+
 
 _LABELS = "<style>th.label, td.label { text-align: left !important }</style>"  # notebooks know none of our classes
 

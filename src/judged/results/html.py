@@ -11,19 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 from judged.errors import MissingExtraError
 from judged.results import chart_drawings
-from judged.results.blocks import Chart, Code, Lists, Section, Sentences, flat
+from judged.results.blocks import Chart, Code, Lists, Section, Sentences, flat, with_severity
 from judged.results.charts import library, resource, specification
 from judged.results.decimals import printed
 from judged.results.escaping import Cell, isolated
-from judged.results.notes import with_severity
 from judged.results.table import Table
 from judged.results.text_formats import full_stop
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from judged.results.blocks import Block, Item, Ranking
-    from judged.results.notes import Note
+    from judged.results.blocks import Block, Item, Note, Ranking
     from judged.results.table import Column
 
 _LONG = 34  # characters: a text of a table from here on gets room to wrap in
@@ -191,7 +189,7 @@ def sentences(texts: tuple[str, ...]) -> str:
 def notes(given: Iterable[Note]) -> str:
     """Write what should be known before the numbers are used, errors first, each called one.
 
-    >>> from judged.results.notes import Note
+    >>> from judged.results.blocks import Note
     >>> print(notes([Note("a", "ties"), Note("b", "no ranking", severity="error")]))
     <ul class="notes">
     <li class="error"><b>Error:</b> no ranking</li>

@@ -55,7 +55,7 @@ __all__, __getattr__, __dir__ = lazily(
             "discriminative_power",
             "stability",
         ),
-        "judged.stats.topic_reliability": ("reliability",),
+        "judged.stats.sufficiency": ("reliability",),
         "judged.stats.sensitivity": ("leave_one_topic_out",),
         "judged.stats.selection": ("select",),
         "judged.stats.agreement": (

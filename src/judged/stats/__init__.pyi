@@ -40,5 +40,5 @@ from judged.stats.sample_size import power as power
 from judged.stats.selection import select as select
 from judged.stats.sensitivity import leave_one_topic_out as leave_one_topic_out
 from judged.stats.slice_differences import heterogeneity as heterogeneity
-from judged.stats.topic_reliability import reliability as reliability
+from judged.stats.sufficiency import reliability as reliability
 from judged.stats.weighted import weighted_means as weighted_means

@@ -13,10 +13,10 @@ from judged.results.spelling import one_of
 from judged.stats import classical
 from judged.stats import resampling as bootstrap
 from judged.stats.bounded import bounded
-from judged.stats.detectable import LEAST_DIFFERING, LEAST_EFFECTIVE, believed, effective_differing
 from judged.stats.inputs import ROUNDING, topics_text
 from judged.stats.resampling import randomisation
 from judged.stats.results import TEST_NAMES, Difference, Options, PairedResult, Posterior
+from judged.stats.sample_size import LEAST_DIFFERING, LEAST_EFFECTIVE, believed, effective_differing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -94,8 +94,8 @@ def paired_test(
     Difference
         Second minus first. Without a topic, or with one, p is NaN. If no topic has a difference, p is 1 and the
         interval 0 to 0 (that of ``bounded`` is wider). Where so few topics differ, or a few outweigh the others so
-        much, that the method would not hold its error rate (`judged.stats.detectable.believed`,
-        `judged.stats.detectable.effective_differing`), or all have the same difference and it judges by how they vary,
+        much, that the method would not hold its error rate (`judged.stats.sample_size.believed`,
+        `judged.stats.sample_size.effective_differing`), or all have the same difference and it judges by how they vary,
         the randomisation test takes its place, and the result says so; ``bayes`` then has no answer. Differences of at
         most 1e-12 times the largest score are rounding and count as 0.
 

@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING
 import click
 
 from judged.errors import InputError
-from judged.interface import output
-from judged.interface.formats import answer_options
-from judged.interface.groups import Group
+from judged.interface.formats import answer_options, write_result
 from judged.interface.inputs import need_web
-from judged.interface.options import shared
+from judged.interface.options import Group, shared
 from judged.results.decimals import counted
 
 if TYPE_CHECKING:
@@ -41,7 +39,7 @@ def init_command(design: Path, *, force: bool) -> None:
     if exists(design) and not force:
         fix = "give another name, or --force to overwrite it"
         raise InputError("this file exists already", fix=fix, path=str(design))
-    output.write(first_design(design.name).rstrip("\n"), design)
+    write_result(first_design(design.name).rstrip("\n"), design)
     click.echo(f"wrote {design}; next: judged study check {design}")
 
 

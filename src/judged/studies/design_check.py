@@ -11,9 +11,9 @@ from judged.data.qrels import Qrels
 from judged.data.run import Run
 from judged.data.texts import Texts
 from judged.errors import InputError
-from judged.pipelines.experiments.engines.http import Http
+from judged.pipelines.experiments.engines.own import Http
 from judged.results import COUNT, TEXT, YES_NO, Answer, Column, Sentences, Table, counted, listed
-from judged.results.notes import Note
+from judged.results.blocks import Note
 from judged.studies.assignment import Balance, assignments, balance, blocks
 from judged.studies.design import Design
 

@@ -12,8 +12,8 @@ import numpy as np
 from judged.data.qrels import Qrels
 from judged.errors import InputError
 from judged.results import COUNT, Answer, Chart, Column, Sentences, Show, Table, counted
+from judged.results.blocks import Note
 from judged.results.decimals import decimal, percent
-from judged.results.notes import Note
 from judged.stats.inputs import check_share
 from judged.stats.sample_size import power, topics_needed_t
 from judged.stats.sufficiency import MIN_UNITS, insufficiency

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from judged.data.toml_files import SettingError, nearest
 from judged.errors import InputError
-from judged.stats.topic_reliability import reliability
+from judged.stats.sufficiency import reliability
 
 if TYPE_CHECKING:
     from judged.results.types import Floats, Table

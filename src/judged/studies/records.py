@@ -26,7 +26,7 @@ from judged.scoring.judging.ranking import Ranking
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from judged.results.notes import Note
+    from judged.results.blocks import Note
     from judged.results.types import Table
     from judged.studies.design import Design
 

@@ -22,8 +22,8 @@ from judged.results import (
     columns_of,
     counted,
 )
+from judged.results.blocks import Note
 from judged.results.decimals import decimal, percent
-from judged.results.notes import Note
 from judged.scoring.evaluation import evaluate
 from judged.stats.sufficiency import MIN_UNITS
 from judged.studies.effects import Effect, Parts, Practice, effects, parts, practice

@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judged import Documents, InputError, MissingExtraError, Qrels, Topics, judge
+from judged.comparison.slicing.by_document import day_of
 from judged.comparison.slicing.derived import derive, known_topics
-from judged.comparison.slicing.documents import day_of
 from judged.comparison.slicing.queries import _model, kind_of, languages_of, normalised, script_of, word_count
 from judged.comparison.slicing.topic_slices import AGE, FIRST_RELEVANT, LENGTH, RELEVANT, frequency_bands, slice_topics
 from judged.data.attributes import Attributes

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from diagnosis.gates.made import decided, pair
-from judged.stats.detectable import detectable
-from judged.stats.sample_size import minimum_detectable
+from judged.stats.sample_size import detectable, minimum_detectable
 
 LOST = [0.0] * 8 + [-0.5] * 2
 

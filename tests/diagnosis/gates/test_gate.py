@@ -67,7 +67,7 @@ def test_statuses_and_exit_codes() -> None:
 def test_the_inconclusive_sentence_says_what_is_open_and_what_would_have_been_seen() -> None:
     import numpy as np
 
-    from judged.stats.detectable import detectable
+    from judged.stats.sample_size import detectable
 
     gaps = [0.0, -0.5] * 12
     (check,) = found(ranks(odd=2), Check("RR", margin=0.26), test="t").checks

@@ -14,8 +14,7 @@ from judged import compare
 from judged.comparison.pair import pair_columns
 from judged.comparison.slicing import slice_topics
 from judged.data import sample as shipped
-from judged.interface.pages.compare.answer import DRAWN, AskedComparison, figures
-from judged.interface.pages.compare.routes import compared
+from judged.interface.pages.compare import DRAWN, AskedComparison, compare_page, figures
 from judged.interface.pages.workspace import Workspace, open_workspace
 from judged.results import Table, plain
 from judged.results.chart_drawings import drawn as draw
@@ -344,7 +343,7 @@ def test_without_queries_there_is_no_column_of_them() -> None:
 
 def drawn(workspace: Workspace) -> list[list[dict[str, Any]]]:
     """Give the rows of both charts."""
-    charts = figures(compared(workspace, AskedComparison(measure="RR", first="old")))
+    charts = figures(compare_page(workspace, AskedComparison(measure="RR", first="old")))
     return [max(specification(draw(chart))["datasets"].values(), key=len) for chart in charts]
 
 
@@ -357,7 +356,7 @@ def test_what_is_drawn() -> None:
     ]  # fmt: skip
     assert [(row["x"], row["y"]) for row in points][:2] == [(0.25, 1.0), (0.5, 1.0)]
     assert bars[0]["link"] == "/topic?measure=RR&first=old&second=new&topic=q4"
-    assert figures(compared(workspace, AskedComparison(measure="RR", first="old")))[0].sentence == (
+    assert figures(compare_page(workspace, AskedComparison(measure="RR", first="old")))[0].sentence == (
         "new minus old on each topic, from topic q4 (+0.750) to topic q5 (-1.000). Blue: new is better; orange: old is."
     )
 
@@ -375,7 +374,7 @@ def many(topics: int = 1500) -> Workspace:
 
 def test_of_many_topics_some_are_drawn() -> None:
     bars, points = drawn(many())
-    page = compared(many(), AskedComparison(measure="RR", first="old"))
+    page = compare_page(many(), AskedComparison(measure="RR", first="old"))
     falling = [row["y"] for row in bars]
     assert (len(bars), len(points)) == (DRAWN, 1500)
     assert falling == sorted(falling, reverse=True)

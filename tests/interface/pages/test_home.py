@@ -14,8 +14,7 @@ from judged.errors import JudgedWarning
 from judged.interface.pages.answers import NAVIGATION
 from judged.interface.pages.home import what_is_open
 from judged.interface.pages.workspace import open_workspace
-from judged.web.api_page import described
-from judged.web.app import make_app
+from judged.web.app import described, make_app
 
 QRELS = {"q1": {"d1": 2.0, "d2": 0.0, "d3": 0.0}, "q2": {"d3": 1.0}, "q3": {"d4": 1.0}}
 GOOD = {"q1": {"d1": 2.0, "d2": 1.0}, "q2": {"d3": 1.0}, "q3": {"d9": 2.0, "d4": 1.0}}

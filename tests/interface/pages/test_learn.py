@@ -15,8 +15,8 @@ import judged
 from judged.interface.pages.learn import catalogue
 from judged.interface.pages.learn.advice import ANSWERS as IN_WORDS
 from judged.interface.pages.learn.advice import FACTS, AskedAdvice, described, example_of, on_described
+from judged.interface.pages.learn.catalogue import measure_page
 from judged.interface.pages.learn.lessons import LESSONS, blocks, formula, lesson_page, prose
-from judged.interface.pages.learn.measure import measure_page
 from judged.interface.pages.workspace import open_workspace
 from judged.scoring.advice import RULES, advise
 from judged.scoring.advice.rules import TASKS

@@ -11,7 +11,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from judged.comparison.slicing import slice_topics
-from judged.interface.pages.attributes import both
+from judged.interface.pages.answer_pages import both
 from judged.interface.pages.slices import shown_runs
 from judged.interface.pages.workspace import Workspace, open_workspace
 from judged.web.app import make_app

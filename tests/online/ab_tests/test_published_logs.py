@@ -9,7 +9,7 @@ from scipy.stats import kstest, norm
 from judged.online import FactSettings, read_log
 from judged.online.ab_tests.differences import EQUAL_USERS
 from judged.online.differences import comparable, headlines
-from judged.online.estimation.moments import sums_of_units
+from judged.online.estimation.online_metrics import sums_of_units
 from judged.online.estimation.sums import pages_of, unit_sums
 from judged.stats.ratio import ratio_errors
 from shared_data import SHARED, needs_shared

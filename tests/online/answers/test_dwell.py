@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from judged.online.curves.dwell import DwellTimes
+from judged.online.dwell import DwellTimes
 from judged.online.estimation.survival import SurvivalEstimate
 from online_scores_made import NAN, dwell, scores
 

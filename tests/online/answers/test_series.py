@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from judged.online.curves.series import OverTime, sentences_of
 from judged.online.metrics import online_metric
+from judged.online.series import OverTime, sentences_of
 from online_scores_made import CTR, NAN, estimate, scores, series
 
 if TYPE_CHECKING:

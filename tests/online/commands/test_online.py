@@ -131,7 +131,7 @@ def test_ranks_dwell_and_time_are_what_python_gives(
     run: Callable[..., Ended], calls: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     del calls
-    monkeypatch.setattr("judged.online.curves.dwell.dwell_times", lambda *_args, **_options: dwell())
+    monkeypatch.setattr("judged.online.dwell.dwell_times", lambda *_args, **_options: dwell())
     for command, made in (
         (("ranks",), scores().by_rank()),
         (("dwell",), dwell()),
@@ -144,7 +144,7 @@ def test_ranks_dwell_and_time_are_what_python_gives(
 
 def test_pictures_and_pages(run: Callable[..., Ended], calls: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     del calls
-    monkeypatch.setattr("judged.online.curves.dwell.dwell_times", lambda *_args, **_options: dwell())
+    monkeypatch.setattr("judged.online.dwell.dwell_times", lambda *_args, **_options: dwell())
     monkeypatch.setattr("judged.results.html.library", lambda: "/* what draws */")
     for command in (("metrics", "--by", "device"), ("ranks",), ("dwell",), ("time", "-m", "PageCTR")):
         assert run("online", *command, "log.ndjson", "-o", "out.svg").code == 0
@@ -226,7 +226,7 @@ def test_every_command_says_that_a_log_is_not_fit(
     run: Callable[..., Ended], calls: dict[str, Any], command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     del calls
-    monkeypatch.setattr("judged.online.curves.dwell.dwell_times", lambda *_args, **_options: dwell())
+    monkeypatch.setattr("judged.online.dwell.dwell_times", lambda *_args, **_options: dwell())
     assert run("online", *command, "log.ndjson").err.startswith(UNFIT)
     noted = json.loads(run("online", *command, "log.ndjson", "--format", "json").out)["notes"]
     assert (noted[0]["rule"], f"warning: {noted[0]['text']}\n") == ("unfit-log", UNFIT)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from judged.online import FactSettings, online_metrics
-from judged.online.curves.dwell import dwell_times
+from judged.online.dwell import dwell_times
 from judged.online.facts.pages import page_facts
 from judged.online.facts.reformulation import click_facts
 from typed_logs import typed_log

@@ -14,7 +14,7 @@ from judged.errors import InputError, JudgedError
 from judged.online.findings import LogFinding
 from judged.online.offline import against_qrels, preference_agreement
 from judged.online.offline.against import outcomes_of
-from judged.results.notes import Note
+from judged.results.blocks import Note
 from online.offline.pages_made import log_of
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from judged.data.attributes import Attributes
 from judged.data.expression import Expression
 from judged.errors import InputError
 from judged.online import online_metrics, over_time
-from judged.online.curves.dwell import dwell_times
+from judged.online.dwell import dwell_times
 from judged.online.engine import Engine
 from typed_logs import typed_log
 

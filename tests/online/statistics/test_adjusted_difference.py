@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from judged.online.statistics.users import NO_RELATIVE, AdjustedDifference, Arm, adjusted_difference
-from judged.stats.ratio_difference import RatioSums
+from judged.stats.ratio import RatioSums
 
 
 def _mean(values: np.ndarray) -> RatioSums:

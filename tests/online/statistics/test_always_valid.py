@@ -10,8 +10,7 @@ import pytest
 from judged.errors import InputError
 from judged.online.statistics.allocation import critical_value, e_value, prior_size, sample_ratio
 from judged.online.statistics.users import NO_RELATIVE, Arm, adjusted_difference
-from judged.stats.ratio import ratio_errors
-from judged.stats.ratio_difference import RatioSums, correlation
+from judged.stats.ratio import RatioSums, correlation, ratio_errors
 
 
 @pytest.mark.parametrize(("n", "g"), [(50, 1.0), (1000, 30.0), (10**6, 610.0)])

@@ -18,8 +18,7 @@ import pytest
 from scipy.special import gammaincinv
 
 from judged.pipelines.experiments import Plan, QueryRefusedError
-from judged.pipelines.experiments.latency import quantile, rounds_of, throughput
-from judged.pipelines.experiments.limits import energy, joules_of, machine
+from judged.pipelines.experiments.limits import energy, joules_of, machine, quantile, rounds_of, throughput
 from judged.pipelines.experiments.results import latency_of
 from judged.pipelines.experiments.worker import COSTS, work
 from pipelines.experiments import made

@@ -12,7 +12,7 @@ from judged.data import sample
 from judged.data.texts import Texts
 from judged.errors import InputError
 from judged.pipelines.experiments import Plan
-from judged.pipelines.experiments.engines.sqlite import SqliteFts5
+from judged.pipelines.experiments.engines.databases import SqliteFts5
 from judged.pipelines.experiments.trial import Trials
 
 if TYPE_CHECKING:

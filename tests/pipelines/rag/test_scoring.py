@@ -14,8 +14,7 @@ import judged
 from judged.comparison.slicing import slice_topics
 from judged.errors import InputError
 from judged.pipelines.rag import Responses, evaluate, explain
-from judged.pipelines.rag.answered import answered_of
-from judged.pipelines.rag.scoring import default_measures
+from judged.pipelines.rag.scoring import answered_of, default_measures
 from judged.scoring.evaluation import Scores
 
 VERDICTS = ("support", "partial", "not")

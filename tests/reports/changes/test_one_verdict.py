@@ -76,7 +76,7 @@ def printed(command: Any, *arguments: str) -> Any:
 @pytest.fixture
 def _short_reports(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave out the sections of a report that compare nothing."""
-    module = sys.modules["judged.reports.report"]
+    module = sys.modules["judged.reports.build"]
     monkeypatch.setattr(module, "_SECTIONS", {"leaderboard": module._SECTIONS["leaderboard"]})
 
 

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 import judged
 from judged import InputError, JudgedWarning, MeasureError, evaluate
 from judged.scoring.evaluation.notes import few_note
-from judged.stats.detectable import least_p
+from judged.stats.sample_size import least_p
 from strategies import Qrels, Run, collections
 
 # q1: AP 1, q2: AP 1/2, q3: not in the run, q4: nothing relevant; x: only in the run

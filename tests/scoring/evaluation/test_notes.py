@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from judged import JudgedWarning, Scores, evaluate
-from judged.results.notes import Note, lines
+from judged.results.blocks import Note, lines
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow as pa
 
 from judged.comparison.agreement.answer import JudgeAgreement, PairAgreement, SystemEffect, TopicAgreement
-from judged.data.ids import id_text
+from judged.data.index import id_text
 from judged.data.objects import is_ids
 from judged.data.qrels import Qrels
 from judged.errors import InputError, MeasureError
-from judged.results.notes import Note
+from judged.results.blocks import Note
 from judged.results.spelling import hinting
 from judged.results.types import ReadOnly
 from judged.scoring.evaluation import measures_of, runs_of

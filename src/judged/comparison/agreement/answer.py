@@ -14,7 +14,7 @@ from judged.results.types import ReadOnly
 
 if TYPE_CHECKING:
     from judged.results import Block
-    from judged.results.notes import Note
+    from judged.results.blocks import Note
     from judged.results.types import Floats
     from judged.stats.agreement import Agreement, Confusion
     from judged.stats.rankings import Correlation

@@ -18,8 +18,7 @@ from judged.results.types import ReadOnly
 from judged.scoring.evaluation.inputs import runs_of
 from judged.scoring.judging import Ranking
 from judged.scoring.judging.align import all_scored
-from judged.scoring.judging.ranking import DuplicateDocumentError
-from judged.scoring.judging.segments import segment_sum
+from judged.scoring.judging.ranking import DuplicateDocumentError, segment_sum
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

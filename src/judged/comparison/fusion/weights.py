@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from judged.comparison import Comparison
     from judged.results import Block
-    from judged.results.notes import Note
+    from judged.results.blocks import Note
     from judged.results.types import Floats
     from judged.scoring.measures.base import Measure
     from judged.stats.selection import Selection

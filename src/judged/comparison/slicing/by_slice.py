@@ -13,10 +13,10 @@ from judged.comparison.slicing.scores import MEAN_OF_SLICES, TOPIC_MEAN, Average
 from judged.comparison.slicing.topic_slices import slicing_given
 from judged.errors import InputError
 from judged.results import counted
-from judged.results.notes import Note, first_few
+from judged.results.blocks import Note, first_few
 from judged.scoring.evaluation import Estimate
+from judged.scoring.evaluation.evaluate import of_runs
 from judged.scoring.evaluation.notes import few_note
-from judged.scoring.evaluation.of_runs import of_runs
 from judged.scoring.measures.aggregates import logarithms
 from judged.stats.correction import adjust
 from judged.stats.interval import IntervalMethod

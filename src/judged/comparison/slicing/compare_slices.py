@@ -15,7 +15,7 @@ from judged.comparison.slicing.parts import Quantity, everywhere, tests_of
 from judged.comparison.slicing.topic_slices import slicing_given
 from judged.data.run import run_named
 from judged.errors import InputError
-from judged.results.notes import Note
+from judged.results.blocks import Note
 from judged.results.spelling import spelled
 from judged.scoring.evaluation.evaluate import chosen_measures
 from judged.stats.correction import adjust

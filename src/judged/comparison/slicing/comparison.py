@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from judged.comparison import Choices, Comparison, Pair
     from judged.comparison.slicing.topic_slices import Slicing
     from judged.results import Block
-    from judged.results.notes import Note
+    from judged.results.blocks import Note
     from judged.scoring.evaluation.facts import Provenance
     from judged.stats.slice_differences import AgainstRest, Heterogeneity
 

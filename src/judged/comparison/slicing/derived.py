@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import pyarrow as pa
 
-from judged.comparison.slicing.documents import document_columns
+from judged.comparison.slicing.by_document import document_columns
 from judged.comparison.slicing.queries import can_guess, kind_of, languages_of, normalised, script_of, word_count
 from judged.comparison.slicing.topic_slices import DERIVED, FIRST_RELEVANT, LENGTH, RELEVANT, frequency_bands
 from judged.data.attributes import Attributes
 from judged.data.documents import Documents
-from judged.data.ids import id_text
+from judged.data.index import id_text
 from judged.data.qrels import Qrels
 from judged.data.topics import Topics
 from judged.errors import InputError
@@ -24,7 +24,7 @@ from judged.scoring.judging import judge
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged.comparison.slicing.documents import Columns
+    from judged.comparison.slicing.by_document import Columns
 
 OUTCOME = "first_relevant"
 """The attribute that is cut by what a run achieved."""

@@ -10,14 +10,14 @@ from judged.comparison.pair import BETTER, TIMES, WORSE
 from judged.comparison.slicing.parts import ALL, FEW, MOST_INTERVALS, PartEstimate, ScoresOfParts, value_column
 from judged.errors import InputError
 from judged.results import ANY, CHANGE, COUNT, SHARE, YES_NO, Column, Table, columns_of, counted
+from judged.results.blocks import first_few
 from judged.results.decimals import decimal, p_text
-from judged.results.notes import first_few
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from judged.comparison.slicing.topic_slices import Slicing
-    from judged.results.notes import Note
+    from judged.results.blocks import Note
     from judged.stats.slice_differences import AgainstRest
 
 MOST = 6  # slices named in one sentence

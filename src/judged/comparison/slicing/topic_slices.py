@@ -19,7 +19,7 @@ from judged.data.files import exists
 from judged.data.toml_files import parse_toml, read_toml
 from judged.errors import InputError
 from judged.results import COUNT, YES_NO, Column, Table, columns_of, counted
-from judged.results.notes import Note
+from judged.results.blocks import Note
 from judged.results.types import ReadOnly
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from judged.results.table import CHANGE, COUNT, NUMBER, TEXT, beginning, columns
 
 if TYPE_CHECKING:
     from judged.results import Block
-    from judged.results.notes import Note
+    from judged.results.blocks import Note
     from judged.scoring.evaluation.facts import Provenance
 
 Moved: TypeAlias = Literal["up", "down", "same", "new", "gone"]

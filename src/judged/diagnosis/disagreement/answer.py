@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from judged.comparison import OrderAgreement
     from judged.diagnosis.disagreement.reasons import Reason
     from judged.results import Block
-    from judged.results.notes import Note
+    from judged.results.blocks import Note
     from judged.scoring.evaluation import Scores
     from judged.scoring.evaluation.facts import Provenance
 

@@ -19,8 +19,7 @@ from judged.diagnosis.disagreement.reasons import Reason, reasons
 from judged.errors import InputError
 from judged.scoring.evaluation import Scores, dialect_of, runs_of
 from judged.scoring.evaluation.dialects import without_self
-from judged.scoring.evaluation.evaluate import chosen_measures
-from judged.scoring.evaluation.of_runs import of_runs
+from judged.scoring.evaluation.evaluate import chosen_measures, of_runs
 from judged.scoring.judging import Returned, judge
 from judged.stats.inputs import check_count, paired_differences, spread
 

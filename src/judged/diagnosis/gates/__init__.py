@@ -2,8 +2,7 @@
 
 from judged.diagnosis.gates.answer import GateResult
 from judged.diagnosis.gates.check_result import CheckResult
-from judged.diagnosis.gates.config import Check, GateConfig, Guardrail
-from judged.diagnosis.gates.config_reader import config_of, parse_config, read_config
+from judged.diagnosis.gates.config import Check, GateConfig, Guardrail, config_of, parse_config, read_config
 from judged.diagnosis.gates.gate import gate, gate_of_scores
 from judged.diagnosis.gates.guardrails import GuardrailResult
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from judged.diagnosis.gates.config import GateConfig
     from judged.diagnosis.gates.guardrails import GuardrailResult
-    from judged.results.notes import Note
+    from judged.results.blocks import Note
     from judged.scoring.evaluation import Scores
 
 

@@ -13,10 +13,10 @@ from judged.results.files import cached_property
 from judged.scoring.measures.aggregates import aggregate, logarithms
 from judged.stats.bounded import BoundedMean, bounded_mean
 from judged.stats.correction import adjust
-from judged.stats.detectable import detectable, least_p
 from judged.stats.effect import unseen_loss
 from judged.stats.inputs import paired_differences, spread, topics_text
 from judged.stats.paired import paired_test
+from judged.stats.sample_size import detectable, least_p
 from judged.stats.sensitivity import reversing_difference, sensitivity
 from judged.stats.sufficiency import MIN_UNITS
 

@@ -18,14 +18,13 @@ from judged.comparison.slicing.derived import known_topics
 from judged.comparison.slicing.topic_slices import Slice, slice_topics
 from judged.data.qrels import Qrels
 from judged.diagnosis.gates.check_result import digits, often
-from judged.diagnosis.gates.config import ALL
-from judged.diagnosis.gates.config_reader import parse_config
+from judged.diagnosis.gates.config import ALL, parse_config
 from judged.diagnosis.gates.guardrails import refuse_outcomes
 from judged.errors import InputError, JudgedWarning
+from judged.results.blocks import lines
 from judged.results.decimals import decimal
-from judged.results.notes import lines
 from judged.scoring.evaluation import runs_of
-from judged.scoring.evaluation.of_runs import scored
+from judged.scoring.evaluation.evaluate import scored
 from judged.scoring.judging import judge
 from judged.scoring.measures.aggregates import aggregate
 from judged.stats.inputs import paired_differences, spread, topics_text

@@ -13,15 +13,14 @@ from judged.data.run import Run
 from judged.data.toml_files import nearest
 from judged.diagnosis.gates.answer import GateResult
 from judged.diagnosis.gates.check_result import digits
-from judged.diagnosis.gates.config import ALL
-from judged.diagnosis.gates.config_reader import config_of
+from judged.diagnosis.gates.config import ALL, config_of
 from judged.diagnosis.gates.decision import Paired, decide
 from judged.diagnosis.gates.guardrails import folder, guarded, lost_topics, over_these, refuse_outcome, row_of, sliced
 from judged.errors import InputError
-from judged.results.notes import Note
+from judged.results.blocks import Note
 from judged.results.spelling import hinting
 from judged.scoring.evaluation import runs_of
-from judged.scoring.evaluation.of_runs import scored
+from judged.scoring.evaluation.evaluate import scored
 from judged.stats.inputs import topics_text
 
 if TYPE_CHECKING:

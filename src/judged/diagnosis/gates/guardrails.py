@@ -16,7 +16,7 @@ from judged.data.expression import Expression
 from judged.data.records import read_records
 from judged.data.toml_files import SettingError, nearest
 from judged.diagnosis.gates.check_result import number
-from judged.diagnosis.gates.config_reader import measure_of
+from judged.diagnosis.gates.config import measure_of
 from judged.errors import InputError
 from judged.results.decimals import read_number
 from judged.scoring.evaluation import DIALECTS

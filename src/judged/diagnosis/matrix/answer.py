@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from judged.diagnosis.changes import Change
     from judged.diagnosis.matrix.points import Axis, MatrixChoices, Point
     from judged.results import Block
-    from judged.results.notes import Note
+    from judged.results.blocks import Note
     from judged.results.types import Bools, Floats
     from judged.scoring.evaluation import Scores
     from judged.scoring.evaluation.facts import Provenance

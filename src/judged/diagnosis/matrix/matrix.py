@@ -19,8 +19,8 @@ from judged.diagnosis.stages.trace import POSITIVE, one_measure
 from judged.errors import InputError, MeasureError
 from judged.results.decimals import read_number
 from judged.scoring.evaluation import dialect_of
+from judged.scoring.evaluation.evaluate import of_runs
 from judged.scoring.evaluation.inputs import place_of
-from judged.scoring.evaluation.of_runs import of_runs
 from judged.scoring.measures.grammar import parse
 from judged.stats.correction import losers
 

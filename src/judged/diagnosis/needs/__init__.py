@@ -1,7 +1,6 @@
 """Several wordings of one need."""
 
 from judged.diagnosis.needs.answer import Needs
-from judged.diagnosis.needs.likeness import consistency, expand_qrels
-from judged.diagnosis.needs.needs import needs, needs_of_scores
+from judged.diagnosis.needs.needs import consistency, expand_qrels, needs, needs_of_scores
 
 __all__ = ["Needs", "consistency", "expand_qrels", "needs", "needs_of_scores"]

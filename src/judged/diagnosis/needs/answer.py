@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from judged.comparison import Comparison, Pair
-    from judged.diagnosis.needs.likeness import Consistency
+    from judged.diagnosis.needs.needs import Consistency
     from judged.results import Block
-    from judged.results.notes import Note
+    from judged.results.blocks import Note
     from judged.results.types import Floats, Ints
     from judged.scoring.evaluation import Scores
     from judged.scoring.evaluation.facts import Provenance

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias,
 import numpy as np
 import pyarrow as pa
 
-from judged.data.ids import id_text
+from judged.data.index import id_text
 from judged.data.qrels import Qrels
 from judged.data.records import records_of
 from judged.data.texts import Text, Texts, shortened
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from judged.results import Block
-    from judged.results.notes import Note
+    from judged.results.blocks import Note
     from judged.scoring.evaluation.facts import Provenance
 
 

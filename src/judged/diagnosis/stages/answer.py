@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from judged.diagnosis.changes import Change
     from judged.diagnosis.stages.trace import Cut, Parts, Trace
     from judged.results import Block
-    from judged.results.notes import Note
+    from judged.results.blocks import Note
     from judged.results.types import Floats
     from judged.scoring.evaluation.facts import Provenance
     from judged.scoring.measures.base import Measure

@@ -17,8 +17,8 @@ from judged.diagnosis.stages.answer import Stages
 from judged.diagnosis.stages.trace import Cut, Trace, check_measure, one_measure, traced
 from judged.errors import InputError
 from judged.results import counted
+from judged.results.blocks import Note
 from judged.results.decimals import percent
-from judged.results.notes import Note
 from judged.results.spelling import hinting
 from judged.scoring.evaluation import runs_of
 from judged.scoring.evaluation.facts import provenance_of_lists, refuse_foreign

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from judged.comparison.slicing.topic_slices import Slicing
     from judged.diagnosis.stages.answer import Stages
     from judged.results import Block
-    from judged.results.notes import Note
+    from judged.results.blocks import Note
     from judged.results.types import Bools, Floats, Ints
     from judged.scoring.evaluation.facts import Provenance
     from judged.scoring.judging import Judged

@@ -17,7 +17,7 @@ from judged.stats.inputs import ROUNDING
 
 if TYPE_CHECKING:
     from judged.results import Block
-    from judged.results.notes import Note
+    from judged.results.blocks import Note
     from judged.results.types import Bools, Floats
     from judged.scoring.evaluation.facts import Provenance
 

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 import pyarrow as pa
 
-from judged.data.ids import id_text
+from judged.data.index import id_text
 from judged.data.records import records_of
 from judged.data.run import run_named
 from judged.data.topic_files import refuse_wide
 from judged.diagnosis.tradeoff.answer import Tradeoff, TradeoffRow
 from judged.errors import InputError, MeasureError
+from judged.results.blocks import Note, first_few
 from judged.results.decimals import meant_as_number, read_number
-from judged.results.notes import Note, first_few
+from judged.scoring.evaluation.evaluate import of_runs
 from judged.scoring.evaluation.inputs import place_of
-from judged.scoring.evaluation.of_runs import of_runs
 from judged.scoring.measures.grammar import parse
 from judged.stats.correction import adjust
 from judged.stats.inputs import ROUNDING

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.errors import InputError
-from judged.interface import inputs, output
+from judged.interface import inputs
 from judged.interface.commands.slices import SliceOptions, narrowed, slice_options
-from judged.interface.formats import answer_options
+from judged.interface.formats import answer_options, print_warnings
 from judged.interface.options import CHOICE, FORMATS, POLICIES, TIES, shared
 from judged.results.decimals import counted
 
@@ -256,8 +256,7 @@ def needs_command(
     Each need counts once. QRELS may be by query or by need; the judgments of a need apply to each of its queries.
     """
     from judged.data.topics import Topics
-    from judged.diagnosis.needs.likeness import by_variant, needs_of
-    from judged.diagnosis.needs.needs import needs
+    from judged.diagnosis.needs.needs import by_variant, needs, needs_of
 
     queries, attributes = options["queries"], options["attributes"]
     if mapping is None and queries is None:
@@ -271,7 +270,7 @@ def needs_command(
         by_query, _ = by_variant(judgments, needs_of(mapping or texts, options["column"]))
         first = next((run for run in given if run.name == options["baseline"]), given[0])
         options["attributes"] = asked.known(by_query, first)
-        output.notes(map(str, asked.notes(first)))
+        print_warnings(map(str, asked.notes(first)))
     with inputs.progress_bar(given) as progress:
         give(needs(judgments, given, mapping or texts, measure or None, progress=progress, **options))
 

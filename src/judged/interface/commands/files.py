@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from judged.components import all_components, load
-from judged.interface import output
-from judged.interface.formats import answer_options
+from judged.interface.formats import answer_options, print_warnings, terminal_width
 from judged.interface.options import FORMATS, shared
 
 if TYPE_CHECKING:
@@ -87,6 +86,6 @@ def demo_command(to: Path | None) -> None:
         warnings.simplefilter("ignore", JudgedWarning)
         scores = evaluate(sample.qrels(), sample.runs(), MEASURES)
     click.echo(_WHAT)
-    click.echo(scores.text(output.width()))
-    output.notes(scores.warnings)
+    click.echo(scores.text(terminal_width()))
+    print_warnings(scores.warnings)
     click.echo(_READ)

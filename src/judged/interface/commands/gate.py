@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from judged.errors import InputError, JudgedWarning
-from judged.interface import inputs, output
-from judged.interface.formats import Give, answer_options
+from judged.interface import inputs
+from judged.interface.formats import Give, answer_options, print_warnings, write_result
 from judged.interface.options import FORMATS, checked, shared
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def configured(
     """Give what is checked, and the file that says so: gate.toml, where nothing else does."""
     from dataclasses import replace
 
-    from judged.diagnosis.gates.config_reader import config_of
+    from judged.diagnosis.gates.config import config_of
 
     plain = bool(measures) or margin is not None or margin_relative is not None
     file = config or (None if plain else Path("gate.toml"))
@@ -154,7 +154,7 @@ def give_decision(result: GateResult, give: Give, others: Mapping[str, Path | No
     """Write a decision in the forms that are asked for, and end with its exit code."""
     for name, path in others.items():
         if path is not None:
-            output.write(getattr(result, name)(), path)
+            write_result(getattr(result, name)(), path)
     give(result)
     if give.out is not None and str(give.out) != "-":
         click.echo(result.verdict)
@@ -271,8 +271,8 @@ def init(
             out=out,
             **options,
         )
-    output.write(text, out)
-    output.notes(str(warning.message) for warning in said if issubclass(warning.category, JudgedWarning))
+    write_result(text, out)
+    print_warnings(str(warning.message) for warning in said if issubclass(warning.category, JudgedWarning))
     if str(out) != "-":
         click.echo(f"wrote {out}; next: judged gate {qrels} {baseline} CANDIDATE --config {out}")
 

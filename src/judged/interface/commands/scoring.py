@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from judged.errors import InputError, JudgedError, MeasureError
-from judged.interface import inputs, output
+from judged.interface import inputs
 from judged.interface.commands.slices import narrowed
-from judged.interface.formats import answer_options
+from judged.interface.formats import answer_options, is_colored, terminal_width
 from judged.interface.options import CHOICE, FORMATS, shared
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def explain_command(
     """
     from judged.data.topics import Topics
     from judged.results import Several
-    from judged.results.notes import lines
+    from judged.results.blocks import lines
     from judged.scoring.evaluation.inputs import measures_of
     from judged.scoring.evaluation.notes import origin_notes
     from judged.scoring.explanation import Explanation, compare_tools, explain_list
@@ -292,9 +292,9 @@ def curve_command(
         else:
             curves = by_recall(how=precision_recall, rel=1 if rel is None else rel, **options)
     own = {
-        "width": min(output.width() or 80, _WIDEST),
+        "width": min(terminal_width() or 80, _WIDEST),
         "ascii_only": ascii_only or not (sys.stdout.encoding or "").lower().startswith("utf"),
-        "colour": give.out is None and output.coloured(sys.stdout.isatty()),
+        "colour": give.out is None and is_colored(sys.stdout.isatty()),
     }
     give(curves if topic is None else curves.topic(topic), own=own)
 
@@ -408,7 +408,7 @@ def leave_one_out_command(
     The judgments of documents that only this run has among its first documents are removed. What the run loses shows
     by how much a new run, which contributed nothing, is undervalued.
     """
-    from judged.results.notes import lines
+    from judged.results.blocks import lines
     from judged.scoring.evaluation.inputs import measures_of
     from judged.scoring.evaluation.notes import origin_notes
     from judged.scoring.uncertainty.pools import leave_one_out
@@ -429,3 +429,29 @@ def groups_of(texts: tuple[str, ...]) -> dict[str, str] | None:
             raise InputError(f"{text!r} does not name a run and its group", fix="write --group RUN=GROUP")
         found[run] = group
     return found or None
+
+
+class _Untouched(click.Command):
+    """A command that reads its arguments itself: every one of them reaches it as it was typed."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.args = list(args)
+        return ctx.args
+
+
+@click.command(
+    "trec_eval",
+    cls=_Untouched,
+    add_help_option=False,
+)
+@click.pass_context
+def trec_eval_command(ctx: click.Context) -> None:
+    """Evaluate as trec_eval does: its options, its output, its exit codes ('judged trec_eval -h')."""
+    from judged.scoring.compat.trec_eval.command import trec_eval
+
+    outcome = trec_eval(ctx.args)
+    sys.stdout.flush()
+    sys.stdout.buffer.write(outcome.output.encode(errors="surrogateescape"))
+    if outcome.message:
+        click.echo(outcome.message, err=True)
+    ctx.exit(outcome.code)

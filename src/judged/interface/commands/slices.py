@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from judged.errors import InputError
-from judged.interface import inputs, output
-from judged.interface.formats import answer_options
+from judged.interface import inputs
+from judged.interface.formats import answer_options, print_warnings
 from judged.interface.options import DEFAULT_TEST, FORMATS, PAIRED_TESTS, POLICIES, shared
-from judged.results.notes import Note, first_few
+from judged.results.blocks import Note, first_few
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -98,7 +98,7 @@ class SliceOptions:
 
         known = self.known(qrels, run) if self.where else None
         qrels, lacking = narrowed(qrels, self.where, known)
-        output.notes(map(str, lacking))
+        print_warnings(map(str, lacking))
         return qrels
 
     def _needed(self) -> list[str]:
@@ -131,7 +131,7 @@ def narrowed(
             return qrels, None
     cut_by = next((run for run in runs if run.name == baseline), runs[0])
     asked = SliceOptions(attributes=attributes, queries=queries, where=where)
-    output.notes(map(str, asked.notes(cut_by)))
+    print_warnings(map(str, asked.notes(cut_by)))
     return asked.narrowed(qrels, cut_by), asked.known(qrels, cut_by, names=needed) if needed else None
 
 
@@ -224,8 +224,8 @@ def slices_command(
     texts (--queries), or are derived from these and the qrels; or they are defined in a file (--slices). A slice with
     few topics is shown, but neither tested nor ranked.
     """
+    from judged.scoring.evaluation.evaluate import scored
     from judged.scoring.evaluation.inputs import attributes_of
-    from judged.scoring.evaluation.of_runs import scored
 
     tested = pair or baseline is not None
     _refuse_unused(weights, tested=tested, bootstrap=options["ci"] == "bootstrap")

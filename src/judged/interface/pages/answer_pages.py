@@ -6,16 +6,22 @@ from dataclasses import replace
 from functools import wraps
 from http import HTTPStatus
 from inspect import Parameter, Signature, signature, unwrap
+from itertools import compress
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
 from fastapi import Request
 
+from judged.comparison.slicing import Expression, Slicing, slice_topics
+from judged.comparison.slicing.derived import MEANINGS, OUTCOME, SOURCES
+from judged.comparison.slicing.queries import can_guess
+from judged.data.compute import pc
 from judged.errors import InputError, JudgedError, MissingExtraError
 from judged.interface.pages.answers import page
-from judged.interface.pages.attributes import attributes
 from judged.interface.pages.problems import PROBLEMS
-from judged.results import TEXT, Answer, Column, Section, Table, beginning
+from judged.interface.pages.workspace import remembered
+from judged.results import TEXT, Answer, Column, Section, Table, beginning, columns_of
+from judged.results.blocks import Note
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,10 +29,125 @@ if TYPE_CHECKING:
     from fastapi import APIRouter
     from fastapi.responses import HTMLResponse
 
+    from judged.interface.pages.slices import Sliced
     from judged.interface.pages.workspace import Workspace
     from judged.results import Block
 
     Made = TypeVar("Made", bound=Callable[..., Answer])
+
+
+_KINDS = {"double": "number", "bool": "true or false", "string": "text"}
+_MANY = 12  # values: a text with more makes no slices
+_SHOWN = 5  # values that stand for all
+
+
+@remembered
+def attributes(workspace: Workspace) -> Table:
+    """Lay out the attributes of the topics: those that were given, then those that follow from the data."""
+    known, rows = workspace.known(), list[dict[str, Any]]()
+    for name in known.names:
+        column = known.column(name)
+        kind, values = _KINDS[str(column.type)], sorted(pc.unique(column.drop_null()).to_pylist())
+        meaning = ", ".join(map(_written, values[:_SHOWN])) + ", ..." * (len(values) > _SHOWN)
+        if kind == "number" and values:
+            meaning = f"{_written(values[0])} to {_written(values[-1])}"
+        slices = bool(values) and (kind != "text" or len(values) <= _MANY)
+        row = {"name": name, "source": "given", "kind": kind, "meaning": meaning}
+        rows.append({**row, "values": len(values), "slices": slices})
+    given = (True, workspace.topics is not None, "traffic" in known.names, bool(workspace.lists))
+    there: dict[str, bool] = dict(zip(SOURCES, given, strict=True))
+    for name, (source, kind, meaning) in MEANINGS.items():
+        if there[source] and name not in known.names and (name != "language" or can_guess()):
+            row = {"name": name, "source": source, "kind": kind, "meaning": meaning}
+            rows.append({**row, "values": None, "slices": True})
+    columns = columns_of(
+        rows,
+        ("name", TEXT, "Attribute"),
+        ("source", TEXT, "From"),
+        ("kind", TEXT, "Kind"),
+        ("meaning", TEXT, "What it says"),  # of a given one, some of its values
+        "values",  # how many different ones a given one has
+        "slices",  # whether it makes slices as it stands: a text of too many values does not
+    )
+    return Table("attributes", columns, "Attributes")
+
+
+def _written(value: object) -> str:
+    text = f"{value:g}" if isinstance(value, float) else str(value).lower() if isinstance(value, bool) else str(value)
+    return beginning(40).write(text)
+
+
+@remembered
+def slices_of(workspace: Workspace) -> dict[str, list[tuple[str, str, int]]]:
+    """Cut the topics by each attribute that makes slices: give the name, expression and size of each slice."""
+    try:
+        known = workspace.known(("relevant_band",))
+    except InputError:
+        known = workspace.known()
+    found: dict[str, list[tuple[str, str, int]]] = {}
+    for name in known.names:
+        try:
+            cut = slice_topics(known, name, query_ids=workspace.query_ids)
+        except InputError:  # too many values, or none
+            continue
+        made = [(part.name, part.expression, n) for part, n in zip(cut.slices, cut.n.tolist(), strict=True) if n]
+        if 1 < len(made) <= _MANY:
+            found[name] = made
+    return found
+
+
+def conditions(workspace: Workspace) -> Table:
+    """Give conditions that choose topics: one a slice, and the beginning of one for each number."""
+    made = [(expression, n) for parts in slices_of(workspace).values() for _, expression, n in parts]
+    made += [(f"{row['name']} >= ", None) for row in attributes(workspace).records() if row["kind"] == "number"]
+    rows = [{"expression": expression, "topics": n} for expression, n in made]
+    return Table("conditions", columns_of(rows, ("expression", TEXT), "topics"))
+
+
+def usual(workspace: Workspace) -> str:
+    """Name the attribute by which topics are sliced, if none is asked for."""
+    rows = attributes(workspace).records()
+    return next((row["name"] for row in rows if row["slices"] and row["kind"] == "text"), "relevant_band")
+
+
+def cut(workspace: Workspace, asked: Sliced) -> Slicing:
+    """Cut the topics that count into the slices that are asked for."""
+    return _cut(workspace, asked.names, asked.where.strip(), asked.least)
+
+
+@remembered
+def _cut(workspace: Workspace, names: tuple[str, ...], where: str, least: int) -> Slicing:
+    kept = list(compress(workspace.query_ids, workspace.mask(where)))
+    known = workspace.known((*names, *Expression(where).names))
+    by = list(dict.fromkeys(map(known.spelled, names)))
+    return slice_topics(known, by, min_topics=least, query_ids=kept)
+
+
+def with_conditions(asked: Sliced, slicing: Slicing) -> Table:
+    """Lay out the slices, each with what selects its topics."""
+    table, where = slicing.table(), [both(asked.where, part.expression) for part in slicing.slices]
+    return replace(table, columns=(*table.columns, Column("where", where)))
+
+
+def both(where: str, expression: str) -> str:
+    """Put two expressions together: the topics that satisfy both.
+
+    >>> both("", "kind == 'law'"), both("words < 5", "kind == 'law'")
+    ("kind == 'law'", "(words < 5) and (kind == 'law')")
+    """
+    parts = [part for part in (where.strip(), expression.strip()) if part]
+    return parts[0] if len(parts) == 1 else " and ".join(f"({part})" for part in parts)
+
+
+def notes_of(workspace: Workspace, asked: Sliced, kept: int, known: tuple[Note, ...]) -> tuple[Note, ...]:
+    """Give the notes on the topics that are kept and on how they are cut, before the notes on runs."""
+    notes: list[Note] = []
+    if OUTCOME in (*asked.names, *Expression(asked.where).names):
+        first = workspace.run_names[0] if workspace.lists else "the first run"
+        text = f"{OUTCOME} is taken from {first}: on topics where that run did badly, any other run does better"
+        notes.append(Note("sliced-by-outcome", f"{text} by luck alone (regression to the mean)"))
+    return (*notes, *workspace.notes_over(kept, known))
+
 
 _ROWS = 100  # of a long table on a page; the twin has all
 

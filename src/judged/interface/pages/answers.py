@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from judged.results import Block
-    from judged.results.notes import Note
+    from judged.results.blocks import Note
 
 HOME = "judged.home"
 """Where a request says which page somebody begins at who sees one part of judged alone."""

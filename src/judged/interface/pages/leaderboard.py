@@ -24,9 +24,9 @@ from judged.interface.pages.filters import blocks, probability
 from judged.interface.pages.pagination import LONGEST, Scored, Trimmed, order_by
 from judged.interface.pages.workspace import Opened
 from judged.results import CHANGE, COUNT, TEXT, Answer, Column, Show, Table, counted, number
+from judged.results.blocks import Note
 from judged.results.chart_drawings import SERIES
 from judged.results.decimals import percent
-from judged.results.notes import Note
 from judged.scoring.curves import Curves, at_cutoffs
 from judged.scoring.evaluation.inputs import with_rel
 from judged.scoring.evaluation.summary import best_first

@@ -14,8 +14,15 @@ from pydantic import BeforeValidator, Field
 
 from judged.diagnosis.matrix.matrix import cuts_of
 from judged.errors import MissingExtraError
-from judged.interface.pages.answer_pages import NotOpenError, answer_page, topic_columns
-from judged.interface.pages.attributes import both, cut, notes_of, with_conditions
+from judged.interface.pages.answer_pages import (
+    NotOpenError,
+    answer_page,
+    both,
+    cut,
+    notes_of,
+    topic_columns,
+    with_conditions,
+)
 from judged.interface.pages.filters import chosen, link, query
 from judged.interface.pages.pagination import LONGEST, Paging, Scored, Trimmed, order_by
 from judged.interface.pages.slices import Number, Sliced
@@ -31,7 +38,7 @@ if TYPE_CHECKING:
     from judged.diagnosis.matrix import Matrix
     from judged.interface.pages.workspace import Workspace
     from judged.results import Block
-    from judged.results.notes import Note
+    from judged.results.blocks import Note
     from judged.results.types import Bools
 
 

@@ -12,8 +12,15 @@ from pydantic import BeforeValidator, Field
 from judged.comparison.slicing.parts import ALL
 from judged.comparison.slicing.topic_slices import MINIMUM
 from judged.errors import InputError
-from judged.interface.pages.answer_pages import answer_page
-from judged.interface.pages.attributes import attributes, conditions, cut, notes_of, usual, with_conditions
+from judged.interface.pages.answer_pages import (
+    answer_page,
+    attributes,
+    conditions,
+    cut,
+    notes_of,
+    usual,
+    with_conditions,
+)
 from judged.interface.pages.filters import blocks, probability, query, signed
 from judged.interface.pages.pagination import LONGEST, Scored, blank
 from judged.interface.pages.problems import Parameters
@@ -31,7 +38,7 @@ if TYPE_CHECKING:
     from judged.comparison.slicing.scores import SliceEstimate
     from judged.interface.pages.workspace import Workspace
     from judged.results import Block
-    from judged.results.notes import Note
+    from judged.results.blocks import Note
 
 
 MEASURES = "nDCG@10,R@100"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from judged.labels.asking.client import Budget, Client, RefusedError, Reply, SpentError, UnansweredError
 from judged.labels.asking.prompts import ADDRESSED, first_token, read
 from judged.results import COUNT, TEXT, Answer, Column, Sentences, Table, counted, listed, significant
-from judged.results.notes import Note
+from judged.results.blocks import Note
 
 if TYPE_CHECKING:
     from judged.labels.asking.client import Endpoint

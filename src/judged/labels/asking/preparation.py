@@ -16,7 +16,7 @@ from judged.labels.asking.client import Budget, most_tokens
 from judged.labels.asking.prompts import Prompt, injection_signs
 from judged.labels.labels import SCHEMA
 from judged.results import COUNT, TEXT, Answer, Code, Column, Sentences, Table, counted, listed, significant
-from judged.results.notes import Note, first_few
+from judged.results.blocks import Note, first_few
 
 if TYPE_CHECKING:
     from judged.labels.asking.client import Endpoint

@@ -21,7 +21,7 @@ from judged.labels.asking.preparation import Make, Prepared, Row, Source, prepar
 from judged.labels.asking.prompts import Prompt, read
 from judged.labels.store import NewTask
 from judged.results import COUNT, SHARE, TEXT, Column, Sentences, Table, counted, listed
-from judged.results.notes import Note
+from judged.results.blocks import Note
 
 if TYPE_CHECKING:
     from judged.labels.asking.client import Endpoint, Reply

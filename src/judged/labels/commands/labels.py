@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.errors import InputError
-from judged.interface import inputs, output
-from judged.interface.formats import answer_options
-from judged.interface.groups import Group
-from judged.interface.options import shared
+from judged.interface import inputs
+from judged.interface.formats import answer_options, print_warnings, write_result
+from judged.interface.options import Group, shared
 from judged.results.decimals import counted
 
 if TYPE_CHECKING:
@@ -166,7 +165,7 @@ def tasks_command(
         lacking = opened.lacking()
     there = f", {len(tasks) - added} were there" if added < len(tasks) else ""
     click.echo(f"{counted(added, 'task')} added{there}")
-    output.notes(
+    print_warnings(
         f"{counted(len(ids), word)} of the tasks, such as {ids[0]!r}, {'is' if len(ids) == 1 else 'are'} not in the"
         " store: judges see only the id. Add them with 'judged labels new', and look whether the ids are the same"
         for word, ids in lacking.items()
@@ -255,7 +254,7 @@ def qrels_command(store: str, out: Path, **options: Any) -> None:
     """
     from judged.data.write import write_qrels
     from judged.labels.consensus import consensus_notes, qrels_of
-    from judged.results.notes import lines
+    from judged.results.blocks import lines
     from judged.scoring.evaluation.notes import origin_notes
 
     inputs.keep_inputs(out, [store])
@@ -264,7 +263,7 @@ def qrels_command(store: str, out: Path, **options: Any) -> None:
     write_qrels(made, out)
     click.echo(f"{counted(len(made), 'judgment')} of {counted(len(made.topics), 'topic')}: {out}")
     if made.origin is not None:
-        output.notes(lines((*origin_notes(made.origin), *consensus_notes(made.origin))))
+        print_warnings(lines((*origin_notes(made.origin), *consensus_notes(made.origin))))
 
 
 _TO = {"quepid": "quepid_ratings", "search-relevance": "judgment_list"}
@@ -305,7 +304,7 @@ def export_command(store: str, to: str, notes: bool, out: Path, **options: Any) 
             return
         topics = {row["query_id"]: row["text"] for row in getattr(source, "topics", tuple)()}
         made = qrels_of(source, **options)
-    output.write(getattr(exchange, _TO[to])(made, topics), out)
+    write_result(getattr(exchange, _TO[to])(made, topics), out)
     click.echo(f"{counted(len(made), 'judgment')}: {out}")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from statistics import pvariance
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
 from urllib.parse import quote
@@ -13,20 +14,26 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import BaseModel, Field
 
 from judged.errors import InputError
+from judged.interface.pages.answer_pages import NotOpenError, answer_page
 from judged.interface.pages.answers import PageAnswer, page
 from judged.interface.pages.filters import query
 from judged.interface.pages.guard import JUDGE_COOKIE, NAME_COOKIE, judge_of
 from judged.interface.pages.pagination import Paging
 from judged.interface.pages.problems import PROBLEMS, Parameters, Text
 from judged.interface.pages.workspace import JUDGE, Folder, Opened, desk_of
+from judged.labels.calibration import Calibration, calibrate
 from judged.labels.labels import ADJUDICATOR
 from judged.labels.pages.tasks import NewLabel, NewLabels, keep, scale, taken_back, tasks, trial_store
+from judged.labels.trust import LabelQuality, quality
 from judged.results import ANY, TEXT, Table, columns_of, significant
 from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
+    from judged.data.run import Run
     from judged.interface.pages.workspace import Workspace
+    from judged.labels.labels import Labels
     from judged.labels.store import LabelStore
+    from judged.results import Answer
 
 
 State: TypeAlias = Literal["no-shared-pair", "too-few-pairs", "no-disagreement", "disagreement"]
@@ -302,3 +309,51 @@ def _settled_in(request: Request, workspace: Workspace) -> LabelStore:
         fix = f"only the judge {ADJUDICATOR!r}, and whoever runs the workbench, sees and settles what others said"
         raise InputError("judges do not see the labels of others", fix=fix)
     return _store(workspace)
+
+
+labels_router = APIRouter(tags=["labels"])
+_TABS = {
+    "/labels/quality": "Judges",
+    "/labels/calibration": "Models against people",
+    "/judging/disagreements": "Disagreements to settle",
+    "/judging": "Judge",
+}
+
+
+def _title(_: Workspace, _asked: Parameters, answer: Answer | None) -> dict[str, Any]:
+    return {"title": answer.title} if answer else {}
+
+
+_page = partial(answer_page, labels_router, "labels.html", shown=_title, label="Labels", tabs=_TABS)
+
+
+class AskedLabels(Parameters):
+    """By which measure systems are scored under each judge."""
+
+    measure: str = Field("nDCG@10", max_length=200, description="A mean over topics.")
+
+
+@_page("/labels/quality", "How far labels can be trusted", "How far labels can be trusted")
+def trust(workspace: Opened, asked: Annotated[AskedLabels, Query()]) -> LabelQuality:
+    """Say how far judges agree, with the others and with themselves, and what it does to systems."""
+    labels, runs = _given(workspace)
+    key = "label quality", len(labels), asked.measure
+    return workspace.remember(key, lambda: quality(workspace.labels, runs, asked.measure))
+
+
+@_page("/labels/calibration", "Models against people", "Models against people")
+def calibration(workspace: Opened, asked: Annotated[AskedLabels, Query()]) -> Calibration:
+    """Set models as judges against people, and say what their labels are worth."""
+    labels, runs = _given(workspace)
+    key = "calibration", len(labels), asked.measure
+    return workspace.remember(key, lambda: calibrate(labels, None, runs, asked.measure))
+
+
+def _given(workspace: Workspace) -> tuple[Labels, list[Run]]:
+    """Give the labels of the store, and the runs that are open if they are of the same topics."""
+    if workspace.labels is None:
+        about = "Labels say who graded which document. Open a store of them, alone or with judgments and runs:"
+        raise NotOpenError("no labels are open", "judged serve QRELS RUN --labels STORE", about)
+    labels = workspace.labels.labels()
+    shared = set(labels.table["query_id"].unique().to_pylist()) & set(workspace.query_ids)
+    return labels, [one.run for one in workspace.lists.values()] if shared else []

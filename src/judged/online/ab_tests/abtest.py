@@ -30,7 +30,7 @@ from judged.online.numbers import in_unit, percent, values
 from judged.online.slicing import slice_pages
 from judged.online.statistics.users import AdjustedDifference
 from judged.results import COUNT, P_VALUE, SHARE, TEXT, Chart, Column, Line, Sentences, Table, counted
-from judged.results.notes import Note
+from judged.results.blocks import Note
 from judged.results.spelling import one_of
 from judged.stats.correction import CORRECTIONS
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from judged.online.ab_tests.assignment import BROKEN_P, Assignment, slice_of
 from judged.online.differences import in_metric
-from judged.online.estimation.moments import moments, ratio_sums, ratios, shared_products
+from judged.online.estimation.online_metrics import moments, ratio_sums, ratios, shared_products
 from judged.online.estimation.sums import UnitSums, quantiles, unit_sums
 from judged.online.metrics import OnlineMetric
 from judged.online.numbers import percent
@@ -20,8 +20,7 @@ from judged.online.statistics.allocation import critical_value, e_value, prior_s
 from judged.online.statistics.users import NO_RELATIVE, AdjustedDifference, Arm, RelativeDifference, adjusted_difference
 from judged.results import listed
 from judged.stats.correction import adjust
-from judged.stats.ratio import student_quantiles
-from judged.stats.ratio_difference import RatioDifference, correlation
+from judged.stats.ratio import RatioDifference, correlation, student_quantiles
 from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:

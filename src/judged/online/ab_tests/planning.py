@@ -13,7 +13,7 @@ import numpy as np
 from judged.errors import InputError
 from judged.online.ab_tests.differences import Looks
 from judged.online.differences import comparable, headlines
-from judged.online.estimation.moments import sums_of_units
+from judged.online.estimation.online_metrics import sums_of_units
 from judged.online.estimation.sums import pages_of, unit_sums
 from judged.online.facts.pages import FactSettings
 from judged.online.log import LogAnswer, about, need

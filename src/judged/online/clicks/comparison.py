@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from judged.online.clicks.looked_at import ClickModel
     from judged.online.log import InteractionLog
     from judged.results import Block
-    from judged.results.notes import Note
+    from judged.results.blocks import Note
     from judged.results.types import Floats
 
 _GROUPS = 2_000  # of predictions, by their log odds, before they are joined to bins

@@ -18,7 +18,7 @@ from judged.online.clicks.examination import propensities as estimate_propensiti
 from judged.online.log import need
 from judged.online.offline.concordance import Estimate, influenced, ratio_estimate
 from judged.results import CHANGE, NUMBER, TEXT, Answer, Column, Sentences, Table, columns_of, counted
-from judged.results.notes import Note
+from judged.results.blocks import Note
 from judged.scoring.evaluation.inputs import measures_of, runs_of
 from judged.scoring.judging import judge, judge_list
 

@@ -19,7 +19,7 @@ from judged.online.clicks.cells import patterns_of
 from judged.online.engine import identifier, literal
 from judged.online.log import need, need_column
 from judged.results import COUNT, TEXT, Answer, Chart, Sentences, Table, columns_of, counted, listed, number
-from judged.results.notes import Note
+from judged.results.blocks import Note
 from judged.stats.student import student_quantile
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from judged.online.clicks.cells import cells_of
 from judged.online.clicks.examination import estimated_here, single_curve
 from judged.online.log import need
 from judged.results import COUNT, TEXT, Answer, Column, Sentences, Table, columns_of, counted, number
+from judged.results.blocks import Note
 from judged.results.decimals import decimal
-from judged.results.notes import Note
 from judged.stats.inputs import check_share
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from judged.online.clicks.posteriors import Posterior, totals
 from judged.online.log import LogAnswer, about, need
 from judged.online.numbers import UNITS, percent
 from judged.results import COUNT, TEXT, Chart, Column, Sentences, Table, counted, number
-from judged.results.notes import Note
+from judged.results.blocks import Note
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -20,7 +20,7 @@ from judged.online.clicks.cells import cells_of, column_and_texts, with_topics
 from judged.online.clicks.expected import coec_of, counted_as, looks_of
 from judged.online.log import need
 from judged.results import COUNT, SHARE, TEXT, Answer, Column, Sentences, Table, counted, number
-from judged.results.notes import Note
+from judged.results.blocks import Note
 
 if TYPE_CHECKING:
     from judged.online.log import InteractionLog

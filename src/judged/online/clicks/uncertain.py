@@ -15,9 +15,9 @@ from judged.data.records import records_of
 from judged.errors import InputError
 from judged.online.clicks.judgments import ClickJudgments
 from judged.results import CHANGE, NUMBER, SHARE, TEXT, Answer, Column, Sentences, Table, columns_of, counted
-from judged.results.notes import Note
+from judged.results.blocks import Note
+from judged.scoring.evaluation.evaluate import scored
 from judged.scoring.evaluation.inputs import runs_of
-from judged.scoring.evaluation.of_runs import scored
 from judged.scoring.judging import judge
 from judged.stats.inputs import check_resampling, check_share
 from judged.stats.interval import IntervalMethod, mean_intervals

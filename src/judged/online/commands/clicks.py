@@ -9,8 +9,7 @@ import click
 from judged.errors import InputError
 from judged.interface import inputs
 from judged.interface.formats import answer_options
-from judged.interface.groups import Group
-from judged.interface.options import FORMATS, shared
+from judged.interface.options import FORMATS, Group, shared
 from judged.online.commands import logs
 
 if TYPE_CHECKING:

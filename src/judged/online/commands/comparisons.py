@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.errors import InputError
-from judged.interface import output
-from judged.interface.formats import answer_options
+from judged.interface.formats import answer_options, write_result
 from judged.online.commands import logs
 from judged.online.commands.logs import interval, log_options, once, opened, where
 
@@ -284,7 +283,7 @@ def watch_command(
             fix = "give another name, or --force to overwrite it"
             raise InputError("this file exists already", fix=fix, path=str(config))
         with opened(paths, give, options) as log:
-            output.write(first_config(log, config.with_suffix(".json").name).rstrip("\n"), config)
+            write_result(first_config(log, config.with_suffix(".json").name).rstrip("\n"), config)
         return
     asked = read_watch(config)
     if paths:
@@ -293,7 +292,7 @@ def watch_command(
     else:
         found = watch(asked, keep=keep)
     if prometheus:
-        output.write(found.prometheus().rstrip("\n"), prometheus)
+        write_result(found.prometheus().rstrip("\n"), prometheus)
     give(found)
     if not found.calm:
         raise SystemExit(1)

@@ -224,8 +224,9 @@ def draft(path: str, out: Path | None) -> None:
 
     Which column is what is told from names and values of the first 2,000 records; what cannot be told is a comment.
     """
-    from judged.interface import inputs, output
+    from judged.interface import inputs
+    from judged.interface.formats import write_result
     from judged.online.readers.draft import draft_mapping
 
     inputs.keep_inputs(out, [path])
-    output.write(draft_mapping(path).rstrip("\n"), out)
+    write_result(draft_mapping(path).rstrip("\n"), out)

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 
 from judged.errors import InputError
-from judged.interface import output
-from judged.interface.formats import answer_options
-from judged.interface.groups import Group
+from judged.interface.formats import answer_options, terminal_width
+from judged.interface.options import Group
 from judged.online.commands import logs
 from judged.online.commands.logs import interval, log_options, once, opened, tables, where
 
@@ -149,7 +148,7 @@ def _dwell(give: Give, **options: Any) -> None:
 
     Visits whose end was not seen count for as long as they were watched (Kaplan-Meier).
     """
-    from judged.online.curves.dwell import dwell_times
+    from judged.online.dwell import dwell_times
 
     with _log(options, give) as (log, tell):
         if tell is not None:
@@ -206,9 +205,9 @@ def _list(name: str | None, form: str) -> None:
         known = [online_metric(name)] if name else ONLINE_METRICS.values()
         click.echo(json.dumps(definitions(known).records(), indent=2, ensure_ascii=False))
     elif name:
-        click.echo(catalogue.page(name, width=output.width()))
+        click.echo(catalogue.page(name, width=terminal_width()))
     else:
-        click.echo(catalogue.catalogue().markdown() if form == "markdown" else catalogue.text(width=output.width()))
+        click.echo(catalogue.catalogue().markdown() if form == "markdown" else catalogue.text(width=terminal_width()))
 
 
 def _scores(log: InteractionLog, metric: Any, options: dict[str, Any], **asked: Any) -> Any:

@@ -17,7 +17,7 @@ from judged.online.engine import Relation, identifier, listed
 from judged.online.log import LogAnswer, about, need_column
 from judged.online.numbers import ALL, percent
 from judged.results import TEXT, Column, number
-from judged.results.notes import Note
+from judged.results.blocks import Note
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

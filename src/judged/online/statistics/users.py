@@ -14,8 +14,7 @@ import numpy as np
 
 from judged.errors import InputError
 from judged.stats.inputs import check_resampling
-from judged.stats.ratio import exact_share_interval
-from judged.stats.ratio_difference import RatioSums
+from judged.stats.ratio import RatioSums, exact_share_interval
 from judged.stats.sufficiency import MIN_UNITS
 
 if TYPE_CHECKING:
@@ -125,7 +124,7 @@ class Arm(NamedTuple):
 
     after: RatioSums
     before: RatioSums | None = None  # None: nothing is known of the time before
-    rho: float = 0.0  # of `judged.stats.ratio_difference.correlation`
+    rho: float = 0.0  # of `judged.stats.ratio.correlation`
 
     @property
     def covariance(self) -> float:

@@ -20,9 +20,9 @@ from judged.data.run import Run
 from judged.data.toml_files import Places, Range, SettingError, check_ranges, nearest, parse_toml, part_of, read_toml
 from judged.errors import InputError, JudgedWarning
 from judged.online.check import check_log
-from judged.online.curves.series import over_time
 from judged.online.differences import headlines
 from judged.online.metrics import ONLINE_METRICS, online_metric
+from judged.online.series import over_time
 from judged.online.slicing import slice_pages
 from judged.online.statistics.control import FEWEST
 from judged.results.files import replaced

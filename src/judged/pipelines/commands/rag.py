@@ -13,8 +13,7 @@ from judged.interface import inputs
 from judged.interface.commands.gate import configured, deciding, give_decision, kept
 from judged.interface.commands.slices import SliceOptions, slice_options
 from judged.interface.formats import answer_options
-from judged.interface.groups import Group
-from judged.interface.options import shared
+from judged.interface.options import Group, shared
 from judged.labels.commands.models import asking_options, confirmed, give_asked, progress
 
 if TYPE_CHECKING:
@@ -410,7 +409,7 @@ def _filled(
 ) -> None:
     """Ask what was prepared, write the tables that were filled, and say what came of it."""
     from judged.labels.asking import Endpoint
-    from judged.pipelines.rag.asking import fill, prepare_table
+    from judged.pipelines.rag.filling import fill, prepare_table
     from judged.pipelines.rag.responses import write_responses
 
     folder = into or (responses[0] if len(responses) == 1 and Path(responses[0]).is_dir() else None)
@@ -428,7 +427,8 @@ def _filled(
     made = fill(prepared, budget_calls=budget_calls, budget_money=budget_money, progress=progress())
     own = ("nuggets", "evidence") if table == "nuggets" else (table,)
     whole = Path(folder).resolve() != Path(responses[0]).resolve()
-    write_responses(made.responses, folder, made.responses.tables if whole else own)
+    if made.responses is not None:
+        write_responses(made.responses, folder, made.responses.tables if whole else own)
     give_asked(context, give, made)
 
 

@@ -18,7 +18,7 @@ from judged.comparison.pair import (
     name_of_correction,
     sensitivity_columns,
 )
-from judged.pipelines.experiments.latency import QUANTILES
+from judged.pipelines.experiments.limits import QUANTILES
 from judged.results import (
     COUNT,
     NUMBER,
@@ -38,8 +38,8 @@ from judged.results import (
     number,
     significant,
 )
+from judged.results.blocks import first_few
 from judged.results.decimals import decimal, p_text
-from judged.results.notes import first_few
 from judged.stats.sensitivity import doubts_of
 from judged.stats.sufficiency import insufficiency
 
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from judged.diagnosis.tradeoff import Tradeoff
     from judged.pipelines.experiments.effects import Effect, FactorEffects
     from judged.results import Block
-    from judged.results.notes import Note
+    from judged.results.blocks import Note
     from judged.results.table import Limits
     from judged.scoring.evaluation import Scores
     from judged.scoring.evaluation.facts import Provenance

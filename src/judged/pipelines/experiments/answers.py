@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from judged.data.json_rows import load
-from judged.data.json_shapes import check_shape
+from judged.data.json_rows import check_shape, load
 from judged.errors import InputError
 from judged.pipelines.experiments.worker import ANSWERS
 from judged.pipelines.rag.generation import GENERATED, together

@@ -13,8 +13,8 @@ from judged.data import files
 from judged.data.check_tables import normal_form
 from judged.data.texts import document_rows
 from judged.errors import InputError
+from judged.results.blocks import Note, first_few
 from judged.results.decimals import counted
-from judged.results.notes import Note, first_few
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,14 +19,14 @@ from judged.pipelines.experiments.answer import Conclusions, cost_names
 from judged.pipelines.experiments.effects import factor_effects
 from judged.pipelines.experiments.results import Results as Ran
 from judged.pipelines.experiments.results import load
+from judged.results.blocks import Note, first_few
 from judged.results.decimals import counted, decimal
-from judged.results.notes import Note, first_few
 from judged.results.spelling import one_of
 from judged.scoring.evaluation import evaluate
 from judged.scoring.evaluation.evaluate import chosen_measures
 from judged.scoring.measures.base import AnswerMeasure
-from judged.stats.detectable import detectable
 from judged.stats.inputs import paired_differences
+from judged.stats.sample_size import detectable
 from judged.stats.selection import choose, may_be_best
 from judged.stats.sensitivity import sensitivity
 from judged.stats.sufficiency import insufficiency

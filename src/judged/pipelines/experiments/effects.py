@@ -16,9 +16,9 @@ from judged.pipelines.experiments.configurations import level_text
 from judged.results import ANY
 from judged.results.types import ReadOnly
 from judged.stats.correction import adjust
-from judged.stats.detectable import detectable, out_of_reach
 from judged.stats.effect import wins
 from judged.stats.inputs import ROUNDING
+from judged.stats.sample_size import detectable, out_of_reach
 from judged.stats.sensitivity import sensitivity
 from judged.stats.slice_differences import heterogeneity
 from judged.stats.sufficiency import insufficiency

@@ -32,7 +32,7 @@ from judged.pipelines.experiments.engines import ENGINES
 from judged.pipelines.experiments.limits import LIMITS
 from judged.pipelines.experiments.pipelines import OPERATORS, settings_of
 from judged.results import TEXT, Answer, Column, Sentences, Table, counted
-from judged.results.notes import Note
+from judged.results.blocks import Note
 from judged.results.spelling import one_of
 from judged.scoring.evaluation import measures_of
 

@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from judged.data.json_shapes import check_shape
+from judged.data.json_rows import check_shape
 from judged.data.qrels import Qrels
 from judged.data.run import Run
 from judged.data.topics import Topics
 from judged.errors import InputError, JudgedWarning, MeasureError
 from judged.pipelines.experiments.answers import responses_of, scored
 from judged.pipelines.experiments.collection import no_query
-from judged.pipelines.experiments.latency import QUANTILES, quantile
+from judged.pipelines.experiments.limits import QUANTILES, quantile
 from judged.pipelines.experiments.worker import COSTS, FAILURE, RUN, TRACES
 from judged.pipelines.traces import read_traces
+from judged.results.blocks import Note, first_few
 from judged.results.decimals import counted
-from judged.results.notes import Note, first_few
 from judged.scoring.evaluation import measures_of
 from judged.scoring.measures.grammar import listed
 
@@ -64,7 +64,7 @@ class Results:
         and, where it was asked for, ``queries_per_second``; None for what is not known. ``p50_ms`` and
         ``p95_ms`` are quantiles over the queries of a round, of all rounds the median. Beside them stand
         ``p50_ms_ci``, their 95% interval over queries, None where there are too few, and ``p50_ms_noise``, how far
-        they vary from round to round (see `judged.pipelines.experiments.latency.quantile`), None with fewer than three
+        they vary from round to round (see `judged.pipelines.experiments.limits.quantile`), None with fewer than three
         rounds: where two of these overlap, the difference is noise. Of a configuration that generates, also
         ``answer_ms``, ``tokens_in`` and ``tokens_out``: the median milliseconds and the mean tokens of an answer.
     refused : dict of tuple of Refused

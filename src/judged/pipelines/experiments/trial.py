@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from judged.pipelines.experiments.engines.base import Setting
     from judged.pipelines.experiments.pipelines import Part, System
     from judged.results import Block
-    from judged.results.notes import Note
+    from judged.results.blocks import Note
     from judged.scoring.evaluation.facts import Provenance
 
 _MOST = 16  # engines that are kept

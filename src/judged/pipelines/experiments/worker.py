@@ -24,8 +24,7 @@ from judged.data.topics import Topics
 from judged.data.write import write_run
 from judged.errors import InputError, JudgedError, is_full
 from judged.pipelines.experiments.configurations import PlanModules, versions
-from judged.pipelines.experiments.latency import rounds_of, throughput
-from judged.pipelines.experiments.limits import STEP, Memory, StepRecord, energy, machine
+from judged.pipelines.experiments.limits import STEP, Memory, StepRecord, energy, machine, rounds_of, throughput
 from judged.pipelines.experiments.pipelines import Asked, Generating, Part, system_of
 from judged.pipelines.rag.generation import costs_of, tables_by_topic
 from judged.pipelines.traces import Recorder
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 
     from judged.data.texts import Text
     from judged.pipelines.experiments.engines.base import Hit
-    from judged.pipelines.experiments.latency import Clock
+    from judged.pipelines.experiments.limits import Clock
     from judged.pipelines.experiments.pipelines import System
     from judged.pipelines.rag.generation import Answered
 

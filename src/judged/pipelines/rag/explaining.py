@@ -15,7 +15,6 @@ from judged.data.findings import Finding, Findings, of_error
 from judged.data.qrels import Qrels
 from judged.data.topics import Topics
 from judged.errors import InputError
-from judged.pipelines.rag.answered import answered_of, evidence_qrels
 from judged.pipelines.rag.responses import (
     CONTRADICTS,
     FAILED,
@@ -27,10 +26,10 @@ from judged.pipelines.rag.responses import (
     Responses,
     middle_verdicts,
 )
+from judged.pipelines.rag.scoring import answered_of, evidence_qrels
 from judged.results import COUNT, NUMBER, TEXT, Answer, Column, Lists, Sentences, Table
-from judged.results.blocks import Item, Ranking
+from judged.results.blocks import Item, Ranking, first_few
 from judged.results.decimals import counted, decimal, percent
-from judged.results.notes import first_few
 from judged.results.spelling import hinting
 from judged.scoring.evaluation import runs_of
 from judged.scoring.explanation import explain as explain_ranking

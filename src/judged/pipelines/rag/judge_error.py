@@ -46,7 +46,7 @@ from judged.results import (
     listed,
     number,
 )
-from judged.results.notes import Note
+from judged.results.blocks import Note
 from judged.scoring.evaluation.inputs import measures_of
 from judged.stats.inputs import check_resampling, check_share
 from judged.stats.prediction_powered import LEAST
@@ -389,8 +389,7 @@ def _means(
     known: Responses, own: Responses, again: Responses, measures: Any, judge: str, how: tuple[float, float, int, int]
 ) -> list[JudgedMean]:
     """Give each system's mean of each measure by people, by the model, and corrected."""
-    from judged.pipelines.rag.answered import asked
-    from judged.pipelines.rag.scoring import evaluate, usual_measures
+    from judged.pipelines.rag.scoring import asked, evaluate, usual_measures
 
     margin, level, resamples, seed = how
     counts = [[Counter(one[table]["query_id"].to_pylist()) for table in VERDICTS] for one in (own, again)]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, cast
 
 from judged.comparison.slicing.queries import normalised
-from judged.data.ids import id_text
+from judged.data.index import id_text
 from judged.data.records import read_records
 from judged.data.texts import Texts
 from judged.data.topics import Topics
@@ -31,7 +31,7 @@ from judged.pipelines.rag.responses import (
 )
 from judged.pipelines.traces.attributes import attributes_of
 from judged.pipelines.traces.reading import read_traces, records
-from judged.results.notes import Note
+from judged.results.blocks import Note
 
 if TYPE_CHECKING:
     from judged.data.records import Record

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from judged.data.records import Record
-    from judged.results.notes import Note
+    from judged.results.blocks import Note
     from judged.results.types import Table
 
     Key = tuple[Any, ...]

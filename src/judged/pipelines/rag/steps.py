@@ -26,7 +26,7 @@ from judged.results.files import cached_property
 from judged.results.types import ReadOnly
 from judged.stats.correction import adjust
 from judged.stats.interval import IntervalMethod
-from judged.stats.ratio_difference import RatioDifference, RatioSums, correlation, ratio_difference
+from judged.stats.ratio import RatioDifference, RatioSums, correlation, ratio_difference
 from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:

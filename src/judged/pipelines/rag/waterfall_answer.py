@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from judged.pipelines.rag.responses import Responses
     from judged.pipelines.rag.steps import Share, Step, StepDifference, Weakest
     from judged.results import Block
-    from judged.results.notes import Note
-    from judged.stats.ratio_difference import RatioDifference
+    from judged.results.blocks import Note
+    from judged.stats.ratio import RatioDifference
 
 _RULES = (
     "shares of those given multiply to those of all, within a topic and over all topics together, but means over topics"

@@ -12,15 +12,15 @@ from judged.comparison.slicing.topic_slices import slicing_given
 from judged.data.attributes import Attributes
 from judged.data.qrels import Qrels
 from judged.data.topics import Topics
-from judged.diagnosis.needs.likeness import needs_of
+from judged.diagnosis.needs.needs import needs_of
 from judged.errors import InputError
 from judged.pipelines.rag.chains import PASSED, STEPS, UNITS, UNJUDGED, chains
 from judged.pipelines.rag.responses import Responses
 from judged.pipelines.rag.steps import Counts, differences, weakest
 from judged.pipelines.rag.waterfall_answer import Waterfall
 from judged.pipelines.traces import Entities, traces_of_runs
+from judged.results.blocks import Note, first_few
 from judged.results.decimals import listed
-from judged.results.notes import Note, first_few
 
 if TYPE_CHECKING:
     from judged.pipelines.rag.chains import Chain

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from judged.pipelines.traces.funnel_answer import TraceFunnel
     from judged.pipelines.traces.traces import Traces
     from judged.results import Block
-    from judged.results.notes import Note
+    from judged.results.blocks import Note
     from judged.results.types import Bools, Floats
     from judged.scoring.evaluation.facts import Provenance
     from judged.scoring.measures.base import Measure

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from judged.comparison.fusion import fuse
-from judged.comparison.slicing.documents import day_of, days_by_doc
+from judged.comparison.slicing.by_document import day_of, days_by_doc
 from judged.data.documents import Documents
 from judged.diagnosis.changes import mean_of
 from judged.errors import InputError

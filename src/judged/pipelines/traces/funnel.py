@@ -25,7 +25,7 @@ from judged.pipelines.traces.steps import (
     stages_to,
 )
 from judged.results import counted
-from judged.results.notes import Note
+from judged.results.blocks import Note
 from judged.scoring.evaluation.facts import provenance_of_lists
 from judged.scoring.evaluation.inputs import narrowed
 from judged.scoring.judging import judge

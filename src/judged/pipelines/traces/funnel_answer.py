@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from judged.comparison.slicing.topic_slices import Slicing
     from judged.pipelines.traces.traces import Stage, Traces
     from judged.results import Block
-    from judged.results.notes import Note
+    from judged.results.blocks import Note
     from judged.results.types import Bools, Floats, Ints
     from judged.scoring.evaluation.facts import Provenance
     from judged.scoring.measures.base import Measure

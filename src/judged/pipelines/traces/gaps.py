@@ -21,7 +21,7 @@ from judged.errors import InputError
 from judged.pipelines.traces.entities import Entities
 from judged.pipelines.traces.steps import compare_with_rest, sufficient_intervals
 from judged.results import Answer, Column, Sentences, Table, counted
-from judged.results.notes import Note, first_few
+from judged.results.blocks import Note, first_few
 from judged.results.table import CHANGE, COUNT, NUMBER, SHARE, TEXT, columns_of, number, p_value
 from judged.scoring.judging import judge
 from judged.stats.correction import adjust

@@ -17,8 +17,8 @@ import numpy as np
 from judged.data.run import Run, TopicRows
 from judged.errors import InputError
 from judged.results import counted
+from judged.results.blocks import Note
 from judged.results.files import cached_property
-from judged.results.notes import Note
 from judged.scoring.evaluation import runs_of
 from judged.scoring.judging.align import align
 

@@ -15,13 +15,13 @@ from judged.data.qrels import Qrels
 from judged.errors import InputError
 from judged.pipelines.traces.steps import clicks_of, stages_to
 from judged.results import ANY, COUNT, TEXT, Answer, Column, Sentences, Show, Table, counted, number
+from judged.results.blocks import first_few
 from judged.results.files import cached_property
-from judged.results.notes import first_few
 
 if TYPE_CHECKING:
     from judged.pipelines.traces.traces import Document, Stage, StageState, Traces
     from judged.results import Block
-    from judged.results.notes import Note
+    from judged.results.blocks import Note
 
 _FIRST = 10  # documents of a topic that are walked back
 _FEW = 2  # documents of which every station is shown

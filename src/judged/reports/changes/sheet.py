@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from judged.online.watch.watch import Watch
     from judged.pipelines.traces import Traces
     from judged.results import Block
-    from judged.results.notes import Note
+    from judged.results.blocks import Note
     from judged.scoring.evaluation.facts import Provenance
 
 Decision: TypeAlias = Literal["ship", "do not ship", "undecided"]

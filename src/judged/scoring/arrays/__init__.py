@@ -11,8 +11,17 @@
 [[0.0, 0.5], [1.0, 0.5]]
 """
 
-from judged.scoring.arrays.binary import average_precision, precision, recall, reciprocal_rank, success
-from judged.scoring.arrays.graded import dcg, err, ndcg, rbp
+from judged.scoring.arrays.measures import (
+    average_precision,
+    dcg,
+    err,
+    ndcg,
+    precision,
+    rbp,
+    recall,
+    reciprocal_rank,
+    success,
+)
 from judged.scoring.arrays.ranking import padded
 
 __all__ = [

@@ -43,7 +43,7 @@ from typing import Any
 
 import numpy as np
 
-from judged.data.ids import id_text
+from judged.data.index import id_text
 from judged.data.qrels import Qrels
 from judged.data.run import Run
 from judged.errors import MeasureError, MissingExtraError

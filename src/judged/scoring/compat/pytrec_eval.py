@@ -36,12 +36,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from judged.data.ids import id_text
+from judged.data.index import id_text
 from judged.data.qrels import Qrels
 from judged.errors import InputError, MeasureError
-from judged.scoring.compat.names import names_of
 from judged.scoring.judging import Judged, judge
 from judged.scoring.measures.aggregates import logarithms
+from judged.scoring.peers.names import names_of
 from judged.scoring.peers.trec_eval import NICKNAMES, Printed, TrecEvalError, expand, roots
 
 __all__ = [

@@ -35,12 +35,11 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from judged import data
-from judged.data.ids import id_text
+from judged.data.index import id_text
 from judged.errors import InputError, MeasureError
-from judged.scoring.compat.names import names_of
 from judged.scoring.evaluation import DIALECTS
 from judged.scoring.judging import Judged, judge
-from judged.scoring.peers.names import ranx_rbp
+from judged.scoring.peers.names import names_of, ranx_rbp
 
 if TYPE_CHECKING:
     from judged.results.types import Floats, Table

@@ -9,11 +9,11 @@ import numpy as np
 
 from judged.errors import InputError, MissingExtraError
 from judged.results import COUNT, NUMBER, TEXT, Answer, Chart, Column, Table, significant
+from judged.results.blocks import first_few
 from judged.results.chart_drawings import AREAS
 from judged.results.charts import picture, round_of
 from judged.results.decimals import decimal
 from judged.results.escaping import visible
-from judged.results.notes import first_few
 from judged.results.types import ReadOnly
 from judged.scoring.evaluation.summary import basis
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from judged.results import Block
-    from judged.results.notes import Note
+    from judged.results.blocks import Note
     from judged.results.types import Floats, Ints
     from judged.scoring.evaluation import Scores
     from judged.scoring.evaluation.facts import Provenance
@@ -194,7 +194,7 @@ class Curves(ReadOnly, Answer):
         colour
             Give each run a colour too.
         """
-        from judged.scoring.curves.plot import plot
+        from judged.scoring.curves.curve import plot
 
         where = self.provenance.where
         over = f"\n\nOver the topics where {visible(where)}." if where else ""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 import numpy as np
 
 from judged.errors import InputError
-from judged.results.notes import lines
+from judged.results.blocks import lines
 from judged.results.types import ReadOnly
 from judged.scoring.evaluation.notes import list_notes, notes_of_runs, qrels_notes, unjudged_notes
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from judged.data.qrels import Qrels
     from judged.data.write import Origin
-    from judged.results.notes import Note
+    from judged.results.blocks import Note
     from judged.results.types import Bools, Floats
     from judged.scoring.judging import Judged, Precision, TiePolicy, TopicPolicy
     from judged.scoring.measures.base import Measure

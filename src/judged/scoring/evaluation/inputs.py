@@ -16,7 +16,7 @@ from judged.data.objects import in_database, is_ids, rows_of_object
 from judged.data.run import Run, split_runs
 from judged.data.sources import files_of, source_name
 from judged.errors import InputError
-from judged.results.notes import Note
+from judged.results.blocks import Note
 from judged.scoring.measures.base import Measure
 from judged.scoring.measures.grammar import condition_of, listed, parse_many
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.data.compute import distinct
+from judged.results.blocks import Note, first_few
 from judged.results.decimals import counted, decimal, percent
-from judged.results.notes import Note, first_few
 from judged.scoring.measures.aggregates import aggregate
 
 if TYPE_CHECKING:
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
     from judged.data.qrels import Qrels
     from judged.data.write import Origin
-    from judged.results.notes import Severity
+    from judged.results.blocks import Severity
     from judged.results.types import Floats
     from judged.scoring.evaluation.dialects import Dialect
     from judged.scoring.evaluation.facts import Policies
-    from judged.scoring.evaluation.movement import Sampled
+    from judged.scoring.evaluation.summary import Sampled
     from judged.scoring.judging import Judged, TopicPolicy
     from judged.scoring.measures.base import Measure
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from judged.results import Block
-    from judged.results.notes import Note
+    from judged.results.blocks import Note
     from judged.results.types import Bools, Floats, Table
     from judged.stats.interval import IntervalName
 
@@ -261,7 +261,7 @@ class Scores(Answer, ReadOnly):
 
     def _reaches(self, at: int) -> tuple[Reach, ...]:
         """Aggregate the ranges of one run and measure, counted through, over its topics."""
-        from judged.scoring.evaluation.movement import reach  # few calls ask for it
+        from judged.scoring.evaluation.summary import reach
 
         run, row = divmod(at, len(self.measures))
         kind = self.measures[row].entry.aggregate

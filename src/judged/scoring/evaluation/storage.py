@@ -16,8 +16,8 @@ from judged.data import files
 from judged.data.arrow_files import parquet_table
 from judged.data.write import Origin
 from judged.errors import InputError
+from judged.results.blocks import Note
 from judged.results.decimals import listed
-from judged.results.notes import Note
 from judged.scoring.evaluation.facts import Policies, QrelsFacts, RunFacts, TopicRanges
 from judged.scoring.measures.grammar import parse
 

@@ -15,7 +15,7 @@ from judged.scoring.judging.working import Column, Rows, Step
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from judged.scoring.judging.hits import JudgedHits
+    from judged.scoring.judging.judged import JudgedHits
     from judged.scoring.judging.working import Part, Working
 
 Cell: TypeAlias = float | str | None

@@ -1,9 +1,8 @@
 """Rank and join, once: `judge` turns qrels and a run into a `Judged`."""
 
 from judged.scoring.judging.align import Returned
-from judged.scoring.judging.hits import Labels
 from judged.scoring.judging.join import judge, judge_list
-from judged.scoring.judging.judged import Judged
+from judged.scoring.judging.judged import Judged, Labels
 from judged.scoring.judging.ranking import Precision, Ranking, TiePolicy, TopicPolicy
 
 __all__ = [

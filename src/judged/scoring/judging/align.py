@@ -13,8 +13,7 @@ from judged.data.run import Run
 from judged.errors import InputError
 from judged.results.files import cached_property
 from judged.results.types import ReadOnly
-from judged.scoring.judging.ranking import DuplicateDocumentError, Ranking, as_compared, columns_of
-from judged.scoring.judging.segments import segment_starts
+from judged.scoring.judging.ranking import DuplicateDocumentError, Ranking, as_compared, columns_of, segment_starts
 
 if TYPE_CHECKING:
     from judged.results.types import Floats, Ints, Strings

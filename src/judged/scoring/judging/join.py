@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     from judged.data.documents import Documents
     from judged.data.index import QrelsIndex
     from judged.data.rows import Rows
-    from judged.scoring.judging.ranking import Precision, TiePolicy
-    from judged.scoring.judging.segments import RunHits
+    from judged.scoring.judging.ranking import Precision, RunHits, TiePolicy
 
 
 Found: TypeAlias = "tuple[RunHits, str | None]"

@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from judged.data.ids import id_text, shown
+from judged.data.index import id_text, shown
 from judged.data.layout import WHOLE_TO
 from judged.data.rows import refuse_equal_wholes
 from judged.errors import InputError
-from judged.scoring.judging.ranking import DuplicateDocumentError, as_compared
-from judged.scoring.judging.segments import RunHits, falling_bounds, nothing
+from judged.scoring.judging.ranking import DuplicateDocumentError, RunHits, as_compared, falling_bounds, nothing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

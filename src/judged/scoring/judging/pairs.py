@@ -14,7 +14,7 @@ import numpy as np
 
 from judged.errors import MeasureError
 from judged.results.files import cached_property
-from judged.scoring.judging.segments import segment_sum
+from judged.scoring.judging.ranking import segment_sum
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

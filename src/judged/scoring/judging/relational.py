@@ -15,8 +15,7 @@ import pyarrow as pa
 from judged.data.compute import int_array, pc
 from judged.data.engine_rows import as_text, quoted
 from judged.errors import InputError
-from judged.scoring.judging.ranking import DuplicateDocumentError
-from judged.scoring.judging.segments import RunHits
+from judged.scoring.judging.ranking import DuplicateDocumentError, RunHits
 
 if TYPE_CHECKING:
     from judged.data.engine_rows import EngineRows, EngineTable

@@ -15,11 +15,10 @@ import numpy as np
 import pyarrow as pa
 
 from judged.data.compute import int_array, pc
-from judged.data.ids import hash_ids
+from judged.data.index import hash_ids
 from judged.data.text_rows import in_order
 from judged.errors import OutputError
-from judged.scoring.judging.ranking import columns_of, rank_topics, topic_runs
-from judged.scoring.judging.segments import RunHits, together
+from judged.scoring.judging.ranking import RunHits, columns_of, rank_topics, together, topic_runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

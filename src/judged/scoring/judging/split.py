@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.scoring.judging.segments import segment_sum
+from judged.scoring.judging.ranking import segment_sum
 
 if TYPE_CHECKING:
     from judged.results.types import Bools, Floats, Ints

@@ -12,7 +12,7 @@ import pyarrow as pa
 from judged.data.qrels import Qrels
 from judged.results.files import cached_property
 from judged.scoring.judging.align import Returned
-from judged.scoring.judging.segments import segment_starts
+from judged.scoring.judging.ranking import segment_starts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

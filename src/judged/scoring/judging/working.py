@@ -13,7 +13,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from judged.results.types import Bools, Floats, Ints
-    from judged.scoring.judging.hits import JudgedHits
+    from judged.scoring.judging.judged import JudgedHits
 
 Part: TypeAlias = "Floats | Ints | Bools | float | str"
 """What a formula is made of: a number for each hit or topic, or one for all."""

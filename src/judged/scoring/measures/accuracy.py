@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.errors import MeasureError
-from judged.scoring.judging.segments import segment_starts
+from judged.scoring.judging.ranking import segment_starts
 from judged.scoring.measures.aggregates import all_relevant, divide, relevant_returned, returned_within
 from judged.scoring.measures.base import Measure, Properties, RelevanceMeasure, param
 from judged.scoring.measures.parameters import CUTOFF, REL, UNDEFINED, Parameter, real, spell, whole, yes_no

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from judged.data.compute import pc
 from judged.errors import MeasureError
-from judged.scoring.judging.segments import segment_sum
+from judged.scoring.judging.ranking import segment_sum
 from judged.scoring.measures.aggregates import divide
 from judged.scoring.measures.base import Measure, Properties, param
 from judged.scoring.measures.gain import MOST_SHOWN, TopRanks, discounts

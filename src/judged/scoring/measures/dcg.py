@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.scoring.judging.segments import segment_sum
+from judged.scoring.judging.ranking import segment_sum
 from judged.scoring.measures.aggregates import divide, relevant_known
 from judged.scoring.measures.base import Measure, Properties, RelevanceMeasure, param
 from judged.scoring.measures.cwl import FIXED, Reading, UserModel

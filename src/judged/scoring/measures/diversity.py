@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from judged.scoring.judging.segments import segment_sum
+from judged.scoring.judging.ranking import segment_sum
 from judged.scoring.judging.split import by_aspect
 from judged.scoring.measures.aggregates import divide, relevant_known
 from judged.scoring.measures.ap import AP

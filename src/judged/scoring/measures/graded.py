@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from judged.scoring.judging.segments import running_count, running_sum
+from judged.scoring.judging.ranking import running_count, running_sum
 from judged.scoring.measures.aggregates import all_relevant, divide, log2
 from judged.scoring.measures.base import Properties, RelevanceMeasure, param
 from judged.scoring.measures.gain import GAIN, discounts, gained, gaining, ideal_by_gain

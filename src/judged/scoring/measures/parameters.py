@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from judged.errors import InputError, MeasureError
 from judged.results.decimals import read_number
-from judged.scoring.judging.segments import running_sum, segment_starts
+from judged.scoring.judging.ranking import running_sum, segment_starts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.scoring.judging.pairs import Pairs, preferences
-from judged.scoring.judging.segments import segment_sum
+from judged.scoring.judging.ranking import segment_sum
 from judged.scoring.measures.aggregates import all_relevant, divide, for_each_hit
 from judged.scoring.measures.base import Measure, Properties, param
 from judged.scoring.measures.parameters import REL, UNDEFINED, Parameter, one_of

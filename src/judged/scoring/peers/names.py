@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from judged.errors import JudgedError, MeasureError
 from judged.scoring.measures.base import Measure
@@ -255,3 +255,12 @@ def _of_ours(spec: str, names: Mapping[str, str]) -> str:
     if bare[2]:
         return f"write {cut[0]}.{bare[2]}" if cut else f"'judged evaluate -m {spec}' computes it; trec_eval does not"
     return f"did you mean {(whole or cut)[0]}?"
+
+
+def names_of(given: object, what: str, example: str) -> list[str]:
+    """Take one name or several, and nothing else."""
+    names: list[Any] = [given] if isinstance(given, str) or not isinstance(given, Iterable) else [*given]
+    for name in names:
+        if not isinstance(name, str):
+            raise MeasureError(f"{name!r} is not the name of a {what}. Fix: give names as text, such as {example}")
+    return names

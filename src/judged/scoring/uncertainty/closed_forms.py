@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.scoring.judging.segments import segment_sum
+from judged.scoring.judging.ranking import segment_sum
 from judged.scoring.measures.aggregates import divide
 from judged.scoring.measures.gain import gains
 from judged.scoring.uncertainty.groups import relevant_groups, relevant_members

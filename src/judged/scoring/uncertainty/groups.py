@@ -11,7 +11,7 @@ import numpy as np
 from judged.errors import InputError
 from judged.results.files import cached_property
 from judged.scoring.judging.align import all_tied
-from judged.scoring.judging.segments import running_count, segment_starts
+from judged.scoring.judging.ranking import running_count, segment_starts
 from judged.scoring.judging.unjudged import cut
 from judged.scoring.measures.cwl import UserModel
 

@@ -13,8 +13,8 @@ from judged.data.qrels import Qrels
 from judged.data.run import Run, run_named
 from judged.errors import InputError, MeasureError
 from judged.results import COUNT, NUMBER, TEXT, Answer, Table, columns_of
+from judged.results.blocks import Note, first_few
 from judged.results.decimals import percent
-from judged.results.notes import Note, first_few
 from judged.results.spelling import hinting
 from judged.scoring.judging import judge
 from judged.scoring.judging.unjudged import withdrawn

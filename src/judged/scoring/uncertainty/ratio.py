@@ -21,7 +21,7 @@ import numpy as np
 
 from judged.results.decimals import decimal
 from judged.results.types import ReadOnly
-from judged.scoring.judging.segments import segment_starts, segment_sum
+from judged.scoring.judging.ranking import segment_starts, segment_sum
 from judged.scoring.measures.aggregates import divide
 from judged.scoring.measures.dcg import NCG, nDCG
 from judged.scoring.measures.gain import Gain, discounts, gains

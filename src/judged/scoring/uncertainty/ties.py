@@ -10,7 +10,7 @@ import numpy as np
 
 from judged.errors import InputError
 from judged.results.types import ReadOnly
-from judged.scoring.judging.segments import segment_sum
+from judged.scoring.judging.ranking import segment_sum
 from judged.scoring.measures.aggregates import divide
 from judged.scoring.measures.grammar import parse
 from judged.scoring.uncertainty.closed_forms import FORMS

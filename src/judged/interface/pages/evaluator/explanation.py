@@ -11,9 +11,8 @@ import numpy as np
 
 from judged.errors import MeasureError
 from judged.interface.pages.answers import PageAnswer
-from judged.interface.pages.evaluator.measures import listed
 from judged.interface.pages.evaluator.scores import BEFORE, LIST, TOO_LARGE, judged_of, worlds_of
-from judged.interface.pages.evaluator.state import read_state
+from judged.interface.pages.evaluator.state import listed, read_state
 from judged.scoring.curves import at_cutoffs
 from judged.scoring.explanation import explain_list
 from judged.scoring.explanation.sheets import names

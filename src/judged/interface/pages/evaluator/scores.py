@@ -12,11 +12,10 @@ import numpy as np
 import judged
 from judged.errors import MeasureError
 from judged.interface.pages.answers import PageAnswer
-from judged.interface.pages.evaluator.measures import GROUPS, listed, unavailable
-from judged.interface.pages.evaluator.state import SHOWN, read_state
+from judged.interface.pages.evaluator.state import GROUPS, SHOWN, listed, read_state, unavailable
 from judged.results import COUNT, NUMBER, TEXT, Column, Sentences, Show, Table, columns_of, counted
 from judged.results import listed as listed_words
-from judged.results.notes import Note
+from judged.results.blocks import Note
 from judged.scoring.judging import judge
 from judged.scoring.measures.gain import discounts, gains
 from judged.scoring.measures.pages import FAMILIES

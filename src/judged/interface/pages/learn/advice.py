@@ -15,7 +15,7 @@ from pydantic import Field
 from judged.data.qrels import Qrels
 from judged.data.run import Run
 from judged.interface.pages.evaluator.lists import read_list, read_missing, write_grade
-from judged.interface.pages.evaluator.measures import USUAL, unavailable
+from judged.interface.pages.evaluator.state import USUAL, unavailable
 from judged.interface.pages.problems import Parameters
 from judged.scoring.advice import RULES, Advice, advise
 from judged.scoring.advice.rules import TASKS, fact

@@ -13,8 +13,8 @@ from judged.errors import MeasureError
 from judged.interface.pages.answers import page
 from judged.interface.pages.learn import advice as chooser
 from judged.interface.pages.learn import catalogue as listing
+from judged.interface.pages.learn.catalogue import measure_page
 from judged.interface.pages.learn.lessons import STEPS, LessonPage, lesson_page, prose
-from judged.interface.pages.learn.measure import measure_page
 from judged.interface.pages.problems import PROBLEMS, UnknownError
 from judged.interface.pages.workspace import Opened
 from judged.scoring.advice.rules import SOURCES

@@ -12,8 +12,8 @@ from judged.errors import InputError, JudgedError, MeasureError
 from judged.interface.pages.topics.topic_list import near_ids, run_scores
 from judged.interface.pages.workspace import remembered
 from judged.results import ANY, TEXT, Table, beginning, columns_of
+from judged.results.blocks import Note
 from judged.results.decimals import decimal
-from judged.results.notes import Note
 from judged.scoring.explanation import compare_tools, explain_list
 from judged.scoring.judging import judge
 from judged.scoring.judging.align import all_tied

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from judged.data.compute import pc
+from judged.diagnosis.changes import every_run_regraded
 from judged.diagnosis.diff.answer import ScorePair
-from judged.diagnosis.regrading import every_run_regraded
 from judged.diagnosis.stages import stages
 from judged.errors import InputError, JudgedError
 from judged.interface.pages.answers import PageAnswer
@@ -32,7 +32,7 @@ from judged.interface.pages.topics.judged_topic import (
 from judged.interface.pages.topics.topic_list import facts_of, ordered, rel_of, run_scores
 from judged.interface.pages.workspace import concerning, remembered
 from judged.results import CHANGE, COUNT, NUMBER, TEXT, Column, Show, Table, columns_of, counted, significant
-from judged.results.notes import Note
+from judged.results.blocks import Note
 from judged.scoring.evaluation.inputs import DEFAULT_MEASURES
 from judged.scoring.judging import judge
 from judged.scoring.uncertainty.ties import tie_range

@@ -18,8 +18,8 @@ from judged.interface.pages.pagination import LONGEST, Paging, Scored, holding, 
 from judged.interface.pages.problems import Parameters
 from judged.interface.pages.workspace import MEASURE, concerning, remembered
 from judged.results import COUNT, NUMBER, Chart, Column, Table, counted
+from judged.results.blocks import Note
 from judged.results.decimals import decimal
-from judged.results.notes import Note
 from judged.results.table import order_of
 from judged.scoring.measures.base import Measure
 

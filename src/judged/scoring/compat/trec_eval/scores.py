@@ -189,7 +189,7 @@ class Scorer:
 
     def strings(self, line: Printed) -> list[str]:
         """Give a line of text for each topic: the grades of its first documents, in quotes."""
-        from judged.scoring.measures.relstring import relstring
+        from judged.scoring.measures.counts import relstring
 
         found = relstring(self._judged, line.given["length"])
         blank = self._missing if line.name == "relstring" else np.zeros_like(self._missing)

@@ -23,7 +23,7 @@ from judged.labels.asking.prompts import Prompt, read, text_of, why_none
 from judged.labels.store import LabelStore
 from judged.pipelines.rag.responses import FAILED, KEYS, OKAY, VERDICTS, VITAL, Responses, table_of_records
 from judged.results import COUNT, TEXT, Column, Table, counted
-from judged.results.notes import Note, first_few
+from judged.results.blocks import Note, first_few
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -135,7 +135,7 @@ def prepare_table(
     more: dict[str, Any] = {"tokens": AT_ONCE * 8} if fills == "assignments" else {}
     if fills == "nuggets":
         more, repeats = {"tokens": limit * _LINE, "values": {"limit": str(limit)}}, 0.0
-    prompt = Prompt.read(fills, words, "judged.pipelines.rag.asking", **more)
+    prompt = Prompt.read(fills, words, "judged.pipelines.rag", **more)
     asked, unasked = list[_Question](), list[Row]()
     for question in _TASKS[fills](responses, source, _Chosen(context, qrels, rel, depth)):
         if not keep_addressed and any(name in source.addressed for name in question.names):

@@ -1,4 +1,4 @@
-"""Two runs over the same topics, as the answer of a page: the verdict, what it rests on, and every topic."""
+"""Two runs compared: the page, and its twin in the API."""
 
 from __future__ import annotations
 
@@ -7,23 +7,27 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
+from fastapi import APIRouter, Query
 from pydantic import Field
 
 from judged.comparison.answer import data_tables
 from judged.comparison.compare import compared
 from judged.comparison.pair import intervals, verdict_columns
+from judged.comparison.slicing import slice_topics
 from judged.comparison.slicing.comparison import direction
-from judged.interface.pages.answer_pages import topic_columns
-from judged.interface.pages.attributes import both
-from judged.interface.pages.filters import chosen, link, probability, query
+from judged.errors import InputError
+from judged.interface.pages.answer_pages import NotOpenError, answer_page, both, topic_columns
+from judged.interface.pages.filters import blocks, chosen, link, probability, query
 from judged.interface.pages.pagination import LONGEST, Paging, Scored, Trimmed, holding, order_by
-from judged.interface.pages.workspace import MEASURE
+from judged.interface.pages.workspace import MEASURE, Opened, concerning, remembered
 from judged.results import CHANGE, NUMBER, TEXT, Answer, Chart, Column, Section, Sentences, Show, Table
 from judged.results import number as digits
 from judged.results.charts import PALETTE
 from judged.results.decimals import decimal, p_text
 from judged.results.files import cached_property
+from judged.scoring.evaluation import measures_of
 from judged.scoring.evaluation.evaluate import chosen_measures
+from judged.scoring.measures.grammar import listed
 from judged.stats.inputs import paired_differences
 from judged.stats.sensitivity import leave_one_topic_out
 
@@ -34,11 +38,12 @@ if TYPE_CHECKING:
     from judged.comparison.slicing import SliceComparison
     from judged.interface.pages.workspace import Workspace
     from judged.results import Block
-    from judged.results.notes import Note
+    from judged.results.blocks import Note
     from judged.results.types import Bools, Floats, Ints
     from judged.scoring.evaluation import Scores
     from judged.scoring.measures.base import Measure
     from judged.stats.sensitivity import LeaveOneTopicOut
+
 
 DRAWN, DOTS = 400, 3000
 """Topics that can still be told apart in a chart of bars, and of points: more are small and grey."""
@@ -394,3 +399,59 @@ def _chosen(found: LeaveOneTopicOut) -> list[int]:
     rests, tested = {*found.sign_topics, *found.significance_topics}, set(found.tested)
     deciding = [at for at in moving if found.topics[at] in rests][:_DECIDING]
     return deciding or [at for at in moving if found.topics[at] in tested or not tested][:_MOVING]
+
+
+router = APIRouter(tags=["runs"])
+
+
+def compare_page(workspace: Workspace, asked: AskedComparison) -> ComparePage:
+    """Choose the runs, the measures and the topics, and test the difference."""
+    if len(workspace.run_names) < 2:
+        beside = "".join(f" Open a second one beside {name}." for name in workspace.run_names)
+        is_open = "only one run is open" if beside else "no run is open"
+        raise NotOpenError(is_open, about=f"A comparison needs two runs over the same topics.{beside}")
+    with concerning("measure"):
+        measure = asked.read(asked.measure or MEASURE)
+    with concerning("measures"):
+        family = tuple(dict.fromkeys((*measures_of(listed(asked.measures) or (measure,), rel=asked.rel), measure)))
+        if len(family) > MOST + 1:
+            raise InputError(f"{len(family)} measures are too many for one table", fix=f"name at most {MOST}")
+    with concerning("first"):
+        first = asked.first and workspace.judged(asked.first).run.name
+    with concerning("second"):
+        first, second = workspace.usual_pair(measure, first, asked.second)
+    with concerning("measure"):
+        workspace.scores((measure,), (first, second))
+    with concerning("measures"):
+        comparison = workspace.pair_comparison(family, first, second, asked.where)
+    by_slice = _by_slice(workspace, comparison.scores, measure, asked.by) if asked.by else None
+    asked = asked.model_copy(update={"first": first, "second": second})
+    notes = workspace.notes_over(len(comparison.scores.query_ids), comparison.notes)
+    scores = workspace.scores(family, None, asked.where, first)
+    return ComparePage(workspace, asked, measure, comparison, scores, by_slice, notes)
+
+
+@concerning("by")
+@remembered
+def _by_slice(workspace: Workspace, scores: Scores, measure: Measure, by: str) -> SliceComparison:
+    """Compare the two on each slice of an attribute."""
+    first, _ = scores.run_names
+    slicing = slice_topics(workspace.known((by,), first), by, query_ids=scores.query_ids)
+    return scores.compare_slices(slicing, first, measures=(measure,), correction="holm")
+
+
+def _shown(workspace: Workspace, _asked: AskedComparison, answer: ComparePage | None) -> dict[str, Any]:
+    """Show two runs side by side."""
+    values: dict[str, Any] = {"usual": {"measure": MEASURE, "measures": MEASURES}, "figures": ""}
+    if answer is not None:
+        key = ("figures of two runs", answer.comparison, answer.measure, answer.by_slice)
+        charts = workspace.remember(key, lambda: blocks(figures(answer), ["drawn"]))
+        values |= {"facts": answer.facts(), "asked": answer.asked, "figures": charts}
+        values["keys"] = {column.name: column.name for column in answer.listed[0].shown}
+    return values
+
+
+@answer_page(router, "compare.html", "/compare", "Compare", "Two runs compared", _shown)
+def comparison(workspace: Opened, asked: Annotated[AskedComparison, Query()]) -> ComparePage:
+    """Compare two runs: the verdict, every measure, what rests on single topics, and the topics, a page at a time."""
+    return compare_page(workspace, asked)

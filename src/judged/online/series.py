@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from judged.online.scores import OnlineScores
     from judged.online.statistics.control import Signal
     from judged.results import Block
-    from judged.results.notes import Note
+    from judged.results.blocks import Note
 
 
 def over_time(

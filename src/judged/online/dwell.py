@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from judged.online.log import InteractionLog
     from judged.online.scores import OnlineScores
     from judged.results import Block
-    from judged.results.notes import Note
+    from judged.results.blocks import Note
 
 SECONDS = (1, 2, 3, 5, 7, 10, 15, 20, 25, 30, 40, 50, 60, 90, 120, 180, 300, 600)
 """The times at which the curve is taken."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from judged.pipelines.rag.readers import read_responses
 from judged.pipelines.rag.responses import write_responses
 from labels.asking.fake_endpoint import serving
-from pipelines.rag.asking.test_filling import QUERIES, listed, made
+from pipelines.rag.test_filling import QUERIES, listed, made
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,7 +15,10 @@ from judged.results import Answer
 
 if TYPE_CHECKING:
     from judged.interface.pages.workspace import Workspace
+    from judged.online.ab_tests.abtest import ABTest
     from judged.online.log import InteractionLog
+    from judged.online.watch import Watch
+
 
 router = APIRouter(tags=["clicks"])
 _TABS = {
@@ -62,3 +65,32 @@ def log_of(workspace: Workspace) -> InteractionLog:
     if "log" not in workspace.parts:
         raise NotOpenError("no log is open", "judged serve QRELS RUN --log LOG")
     return read_log(workspace.parts["log"])
+
+
+users_router = APIRouter(tags=["users"])
+_USERS_TABS = {"/users": "A/B test", "/users/watch": "Watch over production"}
+_users_page = partial(answer_page, users_router, "of_log.html", label="Users", tabs=_USERS_TABS)
+
+
+@_users_page("/users", _USERS_TABS["/users"], "What an A/B test says", files_of_log)
+@remembered
+def ab_test(workspace: Opened) -> ABTest:
+    """Say of the arms of the open log whether the test is sound, what differs, and what follows."""
+    from judged.online import abtest
+
+    return abtest(log_of(workspace))
+
+
+def _file_of_watch(workspace: Workspace, *_: Any) -> dict[str, Any]:
+    return {"names": [Path(workspace.parts["watch"]).name]}
+
+
+@_users_page("/users/watch", _USERS_TABS["/users/watch"], "What is off in production", _file_of_watch)
+@remembered
+def watched(workspace: Opened) -> Watch:
+    """Hold the series of the open watch against their baseline."""
+    from judged.online.watch import watch
+
+    if "watch" not in workspace.parts:
+        raise NotOpenError("no watch is open", "judged serve QRELS RUN --watch CONFIG")
+    return watch(workspace.parts["watch"], keep=False)  # as its state remembers it; nothing is written

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from judged.errors import InputError
-from judged.pipelines.rag.asking import fill, prepare_table
+from judged.pipelines.rag.filling import fill, prepare_table
 from judged.pipelines.rag.responses import Responses
 from labels.asking.fake_endpoint import serving
 

@@ -1,1 +1,0 @@
-"""Pages about logs of users: clicks, A/B tests, and the watch."""

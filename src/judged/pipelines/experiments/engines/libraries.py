@@ -1,0 +1,188 @@
+"""bm25s: BM25 and its relatives, with scores computed before anybody asks."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from judged.errors import InputError, MissingExtraError
+from judged.pipelines.experiments.engines.base import Engine, QueryRefusedError, Setting, called, folder_size, whole
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from judged.data.texts import Text
+    from judged.pipelines.experiments.engines.base import Configuration, Hit
+
+
+_METHODS = ("lucene", "robertson", "atire", "bm25l", "bm25+")
+_BM25S_WORD = re.compile(r"\w\w")  # bm25s leaves out words of one letter
+
+
+class Bm25s(Engine):
+    """BM25 over titles and texts as one field; documents without any word of the query are not returned."""
+
+    settings: ClassVar[Mapping[str, Setting]] = {
+        "stemmer": Setting("english", ("none", "english"), "how words are brought to their stem (Snowball)"),
+        "stop_words": Setting("english", ("none", "english"), "words that are not indexed"),
+        "method": Setting("lucene", _METHODS, "the variant of BM25"),
+        "k1": Setting(1.5, (), "how fast repeated words stop to count", 0),
+        "b": Setting(0.75, (), "how much long documents are held back", 0, 1),
+    }
+    libraries = ("bm25s", "PyStemmer")
+
+    def build(self, documents: Mapping[str, Text], configuration: Configuration, folder: Path) -> None:
+        """Index titles and texts."""
+        try:
+            import bm25s
+            import Stemmer
+        except ImportError:
+            raise MissingExtraError("bm25s", "engines") from None
+        self._library: Any = bm25s
+        self._stemmer = Stemmer.Stemmer("english") if configuration["stemmer"] == "english" else None
+        self._stop = "en" if configuration["stop_words"] == "english" else []
+        self._ids = list(documents)
+        self._index = bm25s.BM25(
+            k1=float(configuration["k1"]), b=float(configuration["b"]), method=configuration["method"]
+        )
+        self._index.index(self._tokens([whole(text) for text in documents.values()]), show_progress=False)
+        self._index.save(str(folder / "index"))
+        self._folder = folder
+
+    def _tokens(self, texts: list[str]) -> Any:
+        return self._library.tokenize(texts, stopwords=self._stop, stemmer=self._stemmer, show_progress=False)
+
+    def size(self) -> int:
+        """Add up the files of the saved index."""
+        return folder_size(self._folder)
+
+    def search(self, query: str, k: int) -> list[Hit]:
+        """Ask for documents with any of the query's words."""
+        if not _BM25S_WORD.search(query):
+            raise QueryRefusedError("the query has no word of two letters")
+        # it would choose by JAX where that is installed, and give documents of equal scores in another order
+        how: dict[str, Any] = {"show_progress": False, "n_threads": 0, "backend_selection": "numpy"}
+        places, scores = self._index.retrieve(self._tokens([query]), k=min(k, len(self._ids)), **how)
+        found = zip(places[0].tolist(), scores[0].tolist(), strict=True)
+        return [(self._ids[place], score) for place, score in found if score > 0]
+
+
+_TANTIVY_WORD = re.compile(r"\w+")
+_OPERATORS = {"AND", "OR", "NOT", "IN", "TO"}
+_MEMORY = 50_000_000  # bytes that a writer may hold
+
+
+class Tantivy(Engine):
+    """BM25 of tantivy over titles and texts; any word of the query may match."""
+
+    settings: ClassVar[Mapping[str, Setting]] = {
+        "stemmer": Setting("english", ("none", "english"), "how words are brought to their stem (Snowball)"),
+        "stop_words": Setting("none", ("none", "english"), "words that are not indexed"),
+        "tokens": Setting("words", ("words", "trigrams"), "what is indexed"),
+        "title_weight": Setting(1.0, (), "what a word of the title counts, beside 1 for the text", 0),
+    }
+    libraries = ("tantivy",)
+
+    def build(self, documents: Mapping[str, Text], configuration: Configuration, folder: Path) -> None:
+        """Index titles and texts."""
+        try:
+            import tantivy
+        except ImportError:
+            raise MissingExtraError("tantivy", "engines") from None
+        grams = configuration["tokens"] == "trigrams"
+        tokenizer = tantivy.Tokenizer.ngram(3, 3, False) if grams else tantivy.Tokenizer.simple()
+        analyser = tantivy.TextAnalyzerBuilder(tokenizer).filter(tantivy.Filter.lowercase())
+        if configuration["stop_words"] == "english":
+            analyser = analyser.filter(tantivy.Filter.stopword("english"))
+        if configuration["stemmer"] == "english":
+            analyser = analyser.filter(tantivy.Filter.stemmer("english"))
+        schema = tantivy.SchemaBuilder()
+        schema.add_text_field("id", stored=True, tokenizer_name="raw")
+        for name in ("title", "text"):
+            schema.add_text_field(name, tokenizer_name="judged")
+        self._index: Any = tantivy.Index(schema.build(), path=str(folder))
+        self._index.register_tokenizer("judged", analyser.build())
+        writer = self._index.writer(_MEMORY, 1)
+        for doc, (title, text) in documents.items():
+            writer.add_document(tantivy.Document(id=doc, title=title, text=text))
+        writer.commit()
+        writer.wait_merging_threads()
+        self._index.reload()
+        self._weights = {"title": float(configuration["title_weight"]), "text": 1.0}
+        self._folder = folder
+
+    def size(self) -> int:
+        """Add up the files of the index."""
+        return folder_size(self._folder)
+
+    def search(self, query: str, k: int) -> list[Hit]:
+        """Ask for documents with any of the query's words."""
+        words = [word.lower() if word in _OPERATORS else word for word in _TANTIVY_WORD.findall(query)]
+        if not words:
+            raise QueryRefusedError("the query has no word")
+        try:
+            parsed = self._index.parse_query(" ".join(words), list(self._weights), field_boosts=self._weights)
+        except ValueError as error:
+            raise QueryRefusedError(str(error)) from None
+        searcher = self._index.searcher()
+        hits = searcher.search(parsed, k, count=False).hits
+        return [(searcher.doc(address)["id"][0], float(score)) for score, address in hits]
+
+
+_BATCH = 512  # texts that are embedded at a time
+
+
+class Dense(Engine):
+    """Exact search by cosine, in NumPy."""
+
+    settings: ClassVar[Mapping[str, Setting]] = {
+        "embed": Setting("", (), "module:function that makes vectors (n, d) of texts; empty: WordLlama's"),
+        "dimensions": Setting(256, (64, 128, 256), "of WordLlama's vectors"),
+    }
+    libraries = ("wordllama",)
+
+    def build(self, documents: Mapping[str, Text], configuration: Configuration, folder: Path) -> None:
+        """Embed titles and texts."""
+        given = configuration["embed"]
+        self._embed = called(given) if given else _wordllama(int(configuration["dimensions"]))
+        self._ids = list(documents)
+        texts = [whole(text) for text in documents.values()]
+        parts = [self._unit(texts[start : start + _BATCH]) for start in range(0, len(texts), _BATCH)]
+        self._vectors = np.concatenate(parts)
+        np.save(folder / "vectors.npy", self._vectors)
+        self._folder = folder
+
+    def _unit(self, texts: list[str]) -> np.ndarray[Any, np.dtype[np.float32]]:
+        """Make vectors of length 1; of a text that says nothing one of 0."""
+        vectors = np.asarray(self._embed(texts), dtype=np.float32)
+        if vectors.ndim != 2 or len(vectors) != len(texts) or not np.isfinite(vectors).all():
+            problem = f"embed made an array of shape {vectors.shape} of {len(texts)} texts, or one with no numbers"
+            raise InputError(problem, fix="give one row of finite numbers a text")
+        length = np.sqrt((vectors**2).sum(axis=1, keepdims=True, dtype=np.float32))
+        return (vectors / np.where(length > 0, length, 1)).astype(np.float32)
+
+    def size(self) -> int:
+        """Give the size of the vectors."""
+        return folder_size(self._folder)
+
+    def search(self, query: str, k: int) -> list[Hit]:
+        """Give the nearest documents; of equal ones those that were indexed first."""
+        asked = self._unit([query])[0]
+        if not asked.any():
+            raise QueryRefusedError("the query has no vector")
+        cosine = self._vectors @ asked
+        return [(self._ids[at], float(cosine[at])) for at in np.argsort(-cosine, kind="stable")[:k].tolist()]
+
+
+def _wordllama(dimensions: int) -> Callable[[list[str]], Any]:
+    """Load static vectors whose weights are in their package: nothing is downloaded."""
+    try:
+        import wordllama
+    except ImportError:
+        raise MissingExtraError("wordllama", "engines") from None
+    package = Path(wordllama.__file__).parent
+    model: Any = wordllama.WordLlama.load(cache_dir=package, disable_download=True)
+    return lambda texts: model.embed(texts)[:, :dimensions]

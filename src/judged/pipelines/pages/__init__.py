@@ -1,1 +1,0 @@
-"""Pages about traces, answers, and experiments."""
