@@ -39,7 +39,7 @@ check: $(VENV)/.checked  ## Lint, types, layers, and whether the documentation a
 
 lowest: $(VENV)-lowest/.installed  ## Try every command with the lowest versions of all dependencies
 	PYTHONPATH=src $(VENV)-lowest/bin/python -m pytest -q -p no:cacheprovider -k "not full and not closed" \
-	  tests/cli/test_every_command.py tests/web/test_home.py tests/scoring/evaluation/test_inputs.py tests/comparison/slicing/test_derived.py \
+	  tests/cli/test_every_command.py tests/interface/pages/test_home.py tests/scoring/evaluation/test_inputs.py tests/comparison/slicing/test_derived.py \
 	  tests/scoring/judging/test_relational.py
 
 wheel:  ## Build the wheel, and run it where there is no source tree

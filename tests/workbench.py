@@ -6,13 +6,18 @@ collects whatever the console says and every request that leaves the server: bot
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+import warnings
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from browsing import served
+
+with warnings.catch_warnings(), suppress(ImportError):  # old versions warn when they are imported first
+    warnings.simplefilter("ignore")
+    import fastapi.testclient  # noqa: F401
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
