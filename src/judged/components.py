@@ -38,7 +38,9 @@ class Page(NamedTuple):
 
 
 class Component(NamedTuple):
-    """What a part of judged, or another package, adds. Each value ``module:name`` is imported at its first use.
+    """Commands, pages, and other extensions, of a package of judged or of another one.
+
+    Values are ``module:name``, which is imported at the first use.
 
     A package of judged has its component in ``component.py``; another package names its own in an entry point of the
     group ``judged.components``.
@@ -48,7 +50,7 @@ class Component(NamedTuple):
     commands: Mapping[str, Mapping[str, Command]] = _NONE  # by section of `judged --help` and by name
     pages: tuple[Page, ...] = ()
     files: str = ""  # the package whose folders `templates` and `static` belong to the pages
-    serve: str = ""  # a module of `judged serve`: OPTIONS, `opened(options)`, and `sample()`, as in `judged.online`
+    serve: str = ""  # a module like `judged.online.commands.serve`: options of `judged serve`, and what they open
     measures: Mapping[str, str] = _NONE  # classes of measures, by the measure's name
     readers: Mapping[str, str] = _NONE  # functions from a path to rows of qrels or of a run, by the format's name
     engines: Mapping[str, str] = _NONE  # search engines that experiments run
@@ -70,10 +72,33 @@ def _installed(package: str) -> bool:
 
 @cache
 def third_party() -> tuple[Component, ...]:
-    """Return the components of other installed packages. Reading all entry points takes some milliseconds."""
+    """Return the components of other installed packages; warn of a package that cannot be imported, and leave it out.
+
+    Reading all entry points takes some milliseconds.
+    """
     from importlib.metadata import entry_points
 
-    return tuple(entry_point.load() for entry_point in entry_points(group=ENTRY_POINTS))
+    components: list[Component] = []
+    for entry_point in entry_points(group=ENTRY_POINTS):
+        try:
+            component = entry_point.load()
+        except Exception as error:  # noqa: BLE001  judged must work beside any damaged package
+            _warn(entry_point.value, f"cannot be imported ({type(error).__name__}: {error})")
+            continue
+        if isinstance(component, Component):
+            components.append(component)
+        else:
+            _warn(entry_point.value, "is not a judged.components.Component")
+    return tuple(components)
+
+
+def _warn(place: str, problem: str) -> None:
+    import warnings
+
+    from judged.errors import JudgedWarning
+
+    text = f"the component {place} {problem}. Fix: update or uninstall its package"
+    warnings.warn(text, JudgedWarning, stacklevel=3)
 
 
 def all_components() -> Iterator[Component]:

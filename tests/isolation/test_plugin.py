@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -72,3 +73,44 @@ def test_its_page(python):
     assert json.loads(data)["runs"] == [{"run": "mine", "n": 2}]
     assert "<h1>Longest rankings</h1>" in page
     assert 'href="/longest"' in page
+
+
+def test_its_engine(python, tmp_path):
+    (tmp_path / "docs.jsonl").write_text(
+        '{"id": "a", "title": "red shoes", "text": "of leather"}\n{"id": "b", "title": "red shoes", "text": ""}\n'
+    )
+    (tmp_path / "queries.tsv").write_text("q1\tRed shoes\n")
+    (tmp_path / "my.qrels").write_text("q1 0 a 1\n")
+    plan = 'documents = "docs.jsonl"\nqueries = "queries.tsv"\nqrels = "my.qrels"\nmeasures = ["RR"]\n'
+    (tmp_path / "plan.toml").write_text(f'{plan}[control]\nengine = "shortest"\n')
+    done = python("-m", "judged", "experiment", "run", "plan.toml", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (run,) = (tmp_path / "plan" / "configurations").glob("*/run.parquet")
+    rows = pq.read_table(run).to_pylist()
+    assert [(row["doc_id"], row["score"]) for row in rows] == [("b", -2.0), ("a", -4.0)]
+
+
+@pytest.mark.parametrize(
+    ("code", "problem"),
+    [("import nowhere", "ModuleNotFoundError: No module named 'nowhere'"), ("COMPONENT = 1", "is not")],
+)
+def test_a_package_that_is_damaged_is_left_out_with_a_warning(code, problem, tmp_path):
+    (tmp_path / "broken.py").write_text(code)
+    facts = tmp_path / "broken-1.dist-info"
+    facts.mkdir()
+    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1\n")
+    (facts / "entry_points.txt").write_text("[judged.components]\nbroken = broken:COMPONENT\n")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT / "src")])}
+    done = subprocess.run(
+        [sys.executable, "-m", "judged", "--help"], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0
+    assert "evaluate" in done.stdout
+    assert "broken:COMPONENT" in done.stderr
+    assert problem in done.stderr
+
+
+def test_the_page_of_the_documentation_shows_it():
+    page = (ROOT / "docs" / "own-measures.md").read_text()
+    shown = page[page.index("COMPONENT = Component(") :].partition("```")[0]
+    assert shown in (ROOT / "examples" / "plugin" / "judged_example" / "__init__.py").read_text()

@@ -11,7 +11,7 @@ from judged.data.qrels import Qrels
 from judged.data.run import Run
 from judged.data.texts import Texts
 from judged.errors import InputError
-from judged.pipelines.experiments.engines.own import Http
+from judged.pipelines.experiments.engines.external import Http
 from judged.results import COUNT, TEXT, YES_NO, Answer, Column, Sentences, Table, counted, listed
 from judged.results.blocks import Note
 from judged.studies.assignment import Balance, assignments, balance, blocks

@@ -11,7 +11,6 @@ import click
 
 from judged.components import all_components
 from judged.interface import inputs
-from judged.interface.inputs import need_web
 from judged.interface.options import FORMATS, shared
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ def _modules() -> list[Any]:
 
 
 def component_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give the command the options of all components."""
+    """Add the options of all components to the command."""
     for option in reversed([option for module in _modules() for option in module.OPTIONS]):
         command = option(command)
     return command
@@ -62,7 +61,7 @@ def serve_command(
     without QRELS. Everything is read, computed and shown on
     this machine. Ctrl-C stops it.
     """
-    need_web()
+    inputs.need_web()
     from judged.interface.pages.serving import place
     from judged.web.server import prepare, serve
 
@@ -87,15 +86,13 @@ def _workspace(qrels: str | None, runs: tuple[str, ...], options: dict[str, Any]
     given: dict[str, Any] = {name: options[name] for name in ("queries", "texts", "attributes")}
     parts: dict[str, Any] = {}
     for module in _modules():
-        more = module.opened(options)
+        more = module.workspace_arguments(options | {"qrels": qrels})
         parts |= more.pop("parts", {})
         given |= more
-    if "qrels" in given:
-        if qrels is not None:
-            raise click.UsageError("QRELS goes without --experiment: the plan names its own files")
+    if "qrels" in given:  # a component opens judgments and runs of its own
         return open_workspace(**given, parts=parts)
     if qrels is None:
-        if named := [f"--{name}" for name in ("queries", "texts", "attributes", "traces") if options.get(name)]:
+        if named := [f"--{name}" for name in ("queries", "texts", "attributes") if options[name]]:
             raise click.UsageError(f"{named[0]} needs QRELS")
         sample = open_sample()
         return replace(sample, parts={**sample.parts, **parts}, labels=given.get("labels"))

@@ -25,7 +25,7 @@ from judged.data.texts import Text, Texts
 from judged.errors import InputError, MissingExtraError
 from judged.pipelines.experiments.engines import ENGINES, engine_named
 from judged.pipelines.experiments.engines.base import QueryRefusedError
-from judged.pipelines.experiments.engines.own import hits_of
+from judged.pipelines.experiments.engines.external import hits_of
 from judged.pipelines.experiments.pipelines import COMMON, OPERATORS, settings_of
 from pipelines.experiments.server import postgresql, there
 from shared_data import SHARED, needs_shared

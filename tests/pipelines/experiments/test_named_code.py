@@ -13,7 +13,7 @@ from judged.data.run import Run
 from judged.errors import InputError
 from judged.pipelines.experiments import run
 from judged.pipelines.experiments.configurations import PlanModules
-from judged.pipelines.experiments.engines.own import Http
+from judged.pipelines.experiments.engines.external import Http
 from pipelines.experiments import made
 
 if TYPE_CHECKING:

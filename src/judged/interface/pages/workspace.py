@@ -321,7 +321,7 @@ def open_sample() -> Workspace:
     parts: dict[str, Any] = {}
     for component in all_components():
         if component.serve:
-            parts |= import_module(component.serve).sample()
+            parts |= import_module(component.serve).sample_parts()
     return open_workspace(
         sample.qrels(),
         sample.runs(),

@@ -16,7 +16,7 @@ OPTIONS = (
 """Options of `judged serve`."""
 
 
-def opened(options: Mapping[str, Any]) -> dict[str, Any]:
+def workspace_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return arguments of `open_workspace`: the store of labels."""
     from judged.labels.store import LabelStore
 
@@ -26,6 +26,6 @@ def opened(options: Mapping[str, Any]) -> dict[str, Any]:
     return {} if where is None else {"labels": LabelStore.open(where)}
 
 
-def sample() -> dict[str, Any]:
+def sample_parts() -> dict[str, Any]:
     """Return the parts of the sample: none."""
     return {}

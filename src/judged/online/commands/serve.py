@@ -16,13 +16,13 @@ OPTIONS = (
 """Options of `judged serve`."""
 
 
-def opened(options: Mapping[str, Any]) -> dict[str, Any]:
+def workspace_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return arguments of `open_workspace`: the paths of logs, and of the configuration of a watch."""
     return {"parts": {name: options[name] for name in ("log", "watch") if options[name]}}
 
 
-def sample() -> dict[str, Any]:
+def sample_parts() -> dict[str, Any]:
     """Return the parts of the sample."""
-    from judged.data import sample as files
+    from judged.data import sample
 
-    return {"log": (str(files.LOG),)}
+    return {"log": (str(sample.LOG),)}

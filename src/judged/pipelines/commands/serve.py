@@ -26,12 +26,22 @@ OPTIONS = (
 """Options of `judged serve`."""
 
 
-def opened(options: Mapping[str, Any]) -> dict[str, Any]:
+def workspace_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return arguments of `open_workspace`: traces, answers, and what the plan of an experiment names."""
     from judged.data.topics import Topics
     from judged.pipelines.rag import Responses
     from judged.pipelines.traces import read_traces
 
+    if options["experiment"]:
+        refused = [f"--{name}" for name in ("queries", "texts", "traces") if options[name]]
+        if refused or options["qrels"] is not None:
+            raise click.UsageError(
+                f"{next(iter(refused), 'QRELS')} goes without --experiment: the plan names its own files"
+            )
+    elif options["results"]:
+        raise click.UsageError("--results needs --experiment, the plan that they are of")
+    elif options["traces"] and options["qrels"] is None:
+        raise click.UsageError("--traces needs QRELS")
     parts: dict[str, Any] = {}
     if options["traces"]:
         topics = None if options["queries"] is None else Topics.of(options["queries"])
@@ -39,11 +49,7 @@ def opened(options: Mapping[str, Any]) -> dict[str, Any]:
     if options["rag"]:
         parts["responses"] = Responses.of(options["rag"])
     if not options["experiment"]:
-        if options["results"]:
-            raise click.UsageError("--results needs --experiment, the plan that they are of")
         return {"parts": parts}
-    if given := [f"--{name}" for name in ("queries", "texts", "traces") if options[name]]:
-        raise click.UsageError(f"{given[0]} goes without --experiment: the plan names its own files")
     made = experiment(options["experiment"], options["results"])
     return made | {"parts": parts | made["parts"]}
 
@@ -84,14 +90,14 @@ def of_plan(plan: Any, results: Results | None = None) -> dict[str, Any]:
     }
 
 
-def sample() -> dict[str, Any]:
+def sample_parts() -> dict[str, Any]:
     """Return the parts of the sample."""
-    from judged.data import sample as files
+    from judged.data import sample
     from judged.pipelines.experiments import Plan
     from judged.pipelines.experiments.trial import Trials
     from judged.pipelines.rag import Responses
     from judged.pipelines.traces.own import sample_traces
 
-    parts: dict[str, Any] = {"traces": sample_traces(), "trials": Trials(Plan.read(files.FOLDER / "experiment.toml"))}
-    answers = files.FOLDER / "responses"
+    parts: dict[str, Any] = {"traces": sample_traces(), "trials": Trials(Plan.read(sample.FOLDER / "experiment.toml"))}
+    answers = sample.FOLDER / "responses"
     return parts | ({"responses": Responses.of(answers)} if answers.is_dir() else {})

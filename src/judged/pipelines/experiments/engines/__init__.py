@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING
 
 from judged.components import all_components, find
 from judged.errors import InputError
-from judged.pipelines.component import COMPONENT
 
 if TYPE_CHECKING:
     from judged.pipelines.experiments.engines.base import Engine
 
-ENGINES = tuple(COMPONENT.engines)
-"""The engines of judged itself."""
+ENGINES = tuple(name for component in all_components() for name in component.engines)
+"""The names of all engines, those of other packages too."""
 
 
 def engine_named(name: str) -> type[Engine]:
@@ -28,6 +27,5 @@ def engine_named(name: str) -> type[Engine]:
     """
     engine = find("engines", name)
     if engine is None:
-        known = [engine for component in all_components() for engine in component.engines]
-        raise InputError(f"no engine {name!r}", fix=f"use one of {', '.join(known)}")
+        raise InputError(f"no engine {name!r}", fix=f"use one of {', '.join(ENGINES)}")
     return engine

@@ -1,4 +1,4 @@
-"""Any Python callable as an engine: one that searches an index of its own."""
+"""Engines outside judged: a Python function, and a search service over HTTP."""
 
 from __future__ import annotations
 

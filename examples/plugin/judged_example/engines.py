@@ -1,0 +1,38 @@
+"""A search engine: documents that have all words of the query, the shortest first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from judged.pipelines.experiments.engines.base import Engine, Setting
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from judged.data.texts import Text
+    from judged.pipelines.experiments.engines.base import Configuration, Hit
+
+
+class Shortest(Engine):
+    """Documents with all words of the query, by their number of words."""
+
+    settings: ClassVar[Mapping[str, Setting]] = {"lower": Setting(default=True, meaning="ignore case")}
+
+    def build(self, documents: Mapping[str, Text], configuration: Configuration, folder: Path) -> None:
+        """Keep the words of each document."""
+        del folder
+        self._lower = configuration["lower"]
+        self._words = {doc_id: self._split(f"{text.title} {text.text}") for doc_id, text in documents.items()}
+
+    def _split(self, text: str) -> list[str]:
+        return (text.lower() if self._lower else text).split()
+
+    def size(self) -> None:
+        """Return None: nothing is written."""
+
+    def search(self, query: str, k: int) -> list[Hit]:
+        """Return the first k documents with their scores."""
+        wanted = set(self._split(query))
+        found = [(doc_id, -float(len(words))) for doc_id, words in self._words.items() if wanted <= set(words)]
+        return sorted(found, key=lambda hit: (-hit[1], hit[0]))[:k]
