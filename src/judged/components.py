@@ -1,4 +1,4 @@
-"""Components of judged and of other packages: what each adds, and names that are imported when they are first used."""
+"""Components of judged and of other packages, and names that are imported at their first use."""
 
 from __future__ import annotations
 
@@ -108,13 +108,13 @@ def all_components() -> Iterator[Component]:
 
 
 def load(place: str) -> Any:
-    """Import what ``module:name`` says."""
+    """Import the object at ``module:name``."""
     module, _, name = place.partition(":")
     return getattr(importlib.import_module(module), name)
 
 
 def find(kind: str, name: str) -> Any | None:
-    """Import what a component adds under a name.
+    """Import the extension of a kind and a name.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def find(kind: str, name: str) -> Any | None:
 
     Returns
     -------
-    What the first component that has the name adds; None if there is none.
+    The extension of the first component that has the name; None if no component has it.
 
     >>> find("engines", "no such engine") is None
     True

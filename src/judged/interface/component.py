@@ -1,4 +1,4 @@
-"""What the core adds to the command line and the workbench."""
+"""Commands and pages of the core."""
 
 from judged.components import Command, Component, Page
 

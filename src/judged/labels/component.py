@@ -1,4 +1,4 @@
-"""What labels add to the command line and the workbench."""
+"""Commands and pages about labels."""
 
 from judged.components import Command, Component, Page
 

@@ -1,4 +1,4 @@
-"""What logs of users add to the command line and the workbench."""
+"""Commands and pages about logs of users."""
 
 from judged.components import Command, Component, Page
 

@@ -1,4 +1,4 @@
-"""What traces, answers, and experiments add to the command line, the workbench, and the sample."""
+"""Commands, pages, and engines for traces, answers, and experiments."""
 
 from judged.components import Command, Component, Page
 

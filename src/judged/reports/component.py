@@ -1,4 +1,4 @@
-"""What reports add to the command line and the workbench."""
+"""Commands and pages of reports."""
 
 from judged.components import Command, Component, Page
 

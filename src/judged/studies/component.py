@@ -1,4 +1,4 @@
-"""What user studies add to the command line."""
+"""Commands for user studies."""
 
 from judged.components import Command, Component
 

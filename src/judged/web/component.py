@@ -1,4 +1,4 @@
-"""What the workbench adds to the command line."""
+"""The command that starts the workbench."""
 
 from judged.components import Command, Component
 

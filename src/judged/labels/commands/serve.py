@@ -1,4 +1,4 @@
-"""What `judged serve` opens of labels."""
+"""Options of `judged serve` for labels, and what they open."""
 
 from __future__ import annotations
 

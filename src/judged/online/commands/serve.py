@@ -1,4 +1,4 @@
-"""What `judged serve` opens of logs."""
+"""Options of `judged serve` for logs of users, and what they open."""
 
 from __future__ import annotations
 

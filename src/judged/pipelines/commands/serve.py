@@ -1,4 +1,4 @@
-"""What `judged serve` opens of traces, answers, and experiments."""
+"""Options of `judged serve` for traces, answers, and experiments, and what they open."""
 
 from __future__ import annotations
 
