@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
     from pathlib import Path
 
-    from judged.data.rows import Digest, Part
+    from judged.data.rows import Part, Progress
     from judged.results.types import Batch, Table
 
     Choice = Callable[[list[str]], list[str]]
@@ -130,6 +130,11 @@ class ParquetRows(WithoutLines):
     count: int  # how many rows it has
 
     @property
+    def paths(self) -> tuple[Path, ...]:
+        """The file."""
+        return (self.path,)
+
+    @property
     def has_scores(self) -> bool:
         """Whether a column is a score, or a rank that stands in for one."""
         return bool({"score", "rank"} & set(self.names))
@@ -139,17 +144,16 @@ class ParquetRows(WithoutLines):
         """Whether a column is a rank."""
         return "rank" in self.names
 
-    def parts(self, columns: tuple[str, ...], digest: Digest | None = None) -> Iterator[Part]:
-        """Give some rows at a time; the digest is told of the file's bytes, as many as the rows are a share of."""
+    def parts(self, columns: tuple[str, ...], progress: Progress | None = None) -> Iterator[Part]:
+        """Give some rows at a time; progress is told the share of the file's bytes that they are of its rows."""
         wanted = {*columns, "query_id", "doc_id"}
         wanted |= {"rank"} if "score" in columns and "score" not in self.names else set()
-        first = shown = 0
-        with files.opened(self.path, digest) as file:
-            size = self.path.stat().st_size if digest else 0
-            for batch in parquet_batches(self.path, self.where, partial(_chosen, wanted)):
-                yield partial(self._typed, batch, first, columns)
-                first += batch.num_rows
-                shown += len(file.read(size * first // self.count - shown))
+        first, size = 0, self.path.stat().st_size
+        for batch in parquet_batches(self.path, self.where, partial(_chosen, wanted)):
+            yield partial(self._typed, batch, first, columns)
+            before, first = first, first + batch.num_rows
+            if progress:
+                progress(size * first // self.count - size * before // self.count)
 
     def _typed(self, batch: Batch, first: int, columns: tuple[str, ...]) -> Batch:
         try:

@@ -15,7 +15,7 @@ from judged.data import files
 from judged.data.compute import pc
 from judged.data.layout import canonical
 from judged.data.objects import named_table
-from judged.data.rows import TableRows
+from judged.data.rows import TableRows, WithoutLines
 from judged.errors import InputError, MissingExtraError
 from judged.results.files import cached_property
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from judged.data.layout import Kind
-    from judged.data.rows import Digest, Part, Rows
+    from judged.data.rows import Part, Progress, Rows
     from judged.results.types import Table
 
 
@@ -169,7 +169,7 @@ def quoted(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class EngineRows:
+class EngineRows(WithoutLines):
     """The rows of one run of a table that stays where it is."""
 
     table: EngineTable = field(repr=False)
@@ -195,7 +195,7 @@ class EngineRows:
         """Whether there is a rank column."""
         return "rank" in self.table.columns
 
-    def parts(self, columns: tuple[str, ...], digest: Digest | None = None) -> Iterator[Part]:
+    def parts(self, columns: tuple[str, ...], progress: Progress | None = None) -> Iterator[Part]:
         """Fetch all rows from a database of this process.
 
         Raises
@@ -203,7 +203,7 @@ class EngineRows:
         InputError
             If they lie elsewhere.
         """
-        del digest
+        del progress
         if not self.table.engine.fetches:
             raise NotFetchedError(
                 "this needs every returned document, and a table on a cluster gives the judged ones only",
@@ -215,11 +215,6 @@ class EngineRows:
         sql = f"SELECT {chosen} FROM judged_rows AS r JOIN judged_given AS g ON {own}"
         rows = self.table.engine.ask(sql, judged_given=pa.table({"run": [self.name]}))
         yield from TableRows(named_table(rows, "run", self.where)).parts(columns)
-
-    def line(self, query_id: str, doc_id: str, nth: int) -> int | None:
-        """Give None: a table has no lines."""
-        del query_id, doc_id, nth
-        return None
 
 
 def rows_in_database(data: Any, kind: Kind) -> Rows:

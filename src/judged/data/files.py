@@ -5,21 +5,22 @@ from __future__ import annotations
 import atexit
 import bz2
 import gzip
+import hashlib
 import io
 import lzma
 import os
 import sys
 import zlib
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from judged.errors import NO_CONTENT, InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
-
-    from judged.data.rows import Digest
+    from collections.abc import Callable, Generator, Iterable, Iterator
 
 BLOCK = 1 << 20
 """Bytes read at a time: enough for the parser to work in bulk, few enough to keep memory small."""
@@ -32,19 +33,67 @@ BOM = b"\xef\xbb\xbf"
 _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2", b"\xfd7zXZ": "xz"}
 
 
-class _Digested(io.RawIOBase):
-    """A raw file that shows a digest each byte that is read from it."""
+@dataclass(frozen=True)
+class FileHash:
+    """SHA-256 of the bytes of files, one after the other, computed when it is first asked for.
 
-    def __init__(self, raw: io.FileIO, digest: Digest) -> None:
+    Hashing takes a seventh of the time of evaluating a large run, and most results do not show the hash.
+
+    Parameters
+    ----------
+    files
+        Path, size in bytes, and time of the last change in nanoseconds, of each file when it was read.
+    known
+        The hash, where it was computed before.
+    """
+
+    files: tuple[tuple[Path, int, int], ...] = ()
+    known: str | None = None
+
+    @classmethod
+    def of(cls, paths: Iterable[Path]) -> FileHash:
+        """Record the state of files that are about to be read; a file that does not exist has none."""
+        return cls(tuple((path, *state) for path in paths if (state := _state(path))))
+
+    @cached_property
+    def hexdigest(self) -> str | None:
+        """The hash; None without files, and where a file has changed since it was read."""
+        if self.known or not self.files:
+            return self.known
+        sha256 = hashlib.sha256()
+        try:
+            for path, *_ in self.files:
+                with path.open("rb", buffering=0) as file:
+                    while chunk := file.read(BLOCK):
+                        sha256.update(chunk)
+        except OSError:
+            return None
+        changed = any(_state(path) != tuple(state) for path, *state in self.files)
+        return None if changed else sha256.hexdigest()
+
+
+def _state(path: Path) -> tuple[int, int] | None:
+    """Size and time of the last change."""
+    try:
+        known = path.stat()
+    except (OSError, ValueError):
+        return None
+    return known.st_size, known.st_mtime_ns
+
+
+class _Counted(io.RawIOBase):
+    """A raw file that reports how many bytes each read took."""
+
+    def __init__(self, raw: io.FileIO, progress: Callable[[int], None]) -> None:
         self._raw = raw
-        self._digest = digest
+        self._progress = progress
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: bytearray | memoryview, /) -> int:  # type: ignore[override]
         count = self._raw.readinto(buffer) or 0
-        self._digest.update(memoryview(buffer)[:count])
+        self._progress(count)
         return count
 
 
@@ -59,17 +108,15 @@ def compression(path: str | Path) -> str:
 
 
 @contextmanager
-def opened(path: str | Path, digest: Digest | None = None) -> Generator[IO[bytes]]:
-    """Open a file for reading its decompressed bytes."""
+def opened(path: str | Path, progress: Callable[[int], None] | None = None) -> Generator[IO[bytes]]:
+    """Open a file for reading its decompressed bytes; ``progress`` is called with the number of bytes of each read."""
     packed = ""
     try:
         packed = compression(path)
         with Path(path).open("rb", buffering=0) as plain:
-            raw = io.BufferedReader(_Digested(plain, digest), BLOCK) if digest else plain
+            raw = io.BufferedReader(_Counted(plain, progress), BLOCK) if progress else plain
             with _decompressed(raw, packed) as file:
                 yield file
-                while digest and raw.read(BLOCK):
-                    pass  # what a decompressor leaves unread belongs to the file too
     except FileNotFoundError:
         raise InputError("there is no such file", fix="check the path", path=str(path), rule=NO_CONTENT) from None
     except IsADirectoryError:
@@ -101,7 +148,7 @@ def _decompressed(raw: Any, packed: str) -> Any:
 
 def blocks(
     path: str | Path,
-    digest: Digest | None = None,
+    progress: Callable[[int], None] | None = None,
     size: int = BLOCK,
     *,
     longest: int = LONGEST,
@@ -110,7 +157,7 @@ def blocks(
     """Yield a file's bytes in blocks of about ``size``, each ending where a line ends."""
     # A byte order mark is left out. The last line may lack its newline. With `returns` lines may also end with a
     # carriage return, as on very old machines.
-    with opened(path, digest) as file:
+    with opened(path, progress) as file:
         rest: list[bytes] = []  # joined once: a line of many blocks would be copied with each of them
         length, first, before = 0, True, 0
         while chunk := file.read(size):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from judged.data.rows import Digest, Part, Rows
+    from judged.data.rows import Part, Progress, Rows
     from judged.results.types import Batch
 
 _PART = re.compile(r"part-.*|data_\d+\.\w+")  # what Spark and DuckDB call the files of a table
@@ -48,17 +48,22 @@ class PartRows(WithoutLines):
         return self.files[0].has_ranks
 
     @property
+    def paths(self) -> tuple[Path, ...]:
+        """The files that are read."""
+        return tuple(path for rows, _ in self.read for path in rows.paths)
+
+    @property
     def read(self) -> list[tuple[Rows, str | None]]:
         """The files that may hold a row that counts, and the runs that their folders name."""
         both = zip(self.files, self.runs, strict=True)
         return [(rows, run) for rows, run in both if self.only is None or run in (None, self.only)]
 
-    def parts(self, columns: tuple[str, ...], digest: Digest | None = None) -> Iterator[Part]:
+    def parts(self, columns: tuple[str, ...], progress: Progress | None = None) -> Iterator[Part]:
         """Give the parts of each file, one after the other."""
         for rows, run in self.read:
             only = self.only if run is None else None
             wanted = columns if only is None else tuple(dict.fromkeys((*columns, "run_id")))
-            for part in rows.parts(wanted, digest):
+            for part in rows.parts(wanted, progress):
                 if only is not None:
                     yield partial(_of_run, part, only, columns)
                 elif run is not None and "run_id" in columns:

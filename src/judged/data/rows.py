@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
@@ -23,15 +24,10 @@ if TYPE_CHECKING:
 
 Part: TypeAlias = Callable[[], "Batch"]
 
+Progress: TypeAlias = Callable[[int], None]
+"""Called while files are read, with the number of bytes read since the last call."""
+
 SLICE = 1 << 16  # rows in one part of a table: large enough for NumPy, small enough for the cache
-
-
-class Digest(Protocol):
-    """What `hashlib` makes: told of each byte that is read."""
-
-    def update(self, data: Any, /) -> None:
-        """Take some bytes in."""
-        ...
 
 
 class Rows(Protocol):
@@ -52,7 +48,12 @@ class Rows(Protocol):
         """Whether the rows carry ranks."""
         ...
 
-    def parts(self, columns: tuple[str, ...], digest: Digest | None = None) -> Iterator[Part]:
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The files that the rows are read from; none where they stand in memory or in a database."""
+        ...
+
+    def parts(self, columns: tuple[str, ...], progress: Progress | None = None) -> Iterator[Part]:
         """Give the rows in order; each part holds the columns asked for that the source has."""
         ...
 
@@ -63,6 +64,11 @@ class Rows(Protocol):
 
 class WithoutLines:
     """Rows that stand in no line of a file."""
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """No file, unless a subclass names some."""
+        return ()
 
     def line(self, query_id: str, doc_id: str, nth: int) -> int | None:
         """Give None."""
@@ -87,9 +93,9 @@ class TableRows(WithoutLines):
         """Whether there is a rank column."""
         return "rank" in self.table.column_names
 
-    def parts(self, columns: tuple[str, ...], digest: Digest | None = None) -> Iterator[Part]:
+    def parts(self, columns: tuple[str, ...], progress: Progress | None = None) -> Iterator[Part]:
         """Give slices of the table."""
-        del digest  # bytes of memory are not bytes of a file
+        del progress  # it counts bytes of files
         table = self.table.select([name for name in columns if name in self.table.column_names])
         for start in range(0, table.num_rows, SLICE):
             yield lambda start=start: one_batch(table.slice(start, SLICE))
@@ -104,9 +110,9 @@ class MappingRows(WithoutLines):
     has_scores: bool = True
     has_ranks: bool = False
 
-    def parts(self, columns: tuple[str, ...], digest: Digest | None = None) -> Iterator[Part]:
+    def parts(self, columns: tuple[str, ...], progress: Progress | None = None) -> Iterator[Part]:
         """Give some topics at a time."""
-        del digest
+        del progress
         topics: list[Any] = []
         rows = 0
         for topic, docs in self.mapping.items():

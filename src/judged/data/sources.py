@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from glob import escape, glob, has_magic
 from pathlib import Path
@@ -31,10 +30,7 @@ from judged.data.text_rows import TextRows, in_order
 from judged.errors import NO_CONTENT, InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from judged.data.layout import Kind
-    from judged.data.rows import Digest, Part
     from judged.data.sniff import Format
     from judged.results.types import Table
 
@@ -71,13 +67,10 @@ class FileTable(TableRows):
 
     path: Path = Path()
 
-    def parts(self, columns: tuple[str, ...], digest: Digest | None = None) -> Iterator[Part]:
-        """Give slices of the table; the digest is told of the file's bytes first."""
-        if digest:
-            with self.path.open("rb") as file:
-                while chunk := file.read(files.BLOCK):
-                    digest.update(chunk)
-        yield from super().parts(columns)
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The file."""
+        return (self.path,)
 
 
 @dataclass(frozen=True)
@@ -91,11 +84,11 @@ class Source:
         """Read all rows into one table."""
         # Returns the rows, with those of the columns that the source has; and the hash of the file's bytes as they lie
         # on disk, None where there is no file.
-        digest = hashlib.sha256() if isinstance(self.rows, (TextRows, FileTable, ParquetRows, PartRows)) else None
-        batches = list(in_order(self.rows.parts(columns, digest), lambda batch: batch))
+        read = files.FileHash.of(self.rows.paths)
+        batches = list(in_order(self.rows.parts(columns), lambda batch: batch))
         if not batches:
             raise InputError("there are no rows", fix="give at least one", path=self.rows.where, rule="empty-file")
-        return pa.Table.from_batches(batches), digest.hexdigest() if digest else None
+        return pa.Table.from_batches(batches), read.hexdigest
 
 
 def open_source(path: str | Path, kind: Kind, format: str | None = None) -> Source:

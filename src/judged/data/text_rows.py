@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
     from pathlib import Path
 
-    from judged.data.rows import Digest, Part
+    from judged.data.rows import Part, Progress
     from judged.results.types import Batch, Floats
 
 
@@ -70,6 +70,11 @@ class TextRows:
     block: int = field(default=files.BLOCK, repr=False)
 
     @property
+    def paths(self) -> tuple[Path, ...]:
+        """The file."""
+        return (self.path,)
+
+    @property
     def has_scores(self) -> bool:
         """Whether a field is a score, or a rank that stands in for one."""
         return bool({"score", "rank"} & set(self.layout.names))
@@ -79,10 +84,10 @@ class TextRows:
         """Whether a field is a rank."""
         return "rank" in self.layout.names
 
-    def parts(self, columns: tuple[str, ...], digest: Digest | None = None) -> Iterator[Part]:
+    def parts(self, columns: tuple[str, ...], progress: Progress | None = None) -> Iterator[Part]:
         """Give each block as a part; parsing happens when the part is called."""
         skip = self.layout.header
-        for block in files.blocks(self.path, digest, self.block, longest=_LONGEST, returns=True):
+        for block in files.blocks(self.path, progress, self.block, longest=_LONGEST, returns=True):
             body, ended = without_header(block) if skip else (block, True)
             skip = not ended
             if body:

@@ -128,9 +128,11 @@ def test_without_scripts_the_fields_select(
 ) -> None:
     page = tab(f"{serve(sample)}/matrix?run=bm25&by=query_class", java_script_enabled=False).page
     page.fill("#box [name=x0]", "0.9")
-    page.click("#box button")
+    with page.expect_navigation():
+        page.click("#box button")
     assert shown(page) == inside(sample, "bm25", [0.9, 9, -9, 9])
-    page.click('table.slices a:text-is("query_class=how-to")')
+    with page.expect_navigation():
+        page.click('table.slices a:text-is("query_class=how-to")')
     assert page.inner_text("#count").startswith("All 18 topics")
 
 

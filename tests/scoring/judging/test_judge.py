@@ -172,7 +172,7 @@ def test_a_file_gives_the_same(
         with small_pieces():
             found = judge(qrels, text_run(path, rows, block))
         assert_as_expected(found, qrels, run)
-        assert found.run_sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+        assert found.file_hash.hexdigest == hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 @given(collections(), st.randoms(use_true_random=False))
@@ -593,7 +593,7 @@ def test_a_file_may_look_many_ways(text: str, packed: bool, tmp_path: Path) -> N
     assert hits_of(found) == [Hit("q1", 2, "d1", 1.0, 1.0, 2, 2), Hit("q2", 1, "d9", 1.0, 3.0, 1, 1)]
     assert found.returned.tolist() == [2, 1]
     assert found.extra == ()
-    assert found.run_sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert found.file_hash.hexdigest == hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def test_a_scattered_file_of_many_blocks_has_the_hash_of_its_bytes(tmp_path: Path) -> None:
@@ -602,7 +602,7 @@ def test_a_scattered_file_of_many_blocks_has_the_hash_of_its_bytes(tmp_path: Pat
     seen: list[int] = []
     found = judge({"q1": {"d1": 1, "d6": 1}}, run, progress=seen.append)
     assert found.rank.tolist() == [1, 2]
-    assert found.run_sha256 == hashlib.sha256(Path(run.where).read_bytes()).hexdigest()
+    assert found.file_hash.hexdigest == hashlib.sha256(Path(run.where).read_bytes()).hexdigest()
     assert sum(seen) >= Path(run.where).stat().st_size
 
 

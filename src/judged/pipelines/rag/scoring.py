@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from judged.data.compute import pc
+from judged.data.files import FileHash
 from judged.data.qrels import Qrels
 from judged.errors import InputError
 from judged.pipelines.rag.responses import FAILED, SHARES, TABLES, VERDICTS, VITAL, Responses, verdict_shares
@@ -426,7 +427,7 @@ def _run_facts(answered: Answered, given: Responses) -> RunFacts:
     return RunFacts(
         name=answered.name,
         path=given.where,
-        sha256=_digest(own, [name for name in TABLES if name not in _SHARED]),
+        file_hash=FileHash(known=_digest(own, [name for name in TABLES if name not in _SHARED])),
         returned_topics=int(answered.given.sum()),
         missing_topics=tuple(np.array(answered.query_ids, dtype=object)[~answered.given].tolist()),
         extra_topics=0,

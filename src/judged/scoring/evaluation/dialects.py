@@ -20,8 +20,9 @@ from judged.scoring.peers import names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
-    from judged.data.rows import Digest, Part, Rows
+    from judged.data.rows import Part, Progress, Rows
     from judged.results.types import Batch, Table
     from judged.scoring.evaluation.facts import TieTreatment
     from judged.scoring.judging import Precision, TiePolicy, TopicPolicy
@@ -79,6 +80,10 @@ class _WithoutSelf:
         return self.rows.where
 
     @property
+    def paths(self) -> tuple[Path, ...]:
+        return self.rows.paths
+
+    @property
     def has_scores(self) -> bool:
         return self.rows.has_scores
 
@@ -86,9 +91,9 @@ class _WithoutSelf:
     def has_ranks(self) -> bool:
         return self.rows.has_ranks
 
-    def parts(self, columns: tuple[str, ...], digest: Digest | None = None) -> Iterator[Part]:
+    def parts(self, columns: tuple[str, ...], progress: Progress | None = None) -> Iterator[Part]:
         both = tuple(dict.fromkeys((*columns, "query_id", "doc_id")))
-        for part in self.rows.parts(both, digest):
+        for part in self.rows.parts(both, progress):
             yield lambda part=part: self._batch(part, columns)
 
     def _batch(self, part: Part, columns: tuple[str, ...]) -> Batch:

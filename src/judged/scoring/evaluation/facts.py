@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections import defaultdict
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 import numpy as np
@@ -17,6 +17,7 @@ from judged.scoring.evaluation.notes import list_notes, notes_of_runs, qrels_not
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from judged.data.files import FileHash
     from judged.data.qrels import Qrels
     from judged.data.write import Origin
     from judged.results.blocks import Note
@@ -45,11 +46,27 @@ class RunFacts:
 
     name: str
     path: str
-    sha256: str | None
+    file_hash: FileHash  # of the files that it was read from
     returned_topics: int
     missing_topics: tuple[str, ...]
     extra_topics: int
     returned_judged: int
+
+    @property
+    def sha256(self) -> str | None:
+        """SHA-256 of the files' bytes; None without files, and where a file has changed since it was read."""
+        return self.file_hash.hexdigest
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all but the name as plain Python values."""
+        return {
+            "path": self.path,
+            "sha256": self.sha256,
+            "returned_topics": self.returned_topics,
+            "missing_topics": list(self.missing_topics),
+            "extra_topics": self.extra_topics,
+            "returned_judged": self.returned_judged,
+        }
 
 
 @dataclass(frozen=True)
@@ -189,7 +206,6 @@ class Provenance:
     def to_dict(self) -> dict[str, Any]:
         """Give ``judged, versions, qrels, policies, runs`` as plain Python values: the head of a document."""
         interval = {} if self.interval is None else {"ci": vars(self.interval)}
-        facts = [field.name for field in fields(RunFacts) if field.name != "name"]
         warnings: defaultdict[str, list[str]] = defaultdict(list)
         for note in self.notes:
             warnings[note.subject].append(note.text)
@@ -198,14 +214,7 @@ class Provenance:
             "versions": dict(self.versions),
             "qrels": {**asdict(self.qrels), "grades": list(self.qrels.grades)},
             "policies": {**vars(self.policies), **interval},
-            "runs": {
-                run.name: {
-                    **{name: getattr(run, name) for name in facts},
-                    "missing_topics": list(run.missing_topics),
-                    "warnings": warnings[run.name],
-                }
-                for run in self.runs
-            },
+            "runs": {run.name: {**run.to_dict(), "warnings": warnings[run.name]} for run in self.runs},
         }
 
 
@@ -230,7 +239,7 @@ def run_facts(judged: Judged) -> RunFacts:
     return RunFacts(
         name=judged.run.name,
         path=judged.run.where,
-        sha256=judged.run_sha256,
+        file_hash=judged.file_hash,
         returned_topics=int(np.count_nonzero(judged.returned) + np.count_nonzero(judged.extra_returned)),
         missing_topics=tuple(judged.query_ids[topic] for topic in np.flatnonzero(judged.returned == 0).tolist()),
         extra_topics=len(judged.extra),

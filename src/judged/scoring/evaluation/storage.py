@@ -37,7 +37,7 @@ _KEY, _DIGEST = b"judged", b"judged sha256"
 def parquet_of(scores: Scores) -> bytes:
     """Write scores and their provenance."""
     facts = {
-        "runs": [dataclasses.asdict(run) for run in scores.runs],
+        "runs": [{"name": run.name, **run.to_dict()} for run in scores.runs],
         "measures": list(scores.measure_names),
         "query_ids": list(scores.query_ids),
         "policies": dataclasses.asdict(scores.policies),
@@ -90,7 +90,7 @@ def _digest(table: Table, facts: bytes) -> bytes:
 
 
 def _scores(cls: type[S], table: Table, facts: dict[str, Any]) -> S:
-    runs = tuple(RunFacts(**_with_tuples(run)) for run in facts["runs"])
+    runs = tuple(_run_facts(**_with_tuples(run)) for run in facts["runs"])
     names = tuple(run.name for run in runs)
     measures, query_ids = tuple(map(parse, facts["measures"])), tuple(facts["query_ids"])
     values = np.full((len(runs), len(measures), len(query_ids)), np.nan)
@@ -137,6 +137,10 @@ def _codes(column: Any, known: Any) -> Any:
 def _qrels(facts: dict[str, Any]) -> QrelsFacts:
     origin = facts.pop("origin", None)
     return QrelsFacts(**_with_tuples(facts), origin=None if origin is None else Origin.of(origin))
+
+
+def _run_facts(sha256: str | None, **known: Any) -> RunFacts:
+    return RunFacts(file_hash=files.FileHash(known=sha256), **known)
 
 
 def _with_tuples(facts: dict[str, Any]) -> dict[str, Any]:

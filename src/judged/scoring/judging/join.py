@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import signal
 import threading
@@ -17,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from judged.data.engine_rows import EngineRows
+from judged.data.files import FileHash
 from judged.data.qrels import Qrels
 from judged.data.rows import MappingRows, TableRows
 from judged.data.run import Run
@@ -33,42 +33,40 @@ if TYPE_CHECKING:
 
     from judged.data.documents import Documents
     from judged.data.index import QrelsIndex
-    from judged.data.rows import Rows
+    from judged.data.rows import Progress, Rows
     from judged.scoring.judging.ranking import Precision, RunHits, TiePolicy
 
 
-Found: TypeAlias = "tuple[RunHits, str | None]"
+Found: TypeAlias = "tuple[RunHits, FileHash]"
 _ENDLESS = np.iinfo(np.int64).max
 
 
 class _Meter:
-    """Hashes the bytes of a file as they are read, and tells how far its run has come, in bytes of the file."""
+    """Reports how much of a run is read and ranked, in bytes of its file."""
 
-    def __init__(self, progress: Callable[[int], None] | None) -> None:
-        self._sha256 = hashlib.sha256()
+    def __init__(self, progress: Progress) -> None:
         self._progress = progress
         self._read = self._told = 0
         self._share = 1.0  # of the work that is done when all is read
 
-    def update(self, data: Any, /) -> None:
-        self._sha256.update(data)
-        self._read += len(data)
+    def __call__(self, count: int, /) -> None:
+        """Count bytes that were read."""
+        self._read += count
         self._tell(self._share)
 
     def restart(self) -> None:
-        self._sha256, self._read, self._share = hashlib.sha256(), 0, 0.5
+        """Begin again: the file is read from its start, and all of it before anything is ranked."""
+        self._read, self._share = 0, 0.5
 
     def ranked(self, share: float) -> None:
+        """Count the share of what was read that is ranked, from 0 to 1."""
         self._tell(self._share + (1 - self._share) * share)
 
     def _tell(self, share: float) -> None:
         more = int(self._read * share) - self._told
-        if self._progress and more > 0:
+        if more > 0:
             self._progress(more)
             self._told += more
-
-    def hexdigest(self) -> str:
-        return self._sha256.hexdigest()
 
 
 def judge(
@@ -132,28 +130,29 @@ def in_memory(rows: Rows) -> bool:
     return isinstance(rows, (MappingRows, TableRows, EngineRows))
 
 
-def found_in(index: QrelsIndex, run: Run, ranking: Ranking, progress: Callable[[int], None] | None = None) -> Found:
-    """Find the judged documents of a run and their ranks, and the hash of the file that was read."""
+def found_in(index: QrelsIndex, run: Run, ranking: Ranking, progress: Progress | None = None) -> Found:
+    """Find the judged documents of a run and their ranks, and hash the files that were read."""
     ranking.refuse(run)
-    digest = None if in_memory(run.rows) else _Meter(progress)
+    file_hash = FileHash.of(run.rows.paths)
+    meter = _Meter(progress) if progress and not in_memory(run.rows) else None
     try:
         if isinstance(run.rows, MappingRows):
             hits = scan_mapping(index, run.rows.mapping, ranking)
         elif isinstance(run.rows, EngineRows):
             hits = find_hits(index, run.rows, ranking)
         else:
-            hits = scan(index, run.rows, ranking, digest)
+            hits = scan(index, run.rows, ranking, meter)
     except DuplicateDocumentError as error:
         line = run.rows.line(error.query_id, error.doc_id, 2)
         raise DuplicateDocumentError(error.query_id, error.doc_id, run.where, line) from None
     except InputError as error:
         raise error if error.path else InputError(error.problem, fix=error.fix, path=run.where) from None
-    return hits, digest.hexdigest() if digest else None
+    return hits, file_hash
 
 
 def judged_of(qrels: Qrels, run: Run, ranking: Ranking, found: Found) -> Judged:
     """Keep of what was found in a run the documents that have judgments."""
-    hits, sha256 = found
+    hits, file_hash = found
     index = qrels.index
     returned = np.zeros(len(index.topics), dtype=np.int64)
     present = np.zeros(len(index.topics), dtype=np.bool_)
@@ -188,7 +187,7 @@ def judged_of(qrels: Qrels, run: Run, ranking: Ranking, found: Found) -> Judged:
         extra_returned=np.minimum(np.array([extra[name] for name in names], dtype=np.int64), most),
         qrels=qrels,
         run=run,
-        run_sha256=sha256,
+        file_hash=file_hash,
         self_first=hits.self_first,
     )
 

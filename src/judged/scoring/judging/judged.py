@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args
 
 import numpy as np
 
+from judged.data.files import FileHash
 from judged.errors import InputError, MeasureError
 from judged.results.files import cached_property
 from judged.results.types import ReadOnly
@@ -71,7 +72,7 @@ class JudgedHits(ReadOnly):
     extra_returned: Ints = field(repr=False)
     qrels: Qrels = field(repr=False)  # where all this comes from
     run: Run = field(repr=False)  # where all this comes from
-    run_sha256: str | None = field(default=None, repr=False)
+    file_hash: FileHash = field(default=FileHash(), repr=False)  # of the files that the run was read from
     # topics in which no document has a higher score than the one with the id of the topic
     self_first: int = field(default=0, repr=False)
     # facts about documents, for the measures that need them

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from typing import IO
 
     from judged.data.index import QrelsIndex
-    from judged.data.rows import Digest, Part, Rows
+    from judged.data.rows import Part, Rows
     from judged.results.types import Batch, Ints
     from judged.scoring.judging.ranking import Ranking
 
@@ -33,19 +33,19 @@ if TYPE_CHECKING:
 _EDGE_ROWS = 1 << 16
 
 
-class Restartable(Protocol):
-    """A digest that can forget what it has been told."""
+class Meter(Protocol):
+    """Counts how much of a run is read and ranked."""
 
-    def update(self, data: Any, /) -> None:
-        """Take some bytes in."""
+    def __call__(self, count: int, /) -> None:
+        """Count bytes that were read."""
         ...
 
     def restart(self) -> None:
-        """Begin anew: the file is read again from its start, and all of it before anything is ranked."""
+        """Begin again: the file is read from its start, and all of it before anything is ranked."""
         ...
 
     def ranked(self, share: float) -> None:
-        """Say how much of what was read is ranked, from 0 to 1."""
+        """Count the share of what was read that is ranked, from 0 to 1."""
         ...
 
 
@@ -61,18 +61,18 @@ class _Cut(NamedTuple):
     tail: Batch | None
 
 
-def scan(index: QrelsIndex, rows: Rows, ranking: Ranking, digest: Restartable | None = None) -> RunHits:
+def scan(index: QrelsIndex, rows: Rows, ranking: Ranking, meter: Meter | None = None) -> RunHits:
     """Find the judged rows of a run and their ranks, whatever the order of its rows."""
     try:
-        return _scan_grouped(index, rows, ranking, digest)
+        return _scan_grouped(index, rows, ranking, meter)
     except ScatteredError:
         pass
-    if digest:
-        digest.restart()
-    return _scan_scattered(index, rows, ranking, digest)
+    if meter:
+        meter.restart()
+    return _scan_scattered(index, rows, ranking, meter)
 
 
-def _scan_grouped(index: QrelsIndex, rows: Rows, ranking: Ranking, digest: Digest | None) -> RunHits:
+def _scan_grouped(index: QrelsIndex, rows: Rows, ranking: Ranking, meter: Meter | None) -> RunHits:
     pieces: list[RunHits] = []
     seen: set[str] = set()
     edges: list[Batch] = []  # complete topics that crossed a part's end, not ranked yet
@@ -92,7 +92,7 @@ def _scan_grouped(index: QrelsIndex, rows: Rows, ranking: Ranking, digest: Diges
             take(rank_topics(index, joined(edges), ranking))
             edges.clear()
 
-    for cut in in_order(rows.parts(columns_of(ranking), digest), partial(_cut, index, ranking)):
+    for cut in in_order(rows.parts(columns_of(ranking), meter), partial(_cut, index, ranking)):
         if open_topic and _first_topic(open_topic[0]) != _first_topic(cut.head):
             close()
         open_topic.append(cut.head)
@@ -105,18 +105,18 @@ def _scan_grouped(index: QrelsIndex, rows: Rows, ranking: Ranking, digest: Diges
     return together(pieces)
 
 
-def _scan_scattered(index: QrelsIndex, rows: Rows, ranking: Ranking, digest: Restartable | None) -> RunHits:
+def _scan_scattered(index: QrelsIndex, rows: Rows, ranking: Ranking, meter: Meter | None) -> RunHits:
     pieces: list[RunHits] = []
     with Buckets() as buckets:
-        for piece in in_order(rows.parts(columns_of(ranking), digest), by_bucket):
+        for piece in in_order(rows.parts(columns_of(ranking), meter), by_bucket):
             buckets.add(piece)
         parts = list(buckets.topics())
         for piece in in_order(parts, partial(rank_topics, index, ranking=ranking)):
             pieces.append(piece)
-            if digest:
-                digest.ranked(len(pieces) / len(parts))
-    if digest:
-        digest.ranked(1)
+            if meter:
+                meter.ranked(len(pieces) / len(parts))
+    if meter:
+        meter.ranked(1)
     return together(pieces)
 
 
