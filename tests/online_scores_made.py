@@ -9,8 +9,8 @@ from judged.online.dwell import SECONDS, THRESHOLDS, DwellTimes
 from judged.online.estimation.over_time import series_of
 from judged.online.estimation.survival import SurvivalEstimate
 from judged.online.findings import LogFinding, bias, unfit
+from judged.online.layout import OnlineEstimate
 from judged.online.metrics import online_metric
-from judged.online.numbers import OnlineEstimate
 from judged.online.scores import OnlineScores
 from judged.online.series import OverTime
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from judged.online.engine import Engine, Relation
+from judged.online.log import RAW_EVENT, RAW_QUERY
 from judged.online.readers.raw import RawLog
-from judged.online.tables import RAW_EVENT, RAW_QUERY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged.online.tables import Column
+    from judged.online.log import Column
 
 ARROW = {
     "int64": pa.int64(), "int32": pa.int32(), "float64": pa.float64(), "string": pa.string(), "boolean": pa.bool_(),

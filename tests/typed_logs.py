@@ -8,8 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from judged.online.engine import Engine
-from judged.online.log import InteractionLog
-from judged.online.tables import EVENT, SERP, SESSION, SHOWN, Column
+from judged.online.log import EVENT, SERP, SESSION, SHOWN, Column, InteractionLog
 
 TYPES = {
     "int64": pa.int64(),

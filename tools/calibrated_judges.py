@@ -16,7 +16,7 @@ import numpy as np
 import judged
 from judged.errors import JudgedWarning
 from judged.labels import calibrate
-from judged.results.escaping import Table
+from judged.results.escaping import TextTable
 from judged.stats.prediction_powered import prediction_powered
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "calibrated-judges.md"
@@ -72,7 +72,7 @@ def judges(people: judged.Qrels, models: dict[str, judged.Qrels], runs: list[Pat
         " much, in the median over the runs, with a bootstrap interval; where that holds 0 it is not shown that the"
         " judge is worth any. EXAM's grades go up to 5: those above 3 are on no scale here, and left out."
     )
-    return f"## Five judges\n\n{said}\n\n" + Table(head, tuple(rows), labels=1).markdown()
+    return f"## Five judges\n\n{said}\n\n" + TextTable(head, tuple(rows), labels=1).markdown()
 
 
 def means(people: judged.Qrels, model: judged.Qrels, runs: list[Path], labelled: list[str]) -> str:
@@ -92,7 +92,7 @@ def means(people: judged.Qrels, model: judged.Qrels, runs: list[Path], labelled:
         f"{MEASURE} with {SHOWN} as the judge, and 95 % intervals for the mean over the population of topics. The"
         " corrected mean uses people's labels of 25 topics and the model's of all."
     )
-    return f"## Means of systems\n\n{said}\n\n" + Table(head, tuple(rows), labels=1).markdown()
+    return f"## Means of systems\n\n{said}\n\n" + TextTable(head, tuple(rows), labels=1).markdown()
 
 
 def errors(people: judged.Qrels, models: dict[str, judged.Qrels], runs: list[Path]) -> str:
@@ -124,7 +124,7 @@ def errors(people: judged.Qrels, models: dict[str, judged.Qrels], runs: list[Pat
         f" {LABELLED} labelled topics."
     )
 
-    return f"## How far off\n\n{said}\n\n" + Table(head, tuple(rows), labels=1).markdown()
+    return f"## How far off\n\n{said}\n\n" + TextTable(head, tuple(rows), labels=1).markdown()
 
 
 HEAD = """# Five model judges, calibrated

@@ -15,7 +15,7 @@ import numpy as np
 
 import judged
 from judged.errors import JudgedWarning
-from judged.results.escaping import Table
+from judged.results.escaping import TextTable
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "dl19.md"
 QRELS = "dl19_passage/qrels/qrels.dl19-passage.txt"
@@ -67,7 +67,7 @@ def order(scores: judged.Scores) -> str:
         f" {pairs} differ significantly by the randomised Tukey test (100,000 permutations within topics, seed 0,"
         f" family-wise alpha {ALPHA})."
     )
-    return f"## The order\n\n{said}\n\n" + Table(head, tuple(rows), labels=2).markdown()
+    return f"## The order\n\n{said}\n\n" + TextTable(head, tuple(rows), labels=2).markdown()
 
 
 def sureness(scores: judged.Scores) -> str:
@@ -111,7 +111,7 @@ def judges(data: Path, runs: list[Path]) -> str:
         f" grades differs: {MEASURE} of all runs again. Alpha is Krippendorff's, for ordered grades (for binary judges"
         " the official grades count from 2); tau and tau_AP compare the two orders of the 37 systems."
     )
-    return f"## Under other judges\n\n{said}\n\n" + Table(head, tuple(rows)).markdown()
+    return f"## Under other judges\n\n{said}\n\n" + TextTable(head, tuple(rows)).markdown()
 
 
 HEAD = """# The 37 systems of TREC Deep Learning 2019

@@ -21,7 +21,7 @@ from judged.data import Qrels, sample
 from judged.errors import InputError, JudgedWarning
 from judged.online import InteractionLog, read_log
 from judged.online.clicks import against_people, evaluate_uncertain, judge_clicks, propensities
-from judged.results.escaping import Table
+from judged.results.escaping import TextTable
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "implicit-judgments.md"
 MODELS = ("PBM", "UBM", "DBN") if find_spec("judged.online.clicks.fitted") else ()
@@ -66,7 +66,7 @@ def evidence(logs: tuple[tuple[InteractionLog, Qrels, int], ...]) -> str:
         " At 0 % clicks differ between documents no more than chance would have them: every COEC is 1, and such a log"
         " makes no judgments."
     )
-    return f"## How much there is\n\n{wrapped(said)}\n\n" + Table(head, tuple(rows), labels=1).markdown()
+    return f"## How much there is\n\n{wrapped(said)}\n\n" + TextTable(head, tuple(rows), labels=1).markdown()
 
 
 def sources(log: InteractionLog, people: Qrels, least: int) -> list[tuple[str, Any]]:
@@ -103,7 +103,7 @@ def orders(logs: tuple[tuple[InteractionLog, Qrels, int], ...]) -> str:
     )
     return (
         f"## Does debiasing bring clicks nearer to the judges?\n\n{wrapped(said)}\n\n"
-        + Table(head, tuple(rows), labels=2).markdown()
+        + TextTable(head, tuple(rows), labels=2).markdown()
     )
 
 
@@ -122,7 +122,7 @@ def positions(logs: tuple[tuple[InteractionLog, Qrels, int], ...]) -> str:
         " taken out too much. A little of the latter is how shrinkage works: what stood low has less evidence, and is"
         " drawn towards the mean from below."
     )
-    return f"## What is left of position\n\n{wrapped(said)}\n\n" + Table(head, tuple(rows), labels=2).markdown()
+    return f"## What is left of position\n\n{wrapped(said)}\n\n" + TextTable(head, tuple(rows), labels=2).markdown()
 
 
 def curves(logs: tuple[tuple[InteractionLog, Qrels, int], ...]) -> str:
@@ -159,7 +159,7 @@ def systems(log: InteractionLog) -> str:
         " click is no grade. Grades as they stand are drawn towards their mean, and make runs look alike and good; the"
         " corrected means and their intervals allow for noise in the judgments as well as for the choice of topics."
     )
-    return f"## What both say of systems\n\n{wrapped(said)}\n\n" + Table(head, rows, labels=1).markdown()
+    return f"## What both say of systems\n\n{wrapped(said)}\n\n" + TextTable(head, rows, labels=1).markdown()
 
 
 def evaluate_means(qrels: Qrels, runs: Any) -> dict[str, float]:

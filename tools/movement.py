@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import judged
 from judged.errors import JudgedWarning
-from judged.results.escaping import Table
+from judged.results.escaping import TextTable
 
 if TYPE_CHECKING:
     from judged import Scores
@@ -68,7 +68,7 @@ def ties(data: Path) -> str:
             rows.append((name, one.measure, f"{one.value:.4f}", f"{low:.3f} to {high:.3f}", f"{middle:.4f}", move))
     head = ("run", "measure", "by document id", "interval over topics", "mean over all orders", "least to greatest")
     return (
-        "Two runs with ties. " + " ".join(shares) + "\n\n" + Table(head, tuple(rows), labels=2).markdown() + "\n\n"
+        "Two runs with ties. " + " ".join(shares) + "\n\n" + TextTable(head, tuple(rows), labels=2).markdown() + "\n\n"
         "Where nearly everything is tied, the order of the ids matters more than the choice of topics. Where 1 % is,"
         " and far down, it does not matter at all."
     )
@@ -92,9 +92,9 @@ def unjudged(data: Path) -> str:
     names = ("run", "measure", "unjudged as not relevant", "judged documents only", "least to greatest")
     return (
         "Two runs of TREC Deep Learning 2019 (passages), and how much of them is judged:\n\n"
-        + Table(head, tuple(shares)).markdown()
+        + TextTable(head, tuple(shares)).markdown()
         + "\n\nWhat that leaves open:\n\n"
-        + Table(names, tuple(rows), labels=2).markdown()
+        + TextTable(names, tuple(rows), labels=2).markdown()
         + "\n\nThe first ten are judged, so nDCG@10 could only fall: better documents further down would make the ideal"
         " better. AP and recall look where little is judged."
     )

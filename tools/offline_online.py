@@ -21,12 +21,11 @@ import pyarrow as pa
 from judged.data import Qrels
 from judged.errors import JudgedWarning
 from judged.online.engine import Engine
-from judged.online.log import InteractionLog
+from judged.online.log import EVENT, SERP, SESSION, SHOWN, InteractionLog
 from judged.online.offline import OfflineOnline, PreferenceAgreement, against_qrels, preference_agreement
 from judged.online.storage import read_log
-from judged.online.tables import EVENT, SERP, SESSION, SHOWN
 from judged.results import Table
-from judged.results.escaping import Table as Grid
+from judged.results.escaping import TextTable
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "offline-online.md"
 MEASURES = ("nDCG@10", "P@10", "RR", "ERR(max=4)@10")
@@ -153,13 +152,13 @@ def sliced(found: OfflineOnline) -> Table:
     )
 
 
-def calibrated(found: OfflineOnline) -> Grid:
+def calibrated(found: OfflineOnline) -> TextTable:
     """Lay out two outcomes by nDCG@10."""
     rows = tuple(
         (f"{one.low:.3f} to {one.high:.3f}", str(one.pages), str(one.mean), str(other.mean))
         for one, other in zip(found.bins("nDCG@10", "clicked"), found.bins("nDCG@10", "satisfied"), strict=True)
     )
-    return Grid(("nDCG@10", "pages", "clicked", "satisfied"), rows)
+    return TextTable(("nDCG@10", "pages", "clicked", "satisfied"), rows)
 
 
 def verdict(found: OfflineOnline) -> str:

@@ -22,7 +22,7 @@ from judged.cli.main import app
 from judged.data import sample
 from judged.errors import JudgedWarning
 from judged.interface.pages.workspace import open_sample
-from judged.results.escaping import Table
+from judged.results.escaping import TextTable
 from judged.web.app import make_app
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def main() -> None:
     calls["GET /matrix"] = (lambda: server.get("/matrix").raise_for_status(), 30)
     paths = {name: crossed(call) for name, (call, _) in calls.items()}
     rows = tuple((name, str(len(paths[name])), f"<= {goal}") for name, (_, goal) in calls.items())
-    print(Table(("call", "files", "goal"), rows).text())
+    print(TextTable(("call", "files", "goal"), rows).text())
     for name, files in paths.items():
         print(f"\n{name}:\n" + textwrap.fill(", ".join(files), 110, break_on_hyphens=False))
 

@@ -19,8 +19,8 @@ from typing import Any
 
 from judged.online import InteractionLog, OnlineEstimate, OnlineScores, check_log, online_metrics, read_log
 from judged.online.findings import doubts
-from judged.online.numbers import amount, span_of, value_of
-from judged.results.escaping import Table
+from judged.online.layout import amount, span_of, value_of
+from judged.results.escaping import TextTable
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "real-logs.md"
 NOW = 1_767_225_600_000  # 2026-01-01: nothing in these logs is later, whenever this runs
@@ -63,7 +63,7 @@ def overview(logs: tuple[InteractionLog, ...]) -> str:
         verdict = "not fit" if doubts(log.accounts, log.findings) else "fit"
         over = f"{units:,} {'users' if 'users' in log.has else 'sessions'}"
         rows.append((log.name, log.layout, *(f"{size:,}" for size in sizes), over, verdict))
-    return Table(("log", "layout", "pages", "events", "intervals over", "check"), tuple(rows), labels=2).markdown()
+    return TextTable(("log", "layout", "pages", "events", "intervals over", "check"), tuple(rows), labels=2).markdown()
 
 
 def of_esci(log: InteractionLog, raw: Rows) -> list[str]:
@@ -254,7 +254,7 @@ def found_in(log: InteractionLog) -> str:
     rows = tuple(
         (one.rule, one.table, one.done, f"{one.rows:,}", f"{one.of:,}", f"{one.share:.1%}") for one in log.findings
     )
-    return Table(("rule", "of", "done", "rows", "of rows", "share"), rows, labels=3).markdown()
+    return TextTable(("rule", "of", "done", "rows", "of rows", "share"), rows, labels=3).markdown()
 
 
 def measured(scores: OnlineScores) -> str:
@@ -263,7 +263,8 @@ def measured(scores: OnlineScores) -> str:
         (str(one.metric), value_of(one), span_of(one), amount(one.numerator), amount(one.denominator), f"{one.units:,}")
         for one in scores.estimates
     )
-    return Table(("metric", "value", "95 % interval", "numerator", "denominator", f"{scores.over}s"), rows).markdown()
+    header = ("metric", "value", "95 % interval", "numerator", "denominator", f"{scores.over}s")
+    return TextTable(header, rows).markdown()
 
 
 def sliced(scores: OnlineScores) -> str:
@@ -273,7 +274,7 @@ def sliced(scores: OnlineScores) -> str:
         (str(metric), *(valued(one) for one in (scores.of(metric, name) for name in slices)))
         for metric in scores.metrics
     )
-    return Table((f"metric, by {scores.by}", *slices), rows).markdown()
+    return TextTable((f"metric, by {scores.by}", *slices), rows).markdown()
 
 
 def valued(one: OnlineEstimate) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 
 import judged
 from judged.errors import JudgedWarning
-from judged.results.escaping import Table
+from judged.results.escaping import TextTable
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "where.md"
 ALPHA = 0.05
@@ -61,7 +61,7 @@ def robust(folder: Path) -> str:
         " runs) find the old topics worse than the new ones after Holm's correction. How alike the two halves order the"
         f" runs: {tau.sentence}"
     )
-    table = Table(("run", *(f"AP, {name}" for name in names)), rows)
+    table = TextTable(("run", *(f"AP, {name}" for name in names)), rows)
     both = judged.evaluate(qrels, [path for path in runs if path.name.startswith(f"{best[0]}.")], ["R@100", "nDCG@10"])
     matrix = both.matrix(slicing=slicing)
     parts = ["## Old and new topics", wrapped(said), table.markdown(), listed(pair.sentences), wrapped(MATRIX)]
@@ -122,7 +122,7 @@ def dl19(folder: Path) -> str:
         " see the difference beyond luck. How far the eight agree about documents, and about all 37 systems, is on"
         " [another page](dl19.md)."
     )
-    return "\n\n".join(["## Eight assessors", wrapped(said), Table(head, shown).markdown()])
+    return "\n\n".join(["## Eight assessors", wrapped(said), TextTable(head, shown).markdown()])
 
 
 def web(folder: Path) -> str:
@@ -146,7 +146,7 @@ def web(folder: Path) -> str:
         " p-value of the randomisation test; of the parts after Holm."
     )
     head = ("run", "nDCG@10", "by candidates", "by ranking", "judged of the first 10")
-    return "\n\n".join(["## With and without spam", wrapped(said), Table(head, tuple(rows)).markdown(), WEB])
+    return "\n\n".join(["## With and without spam", wrapped(said), TextTable(head, tuple(rows)).markdown(), WEB])
 
 
 def shown_p(p: float) -> str:

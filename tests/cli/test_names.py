@@ -17,7 +17,7 @@ import pytest
 
 import judged
 from judged.diagnosis.gates import Check, GateConfig
-from judged.results.escaping import Cell, Table, isolated, markdown_list
+from judged.results.escaping import Cell, TextTable, isolated, markdown_list
 
 HOSTILE = "=<script>x</script>|`a`*b*[c](d)\x1b[31m\u202e\nz"
 TURNED = "abc\u202ecba"
@@ -40,20 +40,20 @@ FORMS = {"markdown": "markdown", "csv": "csv", "table": "table", "latex": "latex
 @pytest.mark.parametrize("start", ["=1+1", "+x", "-x", "@sum", "\tx", "\rx", "-1+1", "=", "-1e"])
 def test_a_cell_of_csv_that_a_spreadsheet_would_compute_is_text(start):
     for row in ((start, "1"), ("run", start)):
-        rows = list(csv.reader(io.StringIO(Table(("run", start), (row,)).csv(), newline="\n")))
+        rows = list(csv.reader(io.StringIO(TextTable(("run", start), (row,)).csv(), newline="\n")))
         assert [cell for row in rows for cell in row if cell.startswith(("=", "+", "-", "@", "\t", "\r"))] == []
         assert f"'{start}" in rows[1]
 
 
 @pytest.mark.parametrize("number", ["-0.12", "+0.5", "-1e-05", "-.5", "-", "-inf", "+12%", "-0", "-3."])
 def test_numbers_of_csv_stay_numbers(number):
-    assert Table(("a", "b"), (("x", number),)).csv() == f"a,b\nx,{number}"
+    assert TextTable(("a", "b"), (("x", number),)).csv() == f"a,b\nx,{number}"
     interval = Cell(number, rest="[-0.2, 0.1]", mark="*")
-    assert Table(("a", "b"), (("x", interval),)).csv() == f'a,b\nx,"{interval}"'
+    assert TextTable(("a", "b"), (("x", interval),)).csv() == f'a,b\nx,"{interval}"'
 
 
 def test_a_cell_of_markdown_shows_what_it_holds_in_its_one_row():
-    written = Table(("run", HOSTILE), ((HOSTILE, Cell("0.1", mark="*", best=True)),)).markdown()
+    written = TextTable(("run", HOSTILE), ((HOSTILE, Cell("0.1", mark="*", best=True)),)).markdown()
     lines = written.split("\n")
     assert len(lines) == 3
     for line in lines:
@@ -68,7 +68,7 @@ def test_a_sentence_of_markdown_keeps_its_code_and_nothing_else():
 
 
 def test_a_cell_of_a_terminal_or_of_latex_has_no_control_characters():
-    table = Table(("run", "AP"), ((HOSTILE, Cell("0.1", rest=TURNED, mark="a", best=True)), ("b", "0.2")))
+    table = TextTable(("run", "AP"), ((HOSTILE, Cell("0.1", rest=TURNED, mark="a", best=True)), ("b", "0.2")))
     for written in (table.text(), table.text(width=20), table.latex()):
         assert not re.search(r"[\x00-\x09\x0b-\x1f\u202a-\u202e]", written)
         assert "u202e" in written

@@ -39,7 +39,7 @@ def shown(code: str, folder: Path, **environment: str) -> tuple[str, str]:
 
 EVALUATE = """
 import sys
-from judged.interface import inputs
+from judged.interface import arguments as inputs
 from judged.cli import main
 inputs._LONG_WORK = 1
 sys.argv = ["judged", "evaluate", "qrels.txt", "a\\x1b[31m.run", "bad.run", "-m", "AP"]
@@ -97,7 +97,7 @@ def test_warnings_stand_above_and_long_labels_lose_their_middle(tmp_path: Path) 
     code = """
 import warnings
 from threading import Thread
-from judged.interface.inputs import bar
+from judged.interface.arguments import bar
 with bar("reading", 400) as tell:
     tell("one of " + 100 * "very " + "many", 100)
     warnings.warn("odd")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from comparison_made import scores
 from judged.comparison.answer import letters, together
 from judged.results.decimals import decimal
-from judged.results.escaping import Cell, Table
+from judged.results.escaping import Cell, TextTable
 
 RANKS = {
     "a_b": [1, 1, 2, 2, 3, 1, 1, 2, 1, 1],
@@ -249,7 +249,7 @@ def test_small_numbers_do_not_look_like_none() -> None:
 
 def test_cells_in_every_form() -> None:
     rows = (("x_y", Cell("0.4", rest="[1, 2]", mark="b-e", best=True)), ("z", Cell("0.3")), ("none", "-"))
-    table = Table(("run", "AP"), rows)
+    table = TextTable(("run", "AP"), rows)
     assert table.text().splitlines() == [
         "run               AP",
         "x_y   0.4 [1, 2] b-e",
@@ -261,7 +261,7 @@ def test_cells_in_every_form() -> None:
         r"z & 0.3 \\",
         r"none & - \\",
     ]
-    negative = Table(("",), ((Cell("-0.12", rest="[-2.0, 1e-05]"),),), labels=0)
+    negative = TextTable(("",), ((Cell("-0.12", rest="[-2.0, 1e-05]"),),), labels=0)
     assert negative.latex().splitlines()[4] == r"$-$0.12 [$-$2.0, 1e-05] \\"
     assert table.markdown().splitlines()[2:] == [
         "| x_y | **0.4**<sup>b-e</sup> [1, 2] |",
@@ -269,7 +269,7 @@ def test_cells_in_every_form() -> None:
         "| none | - |",
     ]
     assert table.csv().splitlines() == ["run,AP", 'x_y,"0.4 [1, 2] b-e"', "z,0.3", "none,-"]
-    assert Table(("",), (("<1",),), labels=0).latex().splitlines()[4] == r"\textless{}1 \\"
+    assert TextTable(("",), (("<1",),), labels=0).latex().splitlines()[4] == r"\textless{}1 \\"
 
 
 @pytest.mark.parametrize(("p", "shown"), [(0.0498, "0.0498"), (0.05, "0.050"), (0.05003, "0.05003"), (0.25, "0.250")])

@@ -16,7 +16,8 @@ from fuzz.originals import Original, tables
 from fuzz.readers import Reader, WrongError
 from judged.errors import InputError
 from judged.online import online_metrics, read_log
-from judged.online.check import check_log, need_records
+from judged.online.check import check_log
+from judged.online.log import need_records
 from judged.online.readers.mapping_file import mapping_text
 from judged.online.storage import store_log
 

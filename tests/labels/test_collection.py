@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from judged import Qrels
-from judged.data.write import Origin
+from judged.data.qrels import Origin
 from judged.errors import InputError
 from judged.labels import check_collection
 

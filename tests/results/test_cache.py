@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from threading import Event, Thread
 
-from judged.results.files import cached_property
+from judged.results.types import cached_property
 
 
 class Slow:

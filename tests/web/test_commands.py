@@ -330,7 +330,7 @@ def test_a_progress_bar_is_shown_for_large_runs_alone(run, monkeypatch, files):
         def run(self, sockets: Any) -> None:
             sockets[0].close()
 
-    monkeypatch.setattr("judged.interface.inputs.progress_bar", bar)
+    monkeypatch.setattr("judged.interface.arguments.progress_bar", bar)
     monkeypatch.setattr("judged.web.server.uvicorn.Server", Ended)
     assert run("serve", *files, "--port", "0").code == 0
     assert asked[0] == 1

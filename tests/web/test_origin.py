@@ -11,7 +11,8 @@ from fastapi.testclient import TestClient
 
 import judged
 from judged import Qrels, Run, Scores, agree, evaluate
-from judged.data.write import Origin, write_qrels, write_run
+from judged.data.qrels import Origin
+from judged.data.write import write_qrels, write_run
 from judged.errors import InputError
 from judged.interface.pages.workspace import open_workspace
 from judged.scoring.evaluation.notes import origin_notes

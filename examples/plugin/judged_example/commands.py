@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from judged.interface.formats import answer_options
-from judged.interface.inputs import runs_at
+from judged.interface.arguments import answer_options, runs_at
 from judged.interface.options import shared
 from judged_example.longest import longest as longest_ranking
 
 if TYPE_CHECKING:
-    from judged.interface.formats import Give
+    from judged.interface.arguments import Give
 
 
 @click.command("longest")

@@ -16,7 +16,7 @@ import judged
 from judged.cli.exits import CODES, end_on_signals, ended, guard, ignore_signals
 from judged.components import built_in, third_party
 from judged.errors import JudgedWarning
-from judged.interface.formats import print_warnings
+from judged.interface.arguments import print_warnings
 from judged.interface.options import Group
 
 if TYPE_CHECKING:

@@ -28,8 +28,8 @@ from judged.comparison.pair import (
 from judged.errors import InputError
 from judged.results import COUNT, NUMBER, TEXT, Answer, Chart, Column, Section, Sentences, Show, Table, columns_of
 from judged.results.decimals import counted, decimal
-from judged.results.files import cached_property
 from judged.results.table import order_of
+from judged.results.types import cached_property
 from judged.scoring.evaluation.summary import ESTIMATE
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from judged.data.fact_files import typed_facts
 from judged.data.topic_files import plain_name
 from judged.data.topics import Topics
 from judged.errors import InputError
-from judged.results.files import cached_property
+from judged.results.types import cached_property
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -22,7 +22,7 @@ from judged.data.sources import Source, open_source
 from judged.data.text_rows import TextRows
 from judged.data.texts import document_ids
 from judged.errors import InputError
-from judged.results.files import cached_property
+from judged.results.types import cached_property
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -11,7 +11,7 @@ from judged.data.compute import codes_of, pc
 from judged.data.findings import Finding, Severity
 from judged.results.blocks import first_few
 from judged.results.decimals import counted
-from judged.results.files import cached_property
+from judged.results.types import cached_property
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,7 +15,7 @@ from judged.data.fact_files import OF, read_facts, typed_facts, under_id
 from judged.data.index import id_text
 from judged.data.rows import table_of
 from judged.errors import InputError
-from judged.results.files import cached_property
+from judged.results.types import cached_property
 
 if TYPE_CHECKING:
     from judged.results.types import Strings, Table

@@ -11,13 +11,12 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from judged.data import files
 from judged.data.compute import pc
 from judged.data.layout import canonical
 from judged.data.objects import named_table
 from judged.data.rows import TableRows, WithoutLines
 from judged.errors import InputError, MissingExtraError
-from judged.results.files import cached_property
+from judged.results.types import cached_property
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -230,7 +229,6 @@ def rows_in_database(data: Any, kind: Kind) -> Rows:
     return TableRows(named_table(engine.ask("SELECT * FROM judged_rows"), kind, engine.where), engine.where)
 
 
-_MAGIC = b"DUCK"  # at the ninth byte
 _MEMORY = "600MB"  # beyond it DuckDB writes files
 _OPTIONS: dict[str, Any] = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
 
@@ -303,17 +301,3 @@ class TableInFile(DuckdbTable):
             "enable_external_access = false",
         ):
             self.connection.execute(f"SET {setting}")
-
-
-def table_in_file(path: str | Path) -> tuple[Path, str] | None:
-    """Give database and table where a path names them; None where it is any other."""
-    path = Path(path)
-    for file, name in ((path, ""), (path.parent, path.name)):
-        if files.exists(file) and file.is_file() and _is_database(file):
-            return file, name
-    return None
-
-
-def _is_database(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(12)[8:] == _MAGIC

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from judged.data.compute import codes_of, pc
 from judged.errors import InputError
-from judged.results.files import cached_property
+from judged.results.types import cached_property
 
 if TYPE_CHECKING:
     from judged.results.types import Bools, Floats, Hashes, Ints, Strings, Table

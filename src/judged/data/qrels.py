@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import hashlib
+import json
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pyarrow as pa
 
+from judged.data import files
 from judged.data.compute import distinct, pc
 from judged.data.index import Aspects, QrelsIndex, build_aspects, build_index
 from judged.data.objects import rows_of_object
 from judged.data.sources import Source, open_source
 from judged.errors import InputError
-from judged.results.files import cached_property
+from judged.results.files import replaced
+from judged.results.types import cached_property
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from judged.data.write import Origin
+    from judged.data.qrels import Origin
     from judged.results.types import Table
 
 QRELS_COLUMNS = ("query_id", "doc_id", "relevance", "iteration")
@@ -94,7 +98,6 @@ class Qrels:
         qrels, digest = source.table(_PREFERENCES if format == "prefs" else QRELS_COLUMNS)
         if format == "prefs":
             qrels = by_user(qrels, "subgroup")
-        from judged.data.write import origin_of_file
 
         where = source.rows.where
         made = cls(qrels, name or source.name, where, digest, origin=origin_of_file(where, digest))
@@ -210,3 +213,61 @@ def by_user(table: Table, subgroup: str | None) -> Table:
     group = "0" if subgroup is None else table[subgroup]
     users = pc.binary_join_element_wise(table["user"], group, " ")
     return table.select(["query_id", "doc_id", "relevance"]).append_column("iteration", users)
+
+
+_SCHEMA = "judged.origin/1"
+
+
+@dataclass(frozen=True)
+class Origin:
+    """How judgments were made of labels; it is of all of them, also where some topics were chosen afterwards."""
+
+    how: str  # `majority`, `mean`, `dawid-skene`..., or `judge`, and which of several labels of a pair that takes
+    # human, model, click: how many labels of each kind count
+    human: int = 0
+    model: int = 0
+    click: int = 0
+    judges: tuple[str, ...] = ()  # who gave them
+    synthetic: int = 0  # topics that were made from documents, and asked by nobody
+    tied: int = 0  # pairs with no grade that most judges gave
+    converged: bool = True  # whether the estimate had settled
+    last: str = ""  # when the last label was given, ISO 8601 in UTC; empty where nobody knows
+    sha256: str = ""  # of the labels
+
+    @classmethod
+    def of(cls, known: dict[str, Any]) -> Self:
+        """Read it from plain values; what is not known here is left out.
+
+        Raises
+        ------
+        TypeError
+            If it lacks something.
+        """
+        values = {field.name: known[field.name] for field in fields(cls) if field.name in known}
+        return replace(cls(**values), judges=tuple(known.get("judges", ())))
+
+
+def origin_of_file(path: str, sha256: str | None) -> Origin | None:
+    """Read what stands beside a file of judgments with this hash; None where nothing does, or it is of another file."""
+    beside = Path(f"{path}.origin.json")
+    if sha256 is None or not files.exists(beside):
+        return None
+    try:
+        known = json.loads(beside.read_bytes())
+        return Origin.of(known["origin"]) if known["file_sha256"] == sha256 else None
+    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+        problem = f"it does not say where judgments came from ({type(error).__name__}: {error})"
+        raise InputError(problem, fix="make the judgments again, or delete it", path=str(beside)) from None
+
+
+def write_origin(origin: Origin | None, path: str | Path) -> None:
+    """Write beside a file of judgments where they came from, with the file's hash; what stood there before goes."""
+    beside = Path(f"{path}.origin.json")
+    if origin is None and files.exists(beside):
+        beside.unlink()
+    if origin is None or not Path(path).is_file():  # a pipe or a device has nothing beside it
+        return
+    digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    document = {"schema": _SCHEMA, "file_sha256": digest, "origin": asdict(origin)}
+    with replaced(beside) as part:
+        part.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -160,9 +160,10 @@ def run_named(name: str, names: Iterable[str], role: str = "") -> str:
         If it is none of them.
     """
     known = list(names)
-    for called in (name, source_name(str(name))):
-        if called in known:
-            return called
+    if name in known:
+        return name
+    if (called := source_name(str(name))) in known:
+        return called
     raise InputError(f"no run {name!r} {role}".rstrip(), fix=f"use one of {', '.join(known)}")
 
 

@@ -19,7 +19,7 @@ from judged.data.arrow_files import (
     parquet_shape,
     parquet_table,
 )
-from judged.data.engine_rows import EngineRows, EngineTable, TableInFile, rows_in_database, table_in_file
+from judged.data.engine_rows import EngineRows, EngineTable, TableInFile, rows_in_database
 from judged.data.json_rows import saved_result
 from judged.data.layout import Layout, canonical, looks_like_qrels
 from judged.data.objects import named_table, rows_of_object
@@ -259,3 +259,17 @@ def _refuse_grades(table: Table, where: str) -> None:
 
 
 _READERS = {"json": json_rows.read_json, "jsonl": json_rows.read_jsonl, "parquet": _parquet, "arrow": _arrow}
+
+
+def table_in_file(path: str | Path) -> tuple[Path, str] | None:
+    """Give database and table where a path names them; None where it is any other."""
+    path = Path(path)
+    for file, name in ((path, ""), (path.parent, path.name)):
+        if files.exists(file) and file.is_file() and _is_database(file):
+            return file, name
+    return None
+
+
+def _is_database(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(12)[8:] == b"DUCK"

@@ -16,7 +16,7 @@ from judged.data.rows import table_of
 from judged.data.sources import source_name
 from judged.data.topic_files import TopicRecords, read_topic_records, record_of
 from judged.errors import InputError
-from judged.results.files import cached_property
+from judged.results.types import cached_property
 
 if TYPE_CHECKING:
     from judged.results.types import Table

@@ -11,8 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from judged.data.compute import pc
-from judged.data.qrels import Qrels
-from judged.data.write import Origin
+from judged.data.qrels import Origin, Qrels
 from judged.errors import InputError
 from judged.labels.exchange import is_store
 from judged.labels.labels import ADJUDICATOR, KINDS, Labels

@@ -13,8 +13,8 @@ from judged.data.qrels import Qrels
 from judged.errors import InputError, MeasureError
 from judged.results import NUMBER, TEXT, Answer, Column, Sentences, Table
 from judged.results.blocks import Note
-from judged.results.files import cached_property
 from judged.results.table import columns_of
+from judged.results.types import cached_property
 from judged.scoring.evaluation.inputs import runs_of
 from judged.scoring.judging import judge
 from judged.scoring.measures.grammar import listed, parse_many

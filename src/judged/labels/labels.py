@@ -14,7 +14,7 @@ import pyarrow as pa
 from judged.data.compute import pc
 from judged.data.qrels import Qrels
 from judged.errors import InputError
-from judged.results.files import cached_property
+from judged.results.types import cached_property
 
 if TYPE_CHECKING:
     from collections.abc import Collection

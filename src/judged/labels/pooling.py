@@ -16,7 +16,7 @@ from judged.data.qrels import Qrels
 from judged.data.topics import Topics
 from judged.errors import InputError
 from judged.results import COUNT, NUMBER, TEXT, Answer, Column, Sentences, Table, counted
-from judged.results.files import cached_property
+from judged.results.types import cached_property
 from judged.scoring.evaluation.inputs import runs_of
 from judged.scoring.judging.align import all_returned
 from judged.scoring.judging.ranking import Ranking

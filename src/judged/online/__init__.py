@@ -18,7 +18,7 @@ __all__, __getattr__, __dir__ = lazily(
         "judged.online.interleaving_analysis.planning": ("plan_interleaving",),
         "judged.online.log": ("InteractionLog",),
         "judged.online.metrics": ("ONLINE_METRICS", "OnlineMetric", "online_metric"),
-        "judged.online.numbers": ("OnlineEstimate",),
+        "judged.online.layout": ("OnlineEstimate",),
         "judged.online.log_overview": ("overview",),
         "judged.online.query_lists": ("queries",),
         "judged.online.scores": ("OnlineScores",),

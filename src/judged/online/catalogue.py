@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from judged.online.layout import MARK
 from judged.online.metrics import FAMILIES, called, online_metric
-from judged.results.escaping import Table
+from judged.results.escaping import TextTable
 
 if TYPE_CHECKING:
     from judged.online.metrics import OnlineMetric
@@ -25,13 +25,13 @@ _KIND = {
 }
 
 
-def catalogue() -> Table:
+def catalogue() -> TextTable:
     """Lay out every metric: what it is, what one row of it is, its unit, and what a log must tell for it."""
     rows: list[tuple[str, ...]] = []
     for family, members in FAMILIES.items():
         rows.append((family, "", "", "", ""))
         rows += [(f"  {_written(one)}", one.title, one.row, one.unit, ", ".join(one.needs)) for one in members]
-    return Table(("metric", "what", "over", "unit", "needs"), tuple(rows), labels=5)
+    return TextTable(("metric", "what", "over", "unit", "needs"), tuple(rows), labels=5)
 
 
 def text(*, width: int | None = None) -> str:

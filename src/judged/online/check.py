@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from judged.errors import InputError
 from judged.online import findings
 from judged.online import findings as words
 from judged.online.findings import doubts
+from judged.online.layout import UNITS, sentence, shown
 from judged.online.log import user_counts
 from judged.online.metrics import TELLS
-from judged.online.numbers import UNITS, sentence, shown
 from judged.results import TEXT, YES_NO, Answer, Column, Sentences, Table, counted
 
 if TYPE_CHECKING:
@@ -159,37 +157,6 @@ def check_log(log: InteractionLog) -> LogCheck:
     what = (log.name, log.layout, log.files, log.has_time, log.has)
     why = doubts(log.accounts, log.findings)
     return LogCheck(*what, counts, period, log.accounts, log.findings, log.policies, why)
-
-
-def need_records(log: InteractionLog) -> None:
-    """Refuse a log in which nothing stands: whatever is said of it would be said of nothing.
-
-    Parameters
-    ----------
-    log
-        The log, as `read_log` gives it.
-
-    Raises
-    ------
-    InputError
-        If no query and no event was read, and none was lost.
-    """
-    if not log.accounts or any(one.read for one in log.accounts) or any(one.done == "lost" for one in log.findings):
-        return
-    if log.files and all(map(_is_blank, log.files)):
-        many = len(log.files)
-        empty = "the file is empty" if many == 1 else f"the file is empty, and so are all {many} of this log"
-        raise InputError(empty, fix="name a log with queries and events", path=log.files[0])
-    fix = "see that it is not empty, and that its layout or mapping fits"
-    raise InputError("no query and no event stands in it", fix=fix, path=log.files[0] if log.files else log.name)
-
-
-def _is_blank(name: str) -> bool:
-    """Whether nothing but white space stands in a file; what cannot be looked at again is not said to be empty."""
-    from judged.online.readers.files import Part, first_bytes
-
-    file = Path(name)
-    return file.is_file() and not first_bytes(Part(name, file)).strip()
 
 
 def _day(time_ms: int) -> str:

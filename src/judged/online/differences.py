@@ -21,9 +21,9 @@ from judged.online.estimation.online_metrics import (
 )
 from judged.online.estimation.sums import UnitSums, pages_of, unit_sums
 from judged.online.facts.pages import FactSettings, PageFacts
+from judged.online.layout import decimals_of, in_unit, percent, values
 from judged.online.log import LogAnswer, about, need
 from judged.online.metrics import Kind, OnlineMetric, online_metric, online_metrics_named
-from judged.online.numbers import decimals_of, in_unit, percent, values
 from judged.online.slicing import pages_where, slice_pages
 from judged.results import P_VALUE, TEXT, Column, Show, Table, counted
 from judged.results.spelling import one_of
@@ -32,8 +32,8 @@ from judged.stats.ratio import RatioDifference, correlation, ratio_difference
 
 if TYPE_CHECKING:
     from judged.online.engine import Relation
+    from judged.online.layout import OnlineEstimate
     from judged.online.log import InteractionLog
-    from judged.online.numbers import OnlineEstimate
     from judged.results import Block
 
 

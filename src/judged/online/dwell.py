@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged.errors import InputError
 from judged.online import findings as words
-from judged.online.numbers import AMOUNT, UNITS, in_unit, percent, value_of, values
+from judged.online.layout import AMOUNT, UNITS, in_unit, percent, value_of, values
 from judged.results import NUMBER, TEXT, Answer, Chart, Column, Sentences, Show, Table, columns_of, counted
 
 if TYPE_CHECKING:

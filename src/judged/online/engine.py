@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judged.errors import InputError, MissingExtraError
-from judged.results.files import cached_property, remove_folder
+from judged.results.files import remove_folder
+from judged.results.types import cached_property
 
 if TYPE_CHECKING:
     import duckdb

@@ -9,15 +9,15 @@ from importlib import resources
 from string import Template
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from judged.online.numbers import UNITS, percent, place, sentence, shown
+from judged.online.layout import UNITS, percent, place, sentence, shown
 from judged.results import TEXT, Show, Table, columns_of, counted, listed
 from judged.results.blocks import Note
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from judged.online.layout import OnlineEstimate
     from judged.online.metrics import OnlineMetric
-    from judged.online.numbers import OnlineEstimate
     from judged.online.scores import OnlineScores
 
 

@@ -1,13 +1,15 @@
-"""A log, as typed tables beside what was found in it; and what all answers about one share."""
+"""An interaction log: its typed tables, its actions, and what is known of how it was read."""
 
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from importlib import resources
 from numbers import Integral, Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias, cast
 
 from judged.errors import InputError
 from judged.online.findings import Account, LogFinding, are_of_nobody, doubts, unfit
@@ -19,11 +21,117 @@ if TYPE_CHECKING:
     from judged.results.blocks import Note
 
 
+Type: TypeAlias = Literal[
+    "int64", "int32", "float64", "string", "boolean", "array<string>", "array<int32>", "array<float64>"
+]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a typed table: its name, its type, whether it may be null, and what it means."""
+
+    name: str
+    type: Type
+    null: bool
+    meaning: str
+
+
+def arrow_type(type: Type) -> Any:
+    """Give one of our types in Arrow's words."""
+    import pyarrow as pa
+
+    inner = pa.type_for_alias(type.removeprefix("array<").removesuffix(">"))
+    return pa.list_(inner) if type.startswith("array<") else inner
+
+
+_FILE = tomllib.loads((resources.files("judged.online") / "tables.toml").read_text(encoding="utf-8"))
+
+
+def _columns(table: dict[str, tuple[str, str]]) -> tuple[Column, ...]:
+    return tuple(
+        Column(name, cast("Type", kind.removesuffix("?")), kind.endswith("?"), meaning)
+        for name, (kind, meaning) in table.items()
+    )
+
+
+SERP, SHOWN, EVENT, SESSION = (_columns(_FILE[name]) for name in ("serp", "shown", "event", "session"))
+"""One row a page of results; a result on a page; an event; a session."""
+
+RAW_QUERY, RAW_EVENT = (_columns(_FILE["raw"][name]) for name in ("query", "event"))
+"""One row a logged query, or page of its results; one row a logged event."""
+
+ACTIONS: tuple[str, ...] = tuple(_FILE["actions"])
+"""The actions that metrics know. Readers map the log's own names onto them."""
+
+CONVENTIONS = ("marginal", "conditional", "independent")
+"""What a logged propensity is the probability of: the document at its rank over all pages that the policy may show
+(marginal), or given the documents at higher ranks (conditional). If each rank is filled on its own (independent), both
+are the same."""
+
+AFTER_THE_CLICK = ("heartbeat", "add_to_cart", "purchase")
+"""What a user does on an opened result: none of it ends the visit."""
+
+RETURNS = ("click", "impression", "hover", "copy", "search")
+"""What shows that a user is back from an opened result; so does a ``page_exit`` that names what was opened."""
+
+ATTRIBUTE_LIMIT = 50
+"""So many columns of a log's own are kept for slicing."""
+
+
+NAMES: dict[str, str] = {action: names for action, (_, names) in _FILE["actions"].items() if names}
+"""The names by which logs call each action."""
+
+_KNOWN = {name: action for action, names in NAMES.items() for name in names.split()}
+
+
+def action_of(name: str, actions: Mapping[str, str] | None = None) -> str | None:
+    """Tell what a log's name of an action means.
+
+    Parameters
+    ----------
+    name
+        As the log has it. Case does not matter, and blanks and hyphens are as good as underscores.
+    actions
+        What this log says itself, which goes first.
+
+    Returns
+    -------
+    str or None
+        One of ACTIONS; None: nobody knows.
+
+    Examples
+    --------
+    >>> action_of("Item-Click"), action_of("view"), action_of("view", {"view": "click"})
+    ('click', None, 'click')
+    """
+    given = actions or {}
+    if name in given:
+        return given[name]
+    plain = name.strip().lower().replace("-", "_").replace(" ", "_")
+    return plain if plain in ACTIONS else _KNOWN.get(plain)
+
+
+def checked(actions: Mapping[str, str]) -> dict[str, str]:
+    """Check that names mean actions that there are.
+
+    Raises
+    ------
+    InputError
+        If one does not.
+    """
+    for name, action in actions.items():
+        if action not in ACTIONS:
+            raise InputError(
+                f"{name!r} is said to mean {action!r}, which is no action", fix=f"one of {', '.join(ACTIONS)}"
+            )
+    return dict(actions)
+
+
 @dataclass(frozen=True, repr=False)
 class InteractionLog:
     """What users did on result pages: the narrow waist of online evaluation.
 
-    The tables are those of one database, with the columns that `judged.online.tables` describes; whatever reads logs
+    The tables are those of one database, with the columns that `judged.online.log` describes; whatever reads logs
     ends here, and every metric begins here.
 
     Parameters
@@ -52,7 +160,7 @@ class InteractionLog:
     policies
         The choices made while it was made (session gap, bots, rank base), name to value, printed with results.
     propensity_convention
-        What propensities are probabilities of, one of `judged.online.tables.CONVENTIONS`; empty: not declared.
+        What propensities are probabilities of, one of `judged.online.log.CONVENTIONS`; empty: not declared.
     """
 
     serp: Relation
@@ -257,3 +365,34 @@ def names_of(**values: object) -> list[str]:
                 raise InputError(f"{name} is {one!r:.60}", fix="give a name, or a list of names")
             found.append(one)
     return list(dict.fromkeys(found))
+
+
+def need_records(log: InteractionLog) -> None:
+    """Refuse a log in which nothing stands: whatever is said of it would be said of nothing.
+
+    Parameters
+    ----------
+    log
+        The log, as `read_log` gives it.
+
+    Raises
+    ------
+    InputError
+        If no query and no event was read, and none was lost.
+    """
+    if not log.accounts or any(one.read for one in log.accounts) or any(one.done == "lost" for one in log.findings):
+        return
+    if log.files and all(map(_is_blank, log.files)):
+        many = len(log.files)
+        empty = "the file is empty" if many == 1 else f"the file is empty, and so are all {many} of this log"
+        raise InputError(empty, fix="name a log with queries and events", path=log.files[0])
+    fix = "see that it is not empty, and that its layout or mapping fits"
+    raise InputError("no query and no event stands in it", fix=fix, path=log.files[0] if log.files else log.name)
+
+
+def _is_blank(name: str) -> bool:
+    """Whether nothing but white space stands in a file; what cannot be looked at again is not said to be empty."""
+    from judged.online.readers.files import Part, first_bytes
+
+    file = Path(name)
+    return file.is_file() and not first_bytes(Part(name, file)).strip()

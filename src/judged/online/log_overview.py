@@ -26,9 +26,9 @@ from judged.online.estimation.online_metrics import Unit
 from judged.online.estimation.sums import is_of_sessions, pages_of, scale_of
 from judged.online.facts.pages import FactSettings, PageFacts
 from judged.online.findings import are_of_nobody
+from judged.online.layout import percent, values
 from judged.online.log import LogAnswer, about, need, need_column
 from judged.online.metrics import OnlineMetric
-from judged.online.numbers import percent, values
 from judged.online.slicing import pages_where
 from judged.online.statistics.changes import decomposition, part_interval
 from judged.results import TEXT, Column, Sentences, Table, beginning, counted

@@ -10,9 +10,19 @@ from judged.errors import InputError
 from judged.online import findings, layout
 from judged.online import findings as words
 from judged.online.findings import are_of_nobody
-from judged.online.layout import MARK, by_slice, definitions, estimates_table, ranks_by_slice, ranks_table
+from judged.online.layout import (
+    MARK,
+    UNITS,
+    OnlineEstimate,
+    by_slice,
+    definitions,
+    estimates_table,
+    labels,
+    ranks_by_slice,
+    ranks_table,
+    shown,
+)
 from judged.online.metrics import understood
-from judged.online.numbers import UNITS, OnlineEstimate, labels, shown
 from judged.results import TEXT, Answer, Column, Sentences, Table
 
 if TYPE_CHECKING:

@@ -12,15 +12,15 @@ from judged.online.engine import identifier
 from judged.online.estimation.online_metrics import Unit, ratios
 from judged.online.estimation.sums import UnitSums
 from judged.online.facts.pages import FactSettings, page_facts
+from judged.online.layout import UNITS, percent, values
 from judged.online.log import LogAnswer, about, need
 from judged.online.metrics import OnlineMetric, online_metric
-from judged.online.numbers import UNITS, percent, values
 from judged.online.slicing import pages_where, slice_pages
 from judged.results import TEXT, Chart, Column, Sentences, Table
 
 if TYPE_CHECKING:
+    from judged.online.layout import OnlineEstimate
     from judged.online.log import InteractionLog
-    from judged.online.numbers import OnlineEstimate
     from judged.results import Block
 
 Row: TypeAlias = Literal["page", "session"]

@@ -10,10 +10,9 @@ from judged.errors import InputError
 from judged.online import findings as words
 from judged.online.estimation.online_metrics import online_metrics
 from judged.online.estimation.over_time import Series, series_of, written_start
-from judged.online.layout import estimates_table
+from judged.online.layout import UNITS, decimals_of, estimates_table, in_unit, percent, values
 from judged.online.log import need
 from judged.online.metrics import OnlineMetric
-from judged.online.numbers import UNITS, decimals_of, in_unit, percent, values
 from judged.online.slicing import bucket_starts
 from judged.online.statistics.control import FEWEST
 from judged.results import (

@@ -13,8 +13,7 @@ from judged.data.spark import complaints, in_spark
 from judged.errors import InputError
 from judged.online.engine import Engine, Relation, duckdb_library, identifier, literal, whole_files
 from judged.online.findings import Account, LogFinding
-from judged.online.log import InteractionLog, need
-from judged.online.tables import EVENT, SERP, SESSION, SHOWN
+from judged.online.log import EVENT, SERP, SESSION, SHOWN, InteractionLog, need
 from judged.results.files import replaced_folder
 
 if TYPE_CHECKING:
@@ -209,7 +208,7 @@ def read_log(
     now_ms
         Milliseconds since 1970: what is more than a day later cannot be. None: now.
     actions
-        What the log's names of actions mean: one of `judged.online.tables.ACTIONS` by name.
+        What the log's names of actions mean: one of `judged.online.log.ACTIONS` by name.
     name
         What to call it. None: the name of its first file.
     memory, threads
@@ -266,7 +265,7 @@ def read_log(
         return open_stored(given[0], Engine(memory=memory, threads=threads))
     from judged.online.engine import whole_files
     from judged.online.preparation.make import make_log
-    from judged.online.readers import read_raw
+    from judged.online.readers.files import read_raw
 
     engine = Engine(memory=memory, threads=threads)
     with whole_files(given):

@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.errors import InputError
-from judged.interface import inputs
-from judged.interface.commands.slices import SliceOptions
-from judged.interface.formats import answer_options, print_warnings
+from judged.interface import arguments
+from judged.interface.arguments import SliceOptions, answer_options, print_warnings
 from judged.interface.options import FORMATS, POLICIES, Group, shared
 from judged.online.commands import logs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged.interface.formats import Give
+    from judged.interface.arguments import Give
 
 
 @click.group("change", cls=Group)
@@ -221,7 +220,7 @@ def report_command(
     from judged.reports import report
     from judged.reports.answer import undrawn
 
-    given = inputs.runs_at(runs, run_format)
+    given = arguments.runs_at(runs, run_format)
     read = [options[name] or "" for name in ("queries", "attributes", "texts", "documents", "log")]
     read += [*options["traces"], options["responses"] or ""]
     give.keep(qrels, *read, *(run.where for run in given))
@@ -230,7 +229,7 @@ def report_command(
     print_warnings(map(str, asked.notes(cut_by)))
     names = [name.strip() for text in by for name in text.split(",") if name.strip()]
     of_log = logs.known_layout(_CONVERT) if options["log"] is not None else nullcontext()
-    with of_log, inputs.progress_bar(given) as progress:
+    with of_log, arguments.progress_bar(given) as progress:
         made = report(
             Qrels.read(qrels, format=qrels_format),
             given,

@@ -13,8 +13,8 @@ from judged.diagnosis.stages import stages
 from judged.errors import InputError
 from judged.results import Chart, Table
 from judged.results.decimals import counted
-from judged.results.files import cached_property
 from judged.results.table import order_of
+from judged.results.types import cached_property
 from judged.scoring.evaluation import dialect_of
 from judged.scoring.evaluation.dialects import without_self
 

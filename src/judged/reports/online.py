@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from judged.online.numbers import percent, span_of, value_of
+from judged.online.layout import percent, span_of, value_of
 from judged.reports.material import ReportPart, quoted
 from judged.results import Chart, Section, Table, counted
 
@@ -56,9 +56,8 @@ def headline(scores: OnlineScores) -> str:
 def measured(log: Any) -> tuple[OnlineScores, tuple[Block, ...]]:
     """Give the metrics of a log, as they are or computed from a log or its files, and curves of visits."""
     from judged.online import online_metrics
-    from judged.online.check import need_records
     from judged.online.dwell import dwell_times
-    from judged.online.log import InteractionLog
+    from judged.online.log import InteractionLog, need_records
     from judged.online.scores import OnlineScores, need_metrics
     from judged.online.storage import read_log
 

@@ -80,12 +80,12 @@ class Cell(str):
 
 
 @dataclass(frozen=True)
-class Table:
+class TextTable:
     """Rows of text under a header. The first ``labels`` columns name the row and stand left; the others are numbers.
 
     A `Cell` in place of a text is set off as the form allows.
 
-    >>> print(Table(("run", "AP"), (("bm25", "0.31"), ("rrf", "0.4"))).text())
+    >>> print(TextTable(("run", "AP"), (("bm25", "0.31"), ("rrf", "0.4"))).text())
     run     AP
     bm25  0.31
     rrf    0.4
@@ -122,14 +122,15 @@ class Table:
         """Write as comma-separated values."""
         return csv_lines([self.header, *self.rows])
 
-    def _each(self, change: Callable[[str], str]) -> Table:
+    def _each(self, change: Callable[[str], str]) -> TextTable:
         """Change every text."""
-        return Table(tuple(map(change, self.header)), tuple(tuple(map(change, row)) for row in self.rows), self.labels)
+        rows = tuple(tuple(map(change, row)) for row in self.rows)
+        return TextTable(tuple(map(change, self.header)), rows, self.labels)
 
-    def _aligned(self) -> Table:
+    def _aligned(self) -> TextTable:
         """Make plain texts of cells, with numbers under numbers where marks are of different length."""
         columns = [_plain(column) for column in zip(*self.rows, strict=True)]
-        return Table(self.header, tuple(zip(*columns, strict=True)), self.labels)
+        return TextTable(self.header, tuple(zip(*columns, strict=True)), self.labels)
 
     def _blocks(self, widths: list[int], width: int | None) -> list[list[int]]:
         """Deal the columns out to blocks that fit; each block repeats the labels."""

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import errno
-import functools
 import os
-import sys
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from judged.errors import InputError, OutputError, is_full
 
@@ -141,24 +139,6 @@ def unwritten(path: str | Path, error: OSError) -> NoReturn:
         fix="choose a folder that you may write to",
         path=str(path),
     ) from None
-
-
-if TYPE_CHECKING or sys.version_info >= (3, 12):
-    cached_property = functools.cached_property
-else:
-
-    class cached_property(functools.cached_property):  # noqa: N801
-        """A property that is computed when it is first read.
-
-        That of Python 3.11 computes it for one object at a time: whoever reads it of another one waits.
-        """
-
-        def __get__(self, instance: Any, owner: Any = None) -> Any:
-            """Compute it; from then on the object has it, and nobody comes here."""
-            if instance is None:
-                return self
-            made = instance.__dict__[self.attrname] = self.func(instance)
-            return made
 
 
 def cache_folder() -> Path | None:

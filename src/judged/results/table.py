@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from judged.errors import JudgedError
 from judged.results.decimals import decimal, listed, p_text, percent
-from judged.results.escaping import Cell, csv_lines, visible
-from judged.results.escaping import Table as Grid
+from judged.results.escaping import Cell, TextTable, csv_lines, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -344,7 +343,7 @@ class Table:
             return self
         return replace(self, columns=tuple(column.rounded(digits) for column in self.columns))
 
-    def grid(self) -> Grid:
+    def grid(self) -> TextTable:
         """Write all values for people."""
         columns = [column.cells() for column in self.shown]
         header = tuple(column.heading for column in self.shown)
@@ -356,7 +355,7 @@ class Table:
                 for group, last, row in headed
             ]
             rows = tuple(row for part in parts for row in part)
-        return Grid(header, rows, labels=min(self.labels, len(header)))
+        return TextTable(header, rows, labels=min(self.labels, len(header)))
 
     def text(self, width: int | None = None, *, colour: bool = False) -> str:
         """Draw for a terminal."""

@@ -8,8 +8,15 @@ from typing import TYPE_CHECKING
 
 from judged.results.blocks import Chart, Code, Lists, Section, Sentences
 from judged.results.decimals import wrapped
-from judged.results.escaping import Table as Grid
-from judged.results.escaping import cells_of, latex_text, markdown_list, markdown_prose, markdown_text, visible
+from judged.results.escaping import (
+    TextTable,
+    cells_of,
+    latex_text,
+    markdown_list,
+    markdown_prose,
+    markdown_text,
+    visible,
+)
 from judged.results.table import Table, asked
 
 if TYPE_CHECKING:
@@ -88,7 +95,7 @@ def _ranking(ranking: Ranking) -> list[str]:
     return [said, ranking_grid(ranking).markdown()]
 
 
-def ranking_grid(ranking: Ranking) -> Grid:
+def ranking_grid(ranking: Ranking) -> TextTable:
     """Lay out a ranked list as rows of text."""
     texts = any(item.text for item in ranking.items)
     header = ("rank", "grade", "document", "other list", *(("text",) if texts else ()))
@@ -96,7 +103,7 @@ def ranking_grid(ranking: Ranking) -> Grid:
         (item.rank, item.grade or "-", item.doc_id, item.change, *((item.text,) if texts else ()))
         for item in ranking.items
     )
-    return Grid(header, rows, labels=len(header))
+    return TextTable(header, rows, labels=len(header))
 
 
 def _fenced(text: str) -> str:

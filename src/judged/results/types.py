@@ -1,7 +1,9 @@
-"""Names for the array types that the layers exchange, and what keeps arrays as they are."""
+"""Names of array types; data classes with read-only arrays; properties that are computed once."""
 
 from __future__ import annotations
 
+import functools
+import sys
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -27,3 +29,21 @@ class ReadOnly:
         for value in vars(self).values():
             if isinstance(value, np.ndarray):
                 value.flags.writeable = False
+
+
+if TYPE_CHECKING or sys.version_info >= (3, 12):
+    cached_property = functools.cached_property
+else:
+
+    class cached_property(functools.cached_property):  # noqa: N801
+        """A property that is computed when it is first read.
+
+        That of Python 3.11 computes it for one object at a time: whoever reads it of another one waits.
+        """
+
+        def __get__(self, instance: Any, owner: Any = None) -> Any:
+            """Compute it; from then on the object has it, and nobody comes here."""
+            if instance is None:
+                return self
+            made = instance.__dict__[self.attrname] = self.func(instance)
+            return made

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING
 import click
 
 from judged.errors import InputError
-from judged.interface.formats import answer_options, write_result
-from judged.interface.inputs import need_web
+from judged.interface.arguments import answer_options, need_web, write_result
 from judged.interface.options import Group, shared
 from judged.results.decimals import counted
 
 if TYPE_CHECKING:
-    from judged.interface.formats import Give
+    from judged.interface.arguments import Give
 
 
 @click.group("study", cls=Group)

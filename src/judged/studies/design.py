@@ -13,7 +13,7 @@ from judged.data import sample
 from judged.data.toml_files import Places, Range, SettingError, check_ranges, nearest, parse_toml, part_of, read_toml
 from judged.data.topics import Topics
 from judged.errors import InputError
-from judged.results.files import cached_property
+from judged.results.types import cached_property
 from judged.studies.questionnaires import Item, Questionnaire
 
 if TYPE_CHECKING:

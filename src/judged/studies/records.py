@@ -19,7 +19,8 @@ from judged.data.texts import Text, Texts
 from judged.errors import InputError
 from judged.pipelines.experiments.engines import engine_named
 from judged.pipelines.experiments.engines.base import QueryRefusedError
-from judged.results.files import cached_property, replaced
+from judged.results.files import replaced
+from judged.results.types import cached_property
 from judged.scoring.judging.align import all_scored
 from judged.scoring.judging.ranking import Ranking
 

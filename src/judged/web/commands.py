@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.components import all_components
-from judged.interface import inputs
+from judged.interface import arguments
 from judged.interface.options import FORMATS, shared
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def serve_command(
     without QRELS. Everything is read, computed and shown on
     this machine. Ctrl-C stops it.
     """
-    inputs.need_web()
+    arguments.need_web()
     from judged.interface.pages.serving import place
     from judged.web.server import prepare, serve
 
@@ -96,8 +96,8 @@ def _workspace(qrels: str | None, runs: tuple[str, ...], options: dict[str, Any]
             raise click.UsageError(f"{named[0]} needs QRELS")
         sample = open_sample()
         return replace(sample, parts={**sample.parts, **parts}, labels=given.get("labels"))
-    found = inputs.runs_at(runs, options["run_format"])
-    with inputs.progress_bar(found) as progress:
+    found = arguments.runs_at(runs, options["run_format"])
+    with arguments.progress_bar(found) as progress:
         judgments = Qrels.read(qrels, format=options["qrels_format"])
         return open_workspace(judgments, found, progress=progress, parts=parts, **given)
 

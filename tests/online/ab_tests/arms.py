@@ -9,8 +9,8 @@ import numpy as np
 
 from judged.online.ab_tests.assignment import Assignment
 from judged.online.ab_tests.differences import ArmDifference, Looks, arm_difference
+from judged.online.layout import OnlineEstimate
 from judged.online.metrics import OnlineMetric, online_metric
-from judged.online.numbers import OnlineEstimate
 from judged.online.statistics.allocation import sample_ratio
 from judged.online.statistics.users import AdjustedDifference
 from typed_logs import typed_log

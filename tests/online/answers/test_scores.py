@@ -13,8 +13,8 @@ from judged.errors import InputError, MeasureError
 from judged.online import catalogue
 from judged.online import findings as words
 from judged.online.findings import LogFinding
+from judged.online.layout import decimals_of, in_unit, value_of
 from judged.online.metrics import ONLINE_METRICS, online_metric, online_metrics_named
-from judged.online.numbers import decimals_of, in_unit, value_of
 from judged.results.escaping import markdown_text
 from online_scores_made import CARTS, CTR, DWELL, NAN, WEIRD, ZERO, estimate, ranks, scores
 

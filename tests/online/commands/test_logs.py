@@ -16,9 +16,9 @@ import pytest
 
 from judged.errors import InputError
 from judged.online.commands import logs
+from judged.online.log import EVENT, SERP, SESSION, SHOWN
 from judged.online.readers.raw import DUCKDB
 from judged.online.storage import read_log
-from judged.online.tables import EVENT, SERP, SESSION, SHOWN
 from made_log import closed_databases
 from shared_data import SHARED, needs_shared
 

@@ -9,8 +9,8 @@ import pytest
 
 from judged import InputError
 from judged.online.estimation.over_time import period_end, series_of, written_start
+from judged.online.layout import OnlineEstimate
 from judged.online.metrics import OnlineMetric
-from judged.online.numbers import OnlineEstimate
 
 DAY = 86_400_000
 MONDAY = 1_767_571_200_000  # 2026-01-05

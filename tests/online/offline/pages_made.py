@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from judged.online.engine import Engine
-from judged.online.log import InteractionLog
-from judged.online.tables import EVENT, SERP, SESSION, SHOWN
+from judged.online.log import EVENT, SERP, SESSION, SHOWN, InteractionLog
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

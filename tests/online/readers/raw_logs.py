@@ -6,9 +6,9 @@ import json
 from functools import cache
 
 from judged.online.engine import Engine
-from judged.online.readers import read_raw
+from judged.online.log import RAW_EVENT, RAW_QUERY
+from judged.online.readers.files import read_raw
 from judged.online.readers.raw import DUCKDB
-from judged.online.tables import RAW_EVENT, RAW_QUERY
 
 
 @cache

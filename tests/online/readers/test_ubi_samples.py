@@ -10,7 +10,7 @@ from collections import Counter
 from functools import cache
 from typing import Any
 
-from judged.online.readers import read_raw
+from judged.online.readers.files import read_raw
 from judged.online.readers.raw import RawLog
 from online.readers.ubi_made import engine, rows
 from shared_data import SHARED, needs_shared

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyarrow import compute, parquet
 
 from judged.online.engine import Engine
-from judged.online.readers import read_raw
+from judged.online.readers.files import read_raw
 from judged.online.readers.raw import RawLog
 
 QUERIES: list[dict[str, Any]] = [

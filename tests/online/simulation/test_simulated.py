@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from judged.errors import InputError
+from judged.online.log import ACTIONS
 from judged.online.simulation import (
     Arm,
     Bots,
@@ -36,7 +37,6 @@ from judged.online.simulation import (
 from judged.online.simulation.rows import event_columns, query_columns
 from judged.online.simulation.rows import name as names_of
 from judged.online.simulation.simulated import write_large
-from judged.online.tables import ACTIONS
 from shared_data import SHARED, needs_shared
 
 if TYPE_CHECKING:

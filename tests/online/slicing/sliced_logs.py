@@ -8,9 +8,8 @@ import pyarrow as pa
 import pytest
 
 from judged.online.engine import Engine
-from judged.online.log import InteractionLog
+from judged.online.log import EVENT, SERP, SESSION, SHOWN, InteractionLog
 from judged.online.slicing import slice_pages
-from judged.online.tables import EVENT, SERP, SESSION, SHOWN
 
 TYPES = {
     "int64": pa.int64(),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from judged.scoring.judging.unjudged import placed
+from judged.scoring.judging.judged import placed
 from judged.scoring.measures import parse
 from scoring.uncertainty.enumeration import Case, seeded, some_case
 from variants import ALL

@@ -20,7 +20,7 @@ from judged.scoring.evaluation.facts import provenance_of_lists, refuse_foreign
 from judged.scoring.evaluation.inputs import narrowed
 from judged.scoring.judging import judge
 from judged.scoring.judging.align import align
-from judged.scoring.judging.unjudged import placed
+from judged.scoring.judging.judged import placed
 from judged.scoring.measures.aggregates import aggregate
 from judged.stats.inputs import check_count, paired_differences
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.results.decimals import counted, decimal
-from judged.results.files import cached_property
-from judged.scoring.judging.unjudged import placed
+from judged.results.types import cached_property
+from judged.scoring.judging.judged import placed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

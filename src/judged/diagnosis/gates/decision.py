@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged.diagnosis.gates.check_result import CheckResult, TopicLoss
-from judged.results.files import cached_property
+from judged.results.types import cached_property
 from judged.scoring.measures.aggregates import aggregate, logarithms
 from judged.stats.bounded import BoundedMean, bounded_mean
 from judged.stats.correction import adjust

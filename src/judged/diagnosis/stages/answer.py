@@ -18,8 +18,8 @@ from judged.errors import InputError
 from judged.results import Answer, Chart, Column, Sentences, Show, Table
 from judged.results.charts import PALETTE
 from judged.results.decimals import counted, decimal, percent
-from judged.results.files import cached_property
 from judged.results.table import CHANGE, COUNT, NUMBER, SHARE, TEXT, columns_of, significant
+from judged.results.types import cached_property
 from judged.stats.classical import SECOND
 from judged.stats.correction import losers
 

@@ -15,7 +15,8 @@ from judged.results import Answer, Sentences, Table
 from judged.results.decimals import decimal
 from judged.scoring.evaluation import measures_of
 from judged.scoring.judging.align import align
-from judged.scoring.judging.unjudged import cut, placed
+from judged.scoring.judging.judged import placed
+from judged.scoring.judging.unjudged import cut
 from judged.scoring.measures.grammar import parse
 from judged.stats.inputs import check_share
 from judged.stats.interval import IntervalMethod, mean_intervals

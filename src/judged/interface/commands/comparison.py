@@ -9,9 +9,8 @@ import click
 
 from judged.components import find
 from judged.errors import InputError
-from judged.interface import inputs
-from judged.interface.commands.slices import narrowed
-from judged.interface.formats import answer_options
+from judged.interface import arguments
+from judged.interface.arguments import answer_options, narrowed
 from judged.interface.options import CHOICE, DEFAULT_TEST, FORMATS, PAIRED_TESTS, POLICIES, shared
 from judged.results.decimals import read_number
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from judged.data.qrels import Qrels
-    from judged.interface.formats import Give
+    from judged.interface.arguments import Give
     from judged.scoring.evaluation import Scores
 
 
@@ -105,7 +104,7 @@ def compare_command(
     options["measures"] = measure or None
     if scores:
         options = _without_policies(options)
-        give.keep(*(inputs.named(text)[1] for text in scores))
+        give.keep(*(arguments.named(text)[1] for text in scores))
     unfold = ["pairs"] if pairs else ()
     tables = _by_judgments([(name, Scores.load(path)) for name, path in map(_stem, scores)])
     if len(tables) > 1:
@@ -124,7 +123,7 @@ def compare_command(
             raise InputError("no run is given", fix="name two or more runs after QRELS")
         how: dict[str, Any] = {"baseline": options["baseline"], "measures": measure}
         judgments, options["attributes"] = narrowed(judgments, given_runs, **chooses, **how)
-        with inputs.progress_bar(given_runs) as progress:
+        with arguments.progress_bar(given_runs) as progress:
             answer = compare(judgments, given_runs, progress=progress, **options)
         give(answer, unfold=unfold)
 
@@ -156,7 +155,7 @@ def _of_collections(options: dict[str, Any]) -> dict[str, Any]:
 
 def _stem(text: str) -> tuple[str, str]:
     """Read NAME=FILE, or FILE, whose stem is the name."""
-    name, path = inputs.named(text)
+    name, path = arguments.named(text)
     return name or Path(path).stem, path
 
 
@@ -258,7 +257,7 @@ def power_command(
         )
     wanted = measure or ("nDCG@10", "AP")
     judgments, known = narrowed(judgments, given, **chooses, measures=wanted)
-    with inputs.scoring(given) as progress:
+    with arguments.scoring(given) as progress:
         scores = evaluate(judgments, given, wanted, attributes=known, progress=progress)
     give(scores.power(n=n, **asked), unfold=["pairs"] if pairs else (), table="pairs" if pairs else None)
 
@@ -316,7 +315,7 @@ def agree_command(
     from judged.comparison.agreement import agree
 
     judges = [_judge(text, qrels_format) for text in qrels]
-    given = inputs.runs_at(runs, run_format)
+    given = arguments.runs_at(runs, run_format)
     give.keep(*(judge.where for judge in judges), *(run.where for run in given))
     found = agree(*judges, runs=given, measures=measure or ("nDCG@10",), rel=_levels(rel), **options)
     give(found, unfold=["topics"] if per_topic else (), table="results")
@@ -325,7 +324,7 @@ def agree_command(
 def _judge(text: str, qrels_format: str | None) -> Qrels:
     from judged.data.qrels import Qrels
 
-    name, path = inputs.named(text)
+    name, path = arguments.named(text)
     return Qrels.read(path, format=qrels_format, name=name or None)
 
 
@@ -430,9 +429,9 @@ def fuse_command(
     write_traces = None if traces is None else find("writers", "traces")
     if traces is not None and write_traces is None:
         raise InputError("traces cannot be written without judged.pipelines", fix="leave out --traces")
-    given = inputs.runs_at(runs, run_format)
+    given = arguments.runs_at(runs, run_format)
     for path in (target, traces, give.out):
-        inputs.keep_inputs(path, [run.where for run in given] + ([qrels] if qrels else []))
+        arguments.keep_inputs(path, [run.where for run in given] + ([qrels] if qrels else []))
     if qrels is None and target is None and traces is None:
         fix = "--to FILE for the run, --traces FILE for traces, or --qrels QRELS to choose weights"
         raise InputError("nothing is asked for", fix=f"give {fix}")

@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.errors import InputError
-from judged.interface import inputs
-from judged.interface.commands.slices import SliceOptions, narrowed, slice_options
-from judged.interface.formats import answer_options, print_warnings
+from judged.interface import arguments
+from judged.interface.arguments import SliceOptions, answer_options, narrowed, print_warnings, slice_options
 from judged.interface.options import CHOICE, FORMATS, POLICIES, TIES, shared
 from judged.results.decimals import counted
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from judged.interface.formats import Give
+    from judged.interface.arguments import Give
 
 
 @click.command("stages")
@@ -108,7 +107,7 @@ def stages_command(
     options["measure"] = measures_of(options["measure"], rel=(rel := options.pop("rel")))
     if rel is not None:
         options["recall"] = measures_of(options["recall"] or f"R@{options['cutoff']}", rel=rel)
-    runs = {path: inputs.runs_at([path], run_format) for path in (run, final, baseline, baseline_final) if path}
+    runs = {path: arguments.runs_at([path], run_format) for path in (run, final, baseline, baseline_final) if path}
     give.keep(qrels, *asked.paths, *(given[0].where for given in runs.values()))
     cut_by = runs[baseline or run][0]
     judgments, slicing = asked.applied(Qrels.read(qrels, format=qrels_format), cut_by)
@@ -169,7 +168,7 @@ def matrix_command(
     judgments, given = give.inputs(qrels, runs, options, options["documents"], *asked.paths)
     first = next((run for run in given if run.name == baseline), given[0])
     judgments, slicing = asked.applied(judgments, first)
-    with inputs.progress_bar(given) as progress:
+    with arguments.progress_bar(given) as progress:
         how = {"baseline": baseline, "cuts": cuts_of(cuts or ""), "slicing": slicing, "progress": progress}
         answer = matrix(judgments, given, **how, **options)
     unfold = [*(["topics"] if per_topic else []), *(["points", "changes", "sentences"] if per_run else [])]
@@ -211,7 +210,7 @@ def disagree_command(
     judgments, given = give.inputs(qrels, runs, options, documents, *asked.paths)
     first = next((run for run in given if pair and run.name == pair[0]), given[0])
     judgments, slicing = asked.applied(judgments, first, documents)
-    with inputs.progress_bar(given) as progress:
+    with arguments.progress_bar(given) as progress:
         how = {"slicing": slicing, "queries": asked.queries, "progress": progress}
         answer = disagree(judgments, given, measure or ("nDCG@10", "R@100"), **how, **options)
     give(answer, notes=map(str, asked.notes(first)))
@@ -271,7 +270,7 @@ def needs_command(
         first = next((run for run in given if run.name == options["baseline"]), given[0])
         options["attributes"] = asked.known(by_query, first)
         print_warnings(map(str, asked.notes(first)))
-    with inputs.progress_bar(given) as progress:
+    with arguments.progress_bar(given) as progress:
         give(needs(judgments, given, mapping or texts, measure or None, progress=progress, **options))
 
 
@@ -395,7 +394,7 @@ def _apply(qrels: str, runs: tuple[str, ...], reviewed: str, out: Path | None, q
         )
     if out is None:
         raise InputError("--apply writes judgments", fix="name a file for them: -o NEW.qrels")
-    inputs.keep_inputs(out, [qrels, reviewed])
+    arguments.keep_inputs(out, [qrels, reviewed])
     old = Qrels.read(qrels, format=qrels_format)
     new = apply_review(old, reviewed)
     write_qrels(new, out)
@@ -466,7 +465,7 @@ def tradeoff_command(
             raise InputError("no run is given", fix="name two or more runs after QRELS")
         wanted, measure = [measure or "nDCG@10"], None  # the only one, at the level of --rel
         judgments, known = narrowed(judgments, given, **chooses, baseline=options["baseline"], measures=wanted)
-        with inputs.scoring(given) as progress:
+        with arguments.scoring(given) as progress:
             table = evaluate(judgments, given, wanted, rel=rel, attributes=known, progress=progress)
     else:
         saved = [Scores.load(path) for path in scores]

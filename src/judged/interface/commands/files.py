@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from judged.components import all_components, load
-from judged.interface.formats import answer_options, print_warnings, terminal_width
+from judged.interface.arguments import answer_options, print_warnings, terminal_width
 from judged.interface.options import FORMATS, shared
 
 if TYPE_CHECKING:
-    from judged.interface.formats import Give
+    from judged.interface.arguments import Give
 
 
 @click.command("check")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from judged.errors import InputError, JudgedWarning
-from judged.interface import inputs
-from judged.interface.formats import Give, answer_options, print_warnings, write_result
+from judged.interface import arguments
+from judged.interface.arguments import Give, answer_options, print_warnings, write_result
 from judged.interface.options import FORMATS, checked, shared
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def kept(
             raise InputError(
                 "two results would be written to this file", fix="give each a file of its own", path=str(path)
             )
-        inputs.keep_inputs(path, read)
+        arguments.keep_inputs(path, read)
 
 
 def give_decision(result: GateResult, give: Give, others: Mapping[str, Path | None]) -> None:
@@ -197,9 +197,9 @@ def gate_command(
 
     asked, file = configured(config, measure or None, margin, margin_relative, strict, test)
     judgments = Qrels.read(qrels, format=qrels_format)
-    first, second = (inputs.runs_at([path], run_format) for path in (baseline, candidate))
+    first, second = (arguments.runs_at([path], run_format) for path in (baseline, candidate))
     kept(give, asked, file, [qrels, *(run.where for run in (*first, *second))], others)
-    with inputs.progress_bar([*first, *second]) as progress:
+    with arguments.progress_bar([*first, *second]) as progress:
         result = gate(judgments, first, second, asked, progress=progress)
     give_decision(result, give, others)
 
@@ -257,9 +257,9 @@ def init(
     if exists(out) and str(out) != "-" and not force:
         raise InputError("this file exists already", fix="give another name, or --force to overwrite it", path=str(out))
     judgments = Qrels.read(qrels, format=qrels_format)
-    first, more = inputs.runs_at([baseline], run_format), inputs.runs_at(others, run_format)
+    first, more = arguments.runs_at([baseline], run_format), arguments.runs_at(others, run_format)
     read = [options["attributes"] or "", options["queries"] or "", *(run.where for run in (*first, *more))]
-    inputs.keep_inputs(out, [qrels, *read])
+    arguments.keep_inputs(out, [qrels, *read])
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always", JudgedWarning)
         text = first_config(

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from judged.errors import InputError, JudgedError, MeasureError
-from judged.interface import inputs
-from judged.interface.commands.slices import narrowed
-from judged.interface.formats import answer_options, is_colored, terminal_width
+from judged.interface import arguments
+from judged.interface.arguments import answer_options, is_colored, narrowed, terminal_width
 from judged.interface.options import CHOICE, FORMATS, shared
 
 if TYPE_CHECKING:
-    from judged.interface.formats import Give
+    from judged.interface.arguments import Give
     from judged.scoring.judging import Judged, TiePolicy
     from judged.scoring.measures.base import Measure
 
@@ -74,7 +73,7 @@ def evaluate_command(
 
         texts = Topics.read(chooses["queries"])
     judgments, options["attributes"] = narrowed(judgments, given, **chooses, measures=measure)
-    with inputs.scoring(given) as progress:
+    with arguments.scoring(given) as progress:
         scores = evaluate(judgments, given, measure or DEFAULT_MEASURES, seed=seed, progress=progress, **options)
     if texts is not None:
         scores = replace(scores, queries={query: texts.text(query) for query in scores.query_ids})
@@ -286,7 +285,7 @@ def curve_command(
     judgments, given = give.inputs(qrels, runs, options, options["documents"], *chooses.values())
     options |= {"qrels": narrowed(judgments, given, **chooses)[0], "runs": given}
     options["cutoffs"] = _cutoffs(to, cutoffs)
-    with inputs.scoring(given) as options["progress"]:
+    with arguments.scoring(given) as options["progress"]:
         if precision_recall is None:
             curves = curve(measure=measure or "nDCG", rel=rel, **options)
         else:
@@ -364,7 +363,7 @@ def advise_command(
     from judged.data.qrels import Qrels
     from judged.scoring.advice import advise
 
-    given = inputs.runs_at(runs, run_format)
+    given = arguments.runs_at(runs, run_format)
     give.keep(qrels, *(run.where for run in given))
     options = [("--qrels-format", qrels_format), ("--run-format", run_format)]
     advice = replace(

@@ -24,7 +24,7 @@ from judged.results import CHANGE, NUMBER, TEXT, Answer, Chart, Column, Section,
 from judged.results import number as digits
 from judged.results.charts import PALETTE
 from judged.results.decimals import decimal, p_text
-from judged.results.files import cached_property
+from judged.results.types import cached_property
 from judged.scoring.evaluation import measures_of
 from judged.scoring.evaluation.evaluate import chosen_measures
 from judged.scoring.measures.grammar import listed

@@ -145,7 +145,7 @@ def matrix_page(workspace: Workspace, asked: AskedMatrix) -> MatrixPage:
     if not workspace.lists:
         about = "The matrix places the topics of a run by two measures: whether what is relevant was found, and whether"
         raise NotOpenError("no run is open", about=f"{about} it is ranked at the top.")
-    run = asked.run or workspace.usual_pair(parse(asked.y), asked.baseline)[bool(asked.baseline)]
+    run = asked.run or _default_run(workspace, asked.y, asked.baseline)
     for name in (run, *([asked.baseline] if asked.baseline else [])):
         workspace.judged(name)
     baseline = "" if asked.baseline == run else asked.baseline
@@ -165,11 +165,17 @@ def matrix_page(workspace: Workspace, asked: AskedMatrix) -> MatrixPage:
     )
 
 
+@remembered
+def _default_run(workspace: Workspace, measure: str, baseline: str) -> str:
+    """Return the run that is shown where none is named."""
+    return workspace.usual_pair(parse(measure), baseline)[bool(baseline)]
+
+
 def _matrix(workspace: Workspace, asked: AskedMatrix, names: tuple[str, ...]) -> Matrix:
     """Make the matrix of the run, and of the one it is compared with, or take the one that was made before."""
-    axes = asked.read(asked.x), asked.read(asked.y)
 
     def _make() -> Matrix:
+        axes = asked.read(asked.x), asked.read(asked.y)
         mask = workspace.mask(asked.where)
         scores = workspace.scores(tuple(dict.fromkeys((*axes, parse("Judged@10")))), names, asked.where)
         made = scores.matrix(
@@ -184,7 +190,7 @@ def _matrix(workspace: Workspace, asked: AskedMatrix, names: tuple[str, ...]) ->
         rel = max(float(getattr(axis, "rel", asked.rel or 1)) for axis in axes)
         return replace(made, barren=workspace.judged(names[-1]).num_relevant(rel)[mask] == 0)
 
-    key = ("matrix", names, axes, asked.names, asked.where.strip(), asked.least, asked.cuts)
+    key = ("matrix", names, asked.x, asked.y, asked.rel, asked.names, asked.where.strip(), asked.least, asked.cuts)
     return workspace.remember(key, _make)
 
 

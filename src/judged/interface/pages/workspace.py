@@ -33,8 +33,8 @@ from judged.data.texts import Texts
 from judged.data.topics import Topics
 from judged.errors import InputError, JudgedError, JudgedWarning
 from judged.results.blocks import Note
-from judged.results.files import cached_property
 from judged.results.table import order_of
+from judged.results.types import cached_property
 from judged.scoring.evaluation import Scores, measures_of, runs_of, score_lists
 from judged.scoring.evaluation.facts import refuse_foreign
 from judged.scoring.judging import Judged, judge

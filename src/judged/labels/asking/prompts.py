@@ -16,7 +16,7 @@ import numpy as np
 
 from judged.errors import InputError
 from judged.labels.labels import Grade
-from judged.results.files import cached_property
+from judged.results.types import cached_property
 
 if TYPE_CHECKING:
     from judged.labels.asking.client import Reply

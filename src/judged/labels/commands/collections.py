@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.errors import InputError
-from judged.interface import inputs
+from judged.interface import arguments
+from judged.interface.arguments import answer_options
 from judged.interface.commands.scoring import groups_of
-from judged.interface.formats import answer_options
 from judged.interface.options import FORMATS, shared
 from judged.results.decimals import read_number
 
 if TYPE_CHECKING:
-    from judged.interface.formats import Give
+    from judged.interface.arguments import Give
 
 
 @click.group("collection")
@@ -112,7 +112,7 @@ def pool_command(
     from judged.data.qrels import Qrels
     from judged.labels import pool
 
-    given = inputs.runs_at(runs, run_format)
+    given = arguments.runs_at(runs, run_format)
     give.keep(options["qrels"], options["queries"], *(run.where for run in given))
     if options["qrels"] is not None:
         options["qrels"] = Qrels.read(options["qrels"])

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.errors import InputError
-from judged.interface import inputs
-from judged.interface.formats import answer_options, print_warnings, write_result
+from judged.interface import arguments
+from judged.interface.arguments import answer_options, print_warnings, write_result
 from judged.interface.options import Group, shared
 from judged.results.decimals import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from judged.interface.formats import Give
+    from judged.interface.arguments import Give
     from judged.labels.labels import Kind
 
 
@@ -257,7 +257,7 @@ def qrels_command(store: str, out: Path, **options: Any) -> None:
     from judged.results.blocks import lines
     from judged.scoring.evaluation.notes import origin_notes
 
-    inputs.keep_inputs(out, [store])
+    arguments.keep_inputs(out, [store])
     options["kinds"] = options["kinds"] or None
     made = qrels_of(store, **options)
     write_qrels(made, out)
@@ -293,7 +293,7 @@ def export_command(store: str, to: str, notes: bool, out: Path, **options: Any) 
     from judged.labels.labels import Labels
     from judged.labels.store import LabelStore
 
-    inputs.keep_inputs(out, [store])
+    arguments.keep_inputs(out, [store])
     options["kinds"] = options["kinds"] or None
     kept = is_store(store) or not Path(store).is_file()
     with LabelStore.open(store, new=False) if kept else nullcontext(Labels.of(store)) as source:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from judged.errors import InputError
-from judged.interface import inputs
-from judged.interface.formats import answer_options
+from judged.interface import arguments
+from judged.interface.arguments import answer_options
 from judged.interface.options import FORMATS, shared
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from judged.interface.formats import Give
+    from judged.interface.arguments import Give
     from judged.labels.asking.asking import Asked, Tally
     from judged.labels.asking.preparation import Prepared
 
@@ -201,7 +201,7 @@ def quality_command(
 
     labels = Labels.of(store)
     known = None if gold is None else Qrels.read(gold, format=qrels_format)
-    given = inputs.runs_at(runs, run_format) if runs else ()
+    given = arguments.runs_at(runs, run_format) if runs else ()
     give.keep(labels.where, *(run.where for run in given), *(path for path in (gold, attributes) if path))
     if (by is None) != (attributes is None):
         raise InputError("--by and --attributes go together", fix="give both, or neither")
@@ -328,7 +328,7 @@ def calibrate_command(
     from judged.data.qrels import Qrels
     from judged.labels import Labels, calibrate
 
-    given = inputs.runs_at(runs, run_format) if runs else []
+    given = arguments.runs_at(runs, run_format) if runs else []
     give.keep(human, *(run.where for run in given), *(path for path in (labelled, attributes) if path))
     if (by is None) != (attributes is None):
         raise InputError("--by and --attributes go together", fix="give both, or neither")
@@ -336,7 +336,7 @@ def calibrate_command(
         raise InputError(f"--family {wrong} names no family", fix="write --family RUN=FAMILY")
     models = {}
     for text in judges:
-        name, path = inputs.named(text)
+        name, path = arguments.named(text)
         qrels = Qrels.read(path, format=qrels_format, name=name or None)
         models[qrels.name] = qrels
     topics = None if labelled is None else files.text(labelled, labelled).split()

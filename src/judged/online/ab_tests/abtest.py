@@ -24,9 +24,9 @@ from judged.online.ab_tests.differences import (
 from judged.online.differences import comparable, difference_columns, headlines
 from judged.online.estimation.sums import pages_of
 from judged.online.facts.pages import FactSettings
+from judged.online.layout import in_unit, percent, values
 from judged.online.log import LogAnswer, about, need
 from judged.online.metrics import OnlineMetric, online_metric, online_metrics_named
-from judged.online.numbers import in_unit, percent, values
 from judged.online.slicing import slice_pages
 from judged.online.statistics.users import AdjustedDifference
 from judged.results import COUNT, P_VALUE, SHARE, TEXT, Chart, Column, Line, Sentences, Table, counted

@@ -14,8 +14,8 @@ from judged.online.ab_tests.assignment import BROKEN_P, Assignment, slice_of
 from judged.online.differences import in_metric
 from judged.online.estimation.online_metrics import moments, ratio_sums, ratios, shared_products
 from judged.online.estimation.sums import UnitSums, quantiles, unit_sums
+from judged.online.layout import percent
 from judged.online.metrics import OnlineMetric
-from judged.online.numbers import percent
 from judged.online.statistics.allocation import critical_value, e_value, prior_size
 from judged.online.statistics.users import NO_RELATIVE, AdjustedDifference, Arm, RelativeDifference, adjusted_difference
 from judged.results import listed
@@ -26,7 +26,7 @@ from judged.stats.sufficiency import insufficiency
 if TYPE_CHECKING:
     from judged.online.estimation.online_metrics import Unit
     from judged.online.facts.pages import PageFacts
-    from judged.online.numbers import OnlineEstimate
+    from judged.online.layout import OnlineEstimate
 
 
 Role: TypeAlias = Literal["primary", "guardrail", "other"]

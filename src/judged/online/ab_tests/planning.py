@@ -16,9 +16,9 @@ from judged.online.differences import comparable, headlines
 from judged.online.estimation.online_metrics import sums_of_units
 from judged.online.estimation.sums import pages_of, unit_sums
 from judged.online.facts.pages import FactSettings
+from judged.online.layout import in_unit, percent
 from judged.online.log import LogAnswer, about, need
 from judged.online.metrics import OnlineMetric
-from judged.online.numbers import in_unit, percent
 from judged.results import COUNT, SHARE, TEXT, Column, Sentences, Table, number
 from judged.stats.ratio import ratio_error, ratio_errors
 

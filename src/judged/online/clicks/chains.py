@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from judged.online.clicks.posteriors import Evidence, Information, evidence_of, totals
-from judged.results.files import cached_property
+from judged.results.types import cached_property
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

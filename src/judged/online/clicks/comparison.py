@@ -14,8 +14,8 @@ from judged.online.clicks.fitted import looks, need_counts, unsettled
 from judged.online.clicks.fitting import data_of, fit, of_pairs, predict
 from judged.online.clicks.looked_at import MODELS, model_of
 from judged.online.clicks.posteriors import totals
+from judged.online.layout import UNITS, percent, sentence
 from judged.online.log import LogAnswer, about, names_of, need
-from judged.online.numbers import UNITS, percent, sentence
 from judged.online.offline.concordance import UNKNOWN, Estimate, by_unit, ratio_estimate
 from judged.results import COUNT, TEXT, Chart, Column, Sentences, Table, columns_of, counted, number
 from judged.stats.sufficiency import insufficiency
@@ -291,7 +291,7 @@ def compare_models(
     -----
     All models are fitted with ``shrink="empirical"``: without, one click on what was never clicked before would be
     impossible. The chosen model has the fewest parameters of those of which it is not shown, at `level`, that they
-    predict worse than the best; with fewer units than a verdict requires (`judged.stats.sufficiency`) it is shown of
+    predict worse than the best; with fewer units than a verdict requires (`judged.stats.inputs`) it is shown of
     none. A model that takes a page for impossible is never chosen.
 
     Examples

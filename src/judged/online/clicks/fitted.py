@@ -15,8 +15,8 @@ from judged.online.clicks.cells import cells_of, patterns_of
 from judged.online.clicks.fitting import Fit, Shrink, data_of, fit, of_pairs, pair_posteriors
 from judged.online.clicks.looked_at import LookedAt, model_of
 from judged.online.clicks.posteriors import Posterior, totals
+from judged.online.layout import UNITS, percent
 from judged.online.log import LogAnswer, about, need
-from judged.online.numbers import UNITS, percent
 from judged.results import COUNT, TEXT, Chart, Column, Sentences, Table, counted, number
 from judged.results.blocks import Note
 

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from judged.data.compute import pc
-from judged.data.qrels import Qrels
-from judged.data.write import Origin, write_trec
+from judged.data.qrels import Origin, Qrels
+from judged.data.write import write_trec
 from judged.errors import InputError
 from judged.labels.labels import Labels
 from judged.online.clicks.cells import cells_of, column_and_texts, with_topics

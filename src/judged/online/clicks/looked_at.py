@@ -11,8 +11,8 @@ from scipy.special import xlogy
 
 from judged.errors import InputError
 from judged.online.clicks.posteriors import Evidence, Information, evidence_of, shared_only, totals
-from judged.results.files import cached_property
 from judged.results.spelling import one_of
+from judged.results.types import cached_property
 
 if TYPE_CHECKING:
     from judged.online.clicks.cells import Cells, Patterns

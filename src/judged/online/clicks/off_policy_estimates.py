@@ -30,8 +30,8 @@ from judged.online.clicks.importance_weighting import (
     weigh,
     whole_list,
 )
+from judged.online.layout import percent
 from judged.online.log import LogAnswer, about, need
-from judged.online.numbers import percent
 from judged.online.offline.concordance import by_unit
 from judged.results import CHANGE, COUNT, NUMBER, TEXT, Column, Sentences, Table, columns_of, counted, listed
 from judged.stats.ratio import UnitRatio, student_quantiles

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from judged.errors import InputError
-from judged.interface import inputs
-from judged.interface.formats import answer_options
+from judged.interface import arguments
+from judged.interface.arguments import answer_options
 from judged.interface.options import FORMATS, Group, shared
 from judged.online.commands import logs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from judged.interface.formats import Give
+    from judged.interface.arguments import Give
 
     Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -251,7 +251,7 @@ def ips_command(
     """
     from judged.online.clicks import ips
 
-    given = inputs.runs_at(runs, options.pop("run_format"))
+    given = arguments.runs_at(runs, options.pop("run_format"))
     give.keep(propensities, options["topics"], *(run.where for run in given))
     asked = {"measures": measure} if measure else {}
     with logs.opened((path,), give, options) as log:
@@ -308,8 +308,7 @@ def judge_command(
     As CSV (-o FILE.csv) they are read as judgments by every command, with what 'judged clicks evaluate' needs, and as
     labels by 'judged labels import'; as qrels of TREC (-o FILE.txt) they lose how sure they are.
     """
-    from judged.data.qrels import Qrels
-    from judged.data.write import write_origin
+    from judged.data.qrels import Qrels, write_origin
     from judged.online.clicks import judge_clicks
 
     give.keep(gold, options["propensities"], options["topics"])
@@ -348,7 +347,7 @@ def evaluate_command(
     """
     from judged.online.clicks import evaluate_uncertain
 
-    given = inputs.runs_at(runs, run_format)
+    given = arguments.runs_at(runs, run_format)
     give.keep(qrels, *(run.where for run in given))
     give(evaluate_uncertain(qrels, given, measure or None, level=level, resamples=resamples, seed=seed))
 
@@ -392,7 +391,7 @@ def against_command(
 
     if (by_attribute is None) != (attributes is None):
         raise InputError("--slice and --attributes go together", fix="give both, or neither")
-    given = inputs.runs_at(runs, run_format) if runs else []
+    given = arguments.runs_at(runs, run_format) if runs else []
     give.keep(gold, options["propensities"], options["topics"], attributes, *(run.where for run in given))
     people = Qrels.read(gold, format=qrels_format)
     slicing = None if by_attribute is None else slice_topics(attributes, by_attribute)

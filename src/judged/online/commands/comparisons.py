@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.errors import InputError
-from judged.interface.formats import answer_options, write_result
+from judged.interface.arguments import answer_options, write_result
 from judged.online.commands import logs
 from judged.online.commands.logs import interval, log_options, once, opened, where
 
 if TYPE_CHECKING:
     from judged.data.qrels import Qrels
-    from judged.interface.formats import Give
+    from judged.interface.arguments import Give
     from judged.online.log import InteractionLog
     from judged.results import Answer
 

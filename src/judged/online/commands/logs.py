@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.errors import InputError
-from judged.interface.formats import answer_options
-from judged.interface.inputs import bar
+from judged.interface import arguments
+from judged.interface.arguments import answer_options, bar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
-    from judged.interface.formats import Give
+    from judged.interface.arguments import Give
     from judged.online.log import InteractionLog
 
 _KNOWN = "say what it is: --layout NAME, or --mapping FILE for a log of your own (see 'judged logs check --help')"
@@ -107,7 +107,7 @@ def log_options(function: Callable[..., None]) -> Callable[..., None]:
 
 def open_log(paths: tuple[str, ...], **options: Any) -> InteractionLog:
     """Read a log as the options say, with a progress line on a terminal."""
-    from judged.online.check import need_records
+    from judged.online.log import need_records
     from judged.online.storage import read_log
 
     base = options.pop("rank_base")
@@ -224,9 +224,8 @@ def draft(path: str, out: Path | None) -> None:
 
     Which column is what is told from names and values of the first 2,000 records; what cannot be told is a comment.
     """
-    from judged.interface import inputs
-    from judged.interface.formats import write_result
+    from judged.interface.arguments import write_result
     from judged.online.readers.draft import draft_mapping
 
-    inputs.keep_inputs(out, [path])
+    arguments.keep_inputs(out, [path])
     write_result(draft_mapping(path).rstrip("\n"), out)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import click
 
 from judged.errors import InputError
-from judged.interface.formats import answer_options, terminal_width
+from judged.interface.arguments import answer_options, terminal_width
 from judged.interface.options import Group
 from judged.online.commands import logs
 from judged.online.commands.logs import interval, log_options, once, opened, tables, where
@@ -17,7 +16,7 @@ from judged.online.commands.logs import interval, log_options, once, opened, tab
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
-    from judged.interface.formats import Give
+    from judged.interface.arguments import Give
     from judged.online.facts.pages import FactSettings
     from judged.online.log import InteractionLog
 
@@ -174,12 +173,16 @@ def _dwell(give: Give, **options: Any) -> None:
 )
 @_settled
 @_asked
-def _time(metric: tuple[str, ...], every: str, warm_up: int | None, give: Give, **options: Any) -> None:
+def _time(
+    metric: tuple[str, ...], every: Literal["hour", "day", "week"], warm_up: int | None, give: Give, **options: Any
+) -> None:
     """Show metrics of LOG over time, with control limits, what lies outside them, and when their level changed."""
+    from judged.online.series import over_time
+
     asked = {name: options[name] for name in ("where", "unit", "level")}
     asked["settings"] = _settings(options)
     with _log(options, give) as (log, tell):
-        found = _online().over_time(log, metric, every=every, warm_up=warm_up, progress=tell, **asked)
+        found = over_time(log, metric, every=every, warm_up=warm_up, progress=tell, **asked)
     give(found)
 
 
@@ -212,19 +215,17 @@ def _list(name: str | None, form: str) -> None:
 
 def _scores(log: InteractionLog, metric: Any, options: dict[str, Any], **asked: Any) -> Any:
     """Compute metrics by the slice that was asked for; what is missing for it is said in words of the command line."""
+    from judged.online.estimation.online_metrics import online_metrics
+
     by, documents = options["by"], options["documents"]
     if documents is not None and "freshness" not in (by or ""):
         raise InputError("--documents says how old results are", fix="give --by freshness as well, or leave it out")
     try:
-        return _online().online_metrics(log, metric, by=by, objects=documents, where=options["where"], **asked)
+        return online_metrics(log, metric, by=by, objects=documents, where=options["where"], **asked)
     except InputError as error:
         if "objects=" not in error.fix:
             raise
         raise InputError(error.problem, fix=_DATED, path=error.path) from None
-
-
-def _online() -> Any:
-    return importlib.import_module("judged.online")
 
 
 @contextmanager

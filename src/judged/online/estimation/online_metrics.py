@@ -23,9 +23,9 @@ from judged.online.estimation.sums import (
 )
 from judged.online.facts.pages import FactSettings, PageFacts
 from judged.online.findings import bias, doubts, unequal_users, unfit
+from judged.online.layout import OnlineEstimate
 from judged.online.log import need, taken_as_users
 from judged.online.metrics import OnlineMetric, missing, online_metric, online_metrics_named, understood, usual_metrics
-from judged.online.numbers import OnlineEstimate
 from judged.online.scores import OnlineScores
 from judged.online.slicing import pages_where, slice_pages
 from judged.online.statistics.users import bootstrap_intervals

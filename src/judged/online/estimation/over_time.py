@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 import numpy as np
 
 from judged.errors import InputError
+from judged.online.layout import OnlineEstimate
 from judged.online.metrics import OnlineMetric
-from judged.online.numbers import OnlineEstimate
 from judged.online.statistics.changes import Change, change_points
 from judged.online.statistics.control import FEWEST, Control, control_limits, weekly
 

@@ -12,8 +12,8 @@ import numpy as np
 from judged.online.engine import Relation, identifier, literal
 from judged.online.facts.columns import SCALES, is_flag, of_pages, session_facts
 from judged.online.facts.pages import FactSettings, PageFacts, page_facts
+from judged.online.layout import OnlineEstimate
 from judged.online.metrics import OnlineMetric
-from judged.online.numbers import OnlineEstimate
 from judged.stats.ratio import ratio_error, student_quantiles, woodruff
 
 if TYPE_CHECKING:

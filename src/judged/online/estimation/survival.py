@@ -11,8 +11,8 @@ import numpy as np
 
 from judged.errors import InputError
 from judged.online.engine import Relation, identifier
+from judged.online.layout import OnlineEstimate
 from judged.online.metrics import OnlineMetric
-from judged.online.numbers import OnlineEstimate
 from judged.online.statistics.survival import SurvivalCurve, clustered_error, kaplan_meier
 from judged.stats.ratio import effective_units, ratio_interval, woodruff
 

@@ -41,7 +41,7 @@ import pyarrow as pa
 
 from judged.comparison.slicing.queries import normalised
 from judged.online.engine import Relation, listed
-from judged.online.tables import AFTER_THE_CLICK, RETURNS
+from judged.online.log import AFTER_THE_CLICK, RETURNS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

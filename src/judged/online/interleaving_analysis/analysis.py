@@ -18,8 +18,8 @@ from judged.online.interleaving_analysis.credit import (
     outcomes_of,
     unsound,
 )
+from judged.online.layout import AMOUNT, in_unit, percent
 from judged.online.log import LogAnswer, about, need
-from judged.online.numbers import AMOUNT, in_unit, percent
 from judged.online.slicing import pages_where, slice_pages
 from judged.results import COUNT, P_VALUE, SHARE, TEXT, Column, Sentences, Table, counted, listed
 from judged.stats.ratio import UnitRatio

@@ -14,8 +14,8 @@ from judged.online.ab_tests.planning import users_any_day
 from judged.online.engine import identifier
 from judged.online.interleaving_analysis.analysis import insufficient
 from judged.online.interleaving_analysis.credit import mixed_lists, outcomes_of
+from judged.online.layout import in_unit, percent
 from judged.online.log import LogAnswer, about, need
-from judged.online.numbers import in_unit, percent
 from judged.results import COUNT, TEXT, Column, Sentences, Table, number
 from judged.stats.ratio import UnitRatio
 

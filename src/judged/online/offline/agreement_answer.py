@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged.errors import InputError
 from judged.online.engine import literal
+from judged.online.layout import UNITS
 from judged.online.log import names_of, need
-from judged.online.numbers import UNITS
 from judged.online.offline.joined import JudgedPages, estimates
 from judged.results import TEXT, Sentences, Table, columns_of
 from judged.stats.sufficiency import insufficiency

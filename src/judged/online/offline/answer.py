@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from judged.online.numbers import UNITS, percent
+from judged.online.layout import UNITS, percent
 from judged.online.offline.joined import SHARE, JudgedPages, estimates
 from judged.results import TEXT, YES_NO, Chart, Column, Sentences, Table, columns_of
 from judged.stats.sufficiency import insufficiency

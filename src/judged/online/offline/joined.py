@@ -14,8 +14,8 @@ from judged.data.compute import pc
 from judged.data.topics import Topics
 from judged.errors import InputError
 from judged.online.engine import Relation, identifier, listed
+from judged.online.layout import ALL, percent
 from judged.online.log import LogAnswer, about, need_column
-from judged.online.numbers import ALL, percent
 from judged.results import TEXT, Column, number
 from judged.results.blocks import Note
 

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from judged.online.engine import identifier, literal
+from judged.online.log import ACTIONS
 from judged.online.preparation.work import DAY, KEY, SCRIPTED, hashed, hashed_or_null, most_on_a_page
-from judged.online.tables import ACTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Generator

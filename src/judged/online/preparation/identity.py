@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from judged.online.engine import listed
+from judged.online.log import ACTIONS, NAMES, action_of
 from judged.online.preparation.work import KEY, SCRIPTED, Work, hashed, hashed_or_null
-from judged.online.tables import ACTIONS, NAMES, action_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

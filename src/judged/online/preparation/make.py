@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from judged.online.engine import identifier
 from judged.online.findings import EXCLUDED_LIMIT, by_harm
-from judged.online.log import InteractionLog, need
+from judged.online.log import ATTRIBUTE_LIMIT, EVENT, SERP, SESSION, InteractionLog, checked, need
 from judged.online.metrics import TELLS
 from judged.online.preparation.events import make_events
 from judged.online.preparation.identity import identify_events, identify_pages, make_sessions, peek
@@ -25,7 +25,6 @@ from judged.online.preparation.work import (
     make_pages,
 )
 from judged.online.readers.raw import DUCKDB
-from judged.online.tables import ATTRIBUTE_LIMIT, EVENT, SERP, SESSION, checked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

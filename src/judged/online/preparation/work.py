@@ -8,7 +8,7 @@ from string import Template
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from judged.online.engine import identifier
-from judged.online.tables import RAW_QUERY
+from judged.online.log import RAW_QUERY
 
 if TYPE_CHECKING:
     from judged.online.engine import Engine, Relation

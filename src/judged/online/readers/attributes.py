@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from judged.online.engine import identifier, literal
+from judged.online.log import ATTRIBUTE_LIMIT, EVENT, RAW_EVENT, RAW_QUERY, SERP, SESSION, SHOWN
 from judged.online.readers.mapping_file import MappingFile, Section
 from judged.online.readers.paths import Place, keys_of, plain
 from judged.online.readers.raw import Trouble, run
 from judged.online.readers.sections import Select
 from judged.online.readers.values import text_of
-from judged.online.tables import ATTRIBUTE_LIMIT, EVENT, RAW_EVENT, RAW_QUERY, SERP, SESSION, SHOWN
 
 if TYPE_CHECKING:
     from judged.online.engine import Engine

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from judged.errors import InputError
 from judged.online.engine import literal
+from judged.online.log import RAW_QUERY
 from judged.online.readers.files import Part, opened
 from judged.online.readers.mapping_file import RENAMED, MappingFile, Section, nearest
 from judged.online.readers.paths import keys_of
 from judged.online.readers.raw import Trouble, run, trouble_of
 from judged.online.readers.sections import Check, Taken
-from judged.online.tables import RAW_QUERY
 
 if TYPE_CHECKING:
     from judged.online.engine import Engine

@@ -13,6 +13,7 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from judged.online.log import RAW_EVENT, RAW_QUERY
 from judged.online.readers.files import Opener, Part
 from judged.online.readers.raw import (
     RawLog,
@@ -26,7 +27,6 @@ from judged.online.readers.raw import (
     trouble_of,
 )
 from judged.online.readers.records import Lines
-from judged.online.tables import RAW_EVENT, RAW_QUERY
 
 if TYPE_CHECKING:
     from judged.online.engine import Engine

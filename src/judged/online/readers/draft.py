@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from judged.errors import InputError
+from judged.online.log import CONVENTIONS
 from judged.online.readers.files import Part, first_bytes, form_of, known_layout, opened, parts_of, plain_path
 from judged.online.readers.guesses import NOTHING, Facts, facts_of, roles_of
-from judged.online.tables import CONVENTIONS
 
 _BULK = {"index", "create"}
 SAMPLE = 2_000

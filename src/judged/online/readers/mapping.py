@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from judged.errors import InputError
 from judged.online.engine import identifier, literal
+from judged.online.log import ATTRIBUTE_LIMIT, CONVENTIONS, RAW_EVENT, RAW_QUERY, Column
 from judged.online.readers.attributes import Own, attributes_of, own_of
 from judged.online.readers.checks import ASTRAY, clicked, found_in, grouped, lacking, lost, refuse_absent
 from judged.online.readers.files import Opener, Part, first_bytes, form_of
@@ -20,7 +21,6 @@ from judged.online.readers.paths import Place, keys_of
 from judged.online.readers.raw import DUCKDB, RawLog, Trouble, Troubles, new_name, run, selected, trouble_of
 from judged.online.readers.records import Lines, csv_records, parquet_records, records_of_lines
 from judged.online.readers.sections import Records, Select, Taken, files_of, taken
-from judged.online.tables import ATTRIBUTE_LIMIT, CONVENTIONS, RAW_EVENT, RAW_QUERY, Column
 
 if TYPE_CHECKING:
     from judged.online.engine import Engine

@@ -10,10 +10,10 @@ from typing import Any, Literal, TypeAlias, cast
 
 from judged.data.toml_files import parse_toml, read_toml
 from judged.errors import InputError
+from judged.online.log import ACTIONS, CONVENTIONS, RAW_EVENT, RAW_QUERY
 from judged.online.readers.paths import is_many, keys_of
 from judged.online.readers.values import NUMBERED
-from judged.online.tables import ACTIONS, CONVENTIONS, RAW_EVENT, RAW_QUERY
-from judged.results.files import cached_property
+from judged.results.types import cached_property
 
 Kind: TypeAlias = Literal["queries", "events"]
 

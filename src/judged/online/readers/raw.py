@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from judged.online.engine import identifier
 from judged.online.findings import worded
-from judged.online.tables import Column, arrow_type
+from judged.online.log import Column, arrow_type
 
 if TYPE_CHECKING:
     from judged.online.engine import Engine, Relation

@@ -17,13 +17,13 @@ from judged.data import files
 from judged.data.text_rows import is_utf8
 from judged.errors import InputError
 from judged.online.engine import identifier, literal
+from judged.online.log import Column
 from judged.online.readers import raw
 from judged.online.readers.files import Part, opened, plain_path
 from judged.online.readers.mapping_file import MappingFile
 from judged.online.readers.paths import Place, object_of, shape_of, structure, tree
 from judged.online.readers.raw import Troubles, new_name
 from judged.online.readers.sections import Records
-from judged.online.tables import Column
 
 if TYPE_CHECKING:
     from judged.online.engine import Engine

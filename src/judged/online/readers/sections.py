@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
 from judged.online.engine import literal
+from judged.online.log import RAW_EVENT, RAW_QUERY
 from judged.online.readers.mapping_file import RENAMED, Condition, MappingFile, Section, Value
 from judged.online.readers.paths import SPECIAL, Finder, Place
 from judged.online.readers.raw import DUCKDB
@@ -21,7 +22,6 @@ from judged.online.readers.values import (
     text_of,
     value_of,
 )
-from judged.online.tables import RAW_EVENT, RAW_QUERY
 
 ORDINAL_OF_FILE = 100_000_000_000_000
 ORDINAL_OF_ROW = 10_000

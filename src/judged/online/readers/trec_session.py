@@ -19,9 +19,9 @@ from xml.parsers import expat
 
 from judged.data.files import BLOCK
 from judged.errors import InputError
+from judged.online.log import RAW_EVENT, RAW_QUERY
 from judged.online.readers.files import Opener, Part, opened
 from judged.online.readers.raw import RawLog, Rows, Trouble, Troubles
-from judged.online.tables import RAW_EVENT, RAW_QUERY
 
 if TYPE_CHECKING:
     from judged.online.engine import Engine

@@ -21,7 +21,8 @@ from judged.online.simulation.rows import Drawn, Names, draw, event_columns, nam
 from judged.online.simulation.sessions import STEPS
 from judged.online.simulation.truth import Truth, by_rank, sums_of
 from judged.online.simulation.world import make_world
-from judged.results.files import cached_property, remove_folder
+from judged.results.files import remove_folder
+from judged.results.types import cached_property
 
 if TYPE_CHECKING:
     from judged.data.qrels import Qrels

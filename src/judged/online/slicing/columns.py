@@ -16,8 +16,8 @@ from judged.comparison.slicing.topic_slices import Bands
 from judged.data.expression import Expression
 from judged.errors import InputError
 from judged.online.engine import Relation, identifier, literal
+from judged.online.log import SERP
 from judged.online.metrics import written
-from judged.online.tables import SERP
 
 if TYPE_CHECKING:
     from judged.online.log import InteractionLog

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judged.interface import inputs
-from judged.interface.formats import answer_options
+from judged.interface import arguments
+from judged.interface.arguments import answer_options
 from judged.interface.options import shared
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from judged.interface.formats import Give
+    from judged.interface.arguments import Give
     from judged.pipelines.experiments import Results
     from judged.results import Answer
 
@@ -84,7 +84,7 @@ def run(context: click.Context, plan: str, folder: Path | None, give: Give, **op
     give.keep(plan)
     read, target = Plan.read(plan), folder or Path(Path(plan).stem)
     try:
-        with inputs.bar("running", len(waiting(read, target))) as tell:
+        with arguments.bar("running", len(waiting(read, target))) as tell:
             results = run(read, target, progress=tell or _print_configurations(len(waiting(read, target))))
     except KeyboardInterrupt:
         left = len(waiting(read, target))

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import click
 
 from judged.errors import InputError
-from judged.interface import inputs
+from judged.interface import arguments
+from judged.interface.arguments import SliceOptions, answer_options, slice_options
 from judged.interface.commands.gate import configured, deciding, give_decision, kept
-from judged.interface.commands.slices import SliceOptions, slice_options
-from judged.interface.formats import answer_options
 from judged.interface.options import Group, shared
 from judged.labels.commands.models import asking_options, confirmed, give_asked, progress
 
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from judged.data.qrels import Qrels
     from judged.data.run import Run
     from judged.diagnosis.gates.config import GateTest
-    from judged.interface.formats import Give
+    from judged.interface.arguments import Give
     from judged.pipelines.rag import Responses
     from judged.pipelines.traces import Traces
 
@@ -66,7 +65,7 @@ def responses_at(texts: Sequence[str], queries: str | None = None, documents: st
     from judged.pipelines.rag.readers import read_responses
     from judged.pipelines.rag.responses import Responses
 
-    named = [inputs.named(text) for text in texts]
+    named = [arguments.named(text) for text in texts]
     files = [path for name, path in named if not name and not Path(path).is_dir()]
     parts: list[Responses] = []
     for name, path in named:
@@ -97,7 +96,7 @@ def sources(command: Command) -> Command:
         from judged.data.texts import document_ids
 
         judgments = None if qrels is None else Qrels.read(qrels, format=qrels_format)
-        named = {run.name: run for run in inputs.runs_at(runs, run_format)} or None
+        named = {run.name: run for run in arguments.runs_at(runs, run_format)} or None
         paths = tuple(path for path in (qrels, corpus) if path)
         command(before=Before(judgments, named, document_ids(corpus) if corpus else None, paths), **options)
 
@@ -122,7 +121,7 @@ def check_command(responses: tuple[str, ...], before: Before, give: Give) -> Non
     """
     from judged.pipelines.rag import check_responses
 
-    alone = len(responses) == 1 and not inputs.named(responses[0])[0]  # what cannot be read is then among the findings
+    alone = len(responses) == 1 and not arguments.named(responses[0])[0]  # then read errors are among the findings
     given = responses[0] if alone else responses_at(responses)
     runs = list(before.runs.values()) if before.runs else None
     findings = check_responses(given, before.qrels, runs=runs, corpus=before.corpus)

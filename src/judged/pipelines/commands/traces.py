@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import click
 
 from judged.errors import InputError
-from judged.interface import inputs
-from judged.interface.commands.slices import SliceOptions, slice_options
-from judged.interface.formats import answer_options
+from judged.interface import arguments
+from judged.interface.arguments import SliceOptions, answer_options, slice_options
 from judged.interface.options import shared
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from judged.interface.formats import Give
+    from judged.interface.arguments import Give
     from judged.pipelines.traces import Traces
     from judged.pipelines.traces.conventions import Format
 
@@ -305,7 +304,7 @@ def _read(source: _Source, give: Give | None = None, *others: str | None) -> Tra
         name, follows, given = head.partition("<")
         if not equals or not name or not path:
             raise InputError(f"--stage {text!r} names no run", fix="write NAME=RUN, such as bm25=bm25.run")
-        named[name] = inputs.runs_at([path], None)
+        named[name] = arguments.runs_at([path], None)
         parents |= {name: tuple(filter(None, given.split(",")))} if follows else {}
     if give is not None:
         beside = (source.query_texts, source.documents_of, *others)

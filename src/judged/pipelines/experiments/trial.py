@@ -25,7 +25,7 @@ from judged.pipelines.experiments.pipelines import settings_of, system_of
 from judged.pipelines.experiments.plan import Plan, importing_from
 from judged.pipelines.experiments.worker import refuse_odd
 from judged.results import CHANGE, Answer, Code, Lists, Sentences
-from judged.results.files import cached_property
+from judged.results.types import cached_property
 
 if TYPE_CHECKING:
     from judged.diagnosis.diff import Diff

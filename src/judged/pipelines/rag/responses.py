@@ -13,7 +13,7 @@ from judged.data.compute import pc
 from judged.data.records import TableSet
 from judged.data.run import Run
 from judged.errors import InputError
-from judged.results.files import cached_property
+from judged.results.types import cached_property
 from judged.scoring.judging.answered import CONTRADICTS, FAILED, NOT, PARTIAL, SUPPORT
 
 if TYPE_CHECKING:

@@ -22,8 +22,7 @@ from judged.pipelines.rag.chains import LOST, PASSED, UNITS, UNJUDGED
 from judged.pipelines.rag.responses import CONTRADICTS, FAILED, SUPPORT, Responses, middle_verdicts
 from judged.pipelines.traces.steps import sufficient_intervals
 from judged.results import COUNT, SHARE, TEXT, Answer, Chart, Column, Table, columns_of
-from judged.results.files import cached_property
-from judged.results.types import ReadOnly
+from judged.results.types import ReadOnly, cached_property
 from judged.stats.correction import adjust
 from judged.stats.interval import IntervalMethod
 from judged.stats.ratio import RatioDifference, RatioSums, correlation, ratio_difference

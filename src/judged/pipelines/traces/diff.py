@@ -18,7 +18,7 @@ from judged.pipelines.traces.funnel import build_funnel
 from judged.pipelines.traces.funnel_answer import SCORE, total_known, where_lost
 from judged.results import CHANGE, COUNT, NUMBER, TEXT, Answer, Column, Sentences, Show, Table, counted, number
 from judged.results.decimals import decimal
-from judged.results.files import cached_property
+from judged.results.types import cached_property
 from judged.stats.classical import SECOND
 from judged.stats.sufficiency import insufficiency
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from judged.comparison.slicing.queries import normalised
 from judged.data.records import records_of
 from judged.errors import InputError
-from judged.results.files import cached_property
-from judged.results.types import ReadOnly
+from judged.results.types import ReadOnly, cached_property
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

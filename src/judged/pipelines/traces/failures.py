@@ -19,8 +19,8 @@ from judged.pipelines.traces.funnel_answer import SCORE
 from judged.pipelines.traces.steps import CORPUS
 from judged.results import Answer, Column, Sentences, Table, counted
 from judged.results.decimals import decimal, listed
-from judged.results.files import cached_property
 from judged.results.table import CHANGE, COUNT, NUMBER, SHARE, TEXT, columns_of, number, p_value
+from judged.results.types import cached_property
 
 if TYPE_CHECKING:
     from judged.pipelines.traces.failure_tests import FailureTest, ScoreBand, Untested

@@ -15,9 +15,8 @@ from judged.diagnosis.stages.trace import ORDER, POSITIVE
 from judged.pipelines.traces.steps import CORPUS, UNRECORDED, compare_with_rest, sufficient_intervals
 from judged.results import Answer, Chart, Column, Sentences, Table, counted
 from judged.results.decimals import decimal
-from judged.results.files import cached_property
 from judged.results.table import CHANGE, COUNT, NUMBER, SHARE, TEXT, number, p_value
-from judged.results.types import ReadOnly
+from judged.results.types import ReadOnly, cached_property
 from judged.stats.correction import adjust
 from judged.stats.interval import IntervalMethod
 

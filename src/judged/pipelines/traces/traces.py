@@ -18,7 +18,7 @@ from judged.data.run import Run, TopicRows
 from judged.errors import InputError
 from judged.results import counted
 from judged.results.blocks import Note
-from judged.results.files import cached_property
+from judged.results.types import cached_property
 from judged.scoring.evaluation import runs_of
 from judged.scoring.judging.align import align
 

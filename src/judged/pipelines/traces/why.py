@@ -16,7 +16,7 @@ from judged.errors import InputError
 from judged.pipelines.traces.steps import clicks_of, stages_to
 from judged.results import ANY, COUNT, TEXT, Answer, Column, Sentences, Show, Table, counted, number
 from judged.results.blocks import first_few
-from judged.results.files import cached_property
+from judged.results.types import cached_property
 
 if TYPE_CHECKING:
     from judged.pipelines.traces.traces import Document, Stage, StageState, Traces

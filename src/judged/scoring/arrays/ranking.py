@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from judged.errors import InputError, MissingExtraError
-from judged.results.files import cached_property
+from judged.results.types import cached_property
 
 try:
     from array_api_compat import array_namespace, device, is_numpy_array

@@ -39,7 +39,7 @@ from judged.data.index import id_text
 from judged.errors import InputError, MeasureError
 from judged.scoring.evaluation import DIALECTS
 from judged.scoring.judging import Judged, judge
-from judged.scoring.peers.names import names_of, ranx_rbp
+from judged.scoring.peers.names import names_of, ranx, ranx_rbp
 
 if TYPE_CHECKING:
     from judged.results.types import Floats, Table
@@ -194,7 +194,7 @@ def _score(name: str, judged: Judged) -> Floats:
     if (rbp := ranx_rbp(name, grades)) is not None:
         measure, factor = rbp
         return measure(judged) * factor
-    if (known := _RANX.read(name, grades)) is None:
+    if (known := ranx(name, grades)) is None:
         raise MeasureError(f"ranx has no metric {name!r}. Fix: use one of its names, such as ndcg@10, map-l2, rbp.95")
     return known[0](judged)
 

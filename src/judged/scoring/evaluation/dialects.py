@@ -117,7 +117,7 @@ class Dialect:
     depth: int | None = None
     digits: int | None = None  # how many decimals the tool prints; None for all
     defaults: tuple[str, ...] = ()  # what the tool computes when no measure is named, in its own words; empty for ours
-    read: Reader = field(default=names.ours, repr=False)  # reads a name as the tool means it
+    read: Reader | None = field(default=None, repr=False)  # reads a name as the tool means it
     regrades: str = ""  # what the tool does to grades, for a warning where that changes some
     exclude_self: bool = False  # whether documents with the id of their topic are left out
     # names of measures that the tool averages over the topics that the run has too; the others count all topics
@@ -134,7 +134,7 @@ class Dialect:
         found: list[Measure] = []
         for one in listed(names):
             name, where = condition_of(one) if isinstance(one, str) else (one, "")
-            known = self.read(name, grades) if isinstance(name, str) else None
+            known = self.read(name, grades) if self.read and isinstance(name, str) else None
             read = parse_many(name) if known is None else known
             found.extend(measure.replace(where=where) if where else measure for measure in read)
         return tuple(dict.fromkeys(found))

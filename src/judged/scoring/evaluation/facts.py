@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from judged.data.files import FileHash
-    from judged.data.qrels import Qrels
-    from judged.data.write import Origin
+    from judged.data.qrels import Origin, Qrels
     from judged.results.blocks import Note
     from judged.results.types import Bools, Floats
     from judged.scoring.judging import Judged, Precision, TiePolicy, TopicPolicy

@@ -14,8 +14,7 @@ from judged.scoring.measures.aggregates import aggregate
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from judged.data.qrels import Qrels
-    from judged.data.write import Origin
+    from judged.data.qrels import Origin, Qrels
     from judged.results.blocks import Severity
     from judged.results.types import Floats
     from judged.scoring.evaluation.dialects import Dialect

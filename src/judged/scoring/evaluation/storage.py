@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from judged.data import files
 from judged.data.arrow_files import parquet_table
-from judged.data.write import Origin
+from judged.data.qrels import Origin
 from judged.errors import InputError
 from judged.results.blocks import Note
 from judged.results.decimals import listed

@@ -11,8 +11,7 @@ import pyarrow as pa
 from judged.data.compute import int_array, pc
 from judged.data.run import Run
 from judged.errors import InputError
-from judged.results.files import cached_property
-from judged.results.types import ReadOnly
+from judged.results.types import ReadOnly, cached_property
 from judged.scoring.judging.ranking import DuplicateDocumentError, Ranking, as_compared, columns_of, segment_starts
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from judged.errors import MeasureError
-from judged.results.files import cached_property
+from judged.results.types import cached_property
 from judged.scoring.judging.ranking import segment_sum
 
 if TYPE_CHECKING:

@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from judged.data.qrels import Qrels
-from judged.results.files import cached_property
+from judged.results.types import cached_property
 from judged.scoring.judging.align import Returned
+from judged.scoring.judging.judged import gathered, shown_again
 from judged.scoring.judging.ranking import segment_starts
 
 if TYPE_CHECKING:
@@ -245,49 +246,3 @@ def cut(judged: Judged, depth: int) -> Judged:
         shown = Returned(shown.topic[above], shown.rank[above], shown.doc.take(above))
     shorter = replace(judged, ranking=ranking, returned=returned, extra_returned=extra, shown=shown)
     return reranked(shorter, judged.rank)
-
-
-def placed(judged: Judged, topics: Ints, variant: Ints, hit: Ints, rank: Ints, shown: Returned | None = None) -> Judged:
-    """Make variants of these topics, (V,), out of hits put at ranks: variant, hit of this list and rank, (N,) each.
-
-    >>> from judged.scoring.judging import judge_list
-    >>> first, both = np.array([0]), np.array([0, 1])  # the first hit alone at rank 2; both, exchanged
-    >>> variant, hit, rank = np.repeat([0, 1], [1, 2]), np.append(first, both), np.array([2, 3, 1])
-    >>> j = placed(judge_list([3, None, 1]), np.array([0, 0]), variant, hit, rank)
-    >>> j.topic.tolist(), j.rank.tolist(), j.grade.tolist(), j.ideal.grade.tolist()
-    ([0, 1, 1], [2, 1, 3], [3.0, 1.0, 3.0], [3.0, 1.0, 3.0, 1.0])
-    """
-    # A hit that stands in no place of a variant was not returned there; one may also stand in several. The lengths of
-    # the rankings stay.
-    label_starts = segment_starts(judged.label_topic, len(judged))
-    label, label_topic = gathered(label_starts, topics)
-    first_label = segment_starts(label_topic, len(topics))
-    order = np.lexsort((rank, variant))
-    variant, hit, rank = variant[order], hit[order], rank[order]
-    return replace(
-        judged,
-        **judged.topics_at(topics),
-        topic=variant,
-        rank=rank,
-        grade=judged.grade[hit],
-        row=judged.row[hit] - label_starts[judged.topic[hit]] + first_label[variant],
-        score=-rank.astype(np.float64),
-        tie_first=rank,
-        tie_last=rank,
-        **judged.labels_at(label, label_topic=label_topic),
-        shown=shown,
-    )
-
-
-def gathered(starts: Ints, topics: Ints) -> tuple[Ints, Ints]:
-    """Give the positions of the entries of these segments one after the other, and whose each is."""
-    lengths = np.diff(starts)[topics]
-    whose = np.repeat(np.arange(len(topics)), lengths)
-    within = np.arange(len(whose)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    return starts[topics][whose] + within, whose
-
-
-def shown_again(shown: Returned, count: int, topics: Ints) -> Returned:
-    """Give every returned document of copies of these topics; there are `count` to copy from."""
-    at, topic = gathered(segment_starts(shown.topic, count), topics)
-    return Returned(topic, shown.rank[at], shown.doc.take(at))

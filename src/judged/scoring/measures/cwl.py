@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from judged.results.files import cached_property
+from judged.results.types import cached_property
 from judged.scoring.judging.ranking import segment_starts
 from judged.scoring.measures.base import Measure, Properties, param
 from judged.scoring.measures.gain import (

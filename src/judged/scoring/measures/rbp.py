@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from judged.errors import MeasureError
-from judged.results.files import cached_property
+from judged.results.types import cached_property
 from judged.scoring.measures.aggregates import divide, for_each_hit
 from judged.scoring.measures.base import Measure, Properties, RelevanceMeasure, param
 from judged.scoring.measures.cwl import ADAPTIVE, EXPECTED, FIXED, Expected, Reading, UserModel

@@ -56,11 +56,6 @@ _RANX = re.compile(r"(?P<name>[a-z][a-z0-9_-]*?)(?:[@.](?P<number>[0-9]+))?(?:-l
 _DEEPEST = 2**53  # a cutoff that cuts nothing
 
 
-def ours(name: str, grades: Sequence[float]) -> None:
-    """Know no names: all are read as ours."""
-    del name, grades
-
-
 def listed(table: Mapping[str, str]) -> Reader:
     """Read names by a table; ``name@k`` stands for the name with any cutoffs.
 

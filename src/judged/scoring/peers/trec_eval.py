@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from judged.errors import JudgedError
-from judged.results.files import cached_property
+from judged.results.types import cached_property
 from judged.scoring.measures.grammar import find
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.scoring.judging.unjudged import gathered
+from judged.scoring.judging.judged import gathered
 from judged.scoring.uncertainty.ratio import Range
 
 if TYPE_CHECKING:

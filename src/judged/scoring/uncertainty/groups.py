@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from judged.errors import InputError
-from judged.results.files import cached_property
+from judged.results.types import cached_property
 from judged.scoring.judging.align import all_tied
 from judged.scoring.judging.ranking import running_count, segment_starts
 from judged.scoring.judging.unjudged import cut

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from judged.scoring.judging.align import Returned
+from judged.scoring.judging.judged import placed
 from judged.scoring.judging.ranking import segment_starts, segment_sum
-from judged.scoring.judging.unjudged import placed
 from judged.scoring.uncertainty.closed_forms import hypergeometric
 from judged.scoring.uncertainty.groups import relevant_members
 
