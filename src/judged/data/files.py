@@ -53,7 +53,7 @@ class FileHash:
     @classmethod
     def of(cls, paths: Iterable[Path]) -> FileHash:
         """Record the state of files that are about to be read; a file that does not exist has none."""
-        return cls(tuple((path, *state) for path in paths if (state := _state(path))))
+        return cls(tuple((path.absolute(), *state) for path in paths if (state := _state(path))))
 
     @cached_property
     def hexdigest(self) -> str | None:

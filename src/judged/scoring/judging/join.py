@@ -133,8 +133,9 @@ def in_memory(rows: Rows) -> bool:
 def found_in(index: QrelsIndex, run: Run, ranking: Ranking, progress: Progress | None = None) -> Found:
     """Find the judged documents of a run and their ranks, and hash the files that were read."""
     ranking.refuse(run)
-    file_hash = FileHash.of(run.rows.paths)
-    meter = _Meter(progress) if progress and not in_memory(run.rows) else None
+    streamed = not in_memory(run.rows)
+    file_hash = FileHash.of(run.rows.paths if streamed else ())
+    meter = _Meter(progress) if progress and streamed else None
     try:
         if isinstance(run.rows, MappingRows):
             hits = scan_mapping(index, run.rows.mapping, ranking)
