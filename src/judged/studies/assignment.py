@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from judged.data.toml_files import nearest
 from judged.errors import InputError
+from judged.studies.columns import columns
 from judged.studies.design import Condition
 
 if TYPE_CHECKING:
@@ -20,17 +21,7 @@ if TYPE_CHECKING:
     from judged.results.types import Table
     from judged.studies.design import Design
 
-ASSIGNMENTS = pa.schema(
-    {
-        "participant": pa.string(),
-        "group": pa.string(),
-        "position": pa.int64(),
-        "query_id": pa.string(),
-        "system": pa.string(),
-        "variant": pa.string(),
-        "practice": pa.bool_(),
-    }
-)
+ASSIGNMENTS = columns("participant", "group", "position", "query_id", "system", "variant", "practice")
 """Columns of `assignments`: one row a participant and task, by its position from 1."""
 
 _TRIED = 50  # orders of topics, of which the best is taken

@@ -13,6 +13,7 @@ import pyarrow as pa
 from judged.data.toml_files import SettingError, nearest
 from judged.errors import InputError
 from judged.stats.sufficiency import reliability
+from judged.studies.columns import columns
 
 if TYPE_CHECKING:
     from judged.results.types import Floats, Table
@@ -123,11 +124,7 @@ _TLX = (
     ("mental", "How mentally demanding was the task?", _HIGH),
     ("physical", "How physically demanding was the task?", _HIGH),
     ("temporal", "How hurried or rushed was the pace of the task?", _HIGH),
-    (
-        "performance",
-        "How successful were you in accomplishing what you were asked to do?",
-        ("Perfect", "Failure"),
-    ),
+    ("performance", "How successful were you in accomplishing what you were asked to do?", ("Perfect", "Failure")),
     ("effort", "How hard did you have to work to accomplish your level of performance?", _HIGH),
     ("frustration", "How insecure, discouraged, irritated, stressed and annoyed were you?", _HIGH),
 )
@@ -285,19 +282,7 @@ def sus_of_umux_lite(score: float) -> float:
     return 0.65 * score + 22.9
 
 
-SCORES = pa.schema(
-    {
-        "participant": pa.string(),
-        "position": pa.int64(),
-        "system": pa.string(),
-        "questionnaire": pa.string(),
-        "score": pa.float64(),
-        "low": pa.float64(),
-        "high": pa.float64(),
-        "items": pa.int64(),
-        "sus": pa.float64(),
-    }
-)
+SCORES = columns("participant", "position", "system", "questionnaire", "score", "low", "high", "items", "sus")
 """Columns of `scores`: ``score`` is empty where an item is missing; ``low`` and ``high`` are what it would be at least
 and at most, whatever was answered there; ``items`` were answered; ``sus``: the score as one of SUS, of SUS and, by
 regression, of UMUX-Lite."""

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
-import pyarrow as pa
 
 from judged.data.records import TableSet
 from judged.data.run import Run
@@ -23,64 +22,27 @@ from judged.results.files import replaced
 from judged.results.types import cached_property
 from judged.scoring.judging.align import all_scored
 from judged.scoring.judging.ranking import Ranking
+from judged.studies.columns import columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    import pyarrow as pa
 
     from judged.results.blocks import Note
     from judged.results.types import Table
     from judged.studies.design import Design
 
 
-_TRIAL = {"participant": pa.string(), "position": pa.int64()}
+_TRIAL = ("participant", "position")
 TABLES: Mapping[str, pa.Schema] = {
-    "participants": pa.schema({"participant": pa.string(), "group": pa.string()}),
-    "trials": pa.schema(
-        {
-            **_TRIAL,
-            "query_id": pa.string(),
-            "system": pa.string(),
-            "variant": pa.string(),
-            "practice": pa.bool_(),
-            "started": pa.int64(),
-            "ended": pa.int64(),
-        }
-    ),
-    "answers": pa.schema(
-        {
-            **_TRIAL,
-            "system": pa.string(),
-            "questionnaire": pa.string(),
-            "item": pa.string(),
-            "value": pa.float64(),
-            "text": pa.string(),
-        }
-    ),
-    "saved": pa.schema({**_TRIAL, "doc_id": pa.string(), "grade": pa.float64(), "at": pa.int64()}),
-    "preferences": pa.schema(
-        {
-            "participant": pa.string(),
-            "query_id": pa.string(),
-            "left": pa.string(),
-            "right": pa.string(),
-            "preferred": pa.string(),
-            "why": pa.string(),
-        }
-    ),
-    "notes": pa.schema({**_TRIAL, "at": pa.int64(), "text": pa.string()}),
-    "events": pa.schema(
-        {
-            **_TRIAL,
-            "at": pa.int64(),
-            "action": pa.string(),
-            "page": pa.int64(),
-            "query": pa.string(),
-            "doc_id": pa.string(),
-            "rank": pa.int64(),
-            "value": pa.float64(),
-            "shown": pa.list_(pa.string()),
-        }
-    ),
+    "participants": columns("participant", "group"),
+    "trials": columns(*_TRIAL, "query_id", "system", "variant", "practice", "started", "ended"),
+    "answers": columns(*_TRIAL, "system", "questionnaire", "item", "value", "text"),
+    "saved": columns(*_TRIAL, "doc_id", "grade", "at"),
+    "preferences": columns("participant", "query_id", "left", "right", "preferred", "why"),
+    "notes": columns(*_TRIAL, "at", "text"),
+    "events": columns(*_TRIAL, "at", "action", "page", "query", "doc_id", "rank", "value", "shown"),
 }
 """The tables and their columns; times are milliseconds since 1970.
 
@@ -95,9 +57,9 @@ systems side by side; ``preferred`` is one of the two, or empty where neither wa
 """
 KEYS: Mapping[str, tuple[str, ...]] = {
     "participants": ("participant",),
-    "trials": ("participant", "position"),
-    "answers": ("participant", "position", "system", "questionnaire", "item"),
-    "saved": ("participant", "position", "doc_id"),
+    "trials": _TRIAL,
+    "answers": (*_TRIAL, "system", "questionnaire", "item"),
+    "saved": (*_TRIAL, "doc_id"),
     "preferences": ("participant", "query_id", "left", "right"),
 }
 """Of what there is one row at a time, in each table."""

@@ -7,77 +7,37 @@ from sqlalchemy import BigInteger, Boolean, Column, Float, Integer, MetaData, St
 from judged.labels.database import Layout
 
 metadata = MetaData()
+_TRIAL = ("participant", "position")
+_TYPES: dict[str, type] = {
+    **dict.fromkeys(("position", "number", "page", "rank"), Integer),
+    **dict.fromkeys(("practice", "personal"), Boolean),
+    "at": BigInteger,
+    "value": Float,
+}
 
 
-def _column(name: str, kind: type = String, *, key: bool = False) -> Column[str]:
-    return Column(name, kind, primary_key=key, nullable=False, autoincrement=False)
+def _table(table: str, *names: str, keys: int = 0, optional: tuple[str, ...] = (), **types: type) -> Table:
+    """Return a table with these columns: the first ones are the key, and only the optional ones may be empty."""
+    kinds = _TYPES | types
+    columns = (
+        Column(name, kinds.get(name, String), primary_key=at < keys, nullable=name in optional, autoincrement=False)
+        for at, name in enumerate(names)
+    )
+    return Table(table, metadata, *columns)
 
 
-about = Table("study", metadata, _column("name", key=True), _column("value"))
+about = _table("study", "name", "value", keys=1, value=String)
 LAYOUT = Layout(about, 1, "answers of a study", "judged study links DESIGN --store")
-participants = Table(
-    "participants",
-    metadata,
-    _column("participant", key=True),
-    _column("group"),
-    _column("number", Integer),  # in the group, from 0, in the order in which they came
+# number: of a participant in the group, from 0, in the order in which they came
+participants = _table("participants", "participant", "group", "number", keys=1)
+assignments = _table("assignments", *_TRIAL, "query_id", "system", "variant", "practice", keys=2)
+steps = _table("steps", "participant", "step", "at", keys=2)  # the pages that a participant has passed
+answers = _table(
+    "answers", *_TRIAL, "system", "questionnaire", "item", "value", "text", "personal", keys=5, optional=("value",)
 )
-assignments = Table(
-    "assignments",
-    metadata,
-    _column("participant", key=True),
-    _column("position", Integer, key=True),
-    _column("query_id"),
-    _column("system"),
-    _column("variant"),
-    _column("practice", Boolean),
-)
-steps = Table(  # the pages that a participant has passed
-    "steps", metadata, _column("participant", key=True), _column("step", key=True), _column("at", BigInteger)
-)
-answers = Table(
-    "answers",
-    metadata,
-    _column("participant", key=True),
-    _column("position", Integer, key=True),
-    _column("system", key=True),
-    _column("questionnaire", key=True),
-    _column("item", key=True),
-    Column("value", Float),
-    _column("text"),
-    _column("personal", Boolean),
-)
-preferences = Table(
-    "preferences",
-    metadata,
-    _column("participant", key=True),
-    _column("query_id", key=True),
-    _column("left", key=True),
-    _column("right", key=True),
-    _column("preferred"),
-    _column("why"),
-)
-actions = Table(
-    "actions",
-    metadata,
-    _column("participant", key=True),
-    _column("position", Integer, key=True),
-    _column("number", Integer, key=True),  # from 1: of two processes only one can add the next
-    _column("at", BigInteger),
-    _column("action"),
-    _column("page", Integer),
-    Column("query", String),
-    Column("doc_id", String),
-    Column("rank", Integer),
-    Column("value", Float),
-    Column("shown", String),  # JSON: a list of ids
-)
-notes = Table(
-    "notes",
-    metadata,
-    Column("note", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
-    _column("participant"),
-    _column("position", Integer),
-    _column("at", BigInteger),
-    _column("text"),
-)
+preferences = _table("preferences", "participant", "query_id", "left", "right", "preferred", "why", keys=4)
+_OPTIONAL = ("query", "doc_id", "rank", "value", "shown")  # shown: JSON, a list of ids
+# number: of an action, from 1; of two processes only one can add the next
+actions = _table("actions", *_TRIAL, "number", "at", "action", "page", *_OPTIONAL, keys=3, optional=_OPTIONAL)
+notes = _table("notes", *_TRIAL, "at", "text")
+notes.append_column(Column("note", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True))

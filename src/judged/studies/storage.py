@@ -17,7 +17,6 @@ from judged.studies.records import TABLES, StudyRecords
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
-    from sqlalchemy import Table as SqlTable
 
 TASK, SEARCH = "task", "search"
 """The steps of a trial: its instruction was read, it was ended. Step ``task-3`` is that of the trial at position 3."""
@@ -155,19 +154,17 @@ class StudyStore:
             If SQLAlchemy is not installed.
         """
         try:
-            from sqlalchemy import insert, select
-
             from judged.studies import schema
         except ImportError:
             raise MissingExtraError("SQLAlchemy", "labels") from None
 
         def begin(connection: Connection) -> None:
             rows = {"design": design, "secret": token_urlsafe(24)}
-            connection.execute(insert(schema.about), [{"name": name, "value": value} for name, value in rows.items()])
+            connection.execute(schema.about.insert(), [{"name": name, "value": value} for name, value in rows.items()])
 
         engine, shown = open_database(where, schema.LAYOUT, begin, new=new), without_password(where)
         with engine.connect() as connection:
-            known = {row.name: row.value for row in connection.execute(select(schema.about))}
+            known = {row.name: row.value for row in connection.execute(schema.about.select())}
         if design and known["design"] != design:
             fix = "keep each version of a design in a store of its own"
             raise InputError("the design is not the one that these answers were given to", fix=fix, path=shown)
@@ -179,7 +176,6 @@ class StudyStore:
         `known`: the participants when trials were assigned. If another process has added some of the new ones since,
         add nothing and return False.
         """
-        from sqlalchemy import insert
         from sqlalchemy.exc import IntegrityError
 
         from judged.studies import schema
@@ -198,7 +194,7 @@ class StudyStore:
         try:
             with self.engine.begin() as connection:
                 if new:
-                    connection.execute(insert(schema.participants), new)
+                    connection.execute(schema.participants.insert(), new)
                 add_new(connection, schema.assignments, ({name: row[name] for name in names} for row in rows))
         except IntegrityError:
             return False
@@ -206,9 +202,7 @@ class StudyStore:
 
     def participants(self) -> dict[str, Participant]:
         """Give the group of each participant and the number within it, by group."""
-        from judged.studies import schema
-
-        rows = {row["participant"]: Participant(row["group"], row["number"]) for row in self._rows(schema.participants)}
+        rows = {row["participant"]: Participant(row["group"], row["number"]) for row in self._rows("participants")}
         return dict(sorted(rows.items(), key=lambda known: known[1]))
 
     def token(self, who: str) -> str:
@@ -223,15 +217,11 @@ class StudyStore:
 
     def trials(self, participant: str) -> list[dict[str, Any]]:
         """Give what a participant is to do, in its order."""
-        from judged.studies import schema
-
-        return self._rows(schema.assignments, participant)
+        return self._rows("assignments", participant)
 
     def steps(self, participant: str) -> dict[str, int]:
         """Give when a participant passed each page that they passed."""
-        from judged.studies import schema
-
-        return {row["step"]: row["at"] for row in self._rows(schema.steps, participant)}
+        return {row["step"]: row["at"] for row in self._rows("steps", participant)}
 
     def finish(
         self,
@@ -241,7 +231,6 @@ class StudyStore:
         preferences: Iterable[Mapping[str, Any]] = (),
     ) -> bool:
         """Keep that a page was passed, and what was said there; tell whether that is new, or it was passed before."""
-        from sqlalchemy import insert
         from sqlalchemy.exc import IntegrityError
 
         from judged.studies import schema
@@ -249,7 +238,7 @@ class StudyStore:
         who, usual = {"participant": participant}, {"position": 0, "system": "", "text": "", "personal": False}
         with self.engine.begin() as connection:
             try:
-                connection.execute(insert(schema.steps), {**who, "step": step, "at": now_ms()})
+                connection.execute(schema.steps.insert(), {**who, "step": step, "at": now_ms()})
             except IntegrityError:
                 return False
             add_new(connection, schema.answers, ({**usual, **who, "value": None, **row} for row in answers))
@@ -258,17 +247,10 @@ class StudyStore:
 
     def actions(self, participant: str, position: int) -> tuple[Action, ...]:
         """Give what a participant did in a trial."""
-        from judged.studies import schema
-
-        return tuple(
-            Action(**{name: row[name] for name in Action._fields})
-            for row in map(_listed, self._rows(schema.actions, participant))
-            if row["position"] == position
-        )
+        return tuple(_action(row) for row in self._actions(participant) if row["position"] == position)
 
     def act(self, participant: str, position: int, action: Action) -> tuple[Action, ...]:
         """Keep what a participant does, if it is new; give all that they did in the trial."""
-        from sqlalchemy import insert
         from sqlalchemy.exc import IntegrityError
 
         from judged.studies import schema
@@ -285,75 +267,78 @@ class StudyStore:
             try:
                 if rows:
                     with self.engine.begin() as connection:
-                        connection.execute(insert(schema.actions), rows)
+                        connection.execute(schema.actions.insert(), rows)
             except IntegrityError:  # another tab did something at the same time
                 continue
             return before + new
 
     def note(self, participant: str, position: int, text: str) -> None:
         """Keep what an observer wrote."""
-        from sqlalchemy import insert
-
         from judged.studies import schema
 
         row = {"participant": participant, "position": position, "at": now_ms(), "text": storable("text", text)}
         with self.engine.begin() as connection:
-            connection.execute(insert(schema.notes), row)
+            connection.execute(schema.notes.insert(), row)
 
     def notes(self, participant: str) -> list[dict[str, Any]]:
         """Give what was written about a participant, in its order."""
-        from judged.studies import schema
-
-        return self._rows(schema.notes, participant)
+        return self._rows("notes", participant)
 
     def records(self, *, personal: bool = False) -> StudyRecords:
         """Give all that was recorded of those who began; answers that say who somebody is only if `personal`."""
-        from judged.studies import schema
-
-        passed = {(row["participant"], row["step"]): row["at"] for row in self._rows(schema.steps)}
+        passed = {(row["participant"], row["step"]): row["at"] for row in self._rows("steps")}
         began = {participant for participant, _ in passed}
-        tables = {
-            name: self._rows(getattr(schema, name)) for name in ("participants", "answers", "preferences", "notes")
-        }
+        tables = {name: self._rows(name) for name in ("participants", "answers", "preferences", "notes")}
         tables["answers"] = [row for row in tables["answers"] if personal or not row["personal"]]
         tables["trials"] = [
             {**row, "started": at, "ended": passed.get((row["participant"], f"{SEARCH}-{row['position']}"))}
-            for row in self._rows(schema.assignments)
+            for row in self._rows("assignments")
             if (at := passed.get((row["participant"], f"{TASK}-{row['position']}"))) is not None
         ]
-        done = list(map(_listed, self._rows(schema.actions)))
-        by_trial: dict[tuple[str, int], list[dict[str, Any]]] = {}
+        done = self._actions()
+        by_trial: dict[tuple[str, int], list[Action]] = {}
         for row in done:
-            by_trial.setdefault((row["participant"], row["position"]), []).append(row)
+            by_trial.setdefault((row["participant"], row["position"]), []).append(_action(row))
         tables["saved"] = [
             {"participant": who, "position": position, "doc_id": doc_id, "grade": one.value, "at": one.at}
-            for (who, position), rows in by_trial.items()
-            for doc_id, one in saved(Action(**{name: row[name] for name in Action._fields}) for row in rows).items()
+            for (who, position), actions in by_trial.items()
+            for doc_id, one in saved(actions).items()
         ]
         tables["events"] = done + [
-            {name: row[name] for name in ("participant", "position")} | {"action": "end", "at": row["ended"]}
+            {"participant": row["participant"], "position": row["position"], "action": "end", "at": row["ended"]}
             for row in tables["trials"]
             if row["ended"] is not None
         ]
-        kept = {
-            name: [{column: row.get(column) for column in TABLES[name].names} for row in rows]
-            for name, rows in tables.items()
-        }
         return StudyRecords.of(
-            {name: [row for row in rows if row["participant"] in began] for name, rows in kept.items()}
+            {
+                name: [
+                    {column: row.get(column) for column in TABLES[name].names}
+                    for row in rows
+                    if row["participant"] in began
+                ]
+                for name, rows in tables.items()
+            }
         )
 
     def close(self) -> None:
         """Give up the connections."""
         self.engine.dispose()
 
-    def _rows(self, table: SqlTable, participant: str | None = None) -> list[dict[str, Any]]:
-        """Give rows by their key."""
+    def _rows(self, name: str, participant: str | None = None) -> list[dict[str, Any]]:
+        """Give the rows of a table by their key."""
+        from judged.studies import schema
+
+        table = schema.metadata.tables[name]
         chosen = table.select().order_by(*table.primary_key)
         if participant is not None:
             chosen = chosen.where(table.c.participant == participant)
         with self.engine.connect() as connection:
             return [dict(row) for row in connection.execute(chosen).mappings()]
+
+    def _actions(self, participant: str | None = None) -> list[dict[str, Any]]:
+        """Give the rows of actions, with what a result page has shown as a list."""
+        rows = self._rows("actions", participant)
+        return [row | {"shown": row["shown"] and tuple(json.loads(row["shown"]))} for row in rows]
 
 
 def now_ms() -> int:
@@ -361,5 +346,5 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def _listed(row: dict[str, Any]) -> dict[str, Any]:
-    return row | {"shown": None if row["shown"] is None else tuple(json.loads(row["shown"]))}
+def _action(row: Mapping[str, Any]) -> Action:
+    return Action(**{name: row[name] for name in Action._fields})

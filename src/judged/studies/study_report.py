@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from judged.errors import InputError
@@ -141,143 +141,102 @@ class StudyReport(Answer):
 
     def blocks(self) -> tuple[Block, ...]:
         """Give what it shows, from what decides to what explores, and what may not be concluded."""
-        found: list[Block] = [Sentences(self.sentences), self._effects()]
-        if self.preferred:
-            found.append(
-                Table(
-                    "preferences",
-                    columns_of(self.preferred, *_PREFERRED),
-                    "Side by side",
-                    note="value: wins and half of the ties, each person counting once; p of their signs",
-                )
-            )
-        if self.strengths:
-            strength = Column(
-                "strength", [one.strength for one in self.strengths], CHANGE, ci=[one.ci for one in self.strengths]
-            )
-            note = "Bradley and Terry: the difference of two is the logarithm of the odds of being preferred"
-            found.append(
-                Table("strengths", (*columns_of(self.strengths, ("system", TEXT)), strength), "Strengths", note=note)
-            )
-        if self.offline:
-            found.append(self._offline())
-        if self.agreements:
-            found.append(self._agreements())
-        if self.practice:
-            found.append(self._practice())
-        if self.searching:
-            found.append(self._searching())
-        if self.parts:
-            note = "standard deviations, by a mixed model; x: of what systems are to people, and to topics"
-            found.append(
-                Table("parts", columns_of(self.parts, *_PARTS), "Where differences come from", note=note, folded=True)
-            )
-        return (*found, Sentences(self._not_concluded()))
+        tables = (
+            (self.preferred, self._preferences),
+            (self.strengths, self._strengths),
+            (self.offline, self._offline),
+            (self.agreements, self._agreements),
+            (self.practice, self._practice),
+            (self.searching, self._searching),
+            (self.parts, self._parts),
+        )
+        found = (table() for rows, table in tables if rows)
+        return Sentences(self.sentences), self._effects(), *found, Sentences(self._not_concluded())
+
+    def _preferences(self) -> Table:
+        note = "value: wins and half of the ties, each person counting once; p of their signs"
+        return Table("preferences", columns_of(self.preferred, *_PREFERRED), "Side by side", note=note)
+
+    def _strengths(self) -> Table:
+        rows = self.strengths
+        strength = Column("strength", [row.strength for row in rows], CHANGE, ci=[row.ci for row in rows])
+        note = "Bradley and Terry: the difference of two is the logarithm of the odds of being preferred"
+        return Table("strengths", (*columns_of(rows, ("system", TEXT)), strength), "Strengths", note=note)
+
+    def _parts(self) -> Table:
+        note = "standard deviations, by a mixed model; x: of what systems are to people, and to topics"
+        columns = columns_of(self.parts, *_PARTS)
+        return Table("parts", columns, "Where differences come from", note=note, folded=True)
 
     def _effects(self) -> Table:
-        rows = sorted(self.effects, key=lambda one: one.outcome != self.outcome)
-        return Table(
-            "effects",
-            (
-                Column("outcome", [one.outcome for one in rows], TEXT),
-                Column("first", [one.first for one in rows], TEXT),
-                Column("second", [one.second for one in rows], TEXT),
-                Column("first_mean", [one.means[0] for one in rows], _TWO, "its mean"),
-                Column("second_mean", [one.means[1] for one in rows], _TWO, "its mean"),
-                Column("difference", [one.difference for one in rows], _MORE, ci=[one.ci for one in rows]),
-                Column("adjusted_p", [one.adjusted for one in rows], P_VALUE, "p"),
-                Column("people_difference", [one.difference for one in rows], _MORE, "these topics",
-                       ci=[one.people_ci for one in rows]),
-                Column("says", [says(one, self.level) for one in rows], TEXT),
-                Column("p", [one.p for one in rows], P_VALUE, only="data"),
-                Column("reason", [one.reason for one in rows], TEXT, "why not",
-                       only="" if any(one.reason for one in rows) else "data"),
-                Column("first_trials", [one.counts[0] for one in rows], COUNT, only="data"),
-                Column("second_trials", [one.counts[1] for one in rows], COUNT, only="data"),
-                Column("design", [one.design for one in rows], TEXT, only="data"),
-                Column("people", [one.people for one in rows], COUNT, only="data"),
-                Column("n", [one.n for one in rows], COUNT, only="data"),
-                Column("people_p", [one.people_p for one in rows], P_VALUE, only="data"),
-                Column("topics_p", [one.topics_p for one in rows], P_VALUE, only="data"),
-                Column("mixed", [one.mixed for one in rows], _MORE, only="data"),
-                Column("mixed_error", [one.mixed_error for one in rows], _TWO, only="data"),
-            ),
-            "Systems against each other",
-            labels=3,
-            note=f"second less first, {percent(self.level)} intervals: for other people and topics (p by Holm), and for"
-            " other people with these topics; only the first outcome decides",
-        )  # fmt: skip
+        rows = sorted(self.effects, key=lambda row: row.outcome != self.outcome)
+        differences = [row.difference for row in rows]
+        trials = ((f"{side}_trials", [row.counts[at] for row in rows]) for at, side in enumerate(("first", "second")))
+        columns = (
+            *columns_of(rows, ("outcome", TEXT), ("first", TEXT), ("second", TEXT)),
+            Column("first_mean", [row.means[0] for row in rows], _TWO, "its mean"),
+            Column("second_mean", [row.means[1] for row in rows], _TWO, "its mean"),
+            Column("difference", differences, _MORE, ci=[row.ci for row in rows]),
+            Column("adjusted_p", [row.adjusted for row in rows], P_VALUE, "p"),
+            Column("people_difference", differences, _MORE, "these topics", ci=[row.people_ci for row in rows]),
+            Column("says", [says(row, self.level) for row in rows], TEXT),
+            Column("p", [row.p for row in rows], P_VALUE, only="data"),
+            _reasons(rows, "why not"),
+            *(Column(name, counts, COUNT, only="data") for name, counts in trials),
+            *(replace(column, only="data") for column in columns_of(rows, *_MORE_OF_EFFECTS)),
+        )
+        note = (
+            f"second less first, {percent(self.level)} intervals: for other people and topics (p by Holm), and for"
+            " other people with these topics; only the first outcome decides"
+        )
+        return Table("effects", columns, "Systems against each other", labels=3, note=note)
 
     def _offline(self) -> Table:
         """Hold what people say of each pair against what judgments say."""
         people = {frozenset((one.first, one.second)): one for one in self.decisive}
-        rows = [(one, people[pair]) for one in self.offline if (pair := frozenset((one.first, one.second))) in people]
-        study = [says(one, self.level) for _, one in rows]
-        better = {"better": "second", "worse": "first"}
+        pairs = [pair for pair in self.offline if frozenset((pair.first, pair.second)) in people]
+        effects = [people[frozenset((pair.first, pair.second))] for pair in pairs]
         liked = [
-            getattr(one, better[said]) if said in better else "" for said, (_, one) in zip(study, rows, strict=True)
+            {"better": effect.second, "worse": effect.first}.get(says(effect, self.level), "") for effect in effects
         ]
-        judged = [one.better if one.significant else "" for one, _ in rows]
+        judged = [pair.better if pair.significant else "" for pair in pairs]
         together = ["undecided" if "" in two else "yes" if len(set(two)) == 1 else "no"
                     for two in zip(liked, judged, strict=True)]  # fmt: skip
-        return Table(
-            "offline",
-            (
-                Column("measure", [one.measure for one, _ in rows], TEXT),
-                Column("first", [one.first for one, _ in rows], TEXT),
-                Column("second", [one.second for one, _ in rows], TEXT),
-                Column(
-                    "difference",
-                    [one.result.difference for one, _ in rows],
-                    CHANGE,
-                    ci=[one.result.interval for one, _ in rows],
-                ),
-                Column("p", [one.adjusted for one, _ in rows], P_VALUE),
-                Column("by_judgments", judged, TEXT, "better by judgments"),
-                Column("by_people", liked, TEXT, f"better by {self.outcome}"),
-                Column("agree", together, TEXT),
-            ),
-            "Offline and people",
-            note="over all topics with judgments; judgments know no user, people saw few topics",
+        results = [pair.result for pair in pairs]
+        differences, ends = [found.difference for found in results], [found.interval for found in results]
+        columns = (
+            *columns_of(pairs, ("measure", TEXT), ("first", TEXT), ("second", TEXT)),
+            Column("difference", differences, CHANGE, ci=ends),
+            Column("p", [pair.adjusted for pair in pairs], P_VALUE),
+            Column("by_judgments", judged, TEXT, "better by judgments"),
+            Column("by_people", liked, TEXT, f"better by {self.outcome}"),
+            Column("agree", together, TEXT),
         )
+        note = "over all topics with judgments; judgments know no user, people saw few topics"
+        return Table("offline", columns, "Offline and people", note=note)
 
     def _agreements(self) -> Table:
         rows = self.agreements
-        return Table(
-            "agreements",
-            (
-                *columns_of(rows, ("measure", TEXT), ("outcome", TEXT), ("trials", COUNT), ("people", COUNT)),
-                Column("pooled", [one.pooled for one in rows], _CORRELATION, ci=[one.ci for one in rows]),
-                Column(
-                    "within",
-                    [one.within for one in rows],
-                    _CORRELATION,
-                    "within people",
-                    ci=[one.within_ci for one in rows],
-                ),
-                Column("rank", [one.rank for one in rows], _CORRELATION, "tau within people"),
-                Column(
-                    "reason",
-                    [one.reason for one in rows],
-                    TEXT,
-                    "no interval",
-                    only="" if any(one.reason for one in rows) else "data",
-                ),
-                Column("positive", [_share(one.persons) for one in rows], SHARE, "people above 0"),
-            ),
-            "Measures and people",
-            note="Pearson's correlation over trials, and of what differs from a person's means; intervals over people",
+        within, ends = [row.within for row in rows], [row.within_ci for row in rows]
+        columns = (
+            *columns_of(rows, ("measure", TEXT), ("outcome", TEXT), ("trials", COUNT), ("people", COUNT)),
+            Column("pooled", [row.pooled for row in rows], _CORRELATION, ci=[row.ci for row in rows]),
+            Column("within", within, _CORRELATION, "within people", ci=ends),
+            *columns_of(rows, ("rank", _CORRELATION, "tau within people")),
+            _reasons(rows, "no interval"),
+            Column("positive", [_share(row.persons) for row in rows], SHARE, "people above 0"),
         )
+        note = "Pearson's correlation over trials, and of what differs from a person's means; intervals over people"
+        return Table("agreements", columns, "Measures and people", note=note)
 
     def _practice(self) -> Table:
-        rows = [one for one in self.practice if one.outcome == self.outcome or not one.system]
+        rows = [row for row in self.practice if row.outcome == self.outcome or not row.system]
         return Table(
             "practice",
             (
                 *columns_of(rows, ("outcome", TEXT), ("system", TEXT)),
-                Column("change", [one.change for one in rows], _MORE, "a task", ci=[one.ci for one in rows]),
-                Column("first", [one.first for one in rows], _TWO, "at first"),
-                Column("last", [one.last for one in rows], _TWO, "at last"),
+                Column("change", [row.change for row in rows], _MORE, "a task", ci=[row.ci for row in rows]),
+                *columns_of(rows, ("first", _TWO, "at first"), ("last", _TWO, "at last")),
             ),
             "Learning: from one task to the next",
             labels=2,
@@ -287,13 +246,10 @@ class StudyReport(Answer):
 
     def _searching(self) -> Table:
         rows = self.searching
-        shares = (Column(name.replace(" ", "_"), [one.shares[name] for one in rows], SHARE, name) for name in FEATURES)
-        columns = columns_of(
-            rows, ("system", TEXT), ("group", TEXT), ("people", COUNT), ("trials", COUNT), ("ways", COUNT)
-        )
+        shares = (Column(name.replace(" ", "_"), [row.shares[name] for row in rows], SHARE, name) for name in FEATURES)
         return Table(
             "searching",
-            (*columns, *columns_of(rows, ("effective", _TWO), ("own", _TWO, "a person's")), *shares),
+            (*columns_of(rows, *_SEARCHING), *shares),
             "Flexibility: ways in which each system was used",
             labels=2,
             note="a way: what a trial had of the last columns; effective: weighted by how often",
@@ -301,30 +257,22 @@ class StudyReport(Answer):
         )
 
     def _not_concluded(self) -> tuple[str, ...]:
-        found = ["What may not be concluded:"]
-        if any(says(one, self.level) == "undecided" for one in self.decisive):
-            found.append(
-                "undecided does not mean equal: these trials do not tell the differences in the interval apart."
-            )
-        if any(not one.has_verdict for one in self.decisive):
-            found.append("a difference without a verdict was not tested, which is not the same as no difference.")
-        if self.n < _FEW:
-            found.append(f"with {counted(self.n, 'topic')}, do not trust the intervals for other topics.")
-        if self.people < _FEW:
-            few = counted(self.people, "person", "people")
-            found.append(
-                f"with {few}, do not trust the intervals for other people; permutations of so few cannot reach 5%."
-            )
-        if len(self.decisive) > 1:
-            found.append(
-                "each interval is of one pair by itself: only p, and what it says, are corrected for all pairs."
-            )
-        if any(one.design == "between" for one in self.decisive):
-            found.append(
-                "people used one system or variant each: differences of people are in the interval, not taken out."
-            )
-        found.append(f"all outcomes but {self.outcome} explore: of many, some differ by chance.")
-        return tuple(found)
+        rows, topics, people = self.decisive, counted(self.n, "topic"), counted(self.people, "person", "people")
+        doubts = {
+            "undecided does not mean equal: these trials do not tell the differences in the interval apart.":
+                any(says(row, self.level) == "undecided" for row in rows),
+            "a difference without a verdict was not tested, which is not the same as no difference.":
+                not all(row.has_verdict for row in rows),
+            f"with {topics}, do not trust the intervals for other topics.": self.n < _FEW,
+            f"with {people}, do not trust the intervals for other people; permutations of so few cannot reach 5%.":
+                self.people < _FEW,
+            "each interval is of one pair by itself: only p, and what it says, are corrected for all pairs.":
+                len(rows) > 1,
+            "people used one system or variant each: differences of people are in the interval, not taken out.":
+                any(row.design == "between" for row in rows),
+        }  # fmt: skip
+        explored = f"all outcomes but {self.outcome} explore: of many, some differ by chance."
+        return ("What may not be concluded:", *(doubt for doubt, holds in doubts.items() if holds), explored)
 
 
 _TWO = Show(lambda value: f"{value:.2f}", "float64")
@@ -335,6 +283,18 @@ _PREFERRED = (("first", TEXT), ("second", TEXT), ("people", COUNT), ("comparison
 _PARTS = (("outcome", TEXT), ("by_person", NUMBER, "people"), ("by_topic", NUMBER, "topics"),
           ("people_by_system", NUMBER, "people x systems"), ("topics_by_system", NUMBER, "topics x systems"),
           ("trials", NUMBER))  # fmt: skip
+
+
+_SEARCHING = (("system", TEXT), ("group", TEXT), ("people", COUNT), ("trials", COUNT), ("ways", COUNT),
+              ("effective", _TWO), ("own", _TWO, "a person's"))  # fmt: skip
+_MORE_OF_EFFECTS = (("design", TEXT), ("people", COUNT), ("n", COUNT), ("people_p", P_VALUE), ("topics_p", P_VALUE),
+                    ("mixed", _MORE), ("mixed_error", _TWO))  # fmt: skip
+
+
+def _reasons(rows: Sequence[Effect | Agreement], title: str) -> Column:
+    """Return the column of why something was not done; people see it where there is a reason."""
+    reasons = [row.reason for row in rows]
+    return Column("reason", reasons, TEXT, title, only="" if any(reasons) else "data")
 
 
 def says(one: Effect, level: float) -> str:
@@ -446,16 +406,11 @@ def _notes(trials: Sequence[Mapping[str, Any]], side: Side | None) -> tuple[Note
     open_ = sum(row["started"] is not None and row["ended"] is None for row in trials)
     notes = list[Note]()
     if open_:
-        notes.append(
-            Note(
-                "unfinished-trials",
-                f"{counted(open_, 'trial')} of {len(trials)} not finished; what was answered of them counts",
-            )
-        )
+        text = f"{counted(open_, 'trial')} of {len(trials)} not finished; what was answered of them counts"
+        notes.append(Note("unfinished-trials", text))
     if side is not None and side.preferred:
-        notes.append(
-            Note("side-preferred", f"what stood left was preferred in {percent(side.left)}: sides count beside systems")
-        )
+        text = f"what stood left was preferred in {percent(side.left)}: sides count beside systems"
+        notes.append(Note("side-preferred", text))
     return tuple(notes)
 
 
