@@ -121,8 +121,19 @@ class MeasureComparison:
         return Column(title, values, NUMBER, ci=ends if intervals else None, mark=marks, best=offset)
 
 
+class AnswerOfScores(Answer):
+    """An answer whose numbers rest on what its scores rest on."""
+
+    scores: Scores
+
+    @property
+    def provenance(self) -> Provenance:
+        """What the scores rest on."""
+        return self.scores.provenance
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison(Answer):
+class Comparison(AnswerOfScores):
     """What `compare` returns: systems compared over the same topics.
 
     Attributes
@@ -155,11 +166,6 @@ class Comparison(Answer):
     notes: tuple[Note, ...] = ()
     interval_rules: str = ""  # how the intervals of the aggregates were made
     rules: str = ""  # over which topics, and how documents are ranked
-
-    @property
-    def provenance(self) -> Provenance:
-        """What the scores rest on."""
-        return self.scores.provenance
 
     @cached_property
     def order(self) -> list[int]:

@@ -11,7 +11,7 @@ from judged.results.blocks import Note, first_few
 from judged.results.decimals import counted
 from judged.results.spelling import one_of
 from judged.scoring.measures.grammar import condition_of
-from judged.stats.inputs import check_resampling
+from judged.stats.inputs import ROUNDING, check_resampling
 from judged.stats.sample_size import least_p, out_of_reach
 
 if TYPE_CHECKING:
@@ -127,7 +127,6 @@ class Choices:
         return self.alpha / max(family, 1) if shared and self.test != "bayes" else self.alpha
 
 
-_ROUNDING = 1e-12
 _ENDLESS = 1 << 62  # resamples: what is asked is what the topics allow
 
 
@@ -213,7 +212,7 @@ def least_p_text(difference: Difference, family: int, choices: Choices, *, toget
     """Say how small p can be of a pair that is short of topics, where so many share alpha, and what follows."""
     least = least_p(difference.n, difference.test, resamples=_ENDLESS, differing=difference.differing)
     after = unless = ""
-    if least <= choices.alpha * (1 + _ROUNDING):  # it is the correction that asks for more
+    if least <= choices.alpha * (1 + ROUNDING):  # it is the correction that asks for more
         after = f", nor below {min(least * family, 1.0):.2g} after {choices.correction} for {family} comparisons"
         never = choices.correction == "bonferroni" or (together and choices.correction == "holm")
         unless = "" if never else ", unless others are"

@@ -114,13 +114,11 @@ def _columns(scores: Scores, names: list[str]) -> dict[str, Floats]:
     """Give the aggregates of these runs by measure; where less is better, with the sign turned."""
     # Means of the same scores in another order differ in the last bits: 12 digits tell systems apart.
     table = scores.aggregate()
-    turned = {
-        str(measure): -1.0 if measure.properties.higher_is_better is False else 1.0 for measure in scores.measures
-    }
-    return {
-        name: np.array([turned[name] * float(f"{table[run][name]:.12g}") for run in names])
-        for name in scores.measure_names
-    }
+    columns: dict[str, Floats] = {}
+    for name, measure in zip(scores.measure_names, scores.measures, strict=True):
+        side = -1.0 if measure.properties.higher_is_better is False else 1.0
+        columns[name] = np.array([side * float(f"{table[run][name]:.12g}") for run in names])
+    return columns
 
 
 def _agreement(measure: str, other: str, first: Floats, second: Floats, names: list[str]) -> OrderAgreement:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from judged.comparison.choices import MANY
 from judged.results import NUMBER, TEXT, Column, Show, Table, columns_of, number
 from judged.results.decimals import beside, counted, decimal, p_text
-from judged.stats.inputs import topics_text
+from judged.stats.inputs import ROUNDING, topics_text
 from judged.stats.results import TEST_NAMES
 from judged.stats.sensitivity import doubts_of
 from judged.stats.sufficiency import insufficiency
@@ -36,7 +36,6 @@ def _ratio(digits: int = 3) -> Show:
 
 
 DIFFERENCE, RATIO = _difference(), _ratio()
-_ROUNDING = 1e-12
 _CORRECTIONS = {
     "bonferroni": "Bonferroni",
     "holm": "Holm",
@@ -193,7 +192,7 @@ class Pair:
     def _decides(self) -> bool:
         if self.result.posterior is not None:
             return max(self.result.posterior.higher, self.result.posterior.lower) >= 1 - self.alpha / 2
-        return self.adjusted <= self.alpha * (1 + _ROUNDING)
+        return self.adjusted <= self.alpha * (1 + ROUNDING)
 
     @property
     def is_ratio(self) -> bool:

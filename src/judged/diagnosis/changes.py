@@ -30,21 +30,9 @@ SMALL = "few"
 _NAMED = 8  # topics in a sentence
 _SLICES = 6  # changes in a sentence
 _TESTED = (
-    "test",
-    "level",
-    "alpha",
-    "p",
-    "correction",
-    "statistic",
-    "effect",
-    "differing",
-    "left_out",
-    "resamples",
-    "exact",
-    "seed",
-    "alternative",
-    "note",
-)
+    "test", "level", "alpha", "p", "correction", "statistic", "effect", "differing", "left_out", "resamples", "exact",
+    "seed", "alternative", "note",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -143,9 +131,8 @@ def changes_table(changes: Sequence[Change], title: str, note: str, part: Show =
         Column("n", [test.n for test in tests], COUNT, "topics", beside=few),
         Column("difference", [test.difference for test in tests], CHANGE, title, ci=[test.interval for test in tests]),
         Column("adjusted", [test.decisive_p for test in tests], p_value(alpha), "p", mark=stars),
-        Column("small", [change.small for change in changes], only="data"),
-        Column("significant", [change.significant for change in changes], only="data"),
-        *(Column(name, [getattr(test, name) for test in tests], only="data") for name in _TESTED),
+        *columns_of(changes, "small", "significant"),
+        *columns_of(tests, *_TESTED),
     )
     return Table("changes", columns, note=note, labels=3 if runs else 2)
 

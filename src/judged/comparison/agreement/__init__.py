@@ -4,12 +4,4 @@ from judged.comparison.agreement.agree import agree
 from judged.comparison.agreement.answer import JudgeAgreement, PairAgreement, SystemEffect, TopicAgreement
 from judged.comparison.agreement.reproduce import Reproduction, reproduce
 
-__all__ = [
-    "JudgeAgreement",
-    "PairAgreement",
-    "Reproduction",
-    "SystemEffect",
-    "TopicAgreement",
-    "agree",
-    "reproduce",
-]
+__all__ = ["JudgeAgreement", "PairAgreement", "Reproduction", "SystemEffect", "TopicAgreement", "agree", "reproduce"]

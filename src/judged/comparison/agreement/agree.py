@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import combinations, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -199,7 +199,7 @@ def agree(
     if judges.fractional(*everybody):
         fleiss = _undefined(fleiss)
     nothing = runs is None or (isinstance(runs, (list, tuple, dict)) and not runs)
-    policies = Policies(ties, depth, precision)
+    policies = {"ties": ties, "depth": depth, "precision": precision}
     systems = () if nothing else system_effects(judges, runs, measures, policies, own=own)
     alpha = krippendorff_alpha(judges.grades, scale, groups=topic, level=level)
     notes = [*_notes(judges, pairs), *judges.origins]
@@ -238,14 +238,7 @@ def _undefined(found: Agreement) -> Agreement:
     """Take the value of a coefficient for categories away."""
     if not found.units:
         return found
-    return replace(
-        found,
-        value=math.nan,
-        observed=math.nan,
-        expected=math.nan,
-        interval=None,
-        note=_NO_CATEGORIES,
-    )
+    return replace(found, value=math.nan, observed=math.nan, expected=math.nan, interval=None, note=_NO_CATEGORIES)
 
 
 def _topics(judges: Judges, one: int, other: int, both: Bools) -> tuple[TopicAgreement, ...]:
@@ -284,16 +277,8 @@ def _notes(judges: Judges, pairs: tuple[PairAgreement, ...]) -> Iterator[Note]:
         yield Note("nothing-shared", text)
 
 
-class Policies(NamedTuple):
-    """How runs are ranked."""
-
-    ties: TiePolicy
-    depth: int | None
-    precision: Precision
-
-
 def system_effects(
-    judges: Judges, runs: Any, measures: Any, policies: Policies, *, own: bool
+    judges: Judges, runs: Any, measures: Any, policies: Mapping[str, Any], *, own: bool
 ) -> tuple[SystemEffect, ...]:
     """Score every run by the judgments of each two judges, over the topics that both have; none without such topics."""
     # Each run is joined once, with every pair that anyone judged; the grades of one judge are then put in.
@@ -303,7 +288,7 @@ def system_effects(
             raise MeasureError(f"{measure} looks at every label of a document. Fix: leave it out here")
         if not measure.properties.topics_apart:
             raise MeasureError(f"{measure} looks at the judgments of all topics. Fix: leave it out here")
-    lists = [judge(judges.everything, run, **policies._asdict()) for run in runs_of(runs)]
+    lists = [judge(judges.everything, run, **policies) for run in runs_of(runs)]
     names = tuple(one.run.name for one in lists)
     found: list[SystemEffect] = []
     topic, count = judges.everything.index.topic, len(judges.everything.topics)

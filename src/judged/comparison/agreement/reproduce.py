@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from judged.results import Block
     from judged.results.types import Floats
     from judged.scoring.judging import Precision, TiePolicy
-    from judged.scoring.judging.align import Aligned
 
 
 @dataclass(frozen=True)
@@ -159,7 +158,8 @@ def reproduce(
         raise InputError("only one baseline is given", fix="give that of the original and that of the reproduction")
     known, one, two = Qrels.of(qrels), Run.of(original, name="original"), Run.of(again, name="again")
     both = align(one, two, ties=ties, depth=depth, precision=precision)
-    rows = [part for query in both.query_ids if _in_both(both, part := both.rows(query))]
+    parts = map(both.rows, both.query_ids)
+    rows = [part for part in parts if both.first[part].any() and both.second[part].any()]
     if not rows:
         raise InputError("the runs have no topic in common", fix="check that both use the same query ids")
     policies: dict[str, Any] = {"ties": ties, "depth": depth, "precision": precision}
@@ -176,10 +176,6 @@ def reproduce(
     )
 
 
-def _in_both(both: Aligned, part: slice) -> bool:
-    return bool(both.first[part].any() and both.second[part].any())
-
-
 def _closeness(qrels: Qrels, runs: list[Any], measures: Any, policies: dict[str, Any]) -> tuple[Closeness, ...]:
     names = ("original", "again", "baseline", "baseline again")
     given = [Run(Run.of(run).rows, name) for name, run in zip(names, runs, strict=True) if run is not None]
@@ -189,9 +185,7 @@ def _closeness(qrels: Qrels, runs: list[Any], measures: Any, policies: dict[str,
     made: list[Closeness] = []
     for at, measure in enumerate(found.measure_names):
         original, again, *baselines = found.values[:, at]
-        effect = None
-        if baselines:
-            effect = (baselines[0], original, baselines[1], again)
+        effect = (baselines[0], original, baselines[1], again) if baselines else None
         made.append(
             Closeness(
                 measure,

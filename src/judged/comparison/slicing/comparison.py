@@ -376,10 +376,10 @@ class SliceComparison(Answer):
         for winner, loser in ((second, first), (first, second)):
             if won := [row for row in rows if row.better == winner]:
                 claim = shown(test, winner, loser, measure) + ("" if of_means(test) else ",")
-                yield f"{claim} on {_some([_won(row.slice, row.pair) for row in won if row.pair])}{after}."
+                yield f"{claim} on {some_of([_won(row.slice, row.pair) for row in won if row.pair])}{after}."
                 yield from _missed(won)
         if torn := [f"`{row.slice}`" for row in rows if row.pair and row.pair.significant and row.better is None]:
-            yield f"On {_some(torn)} the test sees a difference in {measure} that the means do not point to."
+            yield f"On {some_of(torn)} the test sees a difference in {measure} that the means do not point to."
 
     def _variation(self, measure: str, parts: Sequence[Sequence[SlicePair]]) -> Iterator[str]:
         """Say which differences vary between slices; of the others together that this is not shown."""
@@ -418,7 +418,7 @@ def _nowhere(parts: Sequence[Sequence[SlicePair]]) -> Iterator[str]:
     first = parts[0][0]
     none = [rows[0].second for rows in parts if not any(row.pair and row.pair.significant for row in rows)]
     if none:
-        yield f"No difference in {first.measure} from {first.first} is shown on any slice for {_some(none)}."
+        yield f"No difference in {first.measure} from {first.first} is shown on any slice for {some_of(none)}."
     if len(none) < len(parts):
         yield f"On all other slices that were tested, no difference in {first.measure} is shown; that makes none equal."
 
@@ -443,7 +443,7 @@ def _missed(won: Sequence[SlicePair]) -> Iterator[str]:
     ]
     if some:
         yield (
-            f"Topics of a kind that is not among these may make up {_some(some)}: a mean difference there beyond the"
+            f"Topics of a kind that is not among these may make up {some_of(some)}: a mean difference there beyond the"
             " one in parentheses would reverse the finding."
         )
 
@@ -454,7 +454,7 @@ def _unshown(rows: Sequence[SlicePair]) -> Iterator[str]:
     rest = {f"`{row.slice}`": row.pair for row in rows if row.pair and not row.pair.significant}
     unknown = [name for name, pair in rest.items() if pair.result.posterior is None and math.isnan(pair.result.p)]
     if unknown:
-        said = f"On {_some(unknown)} nothing in {measure} can be tested"
+        said = f"On {some_of(unknown)} nothing in {measure} can be tested"
         yield f"{said}: too few topics, or differences that do not vary."
     rest = {name: pair for name, pair in rest.items() if name not in unknown}
     if not rest:
@@ -463,14 +463,14 @@ def _unshown(rows: Sequence[SlicePair]) -> Iterator[str]:
     below = " to ".join(dict.fromkeys((*sizes[:1], *sizes[-1:])))
     missed = f" There, differences below {below} would often be missed." if sizes else ""
     between = f"between {rows[0].second} and {rows[0].first}"
-    yield f"No difference in {measure} {between} is shown on {_some(list(rest))}.{missed}"
+    yield f"No difference in {measure} {between} is shown on {some_of(list(rest))}.{missed}"
     close = {name: pair.equivalence for name, pair in rest.items() if pair.equivalence and pair.equivalence.significant}
     for margin in {test.margin for test in close.values()}:
-        near = f"On {_some(list(close))} they are surely closer than {margin:g}"
+        near = f"On {some_of(list(close))} they are surely closer than {margin:g}"
         yield f"{near} (not corrected for the number of slices)."
 
 
-def _some(names: Sequence[str]) -> str:
+def some_of(names: Sequence[str]) -> str:
     """List names, not more than can be taken in."""
     more = [f"{len(names) - MOST} more"] if len(names) > MOST else []
     return listed([*names[:MOST], *more])

@@ -147,7 +147,8 @@ def derive(
     if judgments is None and (run is not None or documents is not None):
         raise InputError("run= and documents= tell nothing of topics without judgments", fix="give qrels too")
     if isinstance(traffic, Mapping):
-        traffic = _table_of(cast("Mapping[Any, Any]", traffic))
+        counts_of = cast("Mapping[Any, Any]", traffic).items()
+        traffic = Attributes.of({id_text(query, "query id"): {_TRAFFIC: count} for query, count in counts_of})
     query_ids = _all_topics(judgments, texts, known, traffic)
     made = {} if judgments is None else _judgment_columns(query_ids, judgments, rel)
     if texts is not None or languages:
@@ -173,10 +174,6 @@ def derive(
         columns[name] = pa.array(values, pa.float64() if name in _NUMBERS else pa.string())
     derived = Attributes(pa.table(columns), "<derived>")
     return derived if known is None else known.over(query_ids).joined(derived)
-
-
-def _table_of(traffic: Mapping[Any, Any]) -> Attributes:
-    return Attributes.of({id_text(query, "query id"): {_TRAFFIC: count} for query, count in traffic.items()})
 
 
 def _all_topics(qrels: Qrels | None, topics: Topics | None, known: Attributes | None, traffic: Any) -> tuple[str, ...]:

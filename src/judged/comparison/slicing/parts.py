@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
+from judged.comparison.answer import AnswerOfScores
 from judged.comparison.compare import differences
 from judged.data.run import run_named
 from judged.errors import InputError
-from judged.results import COUNT, NUMBER, TEXT, Answer, Chart, Column, Sentences, Table, columns_of
+from judged.results import COUNT, NUMBER, TEXT, Chart, Column, Sentences, Table, columns_of
 from judged.results.chart_drawings import SERIES
 from judged.results.decimals import counted, decimal
 from judged.scoring.evaluation import Estimate
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from judged.results import Block
     from judged.results.types import Bools, Floats
     from judged.scoring.evaluation import Scores
-    from judged.scoring.evaluation.facts import Provenance
     from judged.stats.interval import IntervalMethod
     from judged.stats.results import Difference
 
@@ -58,7 +58,7 @@ Row = TypeVar("Row", bound=PartEstimate)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ScoresOfParts(Answer, Generic[Row]):
+class ScoresOfParts(AnswerOfScores, Generic[Row]):
     """Scores of all topics and of parts of them, by part, run and measure."""
 
     main: ClassVar[str] = "results"
@@ -78,11 +78,6 @@ class ScoresOfParts(Answer, Generic[Row]):
     def title(self) -> str:
         """What is shown by which parts."""
         return f"{', '.join(self.scores.measure_names)} {self.by}"
-
-    @property
-    def provenance(self) -> Provenance:
-        """What the scores rest on."""
-        return self.scores.provenance
 
     @property
     def names(self) -> tuple[str, ...]:

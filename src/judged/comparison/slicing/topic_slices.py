@@ -61,13 +61,7 @@ AGE = Bands((0, 2, 8, 31, 366), ("after today", "0-1", "2-7", "8-30", "31-365", 
 
 FREQUENCY = ("head", "torso", "tail")
 _ROUNDING = 1e-12  # of all traffic: 0.9 of a total is not always the nearest number
-_KNOWN = (
-    LENGTH.names,
-    RELEVANT.names,
-    (*FIRST_RELEVANT.names[1:], FIRST_RELEVANT.names[0]),
-    AGE.names,
-    FREQUENCY,
-)
+_KNOWN = (LENGTH.names, RELEVANT.names, (*FIRST_RELEVANT.names[1:], FIRST_RELEVANT.names[0]), AGE.names, FREQUENCY)
 _RANGE = re.compile(r"(\d+(?:\.\d+)?)(?:\+|\s*(?:-|to)\s*\d+(?:\.\d+)?)?")
 
 
@@ -181,9 +175,8 @@ class Slice:
         if not self.name.strip():
             raise InputError("a slice has no name", fix="give it one")
         if self.min_topics < 1:
-            raise InputError(
-                f"slice {self.name!r}: a minimum of {self.min_topics} topics makes no sense", fix="1 or more"
-            )
+            problem = f"slice {self.name!r}: a minimum of {self.min_topics} topics makes no sense"
+            raise InputError(problem, fix="1 or more")
         try:
             Expression(self.expression)
         except InputError as error:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from judged.results import Answer, Chart, Column, Line, Sentences, Table
+from judged.comparison.answer import AnswerOfScores
+from judged.results import Chart, Column, Line, Sentences, Table
 from judged.results.charts import PALETTE
 from judged.results.decimals import counted, decimal
 from judged.results.table import ANY, CHANGE, COUNT, TEXT, beginning, columns_of, number
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from judged.results import Block
     from judged.results.blocks import Note
     from judged.scoring.evaluation import Scores
-    from judged.scoring.evaluation.facts import Provenance
 
 SIGNS = {1: "up", 0: "same", -1: "down"}
 
@@ -84,7 +84,7 @@ class SliceDisagreement:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Disagreement(Answer):
+class Disagreement(AnswerOfScores):
     """What `disagreement` returns: which system each measure prefers, what that rests on, and what they see.
 
     Attributes
@@ -122,11 +122,6 @@ class Disagreement(Answer):
     direction: int = 1
     with_reasons: bool = True
     notes: tuple[Note, ...] = ()
-
-    @property
-    def provenance(self) -> Provenance:
-        """What the scores rest on."""
-        return self.scores.provenance
 
     @property
     def title(self) -> str:

@@ -162,9 +162,8 @@ def _pair(table: Scores, ways: Floats, pair: tuple[str, str] | None) -> tuple[in
     def apart(rows: tuple[int, int]) -> tuple[float, float]:
         gaps, _ = _differences(table, rows)
         first_gap, second_gap = (_in_errors(gap) * way for gap, way in zip(gaps, ways.tolist(), strict=True))
-        return (min(abs(first_gap), abs(second_gap)) if first_gap * second_gap < 0 else -1.0), abs(
-            first_gap - second_gap
-        )
+        opposite = first_gap * second_gap < 0
+        return min(abs(first_gap), abs(second_gap)) if opposite else -1.0, abs(first_gap - second_gap)
 
     pairs = list(combinations(range(len(table.runs)), 2))
     return pairs[0] if len(pairs) == 1 else max(pairs, key=apart)

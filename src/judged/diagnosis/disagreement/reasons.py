@@ -16,6 +16,7 @@ import numpy as np
 from judged.results.decimals import counted, decimal
 from judged.results.types import cached_property
 from judged.scoring.judging.judged import placed
+from judged.stats.inputs import ROUNDING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from judged.scoring.judging import Judged
     from judged.scoring.measures.base import Measure
 
-ROUNDING = 1e-12
 _ABOVE_ZERO = math.ulp(0.0)
 _TENTH = 10
 

@@ -47,28 +47,6 @@ _RULES = {
 }
 
 
-def sarif(result: GateResult) -> str:
-    """Write one result for each check and guardrail that did not pass: an error if it blocks, else a warning."""
-    # Its place is the line of the configuration where it is declared.
-    names = list(_RULES)
-    found = [_result(one, names, result.config.path) for one in result.parts if one.status != "pass"]
-    driver = {
-        "name": "judged",
-        "version": result.scores.versions.get("judged", ""),
-        "rules": [
-            {"id": f"judged-gate/{key}", "name": name, "shortDescription": {"text": text}}
-            for key, (name, text) in _RULES.items()
-        ],
-    }
-    run: dict[str, Any] = {
-        "tool": {"driver": driver},
-        "invocations": [{"executionSuccessful": True, "exitCode": result.exit_code}],
-        "results": found,
-        "columnKind": "unicodeCodePoints",
-    }
-    return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2, ensure_ascii=False)
-
-
 def _result(one: CheckResult | GuardrailResult, names: list[str], path: str) -> dict[str, Any]:
     kind = "loss" if one.status == "fail" else "inconclusive"
     kind = kind if one.table == "check" else one.table
@@ -99,25 +77,6 @@ def _uri(path: str) -> str:
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def junit(result: GateResult) -> str:
-    """Write one test case a check and a guardrail."""
-    # What blocks is a failure; what is inconclusive, and does not block, is skipped. No times and dates: the same
-    # decision gives the same file.
-    failures = sum(one.blocks for one in result.parts)
-    skipped = sum(one.status == "inconclusive" and not one.blocks for one in result.parts)
-    counts = {"tests": len(result.parts), "failures": failures, "errors": 0}
-    totals = {name: str(count) for name, count in counts.items()} | {"time": "0"}
-    root = ET.Element("testsuites", {"name": "judged", **totals})
-    suite = ET.SubElement(root, "testsuite", {"name": "judged gate", **totals, "skipped": str(skipped)})
-    about = ET.SubElement(suite, "properties")
-    for name, value in (("baseline", result.baseline), ("candidate", result.candidate), ("rules", result.caption)):
-        ET.SubElement(about, "property", {"name": name, "value": _allowed(value)})
-    for one in result.parts:
-        _case(suite, one)
-    ET.indent(root)
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode")
-
-
 def _case(suite: ET.Element, one: CheckResult | GuardrailResult) -> None:
     named = {"name": _allowed(one.name), "classname": f"judged.gate.{one.table}", "time": "0"}
     case = ET.SubElement(suite, "testcase", named)
@@ -140,37 +99,11 @@ _STATUS = re.compile(r"^(fail|inconclusive|pass)\b", re.MULTILINE | re.IGNORECAS
 _TESTS = {"randomisation": "paired randomisation test", "t": "paired t-test", "bounded": "bounded test"}
 _NUMBER = Show(number, "float64")
 _OF_CHECK = (
-    "owner",
-    "left_out",
-    "min_topics",
-    "level",
-    "kind",
-    "lower_is_better",
-    "p",
-    "adjusted",
-    "p_safe",
-    "detectable",
-    "power",
-    "correction",
-    "test",
-    "strict",
-    "note",
-    "family",
-    "least_p",
-    "large_loss",
-    "max_share_of_large_losses",
-    "identical",
-    "unseen_loss",
-    "unseen_gain",
-    "sensitive",
-    "few_topics",
-    "bounded_p",
-    "loss",
-    "blocks",
-    "sentence",
-    "name",
-    "line",
-)
+    "owner", "left_out", "min_topics", "level", "kind", "lower_is_better", "p", "adjusted", "p_safe", "detectable",
+    "power", "correction", "test", "strict", "note", "family", "least_p", "large_loss", "max_share_of_large_losses",
+    "identical", "unseen_loss", "unseen_gain", "sensitive", "few_topics", "bounded_p", "loss", "blocks", "sentence",
+    "name", "line",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -377,11 +310,40 @@ class GateResult(Answer):
 
     def junit(self) -> str:
         """Write JUnit XML: one test case a check; an inconclusive one counts as skipped, unless it is strict."""
-        return junit(self)
+        # What blocks is a failure; what is inconclusive, and does not block, is skipped. No times and dates: the same
+        # decision gives the same file.
+        failures = sum(part.blocks for part in self.parts)
+        skipped = sum(part.status == "inconclusive" and not part.blocks for part in self.parts)
+        counts = {"tests": len(self.parts), "failures": failures, "errors": 0}
+        totals = {name: str(count) for name, count in counts.items()} | {"time": "0"}
+        root = ET.Element("testsuites", {"name": "judged", **totals})
+        suite = ET.SubElement(root, "testsuite", {"name": "judged gate", **totals, "skipped": str(skipped)})
+        about = ET.SubElement(suite, "properties")
+        for name, value in (("baseline", self.baseline), ("candidate", self.candidate), ("rules", self.caption)):
+            ET.SubElement(about, "property", {"name": name, "value": _allowed(value)})
+        for part in self.parts:
+            _case(suite, part)
+        ET.indent(root)
+        return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode")
 
     def sarif(self) -> str:
         """Write SARIF 2.1.0: one result for each check that fails or is inconclusive, at its line of the file."""
-        return sarif(self)
+        names = list(_RULES)
+        driver = {
+            "name": "judged",
+            "version": self.scores.versions.get("judged", ""),
+            "rules": [
+                {"id": f"judged-gate/{key}", "name": name, "shortDescription": {"text": text}}
+                for key, (name, text) in _RULES.items()
+            ],
+        }
+        run: dict[str, Any] = {
+            "tool": {"driver": driver},
+            "invocations": [{"executionSuccessful": True, "exitCode": self.exit_code}],
+            "results": [_result(part, names, self.config.path) for part in self.parts if part.status != "pass"],
+            "columnKind": "unicodeCodePoints",
+        }
+        return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2, ensure_ascii=False)
 
 
 def _interval(check: CheckResult) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 from judged.results.decimals import decimal, p_text
 from judged.stats.effect import share_bound
-from judged.stats.inputs import topics_text
+from judged.stats.inputs import ROUNDING, topics_text
 from judged.stats.sample_size import amount
 from judged.stats.sensitivity import sensitive_sentence
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from judged.diagnosis.gates.config import Check
     from judged.stats.sensitivity import Sensitivity
 
-_ROUNDING = 1e-12
 _AFTER = {"holm": " after Holm's correction", "bonferroni": " after Bonferroni's correction", "none": ""}
 
 Status: TypeAlias = Literal["pass", "inconclusive", "fail"]
@@ -114,13 +113,13 @@ class CheckResult:
     @property
     def proved(self) -> bool:
         """Whether it is shown that more than the margin was lost."""
-        return self.adjusted <= self.alpha * (1 + _ROUNDING)
+        return self.adjusted <= self.alpha * (1 + ROUNDING)
 
     @property
     def too_many_large_losses(self) -> bool:
         """Whether more topics had a large loss than the configured limit allows."""
         most = self.max_share_of_large_losses
-        return most is not None and self.large_losses > most * self.n * (1 + _ROUNDING)
+        return most is not None and self.large_losses > most * self.n * (1 + ROUNDING)
 
     @property
     def sensitive(self) -> bool:
@@ -262,7 +261,7 @@ def _unclear(check: CheckResult) -> Iterator[str]:
 
 def _never(check: CheckResult) -> str:
     """Say where no loss, however large, could fail: with so few topics, or resamples."""
-    asked, shared = check.alpha * (1 + _ROUNDING), check.least_p * check.family
+    asked, shared = check.alpha * (1 + ROUNDING), check.least_p * check.family
     if not shared > asked:
         return ""
     few = topics_text(check.n) if math.isclose(check.least_p, 2.0**-check.n) else "so few resamples"

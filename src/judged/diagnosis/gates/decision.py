@@ -14,7 +14,7 @@ from judged.scoring.measures.aggregates import aggregate, logarithms
 from judged.stats.bounded import BoundedMean, bounded_mean
 from judged.stats.correction import adjust
 from judged.stats.effect import unseen_loss
-from judged.stats.inputs import paired_differences, spread, topics_text
+from judged.stats.inputs import ROUNDING, paired_differences, spread, topics_text
 from judged.stats.paired import paired_test
 from judged.stats.sample_size import detectable, least_p
 from judged.stats.sensitivity import reversing_difference, sensitivity
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from judged.stats.results import Alternative, Difference
 
 _WORST = 3
-_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +161,7 @@ def _seen(paired: Paired, config: GateConfig) -> CheckResult:
         max_share_of_large_losses=_own(check.max_share_of_large_losses, config.max_share_of_large_losses),
         largest_losses=_worst(paired),
         large_loss=large,
-        large_losses=int(np.count_nonzero(lost > large * (1 + _ROUNDING))),
+        large_losses=int(np.count_nonzero(lost > large * (1 + ROUNDING))),
         unseen_loss=hidden if high is None or low is None or hidden <= most else math.nan,
     )
 
@@ -213,7 +212,7 @@ def _decided(result: CheckResult, paired: Paired, adjusted: float, config: GateC
     """Give the status, now that the correction is known, the loss that would be noticed, and what it rests on."""
     if math.isnan(result.p):
         return result
-    alpha, identical = config.alpha * (1 + _ROUNDING), not paired.gaps.any()
+    alpha, identical = config.alpha * (1 + ROUNDING), not paired.gaps.any()
     result = replace(result, adjusted=adjusted, family=family, identical=identical)
     if result.least_p * family <= alpha:
         result = replace(result, detectable=_detectable(result, paired, config))

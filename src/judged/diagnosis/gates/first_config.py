@@ -92,21 +92,17 @@ def first_config(
         "\n".join(f"{name} = {json.dumps(path)}" for name, path in paths.items()),
         *(_slice(one) for one in kept),
         _comment(f"Too few topics to decide anything: {few}.") if few else "",
-        *(_check(check, len(checks), margin_relative, strict=strict) for check in checks),
+        *("\n".join(_check_lines(check, len(checks), margin_relative, strict=strict)) for check in checks),
     ]
-    text = (
-        files("judged.diagnosis.gates")
-        .joinpath("first_config.toml")
-        .read_text("utf-8")
-        .format(
-            baseline=" ".join(first[0].name.split()),
-            topics=topics_text(len(scores.query_ids)),
-            strict=str(strict).lower(),
-            alpha=ALPHA,
-            parts="\n\n".join(filter(None, parts)),
-            share=share,
-            judged=_judged(share),
-        )
+    template = files("judged.diagnosis.gates").joinpath("first_config.toml").read_text("utf-8")
+    text = template.format(
+        baseline=" ".join(first[0].name.split()),
+        topics=topics_text(len(scores.query_ids)),
+        strict=str(strict).lower(),
+        alpha=ALPHA,
+        parts="\n\n".join(filter(None, parts)),
+        share=share,
+        judged=_judged(share),
     )
     parse_config(text)
     return text.rstrip()
@@ -210,10 +206,6 @@ def _slice(one: Slice) -> str:
     settings = {"name": one.name, "expression": one.expression, "min_topics": one.min_topics}
     lines = [f"{key} = {json.dumps(value)}" for key, value in settings.items()]
     return "\n".join(["[[slice]]", *lines, '# owner = "who is told when it fails"'])
-
-
-def _check(check: _Check, family: int, relative: float | None, *, strict: bool) -> str:
-    return "\n".join(_check_lines(check, family, relative, strict=strict))
 
 
 def _check_lines(check: _Check, family: int, relative: float | None, *, strict: bool) -> Iterator[str]:

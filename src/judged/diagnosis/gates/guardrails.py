@@ -20,6 +20,7 @@ from judged.diagnosis.gates.config import measure_of
 from judged.errors import InputError
 from judged.results.decimals import read_number
 from judged.scoring.evaluation import DIALECTS
+from judged.stats.inputs import ROUNDING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
     from judged.diagnosis.gates.check_result import Status
     from judged.diagnosis.gates.config import GateConfig, Guardrail
     from judged.scoring.evaluation import Scores
-
-
-_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -84,7 +82,7 @@ def guarded(guardrail: Guardrail, scores: Scores, at: Sequence[int], folder: Pat
         baseline, candidate = _judged_shares(guardrail, scores, at)
     limits = list(_limits(guardrail, baseline))
     fine = all(
-        candidate >= limit - _ROUNDING if least else candidate <= limit + _ROUNDING * abs(limit)
+        candidate >= limit - ROUNDING if least else candidate <= limit + ROUNDING * abs(limit)
         for least, limit, _ in limits
     )
     texts = tuple(f"at {'least' if least else 'most'} {number(limit)}{why}" for least, limit, why in limits)
@@ -148,7 +146,7 @@ def _of_run(guardrail: Guardrail, known: dict[str, list[float]], name: str, role
         fix = f"name it so in the column run, or call it {role}; the table has {there}"
         raise InputError(f"no number for the {role} {name!r}", fix=fix, path=path)
     if guardrail.quantile is not None:
-        return numbers[max(math.ceil(guardrail.quantile * len(numbers) * (1 - _ROUNDING)), 1) - 1]
+        return numbers[max(math.ceil(guardrail.quantile * len(numbers) * (1 - ROUNDING)), 1) - 1]
     if len(numbers) > 1:
         problem = f"column {guardrail.column} has {len(numbers)} rows for {key!r}"
         raise InputError(problem, fix="give quantile = 0.95 in the [[guardrail]], or one row per run", path=path)

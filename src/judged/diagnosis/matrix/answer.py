@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from judged.comparison.answer import AnswerOfScores
 from judged.comparison.slicing.comparison import direction
 from judged.data.run import run_named
 from judged.diagnosis.changes import SMALL, changes_table, lost_table, told_by_slice, who_lost
 from judged.diagnosis.matrix.points import COVERAGE, NOTHING, OPEN, QUADRANTS, RANKING, SHORT, topic_quadrants
-from judged.results import Answer, Chart, Column, Line, Sentences, Show, Table
+from judged.results import Chart, Column, Line, Sentences, Show, Table
 from judged.results.chart_drawings import drawn
 from judged.results.charts import PALETTE
 from judged.results.decimals import counted, decimal, percent
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from judged.results.blocks import Note
     from judged.results.types import Bools, Floats
     from judged.scoring.evaluation import Scores
-    from judged.scoring.evaluation.facts import Provenance
     from judged.scoring.measures.base import Measure
     from judged.stats.correction import Discoveries
 
@@ -38,10 +38,7 @@ _JUDGED = 0.95  # of the first 10 documents: with more, low recall has other rea
 _SIGN = {"below": "-", "above": "+"}
 _SIGNS = "- wholly below the cut, + wholly above it, ? not distinguishable from it"
 _PROBLEM = Show(lambda quadrant: SHORT.get(quadrant, "-"), "string")
-_MEANING = {
-    RANKING: "what is relevant is found, and ranked badly",
-    COVERAGE: "what is relevant is not found",
-}
+_MEANING = {RANKING: "what is relevant is found, and ranked badly", COVERAGE: "what is relevant is not found"}
 _CLASSES = (*QUADRANTS, OPEN, "all topics", "too few topics")
 _COLOURS: dict[str, str] = dict(
     zip(_CLASSES, (*(PALETTE[at] for at in (2, 1, 3)), "#7B3F00", PALETTE[0], PALETTE[6], "#5F5F5F"), strict=True)
@@ -49,7 +46,7 @@ _COLOURS: dict[str, str] = dict(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Matrix(Answer):
+class Matrix(AnswerOfScores):
     """Runs, slices and topics by two measures, against cuts that come from a baseline.
 
     Attributes
@@ -91,11 +88,6 @@ class Matrix(Answer):
     choices: MatrixChoices
     barren: Bools
     notes: tuple[Note, ...] = ()
-
-    @property
-    def provenance(self) -> Provenance:
-        """What the scores rest on."""
-        return self.scores.provenance
 
     @property
     def title(self) -> str:

@@ -50,9 +50,8 @@ class MatrixChoices:
 class Axis(Mean):
     """One measure of a point, with the interval by which it is classed."""
 
-    side: str = (
-        ""  # `below` or `above` the cut, where the whole interval is; else `not told apart`. Empty: not classed.
-    )
+    # `below` or `above` the cut, where the whole interval is; else `not told apart`. Empty: not classed.
+    side: str = ""
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from judged.comparison.answer import AnswerOfScores
 from judged.comparison.pair import shown
 from judged.errors import InputError
-from judged.results import Answer, Chart, Column, Sentences, Table
+from judged.results import Chart, Column, Sentences, Table
 from judged.results.decimals import counted, decimal, p_text, percent
 from judged.results.table import COUNT, TEXT, columns_of, number
 from judged.results.types import ReadOnly
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from judged.results.blocks import Note
     from judged.results.types import Floats, Ints
     from judged.scoring.evaluation import Scores
-    from judged.scoring.evaluation.facts import Provenance
 
 _SCORE, _SHARE = number(3)._replace(limit=None), number(2)._replace(limit=None)
 _TOLD = 5  # runs and pairs
@@ -53,7 +53,7 @@ class NeedsSummary:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Needs(ReadOnly, Answer):
+class Needs(ReadOnly, AnswerOfScores):
     """What `needs` returns: R runs by M measures over N needs, each worded by several queries.
 
     Attributes
@@ -102,11 +102,6 @@ class Needs(ReadOnly, Answer):
     limit: int = 10
     queries: Mapping[str, str] = field(default_factory=dict[str, str])
     notes: tuple[Note, ...] = ()
-
-    @property
-    def provenance(self) -> Provenance:
-        """What the scores rest on."""
-        return self.scores.provenance
 
     @property
     def title(self) -> str:

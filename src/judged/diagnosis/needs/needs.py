@@ -17,6 +17,7 @@ from judged.data.compute import int_array
 from judged.data.index import id_text
 from judged.data.qrels import Qrels
 from judged.data.topics import Topics
+from judged.diagnosis.changes import mean_of
 from judged.diagnosis.needs.answer import Needs, NeedsSummary
 from judged.errors import InputError
 from judged.results.blocks import Note, first_few
@@ -205,17 +206,12 @@ def _summaries(
     rows: list[NeedsSummary] = []
     for at, (run, measure) in enumerate((r, m) for r in table.run_names for m in table.measure_names):
         r, m = divmod(at, len(table.measures))
-        mean, worst, best, deviation = (_mean(part[r, m]) for part in parts)
+        mean, worst, best, deviation = (mean_of(part[r, m]) for part in parts)
         mean_ci, worst_ci = (None if np.isnan(ends[at]).any() else (*ends[at].tolist(),) for ends in limits)
         share = consistency(table.values[r, m, topics], need, level=method.level)
-        overlap, rbo = (_mean(part[r]) for part in likeness)
+        overlap, rbo = (mean_of(part[r]) for part in likeness)
         rows.append(NeedsSummary(run, measure, mean, mean_ci, worst, worst_ci, best, deviation, share, overlap, rbo))
     return tuple(rows)
-
-
-def _mean(values: Floats) -> float:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else math.nan
 
 
 def _alike(table: Scores, query_ids: Sequence[Sequence[str]], runs: Any, how: dict[str, Any]) -> tuple[Floats, Floats]:

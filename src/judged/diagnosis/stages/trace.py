@@ -18,7 +18,7 @@ from judged.scoring.judging.align import align
 from judged.scoring.judging.judged import placed
 from judged.scoring.judging.unjudged import cut
 from judged.scoring.measures.grammar import parse
-from judged.stats.inputs import check_share
+from judged.stats.inputs import ROUNDING, check_share
 from judged.stats.interval import IntervalMethod, mean_intervals
 
 if TYPE_CHECKING:
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 POSITIVE = float(np.nextafter(0, 1))
 """The `rel` of measures that have none: any grade above 0."""
-_ROUNDING = 1e-12  # of the larger of two scores
 ORDER = "order"
 """The last part of a loss: by the order of the list that people see."""
 
@@ -61,7 +60,7 @@ def split(measure: Measure, sets: Mapping[str, Judged], final: Judged) -> Split:
     before = best
     for name, after in {**attainable, ORDER: score}.items():
         part = before - after
-        part[np.abs(part) <= _ROUNDING * np.maximum(np.abs(before), np.abs(after))] = 0.0
+        part[np.abs(part) <= ROUNDING * np.maximum(np.abs(before), np.abs(after))] = 0.0
         parts[name], before = part, after
     return Split(best, attainable, score, parts)
 

@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from judged.comparison.slicing.comparison import some_of
 from judged.data.run import run_named
-from judged.results import CHANGE, NUMBER, TEXT, YES_NO, Answer, Chart, Column, Sentences, Table, listed, significant
+from judged.results import (
+    CHANGE,
+    NUMBER,
+    TEXT,
+    YES_NO,
+    Answer,
+    Chart,
+    Column,
+    Sentences,
+    Table,
+    columns_of,
+    listed,
+    significant,
+)
 from judged.results.charts import PALETTE
 from judged.results.decimals import decimal
 from judged.stats.inputs import ROUNDING
@@ -20,8 +34,6 @@ if TYPE_CHECKING:
     from judged.results.blocks import Note
     from judged.results.types import Bools, Floats
     from judged.scoring.evaluation.facts import Provenance
-
-_NAMED = 6  # runs: the others are in the table
 
 
 @dataclass(frozen=True)
@@ -163,10 +175,10 @@ class Tradeoff(Answer):
         """Lay out one row per run: measure, gain, and of each cost its amount with its change, and the gain a unit."""
         rows = self.rows
         columns = [
-            Column("run", [row.run for row in rows], TEXT),
+            *columns_of(rows, ("run", TEXT)),
             Column("measure", [self.measure for _ in rows], TEXT, only="data"),
             Column("value", [row.value for row in rows], NUMBER, self.measure, ci=[row.interval for row in rows]),
-            Column("n", [row.n for row in rows], only="data"),
+            *columns_of(rows, "n"),
             Column("gain", [row.gain for row in rows], CHANGE, ci=[row.gain_interval for row in rows]),
         ]
         for cost in self.costs:
@@ -187,8 +199,7 @@ class Tradeoff(Answer):
         columns += [
             Column("front", [row.front for row in rows], YES_NO, beside=doubts),
             Column("sure", [row.sure for row in rows], YES_NO, only="data"),
-            Column("rivals", [row.rivals for row in rows], only="data"),
-            Column("equivalent", [row.equivalent for row in rows], only="data"),
+            *columns_of(rows, "rivals", "equivalent"),
             Column("useless", [row.useless for row in rows], YES_NO, only="data"),
         ]
         return Table("results", tuple(columns), one_piece=True)
@@ -207,7 +218,7 @@ class Tradeoff(Answer):
             ),
             *(
                 f"{row.run} is there by its mean alone: the paired test leaves open whether a run that costs no more,"
-                f" but for noise, is as good in {self.measure}: {_some(row.rivals)}."
+                f" but for noise, is as good in {self.measure}: {some_of(row.rivals)}."
                 for row in front
                 if not row.sure
             ),
@@ -232,19 +243,19 @@ class Tradeoff(Answer):
         ):
             names = [f"{row.run} (by {row.rivals[0]})" for row in self.rows
                      if row.front is False and row.sure == sure and not row.useless]  # fmt: skip
-            said += [f"{way}, no better in {self.measure} and no cheaper: {_some(names)}; {why}."] if names else []
+            said += [f"{way}, no better in {self.measure} and no cheaper: {some_of(names)}; {why}."] if names else []
         return said
 
     def _equivalent(self) -> list[str]:
         """Name the runs that score the same on every topic, and whose costs do not differ beyond the noise."""
         groups = dict.fromkeys(frozenset((row.run, *row.equivalent)) for row in self.rows if row.equivalent)
-        return [f"Equivalent within the noise: {_some([row.run for row in self.rows if row.run in group])}."
+        return [f"Equivalent within the noise: {some_of([row.run for row in self.rows if row.run in group])}."
                 for group in groups]  # fmt: skip
 
     def _useless(self) -> list[str]:
         """Name the runs that score no more than an empty result."""
         names = [row.run for row in self.rows if row.useless]
-        return [f"Not on the front, as {self.measure} is no higher than that of an empty result: {_some(names)}."
+        return [f"Not on the front, as {self.measure} is no higher than that of an empty result: {some_of(names)}."
                 ] if names else []  # fmt: skip
 
     def _not_placed(self) -> list[str]:
@@ -267,11 +278,6 @@ class Tradeoff(Answer):
         costs = [f"{name} {change:+.6g}{rates[name]}" for name, change in row.cost_change.items() if change is not None]
         gain = decimal(row.gain or 0.0, 4, "+")
         return f"{row.run} against {self.baseline}: {self.measure} {gain}{limits}; {'; '.join(costs) or 'no costs'}."
-
-
-def _some(names: Sequence[str]) -> str:
-    more = [f"{len(names) - _NAMED} more"] if len(names) > _NAMED else []
-    return listed([*names[:_NAMED], *more])
 
 
 def dominators(row: int, values: Floats, dearer: Floats) -> Bools:
