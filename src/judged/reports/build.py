@@ -20,9 +20,7 @@ from judged.errors import JudgedError, JudgedWarning
 from judged.reports import by_topic
 from judged.reports import sections as overview
 from judged.reports.answer import Report
-from judged.reports.by_topic import by_stage, lists, matrix, slices
 from judged.reports.material import Material, ReportPart
-from judged.reports.sections import method, summary
 from judged.results import Section, Sentences
 from judged.results.blocks import Note
 from judged.results.decimals import counted
@@ -168,11 +166,11 @@ def _compared(scores: Scores, choices: Choices) -> Comparison | None:
 _SECTIONS: dict[str, Callable[[Material], ReportPart | None]] = {
     "leaderboard": overview.leaderboard,
     "topic by topic": by_topic.differences,
-    "slices": slices,
-    "matrix": matrix,
-    "where it is lost": by_stage,
+    "slices": by_topic.slices,
+    "matrix": by_topic.matrix,
+    "where it is lost": by_topic.by_stage,
     "worst topics": by_topic.lowest,
-    "judged lists": lists,
+    "judged lists": by_topic.lists,
     "by cutoff": overview.cutoffs,
 }
 
@@ -182,13 +180,9 @@ def _written(material: Material, title: str, command: str, log: Any, traces: Any
     scores, comparison = material.scores, material.comparison
     sections, left_out = dict(_SECTIONS), list[str]()
     if traces:
-        from judged.reports.sections import pipeline
-
-        sections["pipeline"] = lambda material: pipeline(material, traces)
+        sections["pipeline"] = lambda material: overview.pipeline(material, traces)
     if responses is not None:
-        from judged.reports.sections import answers
-
-        sections["answers"] = lambda material: answers(material, responses, traces)
+        sections["answers"] = lambda material: overview.answers(material, responses, traces)
     if log is not None:
         from judged.reports.online import measured, users  # only where there is a log
 
@@ -205,7 +199,7 @@ def _written(material: Material, title: str, command: str, log: Any, traces: Any
             found += [part] if part is not None else []
     warned = list(comparison.warnings if comparison else scores.warnings)
     warned = list(dict.fromkeys([*warned, *(text for part in found for text in part.warnings)]))
-    said = [*summary(material), *(part.headline for part in found)]
+    said = [*overview.summary(material), *(part.headline for part in found)]
     if warned:
         noted = counted(len(warned), "warning stands", "warnings stand")
         said.append(f"{noted} under 'How this was computed', to be read before the numbers are used.")
@@ -213,7 +207,7 @@ def _written(material: Material, title: str, command: str, log: Any, traces: Any
     for part in found:
         results |= part.results
     short = Section("summary", "In short", (Sentences(tuple(filter(None, said))),))
-    parts = (short, *(part.section for part in found), method(material, warned, left_out, command))
+    parts = (short, *(part.section for part in found), overview.method(material, warned, left_out, command))
     about = (
         counted(len(scores.runs), "run"),
         counted(len(scores.query_ids), "topic"),

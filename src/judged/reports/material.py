@@ -19,7 +19,7 @@ from judged.scoring.evaluation import dialect_of
 from judged.scoring.evaluation.dialects import without_self
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from judged.comparison import Comparison, MeasureComparison, Pair
     from judged.comparison.slicing.topic_slices import Slicing
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from judged.data.run import Run
     from judged.data.topics import Topics
     from judged.diagnosis.stages import Stages
-    from judged.results import Section
+    from judged.results import Block, Section
     from judged.results.types import Floats
     from judged.scoring.evaluation import Estimate, Scores
     from judged.scoring.measures.base import Measure
@@ -224,6 +224,17 @@ def quoted(block: Quoted, name: str, **changes: Any) -> Quoted:
     if isinstance(block, Chart):
         return replace(block, name=name, table=quoted(block.table, name), folded=False, **changes)
     return replace(block, name=name, **{"only": "people", "folded": False, "title": "", **changes})
+
+
+def quoted_by(section: str, blocks: Iterable[Block]) -> list[Chart | Table]:
+    """Return the tables and charts of another answer, under names that no other section has."""
+    return [
+        quoted(block, f"{section}{block.name.title()}")
+        if isinstance(block, Chart)
+        else quoted(block, f"{section}_{block.name}", title=block.title)
+        for block in blocks
+        if isinstance(block, (Chart, Table))
+    ]
 
 
 def shortened(text: str, most: int) -> str:

@@ -12,8 +12,8 @@ from judged.errors import JudgedError
 from judged.pipelines.rag import Responses, waterfall
 from judged.pipelines.traces import Traces, failures, read_traces
 from judged.reports.answer import DRAWN_BY
-from judged.reports.material import ReportPart, listed, quoted
-from judged.results import COUNT, TEXT, Block, Chart, Code, Column, Section, Sentences, Table
+from judged.reports.material import ReportPart, listed, quoted_by
+from judged.results import COUNT, TEXT, Block, Code, Column, Section, Sentences, Table
 from judged.results.decimals import counted, decimal
 from judged.scoring.curves import curve
 from judged.scoring.evaluation.summary import basis, best_first
@@ -37,13 +37,10 @@ def answers(material: Material, given: Any, traces: Any) -> ReportPart:
     answer = waterfall(
         responses, material.qrels, runs=runs, traces=None if runs else traces or None, slicing=material.slicing
     )
-    parts: list[Any] = []
-    for block in answer.blocks():
-        if isinstance(block, Table) and not block.folded:
-            parts.append(quoted(block, f"answers_{block.name}", title=block.title, note=block.note))
-        elif isinstance(block, Chart):
-            parts.append(quoted(block, f"answers{block.name.title()}"))
-    section = Section("answers", "Where the evidence of answers went", (Sentences(answer.sentences), *parts))
+    kept = (block for block in answer.blocks() if not (isinstance(block, Table) and block.folded))
+    section = Section(
+        "answers", "Where the evidence of answers went", (Sentences(answer.sentences), *quoted_by("answers", kept))
+    )
     return ReportPart(section, {"waterfall": answer}, answer.sentences[0], answer.warnings)
 
 
@@ -234,14 +231,9 @@ def pipeline(material: Material, given: Any) -> ReportPart:
     """Write the section: stages, the parts of the loss by the first measure, and the kinds of failure."""
     traces = given if isinstance(given, Traces) else read_traces(given, topics=material.topics)
     answer = failures(material.qrels, traces, material.lead, attributes=material.attributes)
-    parts: list[Any] = []
-    for block in (*answer.funnel.blocks(), *answer.blocks()):
-        name = f"pipeline_{block.name}"
-        if isinstance(block, Table) and block.name not in _ELSEWHERE:
-            parts.append(quoted(block, name, title=block.title, note=block.note))
-        elif isinstance(block, Chart):
-            parts.append(quoted(block, f"pipeline{block.name.title()}"))
+    blocks = (*answer.funnel.blocks(), *answer.blocks())
+    kept = (block for block in blocks if not (isinstance(block, Table) and block.name in _ELSEWHERE))
     said = (*answer.funnel.sentences, *answer.sentences)
-    section = Section("pipeline", "At which stage it is lost", (Sentences(said), *parts))
+    section = Section("pipeline", "At which stage it is lost", (Sentences(said), *quoted_by("pipeline", kept)))
     warnings = tuple(map(str, traces.notes))
     return ReportPart(section, {"funnel": answer.funnel, "failures": answer}, said[0], warnings)

@@ -169,25 +169,18 @@ def false_positives(path: Path, names: Sequence[str]) -> Question:
     state: State = "bad" if low[1] > high[0] else "good" if high[1] < low[0] else "undecided"
     lacking = insufficiency(min(of for _, of in counts), "verdict")
     state = "not tested" if lacking else state
-    table = Table(
-        "false_positives",
-        (
-            Column("run", list(names), TEXT),
-            Column("wrong", bad.tolist(), COUNT),
-            Column("reviewed", sizes.tolist(), COUNT),
-            Column(
-                "share",
-                shares,
-                SHARE,
-                ci=[
-                    None if insufficiency(of) else (least, most)
-                    for (_, of), least, most in zip(counts, low.tolist(), high.tolist(), strict=True)
-                ],
-            ),
-        ),
-        "False positives in review",
-        note="95% intervals of each share; state by whether they overlap, which is cautious",
+    ends = [
+        None if insufficiency(of) else (least, most)
+        for (_, of), least, most in zip(counts, low.tolist(), high.tolist(), strict=True)
+    ]
+    columns = (
+        Column("run", list(names), TEXT),
+        Column("wrong", bad.tolist(), COUNT),
+        Column("reviewed", sizes.tolist(), COUNT),
+        Column("share", shares, SHARE, ci=ends),
     )
+    note = "95% intervals of each share; state by whether they overlap, which is cautious"
+    table = Table("false_positives", columns, "False positives in review", note=note)
     said = f"{bad[1]} of {sizes[1]}, was {bad[0]} of {sizes[0]}."
     said += f" {lacking.sentence('reviewed result')}" if lacking else ""
     return Question("Are fewer results wrong in review?", state, said, (table,))
@@ -291,10 +284,16 @@ def _loss_change(kind: str, before: Failures, after: Failures, topics: Sequence[
     old, new = (side[known] for side in sides)
     if not len(old):
         return _LossChange(kind, 0, math.nan, math.nan, math.nan, None, math.nan)
+    difference, interval, p = _paired(old, new)
+    p = math.nan if insufficiency(len(old), "verdict") else p
+    return _LossChange(kind, len(old), float(old.mean()), float(new.mean()), difference, interval, p)
+
+
+def _paired(old: Floats, new: Floats) -> tuple[float, tuple[float, float] | None, float]:
+    """Return the mean difference, its interval where there is enough data for one, and the p-value."""
     test = paired_test(old, new)
     interval = None if insufficiency(len(old), variance=spread(new - old)) else test.interval
-    p = math.nan if insufficiency(len(old), "verdict") else test.p
-    return _LossChange(kind, len(old), float(old.mean()), float(new.mean()), test.difference, interval, p)
+    return test.difference, interval, test.p
 
 
 class _Shift(NamedTuple):
@@ -334,12 +333,10 @@ def _shifts(before: Failures, after: Failures, topics: Sequence[str]) -> Iterato
                 continue
             else:  # no topic changed
                 tested = (int(mask.sum()), 0.0, None, 1.0)
+        elif insufficiency(len(shared), "verdict"):
+            continue
         else:
-            if insufficiency(len(shared), "verdict"):
-                continue
-            test = paired_test(one, two)
-            interval = None if insufficiency(len(shared), variance=spread(two - one)) else test.interval
-            tested = (len(shared), test.difference, interval, test.p)
+            tested = (len(shared), *_paired(one, two))
         n, difference, interval, p = tested
         made.append(_Shift(old.failure, old.where, old.what, n, old.found, new.found, difference, interval, p))
     adjusted = adjust([one.p for one in made], "holm").tolist() if made else []
@@ -351,11 +348,10 @@ def _shifts_table(shifts: Sequence[_Shift]) -> Table:
         "shifts",
         (
             *columns_of(shifts, ("failure", TEXT), ("where", TEXT), ("n", COUNT, "topics")),
-            Column("found_before", [one.found_before for one in shifts], ANY, "shown before"),
-            Column("found_after", [one.found_after for one in shifts], ANY, "shown after"),
+            *columns_of(shifts, ("found_before", ANY, "shown before"), ("found_after", ANY, "shown after")),
             Column("difference", [one.difference for one in shifts], CHANGE, ci=[one.interval for one in shifts]),
             Column("p", [one.p for one in shifts], P_VALUE, only="data"),
-            Column("adjusted", [one.adjusted for one in shifts], P_VALUE, "adjusted p"),
+            *columns_of(shifts, ("adjusted", P_VALUE, "adjusted p")),
             Column("what", [one.what for one in shifts], TEXT, "change of", below=True),
         ),
         "Kinds that show over topics",
@@ -376,10 +372,8 @@ def _mended_over_topics(before: Failures, after: Failures, meant: str, shifts: S
     doubt = f" It could also be {listed(also, 'or')}." if also and classes else ""
     shown = [one for one in own if one.found_before]
     if not shown:
-        return (
-            "undecided",
-            f"Before, {meant} is not shown ({counted(len(own), 'test')}), so nothing shows it mended.{doubt}",
-        )
+        before_said = f"Before, {meant} is not shown ({counted(len(own), 'test')})"
+        return "undecided", f"{before_said}, so nothing shows it mended.{doubt}"
     if all(one.failure == CLASS for one in own):
         meant = f"a loss of a {CLASS}"
     named = listed([f"{one.where} {decimal(one.difference, 3, '+')} (p = {one.adjusted:.2g})" for one in shown])
@@ -429,20 +423,19 @@ def told(
     if mixed is not None:
         prefers: dict[str, Says] = {"preferred": "better", "not preferred": "worse"}
         about = "which ranker's results are clicked more in one list; nothing that follows"
-        yield Evidence(
-            "interleaving", prefers.get(mixed.decision, "undecided"), mixed.users, "users", float("nan"), about
-        )
+        decided = prefers.get(mixed.decision, "undecided")
+        yield Evidence("interleaving", decided, mixed.users, "users", math.nan, about)
     if logged is not None:
         rows = {row.estimator: row for row in logged.rows}
         row = next((rows[name] for name in _PREFERRED if rows[name].difference_ci), rows[_PREFERRED[0]])
         about = "clicks on lists that nobody saw, under the assumptions of its estimators"
         logs = "undecided" if insufficiency(logged.users, "verdict") else _side(row.difference_ci)
-        yield Evidence("off-policy", logs, logged.users, "users", float("nan"), about)
+        yield Evidence("off-policy", logs, logged.users, "users", math.nan, about)
     pair = compared.measures[0].pairs[0]
     side: Says = "undecided" if not pair.significant else "better" if pair.better == pair.second else "worse"
     side = "undecided" if insufficiency(pair.result.n, "verdict") else side
     about = f"{compared.measures[0].measure} by judgments; no user, and no document that is not judged"
-    yield Evidence("offline", side, pair.result.n, "topics", float("nan"), about)
+    yield Evidence("offline", side, pair.result.n, "topics", math.nan, about)
 
 
 def _side(ci: tuple[float, float] | None) -> Says:
@@ -458,9 +451,8 @@ def agreement(found: Sequence[Evidence]) -> Question:
     table = Table(
         "evidence",
         (
-            *columns_of(found, ("method", TEXT), ("says", TEXT)),
-            Column("number", [one.number for one in found], COUNT, "took"),
-            *columns_of(found, ("units", TEXT, "of"), ("days", COUNT), ("about", TEXT)),
+            *columns_of(found, ("method", TEXT), ("says", TEXT), ("number", COUNT, "took"), ("units", TEXT, "of")),
+            *columns_of(found, ("days", COUNT), ("about", TEXT)),
         ),
         "What each method says",
         note="from what is nearest to users to what is farthest; interleaving and A/B may be looked at on any day",

@@ -83,18 +83,13 @@ class Change(Answer):
     baseline: str
     candidate: str
     questions: tuple[Question, ...]
-    made: Provenance
+    provenance: Provenance
     notes: tuple[Note, ...] = ()
 
     @property
     def title(self) -> str:
         """Which change."""
         return f"{self.candidate} in the place of {self.baseline}"
-
-    @property
-    def provenance(self) -> Provenance:
-        """What the scores rest on."""
-        return self.made
 
     @property
     def decision(self) -> Decision:
