@@ -339,14 +339,12 @@ class Pair:
 def pair_columns(pairs: Sequence[Pair]) -> tuple[Column, ...]:
     """Give everything about pairs as columns, each number once; a geometric mean's difference is a ratio."""
     logs = [pair.result if pair.is_ratio else None for pair in pairs]
+    ratios, ends = [log and log.difference for log in logs], [log and log.interval for log in logs]
     columns = [
         *columns_of(pairs, "measure", "first", "second"),
         Column("difference", [pair.shown_difference for pair in pairs], ci=[pair.shown_interval for pair in pairs]),
-        Column(
-            "log_ratio", [log and log.difference for log in logs], NUMBER, ci=[log and log.interval for log in logs]
-        ),
-        *columns_of(pairs, "is_ratio", "significant", "better", "adjusted", "detectable"),
-        *columns_of(pairs, "sensitive", "few_topics"),
+        Column("log_ratio", ratios, NUMBER, ci=ends),
+        *columns_of(pairs, "is_ratio", "significant", "better", "adjusted", "detectable", "sensitive", "few_topics"),
         *sensitivity_columns([pair.sensitivity for pair in pairs]),
         *columns_of(pairs, "sentence"),
     ]
@@ -456,10 +454,8 @@ def intervals(pairs: Sequence[Pair], choices: Choices, family: int) -> str:
 
 def legend(pairs: Iterable[Pair], things: str = "differences") -> str:
     """Say what the marks of differences mean."""
-    some = any(pair.sensitive for pair in pairs)
-    return f"significant {things} are marked {SIGNIFICANT}" + (
-        f", {SENSITIVE} if sensitive to a few topics" if some else ""
-    )
+    few = f", {SENSITIVE} if sensitive to a few topics" if any(pair.sensitive for pair in pairs) else ""
+    return f"significant {things} are marked {SIGNIFICANT}{few}"
 
 
 def detectable(pairs: Sequence[Pair]) -> str:

@@ -126,8 +126,7 @@ def changes_table(changes: Sequence[Change], title: str, note: str, part: Show =
     alpha = tests[0].alpha
     columns = (
         Column("run", [change.system for change in changes], TEXT, only="" if runs else "data"),
-        Column("slice", [change.slice for change in changes], TEXT),
-        Column("part", [change.part for change in changes], part, "of"),
+        *columns_of(changes, ("slice", TEXT), ("part", part, "of")),
         Column("n", [test.n for test in tests], COUNT, "topics", beside=few),
         Column("difference", [test.difference for test in tests], CHANGE, title, ci=[test.interval for test in tests]),
         Column("adjusted", [test.decisive_p for test in tests], p_value(alpha), "p", mark=stars),

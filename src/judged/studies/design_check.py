@@ -12,7 +12,7 @@ from judged.data.run import Run
 from judged.data.texts import Texts
 from judged.errors import InputError
 from judged.pipelines.experiments.engines.external import Http
-from judged.results import COUNT, TEXT, YES_NO, Answer, Column, Sentences, Table, counted, listed
+from judged.results import COUNT, TEXT, YES_NO, Answer, Column, Sentences, Table, columns_of, counted, listed
 from judged.results.blocks import Note
 from judged.studies.assignment import Balance, assignments, balance, blocks
 from judged.studies.design import Design
@@ -89,8 +89,7 @@ class DesignCheck(Answer):
         rows = [(group, one) for group, balances in self.balances.items() for one in balances]
         columns = [
             Column("what", [_WORDS[one.what] for _, one in rows], TEXT, title="comes equally often"),
-            Column("least", [one.least for _, one in rows], COUNT, title="at least"),
-            Column("most", [one.most for _, one in rows], COUNT, title="at most"),
+            *columns_of([one for _, one in rows], ("least", COUNT, "at least"), ("most", COUNT, "at most")),
             Column("balanced", [one.least == one.most for _, one in rows], YES_NO),
         ]
         if len(self.balances) > 1:

@@ -196,12 +196,10 @@ def practice(outcome: Outcome, *, level: float = 0.95) -> tuple[Practice, ...]:
     if not np.ptp(trials.values):
         return ()
     found = list[Practice]()
-    for system, kept in (
-        ("", np.full(len(trials.values), True)),
-        *((n, trials.system == c) for c, n in enumerate(names)),
-    ):
-        if system and len(names) == 1:
-            continue
+    kinds = {"": np.full(len(trials.values), True)}
+    if len(names) > 1:
+        kinds |= {name: trials.system == code for code, name in enumerate(names)}
+    for system, kept in kinds.items():
         some = _some(trials, kept)
         if (one := some.learning(level)) is None:
             continue

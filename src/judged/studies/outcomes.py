@@ -69,9 +69,8 @@ class Outcome:
             for name in ("participant", "query_id")
         )
         position = np.array([max(one.position - 1, 0) for one in self.values])
-        return Trials(np.array([one.value for one in self.values]), system, person, topic, position), tuple(
-            map(str, names)
-        )
+        values = np.array([one.value for one in self.values])
+        return Trials(values, system, person, topic, position), tuple(map(str, names))
 
 
 def outcomes(

@@ -248,14 +248,13 @@ class StudyPlan(Answer):
         n = self.contrast.conditions
         every = sorted({max(n, round(self.n * times / n) * n) for times in _TIMES} | {self.n})
         needed = [self._needed(topics) for topics in every]
+        trials = [people and people * topics for people, topics in zip(needed, every, strict=True)]
         table = Table(
             "people_needed",
             (
                 Column("n", every, COUNT, "topics"),
                 Column("people", needed, COUNT, title="participants"),
-                Column(
-                    "trials", [None if one is None else one * at for one, at in zip(needed, every, strict=True)], COUNT
-                ),
+                Column("trials", trials, COUNT),
                 Column("most", [self._most(topics) for topics in every], _POWER, title="power at most"),
             ),
             title=f"Participants for {percent(self.power)}",

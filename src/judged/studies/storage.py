@@ -83,9 +83,8 @@ def added(before: Sequence[Action], new: Action) -> tuple[Action, ...]:
     >>> added(before, before[-1])
     ()
     """
-    new = new._replace(
-        at=max(new.at, before[-1].at + 1 if before else 0)
-    )  # clocks are set back, and ties have no order
+    # clocks are set back, and ties have no order
+    new = new._replace(at=max(new.at, before[-1].at + 1 if before else 0))
     page, reading = page_of(before), open_document(before)
     if new.action == "back":
         if reading is None or (reading.page, reading.doc_id) != (new.page, new.doc_id):

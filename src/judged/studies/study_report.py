@@ -7,23 +7,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from judged.errors import InputError
-from judged.results import (
-    CHANGE,
-    COUNT,
-    NUMBER,
-    P_VALUE,
-    SHARE,
-    TEXT,
-    Answer,
-    Column,
-    Sentences,
-    Show,
-    Table,
-    columns_of,
-    counted,
-)
+from judged.results import Answer, Sentences, counted
 from judged.results.blocks import Note
 from judged.results.decimals import decimal, percent
+from judged.results.table import CHANGE, COUNT, NUMBER, P_VALUE, SHARE, TEXT, Column, Show, Table, columns_of
 from judged.scoring.evaluation import evaluate
 from judged.stats.sufficiency import MIN_UNITS
 from judged.studies.effects import Effect, Parts, Practice, effects, parts, practice

@@ -328,15 +328,5 @@ def _effect(
     sign = -1.0 if measure.properties.higher_is_better is False else 1.0
     # scores that differ only in the last bits are equal: means of the same fractions in another order differ so
     one, two = (np.round(sign * side, 12) for side in (scores, other))
-    return SystemEffect(
-        first,
-        second,
-        str(measure),
-        topics,
-        runs,
-        scores,
-        other,
-        kendall_tau(one, two),
-        tau_ap(one, two, "b"),
-        spearman(one, two),
-    )
+    correlations = kendall_tau(one, two), tau_ap(one, two, "b"), spearman(one, two)
+    return SystemEffect(first, second, str(measure), topics, runs, scores, other, *correlations)

@@ -185,18 +185,11 @@ def _closeness(qrels: Qrels, runs: list[Any], measures: Any, policies: dict[str,
     made: list[Closeness] = []
     for at, measure in enumerate(found.measure_names):
         original, again, *baselines = found.values[:, at]
-        effect = (baselines[0], original, baselines[1], again) if baselines else None
-        made.append(
-            Closeness(
-                measure,
-                _mean(original),
-                _mean(again),
-                rmse(original, again),
-                t_test_p(original, again),
-                effect and effect_ratio(*effect),
-                effect and delta_relative_improvement(*effect),
-            )
-        )
+        error, p, gains = rmse(original, again), t_test_p(original, again), (None, None)
+        if baselines:
+            effect = (baselines[0], original, baselines[1], again)
+            gains = effect_ratio(*effect), delta_relative_improvement(*effect)
+        made.append(Closeness(measure, _mean(original), _mean(again), error, p, *gains))
     return tuple(made)
 
 

@@ -181,9 +181,8 @@ def _weights(given: Any, slicing: Slicing) -> dict[str, Floats]:
         names = parts and all(isinstance(part, str) for part in parts)
         named = dict(zip(parts, parts, strict=True)) if names else {"traffic": parts}
     else:
-        raise InputError(
-            f"a {type(given).__name__} cannot be used as weights", fix="name an attribute that is a number"
-        )
+        problem = f"a {type(given).__name__} cannot be used as weights"
+        raise InputError(problem, fix="name an attribute that is a number")
     return {name: _numbers(name, part, slicing) for name, part in named.items()}
 
 
@@ -194,9 +193,8 @@ def _numbers(name: str, given: Any, slicing: Slicing) -> Floats:
     numbers = np.asarray(given, dtype=np.float64)
     topics = len(slicing.query_ids)
     if numbers.shape != (topics,):
-        raise InputError(
-            f"the weights {name} have the shape {numbers.shape}", fix=f"give one of each of {topics} topics"
-        )
+        problem = f"the weights {name} have the shape {numbers.shape}"
+        raise InputError(problem, fix=f"give one of each of {topics} topics")
     if np.isinf(numbers).any() or (numbers < 0).any():
         raise InputError(f"a weight of {name} is negative or infinite", fix="give weights from 0")
     if not np.nansum(numbers) > 0:

@@ -237,9 +237,7 @@ class SliceComparison(Answer):
         results = Table(
             "results",
             (
-                *columns_of(rows, "measure", "first", "second", "slice"),
-                Column("n", [row.n for row in rows], COUNT),
-                *columns_of(rows, "share", "min_topics", "small"),
+                *columns_of(rows, "measure", "first", "second", "slice", ("n", COUNT), "share", "min_topics", "small"),
                 Column("difference", [row.difference for row in rows], DIFFERENCE, ci=[row.interval for row in rows]),
                 Column("p", [pair and pair.result.p for pair in pairs], P_VALUE),
                 Column("adjusted", [pair and pair.result.decisive_p for pair in pairs], P_VALUE),

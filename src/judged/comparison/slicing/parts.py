@@ -166,9 +166,7 @@ class ScoresOfParts(AnswerOfScores, Generic[Row]):
             Column(self.part, [row.part for row in rows], TEXT),
             *columns_of(rows, "run", "measure", "aggregate"),
             value_column(rows),
-            Column("n", [row.n for row in rows], COUNT),
-            Column("size", [row.size for row in rows], COUNT),
-            *columns_of(rows, *self.known, "small"),
+            *columns_of(rows, ("n", COUNT), ("size", COUNT), *self.known, "small"),
         )
         return (Table("results", results, only="data"),)
 

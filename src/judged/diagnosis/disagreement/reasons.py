@@ -338,14 +338,10 @@ def _order(case: Case) -> Iterator[Reason]:
     if not moved:
         return
     worth: dict[Eye, float] = {}
+    reordered = sorted(both, key=ranks_in_second.__getitem__)
     for eye in case.eyes:
-        before, after = (
-            case.lists[0].asked(eye.measure, docs, [ranks[doc] for doc in docs])
-            for docs, ranks in (
-                (both, ranks_in_first),
-                (sorted(both, key=ranks_in_second.__getitem__), ranks_in_second),
-            )
-        )
+        before = case.lists[0].asked(eye.measure, both, [ranks_in_first[doc] for doc in both])
+        after = case.lists[0].asked(eye.measure, reordered, [ranks_in_second[doc] for doc in reordered])
         worth[eye] = after - before
     for eye, other in case.both_ways:
         own, others = worth[eye], worth[other]

@@ -13,21 +13,8 @@ from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
 from judged.diagnosis.gates.check_result import CheckResult, Status, number
-from judged.results import (
-    ANY,
-    COUNT,
-    NUMBER,
-    TEXT,
-    Answer,
-    Block,
-    Column,
-    Sentences,
-    Show,
-    Table,
-    columns_of,
-    counted,
-    listed,
-)
+from judged.results import Answer, Block, Sentences, counted, listed
+from judged.results.table import ANY, COUNT, NUMBER, TEXT, Column, Show, Table, columns_of
 from judged.results.text_formats import markdown
 
 if TYPE_CHECKING:

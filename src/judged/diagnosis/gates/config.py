@@ -367,20 +367,16 @@ def config_of(
         return _config(given, Places())
     if isinstance(given, (str, Path)):
         return read_config(given)
-    raise InputError(
-        f"{type(given).__name__} is not a configuration of a gate",
-        fix="give GateConfig, a path to a TOML file, or a dict",
-    )
+    problem = f"{type(given).__name__} is not a configuration of a gate"
+    raise InputError(problem, fix="give GateConfig, a path to a TOML file, or a dict")
 
 
 def read_config(path: str | Path) -> GateConfig:
     """Read the configuration of a gate from a TOML file."""
     # `path`: tables `[gate]`, `[[check]]`, `[[guardrail]]` and `[[slice]]`, and `attributes`. Their keys are the
     # parameters of `GateConfig`, `Check`, `Guardrail` and `judged.slicing.Slice`.
-    return parse_config(
-        read_toml(path, "write one with 'judged gate init', or check one measure without: -m nDCG@10 --margin 0.01"),
-        path=str(path),
-    )
+    fix = "write one with 'judged gate init', or check one measure without: -m nDCG@10 --margin 0.01"
+    return parse_config(read_toml(path, fix), path=str(path))
 
 
 def parse_config(text: str, *, path: str = "") -> GateConfig:

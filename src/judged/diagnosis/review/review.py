@@ -235,15 +235,8 @@ def _rates(opened: Opened, relevant: Bools, cutoff: int, slicing: Slicing | None
         first = (ranks > 0) & (ranks <= cutoff)
         wrong, unjudged = by_topic(first & ~relevant & ~opened.unjudged), by_topic(first & opened.unjudged)
         low, missed = by_topic(relevant & (ranks > cutoff)), by_topic(relevant & (ranks == 0))
-        counts = (
-            np.minimum(judged.returned, cutoff),
-            wrong,
-            unjudged,
-            known,
-            low,
-            missed,
-            np.maximum(known - cutoff, 0),
-        )
+        returned, without_place = np.minimum(judged.returned, cutoff), np.maximum(known - cutoff, 0)
+        counts = (returned, wrong, unjudged, known, low, missed, without_place)
         for name, small, mask in groups:
             totals = (int(count[mask].sum()) for count in counts)
             rates.append(ReviewRates(judged.run.name, name, int(mask.sum()), small, *totals))

@@ -11,22 +11,10 @@ import numpy as np
 
 from judged.comparison.slicing.comparison import some_of
 from judged.data.run import run_named
-from judged.results import (
-    CHANGE,
-    NUMBER,
-    TEXT,
-    YES_NO,
-    Answer,
-    Chart,
-    Column,
-    Sentences,
-    Table,
-    columns_of,
-    listed,
-    significant,
-)
+from judged.results import Answer, Chart, Sentences, listed
 from judged.results.charts import PALETTE
 from judged.results.decimals import decimal
+from judged.results.table import CHANGE, NUMBER, TEXT, YES_NO, Column, Table, columns_of, significant
 from judged.stats.inputs import ROUNDING
 
 if TYPE_CHECKING:
