@@ -5,55 +5,17 @@ from judged.components import lazily
 __all__, __getattr__, __dir__ = lazily(
     __name__,
     {
-        "judged.labels.assignment": (
-            "assigned",
-            "LabelStatus",
-            "status",
-        ),
-        "judged.labels.calibration": (
-            "Calibration",
-            "calibrate",
-        ),
-        "judged.labels.collection": (
-            "Collection",
-            "check_collection",
-        ),
+        "judged.labels.assignment": ("assigned", "LabelStatus", "status"),
+        "judged.labels.calibration": ("Calibration", "calibrate"),
+        "judged.labels.collection": ("Collection", "check_collection"),
         "judged.labels.consensus": ("qrels_of",),
-        "judged.labels.deciding": (
-            "Decision",
-            "decide",
-        ),
-        "judged.labels.estimation": (
-            "Estimates",
-            "estimate",
-        ),
-        "judged.labels.exchange": (
-            "import_labels",
-            "read_labels",
-            "write_labels",
-        ),
-        "judged.labels.labels": (
-            "Labels",
-            "SCALES",
-            "Grade",
-        ),
-        "judged.labels.pooling": (
-            "Pool",
-            "pool",
-        ),
-        "judged.labels.store": (
-            "LabelStore",
-            "NewTask",
-            "Task",
-        ),
-        "judged.labels.topic_choice": (
-            "ChosenTopics",
-            "choose_topics",
-        ),
-        "judged.labels.trust": (
-            "JudgeQuality",
-            "LabelQuality",
-            "quality",
-        ),
+        "judged.labels.deciding": ("Decision", "decide"),
+        "judged.labels.estimation": ("Estimates", "estimate"),
+        "judged.labels.exchange": ("import_labels", "read_labels", "write_labels"),
+        "judged.labels.labels": ("Labels", "SCALES", "Grade"),
+        "judged.labels.pooling": ("Pool", "pool"),
+        "judged.labels.store": ("LabelStore", "NewTask", "Task"),
+        "judged.labels.topic_choice": ("ChosenTopics", "choose_topics"),
+        "judged.labels.trust": ("JudgeQuality", "LabelQuality", "quality"),
     },
 )

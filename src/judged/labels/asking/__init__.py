@@ -5,16 +5,9 @@ from judged.components import lazily
 __all__, __getattr__, __dir__ = lazily(
     __name__,
     {
-        "judged.labels.asking.asking": (
-            "Asked",
-            "ask",
-        ),
+        "judged.labels.asking.asking": ("Asked", "ask"),
         "judged.labels.asking.client": ("Endpoint",),
-        "judged.labels.asking.prompts": (
-            "injection_signs",
-            "expected_grade",
-            "expected_grades",
-        ),
+        "judged.labels.asking.prompts": ("injection_signs", "expected_grade", "expected_grades"),
         "judged.labels.asking.questions": (
             "Preferences",
             "ask_preferences",
@@ -23,9 +16,6 @@ __all__, __getattr__, __dir__ = lazily(
             "ask_questions",
             "prepare_questions",
         ),
-        "judged.labels.asking.preparation": (
-            "Prepared",
-            "prepare",
-        ),
+        "judged.labels.asking.preparation": ("Prepared", "prepare"),
     },
 )

@@ -19,27 +19,10 @@ from judged.comparison.pair import (
     sensitivity_columns,
 )
 from judged.pipelines.experiments.limits import QUANTILES
-from judged.results import (
-    COUNT,
-    NUMBER,
-    SHARE,
-    TEXT,
-    YES_NO,
-    Answer,
-    Chart,
-    Column,
-    Line,
-    Section,
-    Sentences,
-    Table,
-    columns_of,
-    counted,
-    listed,
-    number,
-    significant,
-)
+from judged.results import Answer, Chart, Line, Section, Sentences, Table, counted, listed
 from judged.results.blocks import first_few
 from judged.results.decimals import decimal, p_text
+from judged.results.table import COUNT, NUMBER, SHARE, TEXT, YES_NO, Column, columns_of, number, significant
 from judged.stats.sensitivity import doubts_of
 from judged.stats.sufficiency import insufficiency
 

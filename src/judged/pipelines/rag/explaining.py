@@ -15,17 +15,7 @@ from judged.data.findings import Finding, Findings, of_error
 from judged.data.qrels import Qrels
 from judged.data.topics import Topics
 from judged.errors import InputError
-from judged.pipelines.rag.responses import (
-    CONTRADICTS,
-    FAILED,
-    NOT,
-    PARTIAL,
-    SUPPORT,
-    VERDICTS,
-    VITAL,
-    Responses,
-    middle_verdicts,
-)
+from judged.pipelines.rag.responses import VERDICTS, VITAL, Responses, middle_verdicts
 from judged.pipelines.rag.scoring import answered_of, evidence_qrels
 from judged.results import COUNT, NUMBER, TEXT, Answer, Column, Lists, Sentences, Table
 from judged.results.blocks import Item, Ranking, first_few
@@ -33,6 +23,7 @@ from judged.results.decimals import counted, decimal, percent
 from judged.results.spelling import hinting
 from judged.scoring.evaluation import runs_of
 from judged.scoring.explanation import explain as explain_ranking
+from judged.scoring.judging.answered import CONTRADICTS, FAILED, NOT, PARTIAL, SUPPORT
 from judged.scoring.measures.base import AnswerMeasure
 from judged.scoring.measures.grammar import parse
 

@@ -19,35 +19,12 @@ from judged.labels.calibration import JudgeCalibration
 from judged.labels.corrected_systems import ScoresByBoth
 from judged.labels.labels import Labels, completed
 from judged.pipelines.rag.judge_bias import judge_bias
-from judged.pipelines.rag.responses import (
-    CONTRADICTS,
-    FAILED,
-    KEYS,
-    NOT,
-    PARTIAL,
-    SUPPORT,
-    VERDICTS,
-    Responses,
-    middle_verdicts,
-)
-from judged.results import (
-    COUNT,
-    NUMBER,
-    P_VALUE,
-    SHARE,
-    TEXT,
-    Answer,
-    Column,
-    Sentences,
-    Show,
-    Table,
-    columns_of,
-    counted,
-    listed,
-    number,
-)
+from judged.pipelines.rag.responses import KEYS, VERDICTS, Responses, middle_verdicts
+from judged.results import Answer, Sentences, Table, counted, listed
 from judged.results.blocks import Note
+from judged.results.table import COUNT, NUMBER, P_VALUE, SHARE, TEXT, Column, Show, columns_of, number
 from judged.scoring.evaluation.inputs import measures_of
+from judged.scoring.judging.answered import CONTRADICTS, FAILED, NOT, PARTIAL, SUPPORT
 from judged.stats.inputs import check_resampling, check_share
 from judged.stats.prediction_powered import LEAST
 from judged.stats.sufficiency import insufficiency

@@ -18,20 +18,11 @@ from judged.data.texts import Texts
 from judged.data.topics import Topics
 from judged.errors import InputError
 from judged.pipelines.rag.generation import sentences_of
-from judged.pipelines.rag.responses import (
-    FAILED,
-    KEYS,
-    NOT,
-    PARTIAL,
-    SUPPORT,
-    VITAL,
-    Responses,
-    read_folder,
-    table_of_records,
-)
+from judged.pipelines.rag.responses import KEYS, VITAL, Responses, read_folder, table_of_records
 from judged.pipelines.traces.attributes import attributes_of
 from judged.pipelines.traces.reading import read_traces, records
 from judged.results.blocks import Note
+from judged.scoring.judging.answered import FAILED, NOT, PARTIAL, SUPPORT
 
 if TYPE_CHECKING:
     from judged.data.records import Record
