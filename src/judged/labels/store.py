@@ -19,7 +19,7 @@ from judged.labels.database import ROWS, add_new, open_database, storable, witho
 from judged.labels.labels import KINDS, SCHEMA, Grade, Kind, Labels, scale_of
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Engine
+    from sqlalchemy import Connection, Engine, Executable
     from sqlalchemy import Table as SqlTable
 
 
@@ -90,14 +90,12 @@ class LabelStore:
             If SQLAlchemy is not installed.
         """
         try:
-            from sqlalchemy import insert
-
             from judged.labels import schema
         except ImportError:
             raise MissingExtraError("SQLAlchemy", "labels") from None
 
         def begin(connection: Connection) -> None:
-            connection.execute(insert(schema.scale), [one._asdict() for one in scale_of(scale or "0-3")])
+            connection.execute(schema.scale.insert(), [one._asdict() for one in scale_of(scale or "0-3")])
 
         store = cls(open_database(where, schema.LAYOUT, begin, new=new), without_password(where))
         if scale is not None and store.scale != scale_of(scale):
@@ -109,7 +107,7 @@ class LabelStore:
         """The grades that may be given, lowest first."""
         from judged.labels import schema
 
-        return tuple(Grade(*row) for row in self._rows(schema.scale, "grade"))
+        return tuple(Grade(*row) for row in self.rows(schema.scale.select().order_by("grade")))
 
     def add_topics(self, topics: Any, *, synthetic: bool = False) -> None:
         """Add the texts of topics; one that is there is left as it is.
@@ -142,27 +140,23 @@ class LabelStore:
 
     def add_judge(self, judge: str, *, kind: Kind = "human") -> str:
         """Add a judge, and give the token that lets them in; whoever is there already gets a new one."""
-        from sqlalchemy import delete, insert
-
         from judged.labels import schema
 
         _named(judge, kind)
         token = token_urlsafe(18)
         with self.engine.begin() as connection:
-            connection.execute(delete(schema.judges).where(schema.judges.c.judge == judge))
+            connection.execute(schema.judges.delete().where(schema.judges.c.judge == judge))
             row = {"judge": judge, "kind": kind, "token": sha256(token.encode()).hexdigest()}
-            connection.execute(insert(schema.judges), row)
+            connection.execute(schema.judges.insert(), row)
         return token
 
     def judge_of(self, token: str) -> str | None:
         """Tell whose token this is; None if nobody's."""
-        from sqlalchemy import select
-
         from judged.labels import schema
 
         hashed = sha256(token.encode()).hexdigest()
-        with self.engine.connect() as connection:
-            return connection.scalar(select(schema.judges.c.judge).where(schema.judges.c.token == hashed))
+        rows = self.rows(schema.judges.select().where(schema.judges.c.token == hashed))
+        return rows[0].judge if rows else None
 
     def add_tasks(self, tasks: Iterable[NewTask]) -> int:
         """Add tasks that are not there yet, and tell how many these are."""
@@ -205,8 +199,6 @@ class LabelStore:
 
     def add_many(self, rows: Iterable[Mapping[str, Any]]) -> int:
         """Add labels, all or none of them, with the names of `SCHEMA`; tell how many."""
-        from sqlalchemy import insert
-
         from judged.labels import schema
 
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -227,7 +219,7 @@ class LabelStore:
             made.append({name: storable(name, value) for name, value in row.items()})
         with self.engine.begin() as connection:
             for start in range(0, len(made), ROWS):
-                connection.execute(insert(schema.labels), made[start : start + ROWS])
+                connection.execute(schema.labels.insert(), made[start : start + ROWS])
         return len(made)
 
     def tasks(self, judge: str) -> tuple[Task, ...]:
@@ -254,8 +246,7 @@ class LabelStore:
             .select_from(wanted.outerjoin(last, same).outerjoin(given, given.c.label == last.c.label))
             .where(wanted.c.judge.in_(("", judge)), or_(given.c.label.is_(None), given.c.valid.is_(False)))
         )
-        with self.engine.connect() as connection:
-            found = [(row.priority, Task(*row[:6])) for row in connection.execute(open_)]
+        found = [(row.priority, Task(*row[:6])) for row in self.rows(open_)]
 
         def order(one: tuple[int, Task]) -> tuple[Any, ...]:
             priority, task = one
@@ -268,19 +259,19 @@ class LabelStore:
         """Give the kind of each judge who was added."""
         from judged.labels import schema
 
-        return {row.judge: row.kind for row in self._rows(schema.judges, "judge")}
+        return {row.judge: row.kind for row in self.rows(schema.judges.select().order_by("judge"))}
 
     def every_task(self) -> tuple[NewTask, ...]:
         """Give all tasks, done or not, in the order in which they were added."""
         from judged.labels import schema
 
-        return tuple(NewTask(*row[1:]) for row in self._rows(schema.tasks, "task"))
+        return tuple(NewTask(*row[1:]) for row in self.rows(schema.tasks.select().order_by("task")))
 
     def topics(self) -> list[dict[str, Any]]:
         """Give the topics with their texts, by id."""
         from judged.labels import schema
 
-        return [row._asdict() for row in self._rows(schema.topics, "query_id")]
+        return [row._asdict() for row in self.rows(schema.topics.select().order_by("query_id"))]
 
     def task(self, judge: str, task: int) -> Task:
         """Give a task of a judge, done or not.
@@ -290,17 +281,13 @@ class LabelStore:
         InputError
             If there is none, or it is somebody else's.
         """
-        from sqlalchemy import select
-
         from judged.labels import schema
 
-        columns = (schema.tasks.c[name] for name in ("task", "query_id", "doc_id", "repeat", "gold"))
-        chosen = select(*columns).where(schema.tasks.c.task == task, schema.tasks.c.judge.in_(("", judge)))
-        with self.engine.connect() as connection:
-            row = connection.execute(chosen).first()
-        if row is None:
+        wanted = schema.tasks.c
+        rows = self.rows(schema.tasks.select().where(wanted.task == task, wanted.judge.in_(("", judge))))
+        if not rows:
             raise InputError(f"{judge} has no task {task}", fix="ask for the tasks again")
-        return _done(row)
+        return _done(rows[0])
 
     def assigned(self, judge: str) -> int:
         """Tell how many tasks a judge has, done or not; a pair and repeat counts once."""
@@ -331,34 +318,32 @@ class LabelStore:
             .order_by(given.c.label.desc())
             .limit(1)
         )
-        with self.engine.connect() as connection:
-            row = connection.execute(done).first()
-        return None if row is None else (_done(row), row.grade, row.note)
+        rows = self.rows(done)
+        return (_done(rows[0]), rows[0].grade, rows[0].note) if rows else None
 
     def topic(self, topic: str) -> dict[str, Any]:
         """Give a topic's texts; empty ones where none are known."""
         from judged.labels import schema
 
+        rows = self.rows(schema.topics.select().where(schema.topics.c.query_id == topic))
         empty = {"query_id": topic, "text": "", "description": "", "narrative": "", "synthetic": False}
-        return self._one(schema.topics, "query_id", topic) or empty
+        return rows[0]._asdict() if rows else empty
 
     def grades(self, topic: str) -> dict[str, float]:
         """Give the grade of each document of a topic as a person last gave it."""
-        from sqlalchemy import select
-
         from judged.labels import schema
 
         given = schema.labels.c
-        chosen = select(given.doc_id, given.grade, given.valid).where(given.query_id == topic, given.kind == "human")
-        with self.engine.connect() as connection:
-            last = {row.doc_id: row for row in connection.execute(chosen.order_by(given.label))}
+        chosen = schema.labels.select().where(given.query_id == topic, given.kind == "human")
+        last = {row.doc_id: row for row in self.rows(chosen.order_by(given.label))}
         return {doc: row.grade for doc, row in last.items() if row.valid and row.grade is not None}
 
     def document(self, doc_id: str) -> dict[str, Any]:
         """Give a document's title and text; empty ones where none are known."""
         from judged.labels import schema
 
-        return self._one(schema.documents, "doc_id", doc_id) or {"doc_id": doc_id, "title": "", "text": ""}
+        rows = self.rows(schema.documents.select().where(schema.documents.c.doc_id == doc_id))
+        return rows[0]._asdict() if rows else {"doc_id": doc_id, "title": "", "text": ""}
 
     def labels(self) -> Labels:
         """Give all labels that were given, oldest first.
@@ -368,13 +353,10 @@ class LabelStore:
         InputError
             If there are none.
         """
-        from sqlalchemy import select
-
         from judged.labels import schema
 
-        chosen = select(*(schema.labels.c[name] for name in SCHEMA.names)).order_by(schema.labels.c.label)
-        with self.engine.connect() as connection:
-            rows = connection.execute(chosen).all()
+        chosen = schema.labels.select().with_only_columns(*(schema.labels.c[name] for name in SCHEMA.names))
+        rows = self.rows(chosen.order_by(schema.labels.c.label))
         columns = list(zip(*rows, strict=True)) or [()] * len(SCHEMA)
         try:
             table = pa.table({field.name: pa.array(columns[at], field.type) for at, field in enumerate(SCHEMA)})
@@ -414,8 +396,7 @@ class LabelStore:
         for word, table, name in (("topic", schema.topics, "query_id"), ("document", schema.documents, "doc_id")):
             wanted = schema.tasks.c[name]
             chosen = select(wanted).where(wanted.not_in(select(table.c[name]))).distinct().order_by(wanted)
-            with self.engine.connect() as connection:
-                missing[word] = list(connection.scalars(chosen))
+            missing[word] = [row[0] for row in self.rows(chosen)]
         return missing
 
     def __enter__(self) -> Self:
@@ -435,14 +416,10 @@ class LabelStore:
             add_new(connection, table, rows)
             return _count(connection, table) - before
 
-    def _rows(self, table: SqlTable, by: str) -> list[Any]:
+    def rows(self, statement: Executable) -> list[Any]:
+        """Return the rows that a statement selects."""
         with self.engine.connect() as connection:
-            return list(connection.execute(table.select().order_by(table.c[by])))
-
-    def _one(self, table: SqlTable, column: str, value: str) -> dict[str, Any] | None:
-        with self.engine.connect() as connection:
-            row = connection.execute(table.select().where(table.c[column] == value)).mappings().first()
-        return None if row is None else dict(row)
+            return list(connection.execute(statement))
 
 
 def _done(row: Any) -> Task:

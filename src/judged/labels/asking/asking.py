@@ -230,12 +230,9 @@ def request_key(body: Mapping[str, Any], repeat: int = 0) -> str:
 
 def kept_requests(store: LabelStore) -> set[str]:
     """Name the requests that the store has the answers of."""
-    from sqlalchemy import select
-
     from judged.labels import schema
 
-    with store.engine.connect() as connection:
-        return set(connection.scalars(select(schema.replies.c.request)))
+    return {row.request for row in store.rows(schema.replies.select().with_only_columns(schema.replies.c.request))}
 
 
 def answers(
@@ -330,10 +327,7 @@ def keep_reply(store: LabelStore, key: str, reply: Reply) -> Reply:
 
 
 def _load(store: LabelStore, key: str) -> Reply:
-    from sqlalchemy import select
-
     from judged.labels import schema
 
-    with store.engine.connect() as connection:
-        text = connection.scalar(select(schema.replies.c.reply).where(schema.replies.c.request == key))
-    return Reply(**json.loads(text or "{}"))
+    (row,) = store.rows(schema.replies.select().where(schema.replies.c.request == key))
+    return Reply(**json.loads(row.reply))
