@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 ROWS = 5_000
 """So many are written in one statement."""
-_DAMAGED = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_IOERR")
+_DAMAGED = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
 _TRIES = 4  # to open a store
 _LEAST_ROOM = 1 << 16  # bytes: SQLite begins its files beside a store with 32 kB
 
@@ -139,14 +139,6 @@ def engine_of(where: str) -> Engine:
         for said in ("synchronous=FULL", "busy_timeout=30000"):
             connection.execute(f"PRAGMA {said}")
 
-    @event.listens_for(engine, "handle_error")
-    def damaged(context: Any) -> None:  # pyright: ignore[reportUnusedFunction]
-        error = context.original_exception
-        code = getattr(error, "sqlite_errorname", "")  # none where a text cannot be decoded
-        if code.startswith(_DAMAGED) or (not code and "Could not decode" in str(error)):
-            fix = "restore it from a copy"
-            raise InputError(f"the database is damaged ({error})", fix=fix, path=without_password(where)) from None
-
     return engine
 
 
@@ -155,9 +147,9 @@ class _BusyError(InputError):
 
 
 def _raise_own(path: str, shown: str, context: ExceptionContext) -> None:
-    """Raise an error of ours where a database cannot write."""
+    """Raise an error of ours where a database cannot write, or is damaged."""
     error = context.original_exception
-    name = str(getattr(error, "sqlite_errorname", ""))
+    name = str(getattr(error, "sqlite_errorname", ""))  # none where a text cannot be decoded
     full = is_full(error)
     if name.startswith(("SQLITE_IOERR", "SQLITE_CANTOPEN")) and Path(path).parent.is_dir():
         # SQLite does not say why it could not make or enlarge one of its files beside the store.
@@ -166,6 +158,8 @@ def _raise_own(path: str, shown: str, context: ExceptionContext) -> None:
         raise OutputError(shown, OSError(errno.ENOSPC if full else errno.EIO, str(error)))
     if name.startswith("SQLITE_BUSY"):
         raise _BusyError("another process is writing to it", fix="try again when it has ended", path=shown)
+    if name.startswith(_DAMAGED) or (not name and "Could not decode" in str(error)):
+        raise InputError(f"the database is damaged ({error})", fix="restore it from a copy", path=shown) from None
 
 
 def storable(name: str, value: Any) -> Any:

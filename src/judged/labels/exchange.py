@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
     Row = tuple[int | None, dict[str, Any]]
 
-EXPORTS = ("labels", "quepid", "search-relevance")
-"""What labels are written as, besides qrels."""
 _JUDGE = ("judge", "assessor", "annotator", "rater", "worker")
 _FALSE, _TRUE = frozenset({"false", "0", "no"}), frozenset({"true", "1", "yes"})
 

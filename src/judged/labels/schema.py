@@ -20,15 +20,14 @@ from judged.labels.database import Layout
 metadata = MetaData()
 _ID = BigInteger().with_variant(Integer, "sqlite")  # SQLite numbers rows by itself only where they are INTEGER
 
+
+def _texts(*names: str) -> list[Column[str]]:
+    return [Column(name, String, nullable=False) for name in names]
+
+
 about = Table("about", metadata, Column("name", String, primary_key=True), Column("value", String, nullable=False))
 LAYOUT = Layout(about, 1, "labels", "judged labels new")
-scale = Table(
-    "scale",
-    metadata,
-    Column("grade", Float, primary_key=True),
-    Column("word", String, nullable=False),
-    Column("definition", String, nullable=False),
-)
+scale = Table("scale", metadata, Column("grade", Float, primary_key=True), *_texts("word", "definition"))
 topics = Table(
     "topics",
     metadata,
@@ -56,8 +55,7 @@ tasks = Table(
     "tasks",
     metadata,
     Column("task", _ID, primary_key=True, autoincrement=True),
-    Column("query_id", String, nullable=False),
-    Column("doc_id", String, nullable=False),
+    *_texts("query_id", "doc_id"),
     Column("judge", String, nullable=False),  # whose task it is; empty: everybody's
     Column("repeat", Integer, nullable=False),  # above 0: a pair that the same judge has judged before
     Column("gold", Float),  # the grade that is known to be right, of a pair that tells how good a judge is
@@ -68,18 +66,13 @@ labels = Table(
     "labels",
     metadata,
     Column("label", _ID, primary_key=True, autoincrement=True),
-    Column("query_id", String, nullable=False),
-    Column("doc_id", String, nullable=False),
-    Column("judge", String, nullable=False),
-    Column("kind", String, nullable=False),
+    *_texts("query_id", "doc_id", "judge", "kind"),
     Column("repeat", Integer, nullable=False),
     Column("grade", Float),
     Column("valid", Boolean, nullable=False),
     Column("note", String, nullable=False),
     Column("seconds", Float),
-    Column("at", String, nullable=False),
-    Column("prompt", String, nullable=False),
-    Column("model", String, nullable=False),
+    *_texts("at", "prompt", "model"),
     Column("seed", BigInteger),
     Column("logprobs", String, nullable=False),
     Index("labels_of_judge", "judge", "query_id", "doc_id", "repeat"),
