@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ from tabled import markdown_table
 
 from judged.data import Qrels
 from judged.labels.estimation import Design, estimated, form_of
-from judged.labels.pooling import Candidates, allocated, candidates, draw, maxmean_order, strata_of
+from judged.labels.pooling import Candidates, after, allocated, arms_of, candidates, draw, strata_of
 from judged.results.decimals import percent
 from judged.scoring.judging import judge
 from judged.scoring.judging.unjudged import keeping
@@ -53,6 +53,26 @@ def collection(name: str, data: Path) -> Collection:
     pairs = zip(table["query_id"].to_pylist(), table["doc_id"].to_pylist(), strict=True)
     grades = dict(zip(pairs, table["relevance"].to_pylist(), strict=True))
     return Collection(name, sorted(map(str, (data / folder / runs).glob("*.run.gz"))), rel, grades)
+
+
+def maxmean_order(
+    runs: Any,
+    relevant: Callable[[str, str], bool],
+    *,
+    depth: int = 100,
+    queries: Any = None,
+    retention: float = 1.0,
+    seed: int = 0,
+) -> list[list[str]]:
+    """Give the order in which MaxMean would judge each topic's whole pool, where every answer is known."""
+    found, orders = candidates(runs, depth, queries=queries), list[list[str]]()
+    for query_id, arms in zip(found.query_ids, arms_of(found.lists, retention, seed), strict=True):
+        order, row = list[str](), next(arms, None)
+        while row is not None:
+            order.append(found.doc[row])
+            row = after(arms, relevant(query_id, order[-1]))
+        orders.append(order)
+    return orders
 
 
 def found_rows(given: Collection, depths: Sequence[int] = DEPTHS) -> Iterator[list[str]]:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from pooling import maxmean_order
 
 from judged.errors import InputError
 from judged.labels import pool
-from judged.labels.pooling import Pool, allocated, candidates, draw, maxmean_order, strata_of
+from judged.labels.pooling import Pool, allocated, candidates, draw, strata_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

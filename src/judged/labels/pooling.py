@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeAlias
@@ -273,26 +273,6 @@ def candidates(runs: Any, depth: int, *, queries: Any = None, ties: TiePolicy = 
     by_topic = [lists[at : at + len(parts)] for at in range(0, len(lists), len(parts))]
     docs = names[code[first][order]].tolist()
     return Candidates(query_ids, topic[first][order], docs, best[order], np.bincount(row), by_topic)
-
-
-def maxmean_order(
-    runs: Any,
-    relevant: Callable[[str, str], bool],
-    *,
-    depth: int = 100,
-    queries: Any = None,
-    retention: float = 1.0,
-    seed: int = 0,
-) -> list[list[str]]:
-    """Give the order in which MaxMean would judge each topic's whole pool, where every answer is known."""
-    found, orders = candidates(runs, depth, queries=queries), list[list[str]]()
-    for query_id, arms in zip(found.query_ids, arms_of(found.lists, retention, seed), strict=True):
-        order, row = list[str](), next(arms, None)
-        while row is not None:
-            order.append(found.doc[row])
-            row = after(arms, relevant(query_id, order[-1]))
-        orders.append(order)
-    return orders
 
 
 def _in_turn(turns: Sequence[Any], most: int) -> list[list[int]]:
