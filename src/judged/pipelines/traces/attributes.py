@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from math import isfinite
 from pathlib import Path
@@ -145,13 +145,7 @@ def asked(text: Any) -> str | None:
     >>> asked("cheap flights"), asked('{"query": "cheap flights", "top_k": 3}'), asked('{"a": 1}')
     ('cheap flights', 'cheap flights', None)
     """
-    value = parsed(text) if isinstance(text, str) and text.lstrip()[:1] in ("{", "[", '"') else text
-    if value is None:
-        value = text
-    for _ in range(3):
-        if isinstance(value, Mapping):
-            value = first(value, *_ASKED)
-    return value if isinstance(value, str) and value not in ("", REDACTED) else None
+    return _text_in(text, _ASKED, levels=3)
 
 
 def answered(text: Any) -> str | None:
@@ -160,8 +154,15 @@ def answered(text: Any) -> str | None:
     >>> answered("At noon."), answered('{"answer": "At noon."}'), answered('{"a": 1}'), answered("__REDACTED__")
     ('At noon.', 'At noon.', None, None)
     """
+    return _text_in(text, _ANSWERED, levels=1)
+
+
+def _text_in(text: Any, names: Sequence[str], levels: int) -> str | None:
+    """Return a text, or the one under the first of some names that JSON has, so many levels deep; None if none is."""
     value = parsed(text) if isinstance(text, str) and text.lstrip()[:1] in ("{", "[", '"') else text
-    value = first(value, *_ANSWERED) if isinstance(value, Mapping) else text if value is None else value
+    value = text if value is None else value
+    for _ in range(levels):
+        value = first(value, *names) if isinstance(value, Mapping) else value
     return value if isinstance(value, str) and value not in ("", REDACTED) else None
 
 

@@ -94,26 +94,24 @@ def tested(
     The rate of false discoveries is that over all tests. A slice that loses more is *intent* only if missing content,
     freshness and feedback were looked for as well: else its kind is `CLASS`, as they could be the reason.
     """
-    rel = made.rel
     grades = _grades(qrels)
     traced = clicks_of(made.traces, made.losses[-1].stage.name)
     clicked, expected = (traced, dict[str, dict[str, float]]()) if clicks is None else read_clicks(clicks)
     paired = {"level": level, "seed": seed}
     results: list[Result] = [
-        *_calibration(made, qrels, grades, rel, paired),
-        *_freshness(made, grades, rel, documents, date, today, paired),
-        *_subtopics(made, qrels, rel, paired),
+        *_calibration(made, qrels, grades, paired),
+        *_freshness(made, grades, documents, date, today, paired),
+        *_subtopics(made, qrels, paired),
         *_classes(made, clicked, level, seed),
         *_feedback(made, grades, clicked, expected, paired),
     ]
     tests = [one for one in results if isinstance(one, FailureTest)]
     tests = [test if test.failure == "calibration" else test._replace(p=_above(test)) for test in tests]
-    disagreement = list(_disagreement(made, rel, labels))
+    disagreement = list(_disagreement(made, labels))
     tests += [one for one in disagreement if isinstance(one, FailureTest)]
     if CORPUS not in made.parts:
-        results.insert(
-            0, Untested("missing content", "corpus", NO_DATA, "no ids of the corpus are given (--corpus FILE)")
-        )
+        reason = "no ids of the corpus are given (--corpus FILE)"
+        results.insert(0, Untested("missing content", "corpus", NO_DATA, reason))
     untested = tuple(one for one in (*results, *disagreement) if isinstance(one, Untested))
     if alternatives(untested, tests):
         tests = [test._replace(failure=CLASS) if test.members is not None else test for test in tests]
@@ -172,19 +170,17 @@ def _lists(traces: Traces, stage: str, topics: Sequence[str]) -> dict[str, list[
     return {topic: [one.doc_id for one in docs] for topic, docs in known.items() if docs is not None}
 
 
-def _calibration(
-    made: TraceFunnel, qrels: Qrels, grades: Grades, rel: float, paired: Mapping[str, Any]
-) -> Iterator[Result]:
+def _calibration(made: TraceFunnel, qrels: Qrels, grades: Grades, paired: Mapping[str, Any]) -> Iterator[Result]:
     """Hold documents of one source only against those of the others only, at the same place of the merged list."""
     merging = [loss.stage for loss in made.losses if len(loss.stage.parents) > 1]
     for stage in merging:
-        yield from _merged(made, stage, qrels, grades, rel, paired)
+        yield from _merged(made, stage, qrels, grades, paired)
     if not merging:
         yield Untested("calibration", "merged sources", NO_DATA, "no stage has two parents or more")
 
 
 def _merged(
-    made: TraceFunnel, stage: Stage, qrels: Qrels, grades: Grades, rel: float, paired: Mapping[str, Any]
+    made: TraceFunnel, stage: Stage, qrels: Qrels, grades: Grades, paired: Mapping[str, Any]
 ) -> Iterator[Result]:
     from scipy.optimize import isotonic_regression
 
@@ -198,7 +194,7 @@ def _merged(
         held = {name: set(part[topic]) for name, part in parts.items()}
         known = grades.get(topic, {})
         rows += [
-            (rank, float(known.get(doc, -1) >= rel), tuple(name for name in held if doc in held[name]), at)
+            (rank, float(known.get(doc, -1) >= made.rel), tuple(name for name in held if doc in held[name]), at)
             for rank, doc in enumerate(listed)
         ]
     if not rows:
@@ -273,7 +269,7 @@ def _gain_of_ranks(made: TraceFunnel, stage: Stage, qrels: Qrels) -> float:
 
 
 def _freshness(
-    made: TraceFunnel, grades: Grades, rel: float, documents: Any, date: str, today: Any, paired: Mapping[str, Any]
+    made: TraceFunnel, grades: Grades, documents: Any, date: str, today: Any, paired: Mapping[str, Any]
 ) -> Iterator[Result]:
     """Look at pairs of documents of one grade: how often the newer one stands lower, less how often higher."""
     if documents is None:
@@ -294,7 +290,7 @@ def _freshness(
     gaps: dict[str, float] = {}
     for topic, listed in shown.items():
         place = {doc: rank for rank, doc in enumerate(listed)}
-        dated = [(doc, grade) for doc, grade in grades.get(topic, {}).items() if grade >= rel and doc in past]
+        dated = [(doc, grade) for doc, grade in grades.get(topic, {}).items() if grade >= made.rel and doc in past]
         ways = [
             float(np.sign(place.get(newer, math.inf) - place.get(older, math.inf)))
             if newer in place or older in place
@@ -308,7 +304,7 @@ def _freshness(
     yield from of_topics("freshness", "all topics", what, gaps, **paired)
 
 
-def _subtopics(made: TraceFunnel, qrels: Qrels, rel: float, paired: Mapping[str, Any]) -> Iterator[Result]:
+def _subtopics(made: TraceFunnel, qrels: Qrels, paired: Mapping[str, Any]) -> Iterator[Result]:
     """Count subtopics that the list leaves out, against as many relevant documents drawn by lot."""
     if "iteration" not in qrels.table.column_names:
         yield Untested("intent", "subtopics", NO_DATA, "the judgments have no subtopics")
@@ -316,7 +312,7 @@ def _subtopics(made: TraceFunnel, qrels: Qrels, rel: float, paired: Mapping[str,
     subtopics: dict[str, dict[str, set[str]]] = {}
     columns = (qrels.table[name].to_pylist() for name in ("query_id", "doc_id", "relevance", "iteration"))
     for query, doc, grade, subtopic in zip(*columns, strict=True):
-        if grade >= rel:
+        if grade >= made.rel:
             subtopics.setdefault(query, {}).setdefault(subtopic, set()).add(doc)
     shown = _lists(made.traces, made.losses[-1].stage.name, made.query_ids)
     cutoff = getattr(made.measure, "cutoff", None)
@@ -419,7 +415,7 @@ def _share(parts: list[tuple[float, float]]) -> float:
     return sum(more for more, _ in parts) / size if size else math.nan
 
 
-def _disagreement(made: TraceFunnel, rel: float, labels: Any) -> Iterator[Result]:
+def _disagreement(made: TraceFunnel, labels: Any) -> Iterator[Result]:
     """Hold each topic's documents that judges put on both sides of what is relevant against those of all topics.
 
     Those count that people saw, or that some judge found relevant: they decide the score. Several judges graded them.
@@ -431,7 +427,7 @@ def _disagreement(made: TraceFunnel, rel: float, labels: Any) -> Iterator[Result
     shown = _lists(made.traces, made.losses[-1].stage.name, made.query_ids)
     cutoff = getattr(made.measure, "cutoff", None)
     seen = {topic: set(docs[:cutoff]) for topic, docs in shown.items()}
-    relevant = np.where(np.isnan(given.grades), np.nan, given.grades >= rel)
+    relevant = np.where(np.isnan(given.grades), np.nan, given.grades >= made.rel)
     judges, votes = (~np.isnan(relevant)).sum(axis=1), np.nansum(relevant, axis=1)
     documents, apart = Counter[str](), Counter[str]()
     for pair, count, for_it in zip(given.pairs.to_pylist(), judges.tolist(), votes.tolist(), strict=True):

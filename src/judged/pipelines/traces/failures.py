@@ -336,19 +336,13 @@ class Failures(Answer):
         )
 
     def _documents_table(self) -> Table:
-        return Table(
-            "documents",
-            (
-                Column("query_id", [topic for topic, *_ in self.found], TEXT, "topic"),
-                Column("doc_id", [doc for _, doc, *_ in self.found], TEXT, "document"),
-                Column("failure", [kind for _, _, kind, _, _ in self.found], TEXT),
-                Column("step", [step for _, _, _, step, _ in self.found], TEXT, "lost at"),
-                Column("grade", [grade for *_, grade in self.found], number(0)),
-            ),
-            f"{counted(len(self.found), 'relevant document')} not seen",
-            labels=4,
-            folded=True,
-        )
+        records = [
+            dict(zip(("query_id", "doc_id", "failure", "step", "grade"), row, strict=True)) for row in self.found
+        ]
+        ids = (("query_id", TEXT, "topic"), ("doc_id", TEXT, "document"))
+        columns = columns_of(records, *ids, ("failure", TEXT), ("step", TEXT, "lost at"), ("grade", number(0)))
+        title = f"{counted(len(records), 'relevant document')} not seen"
+        return Table("documents", columns, title, labels=4, folded=True)
 
 
 def failures(

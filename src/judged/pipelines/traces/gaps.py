@@ -190,20 +190,11 @@ class Gaps(Answer):
             note=f"adjusted p: permutation test against all other topics, Benjamini-Hochberg; entities with"
             f" fewer than {_FEW} judged topics are not tested; {100 * self.level:g}% intervals",
         )
-        topics, queries, about, traffic, why = zip(*self.wanted, strict=True) if self.wanted else [[]] * 5
-        wanted = Table(
-            "wanted",
-            (
-                Column("query_id", list(topics), TEXT, "topic"),
-                Column("query", list(queries), TEXT),
-                Column("entities", list(about), TEXT),
-                Column("traffic", list(traffic), number(0)),
-                Column("reason", list(why), TEXT, "why"),
-            ),
-            "Content to write or to fetch",
-            labels=2,
-            only="" if self.wanted else "data",
-        )
+        shown = (("query", TEXT), ("entities", TEXT), ("traffic", number(0)), ("reason", TEXT, "why"))
+        names = ("query_id", *(name for name, *_ in shown))
+        records = [dict(zip(names, row, strict=True)) for row in self.wanted]
+        columns, only = columns_of(records, ("query_id", TEXT, "topic"), *shown), "" if records else "data"
+        wanted = Table("wanted", columns, "Content to write or to fetch", labels=2, only=only)
         return (Sentences(self.sentences), entities, wanted)
 
 

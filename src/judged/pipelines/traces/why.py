@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import pstdev
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 
@@ -134,6 +134,8 @@ class Why(Answer):
         """Lay out each document at each stage."""
         rows = [(doc, station) for doc, way in self.ways.items() for station in way]
         passed = [station.document for _, station in rows]
+        of = [f"of {station.of}" if station.of and station.document else "" for _, station in rows]
+        states = [station.state for _, station in rows]
         return Table(
             "stations",
             (
@@ -142,14 +144,12 @@ class Why(Answer):
                 Column("kind", [station.stage.kind for _, station in rows], TEXT, only="data"),
                 Column("grade", [self.grades.get(doc) for doc, _ in rows], number(0), only="data"),
                 Column("given", [station.given for _, station in rows], ANY),
-                Column("state", [station.state for _, station in rows], TEXT, only=_if_unrecorded(rows)),
-                Column("rank", [one.rank if one else None for one in passed], COUNT, beside=_of(rows)),
+                Column("state", states, TEXT, only="" if "unrecorded" in states else "data"),
+                Column("rank", [one.rank if one else None for one in passed], COUNT, beside=of),
                 Column("score", [one.score if one else None for one in passed], number()),
                 Column("needed", [station.needed for _, station in rows], number()),
                 _known("source", [(one.source or None) if one else None for one in passed], TEXT),
-                Column(
-                    "features", [dict(one.features) if one and one.features else None for one in passed], only="json"
-                ),
+                Column("features", [dict(one.features) or None if one else None for one in passed], only="json"),
             ),
             "Their way through the stages",
             labels=2,
@@ -274,12 +274,9 @@ class Why(Answer):
         if path.shown:
             return f"in the final list, at rank {place} of {last.of}"
         if unknown:
-            then = (
-                "whether it was shown is unknown"
-                if _is_list_unrecorded(way, self.traces)
-                else "where it was lost is unknown"
-            )
-            return f"last recorded at {last.stage.name}, at rank {place} of {last.of}; {unknown}, so {then}"
+            final = next(station for station in way if station.stage is self.traces.final)
+            then = "whether it was shown" if final.state == "unrecorded" else "where it was lost"
+            return f"last recorded at {last.stage.name}, at rank {place} of {last.of}; {unknown}, so {then} is unknown"
         if cut is None:
             return f"last passed on by {last.stage.name}, at rank {place} of {last.of}; no later stage was given it"
         short = f", where {cut.needed:g} was the lowest score" if cut.needed is not None else ""
@@ -316,22 +313,9 @@ def _path_of(way: Sequence[Station], traces: Traces) -> _Path:
     return _Path(had, last, cut, unrecorded, shown=False)
 
 
-def _is_list_unrecorded(way: Sequence[Station], traces: Traces) -> bool:
-    """Whether the final list is not recorded."""
-    return any(station.stage is traces.final and station.state == "unrecorded" for station in way)
-
-
 def _known(name: str, values: Sequence[Any], show: Show = ANY, title: str | None = None) -> Column:
     """Lay out a column that people see only if any of it is known."""
     return Column(name, values, show, title, only="" if any(value is not None for value in values) else "data")
-
-
-def _if_unrecorded(rows: Sequence[tuple[str, Station]]) -> Literal["", "data"]:
-    return "" if any(station.state == "unrecorded" for _, station in rows) else "data"
-
-
-def _of(rows: Sequence[tuple[str, Station]]) -> list[str]:
-    return [f"of {station.of}" if station.of and station.document else "" for _, station in rows]
 
 
 def _graded(grade: float | None) -> str:
