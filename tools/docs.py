@@ -132,6 +132,9 @@ STUBBED = tuple(
 """Packages that import at the first use what they export."""
 
 
+# A package that imports at the first use has only `__getattr__` for a type checker, by which every name is Any. Imports
+# under `if TYPE_CHECKING` would repeat each name by hand, and could not say the signatures that `of_runs` makes at run
+# time. `lazy_loader.attach_stub` would need the same stubs, and parse one at each import.
 def stub(package: str) -> str:
     """Write what a package exports, for type checkers; of functions that `of_runs` made, their signatures."""
     module = importlib.import_module(package)

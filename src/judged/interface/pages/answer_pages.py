@@ -203,6 +203,9 @@ def answer_page(
                 known |= shown(workspace, asked, known["answer"])
             return page(request, template, **known)
 
+        # FastAPI learns from a handler's signature which parameters a request has. Both handlers serve functions with
+        # any parameters, and so take `**given`: each is given the signature of `make`, with types in place of the names
+        # of types, which are known in the file of `make` alone.
         parameters = _parameters(make)
         request = Parameter("request", Parameter.POSITIONAL_OR_KEYWORD, annotation=Request)
         twin.__signature__ = Signature(parameters)  # pyright: ignore[reportAttributeAccessIssue]

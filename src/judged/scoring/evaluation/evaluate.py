@@ -284,13 +284,8 @@ def _scored(
     kept = lists if reads_run else [replace(judged, run=judged.run.emptied(), documents=None) for judged in lists]
 
     def all_notes() -> tuple[Note, ...]:
-        about_lists = list_notes(kept, policies, measures)
-        return (
-            notes()
-            + about_lists
-            + sample_notes(sampled, movement.seed)
-            + notes_of_runs(kept, policies.topics, of_present)
-        )
+        about_runs = (*sample_notes(sampled, movement.seed), *notes_of_runs(kept, policies.topics, of_present))
+        return (*notes(), *list_notes(kept, policies, measures), *about_runs)
 
     return Scores(
         runs=tuple(map(run_facts, lists)),
@@ -340,6 +335,9 @@ def _usual(dialect: Any) -> tuple[str, ...]:
     return rules.defaults if 0 < count <= _FEW else TESTED_MEASURES
 
 
+# Seven functions have two forms: of scores, and of qrels and runs. The second is made of the first here, as each would
+# repeat fifteen parameters of `evaluate` and sixty lines of docstring. `help()` and errors show the signature and the
+# docstring that this sets; type checkers read the signature in the stubs that tools/docs.py writes.
 def of_runs(
     function: Callable[..., Answered],
     name: str,

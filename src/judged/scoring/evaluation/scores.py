@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from judged.stats.interval import IntervalName
 
 
+# Users write `scores.compare()`, and packages above import `Scores`: a method in plain code would import upwards, which
+# import-linter forbids, and repeat a signature and a docstring. So the class holds the place of each such function,
+# which is imported when the method is looked up, and `help(Scores.compare)` shows the function itself.
 class FromAbove:
     """A method that is a function of scores in a layer above: found by its name, so that nothing here imports it."""
 
