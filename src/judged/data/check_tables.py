@@ -14,7 +14,7 @@ from judged.results.decimals import counted
 from judged.results.types import cached_property
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from judged.data.index import QrelsIndex
     from judged.results.types import Bools, Floats, Ints, Strings, Table
@@ -24,218 +24,151 @@ _HUGE = 100
 _INVISIBLE = r"[\x{feff}\x{200b}-\x{200d}\x{00a0}\x{00ad}]|[\x00-\x1f\x7f]"
 
 
-def duplicate_pairs(rows: Rows, by: str) -> list[Finding]:
+def duplicate_pairs(rows: Rows, by: str) -> Iterator[Finding]:
     """Find pairs of a topic and a document that stand twice; `by` names a column that tells them apart."""
     key = rows.pair
     if rows.has(by):
         names = pc.unique(rows.table[by])
         if by != "run_id" or len(names) > 1:
             key = _compact(key) * len(names) + codes_of(rows.table[by], names)
-    again = _seen_before(key)
-    count = int(again.sum())
-    if not count:
-        return []
-    row = int(np.flatnonzero(again)[0])
-    pair = f"document {rows.table['doc_id'][row]} of topic {rows.table['query_id'][row]}"
-    return [
-        rows.finding(
-            "error",
-            "duplicate-pair",
-            f"{pair} stands here again; {counted(count, 'row')} in all repeat an earlier pair",
-            "keep one row per pair",
-            count=count,
-            row=row,
-        )
-    ]
+    again = np.flatnonzero(_seen_before(key))
+    if len(again):
+        row, count = int(again[0]), len(again)
+        pair = f"document {rows.table['doc_id'][row]} of topic {rows.table['query_id'][row]}"
+        problem = f"{pair} stands here again; {counted(count, 'row')} in all repeat an earlier pair"
+        yield rows.finding("error", "duplicate-pair", problem, "keep one row per pair", count=count, row=row)
 
 
-def several_labels(rows: Rows) -> list[Finding]:
+def several_labels(rows: Rows) -> Iterator[Finding]:
     """Find pairs that have labels in several iterations (subtopics, assessors)."""
-    if not rows.has("iteration"):
-        return []
-    count = int(_seen_before(rows.pair).sum())
-    if not count or duplicate_pairs(rows, "iteration"):
-        return []
-    kinds = len(pc.unique(rows.table["iteration"]))
-    row = int(np.flatnonzero(_seen_before(rows.pair))[0])
-    problem = (
-        f"{counted(count, 'row')} give another label, under another iteration, to a pair that has one "
-        f"({counted(kinds, 'iteration')}: subtopics or assessors); measures of one label take the highest"
-    )
-    return [
-        rows.finding(
-            "warning", "several-labels", problem, "choose one iteration if that is not meant", count=count, row=row
+    again = np.flatnonzero(_seen_before(rows.pair))
+    if rows.has("iteration") and len(again) and not any(duplicate_pairs(rows, "iteration")):
+        kinds, count = len(pc.unique(rows.table["iteration"])), len(again)
+        problem = (
+            f"{counted(count, 'row')} give another label, under another iteration, to a pair that has one "
+            f"({counted(kinds, 'iteration')}: subtopics or assessors); measures of one label take the highest"
         )
-    ]
+        fix = "choose one iteration if that is not meant"
+        yield rows.finding("warning", "several-labels", problem, fix, count=count, row=int(again[0]))
 
 
-def grades(rows: Rows) -> list[Finding]:
+def grades(rows: Rows) -> Iterator[Finding]:
     """Find topics without relevant documents, and scales of grades that are odd."""
     values = rows.column("relevance")
-    found: list[Finding] = []
     infinite = np.flatnonzero(~np.isfinite(values))
     if len(infinite):
-        problem = f"no finite number in {counted(len(infinite), 'grade')}"
-        found.append(
-            rows.finding(
-                "error", "bad-relevance", problem, "write finite numbers", count=len(infinite), row=int(infinite[0])
-            )
-        )
+        problem, fix = f"no finite number in {counted(len(infinite), 'grade')}", "write finite numbers"
+        yield rows.finding("error", "bad-relevance", problem, fix, count=len(infinite), row=int(infinite[0]))
     best = np.full(len(rows.topics), -np.inf)
     np.maximum.at(best, rows.topic, values)
     empty = np.flatnonzero(best <= 0)
     if len(empty):
-        names = first_few([rows.topics[int(at)].as_py() for at in empty])
-        problem = f"{counted(len(empty), 'topic')} without a relevant document: {names}"
-        found.append(
-            rows.finding(
-                "warning",
-                "topics-without-relevant",
-                problem,
-                "most measures are 0 or undefined there",
-                count=len(empty),
-                row=int(np.flatnonzero(rows.topic == empty[0])[0]),
-            )
-        )
+        problem = f"{counted(len(empty), 'topic')} without a relevant document: {rows.names(empty)}"
+        fix = "most measures are 0 or undefined there"
+        row = rows.first_row(empty[0])
+        yield rows.finding("warning", "topics-without-relevant", problem, fix, count=len(empty), row=row)
     small = np.flatnonzero((values > 0) & (values < 1))
     if len(small):
         problem = f"{counted(len(small), 'grade')} between 0 and 1: measures of relevance such as AP count from grade 1"
         fix = f"choose a lower level with --rel, such as {values[small].min():g}"
-        found.append(rows.finding("warning", "grades-below-1", problem, fix, count=len(small), row=int(small[0])))
+        yield rows.finding("warning", "grades-below-1", problem, fix, count=len(small), row=int(small[0]))
     huge = np.flatnonzero(np.isfinite(values) & (values > _HUGE))
     if len(huge):
         problem = f"{counted(len(huge), 'grade')} above {_HUGE}, the highest {values[huge].max():g}: are they grades?"
-        found.append(
-            rows.finding(
-                "warning", "huge-grades", problem, "exponential gains will be huge", count=len(huge), row=int(huge[0])
-            )
-        )
+        fix = "exponential gains will be huge"
+        yield rows.finding("warning", "huge-grades", problem, fix, count=len(huge), row=int(huge[0]))
     if len(rows.table) > 1 and len(np.unique(values)) == 1:
         problem = f"every grade is {values[0]:g}; what is judged not relevant is not listed"
-        found.append(
-            rows.finding("warning", "one-grade", problem, "judged and relevant mean the same here", count=len(values))
-        )
-    return found
+        fix = "judged and relevant mean the same here"
+        yield rows.finding("warning", "one-grade", problem, fix, count=len(values))
 
 
-def score_order(rows: Rows, index: QrelsIndex | None = None) -> list[Finding]:
+def score_order(rows: Rows, index: QrelsIndex | None = None) -> Iterator[Finding]:
     """Find equal scores, topics with one score only, and ranks that disagree with the scores."""
     if not rows.has("score"):
-        return [rows.finding("info", "no-scores", "there are no scores: this is a set, and has no ranking")]
+        yield rows.finding("info", "no-scores", "there are no scores: this is a set, and has no ranking")
+        return
     scores = rows.column("score")
-    return ties(rows, scores, index) + _rank_order(rows, scores)
+    yield from ties(rows, scores, index)
+    if rows.has("rank"):
+        yield from _rank_order(rows, scores)
 
 
-def _rank_order(rows: Rows, scores: Floats) -> list[Finding]:
-    if not rows.has("rank"):
-        return []
+def _rank_order(rows: Rows, scores: Floats) -> Iterator[Finding]:
     order = np.lexsort((rows.column("rank"), rows.topic))
     topics = rows.topic[order]
     rises = (topics[1:] == topics[:-1]) & (scores[order][1:] > scores[order][:-1])
     odd = np.unique(topics[1:][rises])
-    if not len(odd):
-        return []
-    names = first_few([rows.topics[int(at)].as_py() for at in odd])
-    problem = f"the ranks disagree with the scores in {counted(len(odd), 'topic')}: {names}; scores decide"
-    return [
-        rows.finding(
-            "warning",
-            "rank-order",
-            problem,
-            "make the scores fall with the rank, if ranks are meant",
-            count=len(odd),
-            row=int(order[1:][rises].min()),
+    if len(odd):
+        problem = (
+            f"the ranks disagree with the scores in {counted(len(odd), 'topic')}: {rows.names(odd)}; scores decide"
         )
-    ]
+        fix = "make the scores fall with the rank, if ranks are meant"
+        yield rows.finding("warning", "rank-order", problem, fix, count=len(odd), row=int(order[1:][rises].min()))
 
 
-def forms(rows: Rows) -> list[Finding]:
+def forms(rows: Rows) -> Iterator[Finding]:
     """Find ids that look alike or hold what cannot be seen, and topics whose rows are apart."""
-    found: list[Finding] = []
     pieces = 1 + int((rows.topic[1:] != rows.topic[:-1]).sum())
     if pieces > len(rows.topics):
         apart = np.unique(rows.topic[np.r_[True, rows.topic[1:] != rows.topic[:-1]]], return_counts=True)[1] > 1
         problem = f"the rows of {counted(int(apart.sum()), 'topic')} do not stand together; reading takes longer"
-        found.append(rows.finding("info", "not-grouped", problem, "sort by topic", count=int(apart.sum())))
+        yield rows.finding("info", "not-grouped", problem, "sort by topic", count=int(apart.sum()))
     for name, ids in (("query_id", rows.topics), ("doc_id", rows.docs)):
         odd = ids.filter(pc.match_substring_regex(ids, _INVISIBLE))
         if len(odd):
             row = pc.index(rows.table[name], odd[0]).as_py()
             problem = f"{counted(len(odd), name)} with characters that cannot be seen, such as {odd[0].as_py()!r}"
-            found.append(
-                rows.finding("warning", "invisible-characters", problem, "take them out", count=len(odd), row=row)
-            )
+            yield rows.finding("warning", "invisible-characters", problem, "take them out", count=len(odd), row=row)
     keys = normal_form(rows.topics)
-    again = _seen_before(codes_of(keys, pc.unique(keys)))
-    if again.any():
-        at = int(np.flatnonzero(again)[0])
+    again = np.flatnonzero(_seen_before(codes_of(keys, pc.unique(keys))))
+    if len(again):
+        at = int(again[0])
         first = pc.index(keys, keys[at]).as_py()
         one, other = rows.topics[first].as_py(), rows.topics[at].as_py()
         problem = f"the topics {one!r} and {other!r} differ only in leading zeros, case or Unicode form"
-        found.append(
-            rows.finding(
-                "warning",
-                "near-same-ids",
-                problem,
-                "write each id in one way",
-                count=int(again.sum()),
-                row=int(np.flatnonzero(rows.topic == at)[0]),
-            )
-        )
-    return found
+        fix, row = "write each id in one way", rows.first_row(at)
+        yield rows.finding("warning", "near-same-ids", problem, fix, count=len(again), row=row)
 
 
-def against_qrels(rows: Rows, index: QrelsIndex) -> list[Finding]:
+def against_qrels(rows: Rows, index: QrelsIndex) -> Iterator[Finding]:
     """Compare the ids of a run with those that are judged."""
     topics, docs = index.topic_ids, index.docs
-    both = int(pc.sum(pc.is_in(rows.topics, value_set=topics)).as_py() or 0)
-    found = [*_near(rows, "query_id", rows.topics, topics), *_near(rows, "doc_id", rows.docs, docs)]
-    if not both:
+    near = (*_near(rows, "query_id", rows.topics, topics), *_near(rows, "doc_id", rows.docs, docs))
+    if not pc.sum(pc.is_in(rows.topics, value_set=topics)).as_py():
         problem = (
             f"no topic is in both: the run has {first_few(rows.topics.to_pylist(), 3)}, "
             f"the qrels have {first_few(topics.to_pylist(), 3)}"
         )
-        return [rows.finding("error", "no-common-topics", problem, "use the qrels of these topics"), *found]
-    missing = topics.filter(pc.invert(pc.is_in(topics, value_set=rows.topics)))
-    if len(missing):
-        problem = (
-            f"nothing returned for {counted(len(missing), 'topic')} of the qrels: {first_few(missing.to_pylist())}"
-        )
-        found.append(
-            rows.finding(
-                "warning", "missing-topics", problem, "return documents for them, or they score 0", count=len(missing)
-            )
-        )
-    extra = rows.topics.filter(pc.invert(pc.is_in(rows.topics, value_set=topics)))
-    if len(extra):
-        problem = f"no judgment for {counted(len(extra), 'topic')} of the run: {first_few(extra.to_pylist())}"
-        row = pc.index(rows.table["query_id"], extra[0]).as_py()
-        found.append(
-            rows.finding(
-                "warning",
-                "extra-topics",
-                problem,
-                "they are left out; remove them or judge them",
-                count=len(extra),
-                row=row,
-            )
-        )
+        yield rows.finding("error", "no-common-topics", problem, "use the qrels of these topics")
+        yield from near
+        return
     codes = np.nan_to_num(pc.index_in(rows.topics, value_set=topics).to_numpy(zero_copy_only=False), nan=-1)
     if (index.rows_of(codes.astype(np.int64)[rows.topic], rows.table["doc_id"]) < 0).all():
-        found.insert(0, _nothing_judged(rows, docs))
-    return found
+        yield _nothing_judged(rows, docs)
+    yield from near
+    missing = topics.filter(pc.invert(pc.is_in(topics, value_set=rows.topics)))
+    if count := len(missing):
+        problem = f"nothing returned for {counted(count, 'topic')} of the qrels: {first_few(missing.to_pylist())}"
+        fix = "return documents for them, or they score 0"
+        yield rows.finding("warning", "missing-topics", problem, fix, count=count)
+    extra = rows.topics.filter(pc.invert(pc.is_in(rows.topics, value_set=topics)))
+    if count := len(extra):
+        problem = f"no judgment for {counted(count, 'topic')} of the run: {first_few(extra.to_pylist())}"
+        fix = "they are left out; remove them or judge them"
+        row = pc.index(rows.table["query_id"], extra[0]).as_py()
+        yield rows.finding("warning", "extra-topics", problem, fix, count=count, row=row)
 
 
-def against_corpus(rows: Rows, corpus: Strings, where: str) -> list[Finding]:
+def against_corpus(rows: Rows, corpus: Strings, where: str) -> Iterator[Finding]:
     """Find documents of qrels or a run that are not in the corpus, whose ids are given."""
     absent = rows.docs.filter(pc.invert(pc.is_in(rows.docs, value_set=corpus)))
-    if not len(absent):
-        return []
-    docs = counted(len(rows.docs), "document")
-    problem = f"{len(absent):,} of {docs} cannot be found in the corpus {where}: {first_few(absent.to_pylist())}"
-    row = pc.index(rows.table["doc_id"], absent[0]).as_py()
-    fix = "give the corpus that was judged and searched; its ids must be written alike"
-    return [rows.finding("warning", "not-in-corpus", problem, fix, count=len(absent), row=row)]
+    if len(absent):
+        docs = counted(len(rows.docs), "document")
+        problem = f"{len(absent):,} of {docs} cannot be found in the corpus {where}: {first_few(absent.to_pylist())}"
+        row = pc.index(rows.table["doc_id"], absent[0]).as_py()
+        fix = "give the corpus that was judged and searched; its ids must be written alike"
+        yield rows.finding("warning", "not-in-corpus", problem, fix, count=len(absent), row=row)
 
 
 def _nothing_judged(rows: Rows, docs: Strings) -> Finding:
@@ -271,28 +204,24 @@ _CAUSES = (
 """How ids may differ: what is left of the longer ones without what a pattern finds is what the others are."""
 
 
-def _near(rows: Rows, name: str, ours: Strings, judged: Strings) -> list[Finding]:
+def _near(rows: Rows, name: str, ours: Strings, judged: Strings) -> Iterator[Finding]:
     """Find ids that are not judged, but would be if they were written a little differently."""
     unknown = ours.filter(pc.invert(pc.is_in(ours, value_set=judged)))
     lacking = judged.filter(pc.invert(pc.is_in(judged, value_set=ours)))
     if not len(unknown) or not len(lacking):
-        return []
-    keys = normal_form(lacking)
-    hit = pc.index_in(normal_form(unknown), value_set=keys)
+        return
+    hit = pc.index_in(normal_form(unknown), value_set=normal_form(lacking))
     near = np.flatnonzero(pc.is_valid(hit).to_numpy(zero_copy_only=False))
-    if not len(near):
-        return []
-    one = unknown[int(near[0])]
-    other = lacking[hit[int(near[0])].as_py()].as_py()
-    word = "topics" if name == "query_id" else "documents"
-    problem = (
-        f"{len(near):,} {word} of the run differ from judged ones only in leading zeros, case or Unicode form: "
-        f"{one.as_py()!r} here, {other!r} in the qrels"
-    )
-    row = pc.index(rows.table[name], one).as_py()
-    return [
-        rows.finding("warning", "near-same-ids", problem, "write the ids as the qrels do", count=len(near), row=row)
-    ]
+    if len(near):
+        one = unknown[int(near[0])]
+        other = lacking[hit[int(near[0])].as_py()].as_py()
+        word = "topics" if name == "query_id" else "documents"
+        problem = (
+            f"{len(near):,} {word} of the run differ from judged ones only in leading zeros, case or Unicode form: "
+            f"{one.as_py()!r} here, {other!r} in the qrels"
+        )
+        row, fix = pc.index(rows.table[name], one).as_py(), "write the ids as the qrels do"
+        yield rows.finding("warning", "near-same-ids", problem, fix, count=len(near), row=row)
 
 
 def normal_form(ids: Strings) -> Strings:
@@ -354,6 +283,14 @@ class Rows:
         """Give a column of numbers."""
         return self.table[name].to_numpy().astype(np.float64)
 
+    def names(self, topics: Ints) -> str:
+        """Return the ids of the first few of some topics."""
+        return first_few(self.topics.take(topics).to_pylist())
+
+    def first_row(self, topic: int) -> int:
+        """Return the first row of a topic."""
+        return int(np.flatnonzero(self.topic == topic)[0])
+
     def finding(
         self, severity: Severity, rule: str, problem: str, fix: str = "", *, count: int = 1, row: int = -1
     ) -> Finding:
@@ -411,12 +348,12 @@ class _Groups:
         return self.size[self.group] > 1
 
 
-def ties(rows: Rows, scores: Floats, index: QrelsIndex | None) -> list[Finding]:
+def ties(rows: Rows, scores: Floats, index: QrelsIndex | None) -> Iterator[Finding]:
     """Find equal scores, topics with one score only, and ties that matter to these judgments."""
     groups = _Groups(rows, scores)
     count = int(groups.tied.sum())
     if not count:
-        return []
+        return
     place = np.arange(len(scores)) - np.searchsorted(groups.topic, groups.topic)
     top = float(np.mean(groups.tied[place < _TOP]))
     problem = (
@@ -425,25 +362,18 @@ def ties(rows: Rows, scores: Floats, index: QrelsIndex | None) -> list[Finding]:
         " their order is a matter of convention"
     )
     row = int(groups.order[groups.tied].min())
-    found = [rows.finding("warning", "ties", problem, "write scores with more digits", count=count, row=row)]
-    return found + _constant(groups) + ([] if index is None else _effect(groups, index))
-
-
-def _constant(groups: _Groups) -> list[Finding]:
-    rows = groups.rows
+    yield rows.finding("warning", "ties", problem, "write scores with more digits", count=count, row=row)
     whole = np.bincount(groups.topic)[groups.topic]
     level = np.unique(groups.topic[(groups.size[groups.group] == whole) & (whole > 1)])
-    if not len(level):
-        return []
-    names = first_few([rows.topics[int(at)].as_py() for at in level])
-    row = int(np.flatnonzero(rows.topic == level[0])[0])
-    problem = f"{counted(len(level), 'topic')} with one score for all documents: {names}"
-    return [
-        rows.finding("warning", "constant-scores", problem, "write the scores of the system", count=len(level), row=row)
-    ]
+    if len(level):
+        problem = f"{counted(len(level), 'topic')} with one score for all documents: {rows.names(level)}"
+        fix, row = "write the scores of the system", rows.first_row(level[0])
+        yield rows.finding("warning", "constant-scores", problem, fix, count=len(level), row=row)
+    if index is not None:
+        yield from _effect(groups, index)
 
 
-def _effect(groups: _Groups, index: QrelsIndex) -> list[Finding]:
+def _effect(groups: _Groups, index: QrelsIndex) -> Iterator[Finding]:
     """Find the topics in which documents of different grades are tied; one without a judgment has grade 0."""
     rows = groups.rows
     codes = np.array([index.codes.get(name, -1) for name in rows.topics.to_pylist()], dtype=np.int64)
@@ -452,14 +382,11 @@ def _effect(groups: _Groups, index: QrelsIndex) -> list[Finding]:
     grade = np.where(row >= 0, np.maximum(index.grade[row], 0.0), 0.0)
     low, high = np.minimum.reduceat(grade, groups.first), np.maximum.reduceat(grade, groups.first)
     matters = (low < high)[groups.group]
-    if not matters.any():
-        return []
-    in_all, in_top = (np.unique(groups.topic[part]) for part in (matters, matters & (groups.rank <= _TOP)))
-    problem = (
-        f"documents of different grades share a score in {counted(len(in_all), 'topic')}, in {len(in_top)} of them"
-        f" among the first {_TOP}: there the order of ties changes measures"
-    )
-    fix = "see how much: judged evaluate --ties bounds"
-    return [
-        rows.finding("warning", "ties-matter", problem, fix, count=len(in_all), row=int(groups.order[matters].min()))
-    ]
+    if matters.any():
+        in_all, in_top = (np.unique(groups.topic[part]) for part in (matters, matters & (groups.rank <= _TOP)))
+        problem = (
+            f"documents of different grades share a score in {counted(len(in_all), 'topic')}, in {len(in_top)} of them"
+            f" among the first {_TOP}: there the order of ties changes measures"
+        )
+        fix, first = "see how much: judged evaluate --ties bounds", int(groups.order[matters].min())
+        yield rows.finding("warning", "ties-matter", problem, fix, count=len(in_all), row=first)
