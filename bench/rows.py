@@ -143,7 +143,7 @@ def spark(address: str, table: str, path: str) -> None:
 
 def draw(cells: str) -> None:
     """Draw time and memory against rows."""
-    from judged.results.charts.look import PALETTE, altair, save_chart, themed
+    from judged.results.charts import PALETTE, altair, save_chart, themed
 
     alt = altair()
     found: list[Cell] = list(json.loads(Path(cells).read_text(encoding="utf-8")).values())

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from judged.results.charts.look import _MADE, library
+from judged.results.charts import _MADE, library
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_it_is_made_at_the_first_start_alone(made: list[Any], monkeypatch: Any, 
 def test_another_version_of_what_draws_is_made_anew(made: list[Any], monkeypatch: Any, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     started()
-    monkeypatch.setattr("judged.results.charts.look.version", lambda _: "99")
+    monkeypatch.setattr("judged.results.charts.version", lambda _: "99")
     started()
     assert len(made) == 2
 
