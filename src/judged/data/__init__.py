@@ -13,18 +13,8 @@ __all__, __getattr__, __dir__ = lazily(
         "judged.data.attributes": ("Attributes",),
         "judged.data.documents": ("Documents",),
         "judged.data.texts": ("Texts",),
-        "judged.data.check_files": (
-            "check",
-            "check_qrels",
-            "check_run",
-        ),
-        "judged.data.findings": (
-            "Finding",
-            "Findings",
-        ),
-        "judged.data.write": (
-            "write_qrels",
-            "write_run",
-        ),
+        "judged.data.check_files": ("check", "check_qrels", "check_run"),
+        "judged.data.findings": ("Finding", "Findings"),
+        "judged.data.write": ("write_qrels", "write_run"),
     },
 )

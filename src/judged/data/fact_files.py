@@ -31,36 +31,14 @@ if TYPE_CHECKING:
 _NUMBER = r"^[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 _IDS = {
     "query_id": (
-        "query_id",
-        "qid",
-        "_id",
-        "id",
-        "topic_id",
-        "query_number",
-        "query_no",
-        "q_id",
-        "num",
-        "number",
-        "topic",
+        "query_id", "qid", "_id", "id", "topic_id", "query_number", "query_no", "q_id", "num", "number", "topic",
         "query",
     ),
     "doc_id": (
-        "doc_id",
-        "docid",
-        "docno",
-        "_id",
-        "id",
-        "did",
-        "pid",
-        "corpus_id",
-        "document_id",
-        "passage_id",
-        "item_id",
-        "doc_number",
-        "document",
-        "doc",
+        "doc_id", "docid", "docno", "_id", "id", "did", "pid", "corpus_id", "document_id", "passage_id", "item_id",
+        "doc_number", "document", "doc",
     ),
-}
+}  # fmt: skip
 OF = {"query_id": "topic", "doc_id": "document"}
 
 

@@ -34,29 +34,10 @@ if TYPE_CHECKING:
     from judged.data.sniff import Format
     from judged.results.types import Table
 
-_SUFFIXES = frozenset(
-    {
-        ".gz",
-        ".zst",
-        ".bz2",
-        ".xz",
-        ".run",
-        ".res",
-        ".qrels",
-        ".qrel",
-        ".txt",
-        ".trec",
-        ".tsv",
-        ".csv",
-        ".json",
-        ".jsonl",
-        ".ndjson",
-        ".parquet",
-        ".arrow",
-        ".feather",
-        ".xml",
-    }
-)
+_SUFFIXES = frozenset({
+    ".gz", ".zst", ".bz2", ".xz", ".run", ".res", ".qrels", ".qrel", ".txt", ".trec", ".tsv", ".csv", ".json", ".jsonl",
+    ".ndjson", ".parquet", ".arrow", ".feather", ".xml",
+})  # fmt: skip
 _SAMPLE = 200  # rows looked at
 _LONG = 100_000  # rows of a run in Parquet: a longer one is not held, as there may be many such files
 

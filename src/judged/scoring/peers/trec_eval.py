@@ -319,17 +319,8 @@ _ROWS = (
     *(
         _Row(f"prefs_{name}", f"prefs_{name}", _plain, format="prefs")
         for name in (
-            "simp",
-            "pair",
-            "avgjg",
-            "avgjg_Rnonrel",
-            "simp_ret",
-            "pair_ret",
-            "avgjg_ret",
-            "avgjg_Rnonrel_ret",
-            "simp_imp",
-            "pair_imp",
-            "avgjg_imp",
+            *("simp", "pair", "avgjg", "avgjg_Rnonrel", "simp_ret", "pair_ret", "avgjg_ret", "avgjg_Rnonrel_ret"),
+            *("simp_imp", "pair_imp", "avgjg_imp"),
         )
     ),
     _Row("map_avgjg", "map_avgjg", _plain, format="qrels_jg"),
@@ -346,18 +337,8 @@ ALL = tuple(_TABLE)
 """Every measure of trec_eval 10, in the order in which it prints them."""
 
 _OFFICIAL = (
-    "runid",
-    "num_q",
-    "num_ret",
-    "num_rel",
-    "num_rel_ret",
-    "map",
-    "gm_map",
-    "Rprec",
-    "bpref",
-    "recip_rank",
-    "iprec_at_recall",
-    "P",
+    *("runid", "num_q", "num_ret", "num_rel", "num_rel_ret"),
+    *("map", "gm_map", "Rprec", "bpref", "recip_rank", "iprec_at_recall", "P"),
 )
 _SETS = ("set_P", "set_recall", "set_relative_P", "set_map", "set_F")
 _PREFS = tuple(name for name in ALL if name.startswith("prefs_"))
