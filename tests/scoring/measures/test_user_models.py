@@ -81,7 +81,7 @@ def test_a_constant_continuation_is_rank_biased_precision(found: list[Any], p: f
     gain[0, : len(found)] = [max(grade or 0, 0) / 4 for grade in found]
     user = Expected(Reading(gain, np.ones((1, 1000)), np.ones((1, 1))), np.full((1, 1000), p))
     expected = parse(f"RBP(p={p},gain=graded,max=4)").of_list(found)
-    assert user.EU.tolist() == pytest.approx([expected], rel=1e-12, abs=1e-15)
+    assert user.total("EU").tolist() == pytest.approx([expected], rel=1e-12, abs=1e-15)
     assert of(f"CwlTBG(halflife={-1 / math.log2(p)!r},max=4)", found) == pytest.approx(expected, rel=1e-9, abs=1e-15)
 
 

@@ -79,15 +79,10 @@ def relevant_among(judged: Judged, rel: float, counted: Bools) -> Floats:
     return judged.summed("relevant found", judged.sum(relevant & counted), "relevant")
 
 
-def relevant_known(judged: Judged, rel: float) -> Floats:
-    """Count the relevant documents that the qrels know: (T,)."""
-    return judged.num_relevant(rel)
-
-
 def all_relevant(judged: Judged, rel: float) -> Floats:
     """Count the relevant documents that the qrels know, and call the number R in the working: (T,)."""
     least = "" if rel == 1 else f", of grade {rel:g} or more"
-    return judged.step("R", relevant_known(judged, rel), f"relevant documents in the qrels{least}")
+    return judged.step("R", judged.num_relevant(rel), f"relevant documents in the qrels{least}")
 
 
 def summed_precision(judged: Judged, rel: float, cutoff: int | None = None) -> Floats:

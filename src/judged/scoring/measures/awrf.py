@@ -124,9 +124,8 @@ class AWRF(Measure):
         shown, seen = _text(judged.fact("group", self)), judged.everything
         groups = self._groups(judged)
         attention = self._attention(seen.rank)
-        within = np.flatnonzero(
-            seen.rank <= (self.cutoff or np.inf)
-        )  # a group below the cutoff would be one more summand
+        # A group below the cutoff would be one more summand.
+        within = np.flatnonzero(seen.rank <= (self.cutoff or np.inf))
         paid = _cells(
             seen.topic[within], pc.index_in(shown.take(within), groups), attention[within], len(judged), len(groups)
         )

@@ -20,6 +20,15 @@ if TYPE_CHECKING:
 
 
 _COUNT = Properties(high=None, needs_ranking=False, higher_is_better=None, additive=True, better_first=True)
+_OF_JUDGMENTS = Properties(
+    ignores_unjudged_tail=False,
+    monotone=False,
+    perfect=0.0,
+    higher_is_better=None,
+    missing_matter=False,
+    additive=True,
+    sees_relevance=False,
+)
 
 
 @measure(
@@ -29,16 +38,7 @@ _COUNT = Properties(high=None, needs_ranking=False, higher_is_better=None, addit
     misleads="It says nothing about quality.",
     aliases={"num_ret": {}},
     aggregate="sum",
-    properties=Properties(
-        high=None,
-        needs_ranking=False,
-        ignores_unjudged_tail=False,
-        higher_is_better=None,
-        missing_matter=False,
-        additive=True,
-        better_first=True,
-        sees_relevance=False,
-    ),
+    properties=replace(_COUNT, ignores_unjudged_tail=False, missing_matter=False, sees_relevance=False),
     tools={"trec_eval": "num_ret", "ir_measures": "NumRet"},
 )
 class NumRet(Measure):
@@ -173,16 +173,7 @@ class NumQ(Measure):
     cite="ir_measures",
     use="Beside every other measure, to see how far the numbers of this run can be trusted.",
     misleads="A high share does not mean quality: a run can return judged documents that are all bad.",
-    properties=Properties(
-        needs_ranking=True,
-        ignores_unjudged_tail=False,
-        monotone=False,
-        perfect=1.0,
-        higher_is_better=None,
-        missing_matter=False,
-        additive=True,
-        sees_relevance=False,
-    ),
+    properties=replace(_OF_JUDGMENTS, perfect=1.0),
     aliases={"JudgedShare": {}},
     tools={"ir_measures": "Judged@10"},
 )
@@ -220,15 +211,7 @@ class JudgedShare(Measure):
     misleads="The divisor is k even for a short list, and a negative grade counts as unjudged: then it is not"
     " 1 - Judged@k.",
     aliases={"unj": {}, "UnjudgedShare": {}},
-    properties=Properties(
-        ignores_unjudged_tail=False,
-        monotone=False,
-        perfect=0.0,
-        higher_is_better=None,
-        missing_matter=False,
-        additive=True,
-        sees_relevance=False,
-    ),
+    properties=_OF_JUDGMENTS,
     tools={"trec_eval": "unj_10"},
 )
 class UnjudgedShare(Measure):
@@ -272,16 +255,7 @@ _SHOWN = 50  # ranks of a working: below, the sum is given
     " no earlier system brought up.",
     misleads="A document that was judged for another topic counts as known here, though nobody knows whether it is"
     " relevant to this one; Unjudged@k counts it.",
-    properties=Properties(
-        graded=False,
-        ignores_unjudged_tail=False,
-        monotone=False,
-        perfect=0.0,
-        higher_is_better=None,
-        topics_apart=False,
-        additive=True,
-        sees_relevance=False,
-    ),
+    properties=replace(_OF_JUDGMENTS, missing_matter=True, topics_apart=False),
     tools={"BEIR": "Hole@10"},
 )
 class Hole(Measure):

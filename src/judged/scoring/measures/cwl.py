@@ -236,7 +236,7 @@ class Expected:
     >>> user = Expected(seen, continuation=np.array([[1.0, 0.0, 0.0]]))
     >>> user.W.tolist(), user.L.tolist()
     ([[0.5, 0.5, 0.0]], [[0.0, 1.0, 0.0]])
-    >>> [float(value[0]) for value in (user.EU, user.ETU, user.EC, user.ETC, user.ED)]
+    >>> [float(user.total(of)[0]) for of in ("EU", "ETU", "EC", "ETC", "ED")]
     [0.5, 1.0, 1.0, 2.0, 2.0]
     """
 
@@ -265,30 +265,14 @@ class Expected:
         weight, amount = _FACTORS[of]
         return getattr(self, weight) * getattr(self.reading, amount)
 
-    @property
-    def EU(self) -> Floats:
-        """The expected gain for each document read."""
-        return _total(self.added("EU"))
-
-    @property
-    def ETU(self) -> Floats:
-        """The expected gain of all that is read."""
-        return _total(self.added("ETU"))
-
-    @property
-    def EC(self) -> Floats:
-        """The expected cost of each document read."""
-        return _total(self.added("EC"))
-
-    @property
-    def ETC(self) -> Floats:
-        """The expected cost of all that is read."""
-        return _total(self.added("ETC"))
-
     @cached_property
     def ED(self) -> Floats:
         """The expected number of documents read."""
         return _total(self.reached)
+
+    def total(self, of: str) -> Floats:
+        """Return an expectation: EU and EC for each document read, ETU and ETC of all that is read, ED."""
+        return self.ED if of == "ED" else _total(self.added(of))
 
     def write(self, sheet: Sheet, of: str, name: object) -> None:
         """Write down how an expectation comes about."""
@@ -299,7 +283,7 @@ class Expected:
         how, parts = f"{weight} * {amount}", {weight: getattr(self, weight), amount: getattr(self.reading, amount)}
         sheet = self.write_L(sheet) if weight == "L" else self.write_W(sheet, amount)
         sheet.column(how, self.added(of), how, **parts)
-        sheet.total(name, self.added(of), getattr(self, of), how)
+        sheet.total(name, self.added(of), self.total(of), how)
 
     def write_ED(self, sheet: Sheet, name: object) -> None:
         """Write down how many documents are read."""
@@ -390,7 +374,7 @@ class UserModel(Measure):
             how = share_in_words(ranks.judged.grade, self.min, self.max)
             sheet = Sheet.of(ranks.judged, reading, user.reached, None if unjudged else ranks.gain, how)
             user.write(sheet, self.of, name)
-        return getattr(user, self.of)
+        return user.total(self.of)
 
 
 class _Ranks:

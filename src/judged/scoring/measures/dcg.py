@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged.scoring.judging.ranking import segment_sum
-from judged.scoring.measures.aggregates import divide, relevant_known
+from judged.scoring.measures.aggregates import divide
 from judged.scoring.measures.base import Measure, Properties, RelevanceMeasure, param
 from judged.scoring.measures.cwl import FIXED, Reading, UserModel
 from judged.scoring.measures.gain import (
@@ -368,7 +368,7 @@ class RnDCG(RelevanceMeasure):
             if len(columns["rank"]):
                 judged.rows(f"ranks where the ideal gain falls{end}", columns, nDCG="DCG / ideal_DCG")
         judged.step("ratios", total, "nDCG at these ranks, added up")
-        known = (relevant_known(judged, self.rel) > 0).astype(np.float64)
+        known = (judged.num_relevant(self.rel) > 0).astype(np.float64)
         how = "ratios / ranks"
         if not known.all():
             judged.step("known", known, f"1 if some document has a grade of {spell(self.rel)} or more, else 0")

@@ -13,7 +13,7 @@ import numpy as np
 
 from judged.scoring.judging.ranking import segment_sum
 from judged.scoring.judging.split import by_aspect
-from judged.scoring.measures.aggregates import divide, relevant_known
+from judged.scoring.measures.aggregates import divide
 from judged.scoring.measures.ap import AP
 from judged.scoring.measures.base import Properties, RelevanceMeasure, param
 from judged.scoring.measures.gain import discounts, down_to_last
@@ -332,7 +332,7 @@ class APIA(RelevanceMeasure):
         """Average the AP of the subtopics that have relevant documents."""
         split = by_aspect(judged, "subtopic")
         ap = AP(cutoff=None, rel=self.rel, norm="relevant", judged_only=False, undefined=0.0)
-        counted = relevant_known(split.judged, self.rel) > 0
+        counted = split.judged.num_relevant(self.rel) > 0
         return split.show_mean(judged, self, "AP", "subtopic", ap.score(split.judged), counted)
 
 

@@ -6,7 +6,7 @@ import ast
 import doctest
 import inspect
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from judged.scoring.measures.base import Entry
 from judged.scoring.measures.grammar import entry_of
@@ -14,7 +14,7 @@ from judged.scoring.measures.parameters import Parameter, spell
 from judged.scoring.measures.registry import REGISTRY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 
 FAMILIES = {
@@ -269,26 +269,14 @@ def properties(entry: Entry) -> list[str]:
     low = "-inf" if known.low is None else f"{known.low:g}"
     high = "inf" if known.high is None else f"{known.high:g}"
     better = {True: "higher is better", False: "lower is better", None: "neither high nor low is better"}
-    if known.reads_answers:
-        unjudged = "a missing verdict is left out, and bounded"
-        of = "reads answers, not rankings"
-        return [
-            f"range {low} to {high}",
-            of,
-            unjudged,
-            better[known.higher_is_better],
-            f"over topics: {entry.aggregate}",
-        ]
-    return [
-        f"range {low} to {high}",
+    facts = [
         "grades count" if known.graded else _binary(entry),
         "needs a ranking" if known.needs_ranking else "needs no ranking: a set will do",
-        "unjudged documents at the end change nothing"
-        if known.ignores_unjudged_tail
-        else "unjudged documents at the end change it",
-        better[known.higher_is_better],
-        f"over topics: {entry.aggregate}",
+        f"unjudged documents at the end change {'nothing' if known.ignores_unjudged_tail else 'it'}",
     ]
+    if known.reads_answers:
+        facts = ["reads answers, not rankings", "a missing verdict is left out, and bounded"]
+    return [f"range {low} to {high}", *facts, better[known.higher_is_better], f"over topics: {entry.aggregate}"]
 
 
 def _binary(entry: Entry) -> str:
@@ -314,12 +302,9 @@ def _coded(names: str) -> str:
     return ", ".join(f"`{name}`" for name in listed.split(", ")) + bracket + remark
 
 
-def _meaning(values: object) -> str:
-    return (
-        f" (means {', '.join(f'{k}={spell(v)}' for k, v in values.items())})"
-        if isinstance(values, dict) and values
-        else ""
-    )
+def _meaning(values: Mapping[str, Any]) -> str:
+    given = ", ".join(f"{name}={spell(value)}" for name, value in values.items())
+    return f" (means {given})" if given else ""
 
 
 def _list(facts: Iterable[str]) -> str:

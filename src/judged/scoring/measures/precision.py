@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +15,15 @@ from judged.scoring.measures.registry import measure
 if TYPE_CHECKING:
     from judged.results.types import Floats
     from judged.scoring.judging import Judged
+
+_OF_SETS = Properties(
+    needs_ranking=False,
+    ignores_unjudged_tail=False,
+    perfect=1.0,
+    against_ideal=True,
+    additive=True,
+    better_first=True,
+)
 
 
 @measure(
@@ -55,14 +65,7 @@ class P(RelevanceMeasure):
     use="For results that have no order: a Boolean search, a filter, a candidate set.",
     misleads="It rewards returning little: one relevant document alone scores 1.",
     aliases={"set_P": {}},
-    properties=Properties(
-        needs_ranking=False,
-        ignores_unjudged_tail=False,
-        perfect=1.0,
-        missing_matter=False,
-        additive=True,
-        better_first=True,
-    ),
+    properties=replace(_OF_SETS, against_ideal=False, missing_matter=False),
     tools={"trec_eval": "set_P", "ir_measures": "SetP"},
 )
 class SetP(RelevanceMeasure):
@@ -213,14 +216,7 @@ class F(RelevanceMeasure):
     use="For Boolean results and classifiers of documents, where there is a set and no ranking.",
     misleads="trec_eval's set_F takes a weight that is not squared: its set_F.4 is SetF(beta=2).",
     aliases={"set_F": {}},
-    properties=Properties(
-        needs_ranking=False,
-        ignores_unjudged_tail=False,
-        perfect=1.0,
-        against_ideal=True,
-        additive=True,
-        better_first=True,
-    ),
+    properties=_OF_SETS,
     tools={"trec_eval": "set_F", "ir_measures": "SetF (its beta is not squared)"},
 )
 class SetF(RelevanceMeasure):
@@ -392,14 +388,7 @@ class RelP(RelevanceMeasure):
     use="For results that have no order and differ in size: a small one can reach 1 too.",
     misleads="One relevant document alone scores 1, and so does everything at once.",
     aliases={"set_relative_P": {}},
-    properties=Properties(
-        needs_ranking=False,
-        ignores_unjudged_tail=False,
-        perfect=1.0,
-        against_ideal=True,
-        additive=True,
-        better_first=True,
-    ),
+    properties=_OF_SETS,
     tools={"trec_eval": "set_relative_P"},
 )
 class SetRelP(RelevanceMeasure):

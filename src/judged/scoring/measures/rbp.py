@@ -330,9 +330,7 @@ class INST(UserModel):
     1.25
     """
 
-    T: float = param(
-        Parameter(WANTED.meaning, 1.0, real(_LEAST_WANTED)),
-    )
+    T: float = param(Parameter(WANTED.meaning, 1.0, real(_LEAST_WANTED)))
 
     def continuation(self, reading: Reading) -> Floats:
         """Patience with what is still missing from the goal."""

@@ -11,7 +11,6 @@ from judged.scoring.measures.aggregates import (
     all_relevant,
     divide,
     log,
-    relevant_known,
     relevant_returned,
     summed_precision,
 )
@@ -117,10 +116,8 @@ class Yaap(RelevanceMeasure):
     def score(self, judged: Judged) -> Floats:
         """Logarithm of what was gained over what was lost, one document added to both."""
         gained, known = summed_precision(judged, self.rel), all_relevant(judged, self.rel)
-        value, how = (
-            log((1.0 + gained) / (1.0 + known - gained)),
-            "ln((1 + sum_of_precision) / (1 + R - sum_of_precision))",
-        )
+        value = log((1.0 + gained) / (1.0 + known - gained))
+        how = "ln((1 + sum_of_precision) / (1 + R - sum_of_precision))"
         return judged.step(self, value, how, sum_of_precision=gained, R=known)
 
 
@@ -166,7 +163,8 @@ class Utility(Measure):
     def score(self, judged: Judged) -> Floats:
         """Add up what the four kinds of documents are worth."""
         found, returned = relevant_returned(judged, self.rel), judged.returned
-        known = (all_relevant if self.c != 0 or self.d != 0 else relevant_known)(judged, self.rel)
+        counts = self.c != 0 or self.d != 0
+        known = all_relevant(judged, self.rel) if counts else judged.num_relevant(self.rel)
         weights = {"a": self.a, "b": self.b, "c": self.c, "d": self.d}
         kinds = {
             "TP": judged.step("TP", found, "relevant_found", relevant_found=found),

@@ -18,7 +18,7 @@ from judged.errors import JudgedError, MeasureError
 from judged.scoring.judging import Ranking, judge
 from judged.scoring.judging.align import all_returned
 from judged.scoring.judging.ranking import DuplicateDocumentError
-from judged.scoring.measures.aggregates import FLOOR, aggregate, logarithms, relevant_known
+from judged.scoring.measures.aggregates import FLOOR, aggregate, logarithms
 from judged.scoring.peers.trec_eval import CALCULATION, NO_TOPICS, ZSCORES, TrecEvalError, atof
 
 if TYPE_CHECKING:
@@ -219,7 +219,7 @@ class Scorer:
         """Mark empty rankings in which trec_eval divides 0 by 0: where a recall point needs no document."""
         given: Any = line.given
         least = given["recall"] if "recall" in given else min(given["points"])
-        needed = least * relevant_known(self._judged, self._options.level)
+        needed = least * self._judged.num_relevant(self._options.level)
         none = needed < 0.5 if given["rounding"] == "nearest" else needed + 0.9 < 1
         return (self._judged.returned == 0) & none
 
