@@ -60,8 +60,6 @@ class DuckdbTable:
 
     def ask(self, sql: str, **given: Table) -> Table:
         """Run a query in the connection that the relation belongs to, which finds what is given by its name."""
-        from uuid import uuid4
-
         import duckdb
 
         judged_given = given.get("judged_given")  # found by DuckDB among the names of this function

@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 Compare: TypeAlias = Callable[[Any, Any], Any]
 
 _LONGEST = 2000  # characters
-_COMPARE: dict[type[ast.cmpop], tuple[type[ast.cmpop], Compare]] = {
-    ast.Eq: (ast.Eq, operator.eq),
-    ast.NotEq: (ast.NotEq, operator.ne),
-    ast.Lt: (ast.Gt, operator.lt),
-    ast.LtE: (ast.GtE, operator.le),
-    ast.Gt: (ast.Lt, operator.gt),
-    ast.GtE: (ast.LtE, operator.ge),
+_COMPARE: dict[type[ast.cmpop], tuple[type[ast.cmpop], Compare, str]] = {
+    ast.Eq: (ast.Eq, operator.eq, "="),
+    ast.NotEq: (ast.NotEq, operator.ne, "<>"),
+    ast.Lt: (ast.Gt, operator.lt, "<"),
+    ast.LtE: (ast.GtE, operator.le, "<="),
+    ast.Gt: (ast.Lt, operator.gt, ">"),
+    ast.GtE: (ast.LtE, operator.ge, ">="),
 }
-"""Each with what it is when its sides change places."""
+"""Each with what it is when its sides change places, and how SQL writes it."""
 _HELP = (
     "compare attributes with texts in quotes or numbers: domain == 'law' and 2 <= words < 5, kind in ('a', 'b'),"
     " not (x or y), missing(kind), contains(kind, 'text'), `any other name` == 'a'"
@@ -226,7 +226,7 @@ def _condition(node: ast.expr, text: str) -> Condition:
 def _comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, text: str) -> Mask:
     if type(op) not in _COMPARE:
         raise _wrong(left if isinstance(op, (ast.In, ast.NotIn)) else right, text)
-    turned, compare = _COMPARE[type(op)]
+    turned, compare, _ = _COMPARE[type(op)]
     if not isinstance(left, ast.Name):
         if not isinstance(right, ast.Name):
             raise _wrong(left, text)
@@ -310,16 +310,6 @@ def _need_kind(name: str, kind: str, needed: str) -> None:
         raise InputError(f"the attribute {name} is not {_KINDS[needed]}", fix=f"compare it: {name} == ...")
 
 
-_SIGNS: dict[type[ast.cmpop], str] = {
-    ast.Eq: "=",
-    ast.NotEq: "<>",
-    ast.Lt: "<",
-    ast.LtE: "<=",
-    ast.Gt: ">",
-    ast.GtE: ">=",
-}
-
-
 def _sql(node: ast.expr, kinds: Mapping[str, str]) -> str:
     """Write a checked expression as SQL."""
     match node:
@@ -361,7 +351,7 @@ def _comparison_sql(left: ast.expr, op: ast.cmpop, right: ast.expr, kinds: Mappi
             constant = _constant(side, "")
             _alike(names[0], kinds[names[0]], constant)
             written.append(_literal(constant))
-    return f"coalesce({written[0]} {_SIGNS[type(op)]} {written[1]}, false)"
+    return f"coalesce({written[0]} {_COMPARE[type(op)][2]} {written[1]}, false)"
 
 
 def _column_sql(name: str, kinds: Mapping[str, str], needed: str = "") -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from judged.errors import NO_CONTENT
-from judged.results import COUNT, TEXT, Answer, Block, Code, Column, Sentences, Table
+from judged.results import COUNT, TEXT, Answer, Block, Code, Sentences, Table, columns_of
 from judged.results.blocks import SEVERAL
 from judged.results.decimals import counted
 
@@ -112,20 +112,12 @@ class Findings(Answer):
 
     def blocks(self) -> tuple[Block, ...]:
         """Give the findings, alike ones of several files in one line, how many there are, and a table for data."""
-        shows = {
-            "severity": TEXT,
-            "path": TEXT,
-            "line": COUNT,
-            "rule": TEXT,
-            "problem": TEXT,
-            "fix": TEXT,
-            "count": COUNT,
-        }
-        columns = (
-            Column(name, [getattr(finding, name) for finding in self.findings], show) for name, show in shows.items()
-        )
+        columns = columns_of(
+            self.findings, ("severity", TEXT), ("path", TEXT), ("line", COUNT), ("rule", TEXT), ("problem", TEXT),
+            ("fix", TEXT), ("count", COUNT),
+        )  # fmt: skip
         said = [Code(lines(self.findings), "lines")] if self.findings else []
-        return *said, Sentences(self.sentences), Table("findings", tuple(columns), only="data")
+        return *said, Sentences(self.sentences), Table("findings", columns, only="data")
 
 
 def lines(findings: Iterable[Finding]) -> tuple[str, ...]:

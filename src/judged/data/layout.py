@@ -238,12 +238,9 @@ def clash(names: Iterable[str], given: Iterable[str], kind: Kind) -> str:
     first: dict[str, str] = {}
     for name, column in zip(names, given, strict=True):
         if name in first:
-            same = first[name] == column
-            return (
-                f"two columns are called {column!r}"
-                if same
-                else (f"the columns {first[name]!r} and {column!r} both mean the {name}")
-            )
+            if first[name] == column:
+                return f"two columns are called {column!r}"
+            return f"the columns {first[name]!r} and {column!r} both mean the {name}"
         if name in _USED[kind]:
             first[name] = column
     return ""

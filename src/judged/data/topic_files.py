@@ -42,11 +42,7 @@ def read_topic_records(path: Path, where: str, format: str | None = None) -> Top
     if format is not None and format not in FORMATS:
         raise InputError(f"there is no format {format!r} of topics", fix=f"use one of {', '.join(FORMATS)}", path=where)
     records = TopicRecords(where)
-    if format in {"json", "jsonl"}:
-        readers: dict[str, Callable[..., None]] = {"json": _json, "jsonl": _jsonl}
-        readers[format](path, where, records)
-        return records
-    text = files.text(path, where)
+    text = "" if format in {"json", "jsonl"} else files.text(path, where)  # a reader of JSON opens the file itself
     found = format or _format_of(text, where)
     if found in {"json", "jsonl"}:
         (_jsonl if found == "jsonl" else _json)(path, where, records)

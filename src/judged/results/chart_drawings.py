@@ -29,6 +29,8 @@ _FEW = 15  # points of a line: each is marked
 _APART = 100  # columns: more of them have no room between
 _WIDE = 30.0  # times the least value: from here on an axis that may be logarithmic is
 
+_FIELDS = ("x", "y", "x2", "colour", "hollow", "label", "path", "faint", "band", "facet")  # that name a column
+
 Row = dict[str, Any]
 
 
@@ -94,19 +96,7 @@ def _panel(alt: Any, chart: Chart, rows: list[Row]) -> Any:
 def _rows(chart: Chart) -> list[Row]:
     """Give one record a row that can be drawn: ``x``, ``y``, what else is seen, and all columns as tooltips."""
     table = chart.table
-    fields = {
-        "x": chart.x,
-        "y": chart.y,
-        "x2": chart.x2,
-        "colour": chart.colour,
-        "hollow": chart.hollow,
-        "label": chart.label,
-        "path": chart.path,
-        "faint": chart.faint,
-        "band": chart.band,
-        "facet": chart.facet,
-    }
-    used = {field: table.column(name) for field, name in fields.items() if name}
+    used = {field: table.column(name) for field in _FIELDS if (name := getattr(chart, field))}
     links = next((column.links for column in table.columns if column.links), ())
     cells = [[_read(cell, column.show.type) for cell in column.cells()] for column in table.shown]
     rows: list[Row] = []

@@ -221,11 +221,8 @@ def _agreement(name: str, table: Floats, counts_in: Bools, groups: Ints | None, 
             )
         else:
             without = left_out(counts, size, rule)
-            note = (
-                ""
-                if size >= ENOUGH
-                else f"{size} groups are few: docs/calibration.md says how far to trust the interval"
-            )
+            few = f"{size} groups are few: docs/calibration.md says how far to trust the interval"
+            note = "" if size >= ENOUGH else few
             if np.isnan(without).any():
                 note = "without one of the groups all grades are the same, so there is no interval"
             elif np.ptp(without) <= _SAME:

@@ -31,9 +31,8 @@ if TYPE_CHECKING:
 
 
 _EPSILON = float(np.finfo(np.float64).eps)
-_FEWEST_AMOUNTS = (
-    1.999  # of one user's amount nobody can tell how much it varies; two equal ones are 2 but for rounding
-)
+# Of one user's amount nobody can tell how much it varies; two equal ones are 2 but for rounding.
+_FEWEST_AMOUNTS = 1.999
 _FEWEST_OUTSIDE = 2.0  # effective units that are expected beyond a quantile, on the side that has fewer
 _TABLED = 100  # degrees of freedom up to which the quantile of Student's t is computed, not expanded
 

@@ -233,8 +233,7 @@ def may_be_best(
     beaten = np.zeros(len(table), dtype=np.bool_)
     each = alpha / max(len(table) - 1, 1) * (1 + ROUNDING)
     for pair, found in zip(pairs, paired_tests(table, pairs, test, resamples=resamples, seed=seed), strict=True):
-        if (
-            found.p / 2 <= each and found.difference and not insufficiency(found.n, "verdict")
-        ):  # a half of it lies on the side that was seen
+        one_sided = found.p / 2  # a half of it lies on the side that was seen
+        if one_sided <= each and found.difference and not insufficiency(found.n, "verdict"):
             beaten[pair[0] if found.difference > 0 else pair[1]] = True
     return ~beaten

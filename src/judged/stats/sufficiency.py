@@ -220,9 +220,8 @@ class Reliability:
         True
         """
         relative, absolute = self.variance_residual, self.variance_topics + self.variance_residual
-        return _coefficient(self.variance_systems, relative, topics), _coefficient(
-            self.variance_systems, absolute, topics
-        )
+        systems = self.variance_systems
+        return _coefficient(systems, relative, topics), _coefficient(systems, absolute, topics)
 
 
 def reliability(values: ArrayLike, *, target: float = 0.95, level: float = 0.95) -> Reliability:

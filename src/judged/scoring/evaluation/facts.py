@@ -99,19 +99,16 @@ class Policies:
 
     def words(self, topics: int, over: str = "") -> str:
         """Say over how many topics numbers are, or over what, and how documents were ranked."""
-        over = (
-            over
-            or {
-                "qrels": f"the {topics} topics of the qrels" if topics > 1 else "the one topic",
-                "run": "the topics of the run",
-                "both": "the topics that qrels and run have in common",
-            }[self.topics]
-        )
+        counted = {
+            "qrels": f"the {topics} topics of the qrels" if topics > 1 else "the one topic",
+            "run": "the topics of the run",
+            "both": "the topics that qrels and run have in common",
+        }[self.topics]
         rules = "Over" if self.dialect == "judged" else f"{self.dialect}: over"
         bits = "; scores compared as 32-bit numbers" if self.precision == "single" else ""
         cut = "" if self.depth is None else f"; first {self.depth} documents"
         cut += "; without documents that have the id of their topic" if self.exclude_self else ""
-        return f"{rules} {over}; {_TIES[self.ties]}{bits}{cut}"
+        return f"{rules} {over or counted}; {_TIES[self.ties]}{bits}{cut}"
 
 
 @dataclass(frozen=True, eq=False)

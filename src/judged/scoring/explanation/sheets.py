@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -147,18 +147,15 @@ def _documents(on: JudgedHits, topic: int) -> dict[int, tuple[str, float | None]
     return dict(sorted(known.items()))
 
 
-def _joined(made: Sequence[Sheet]) -> Iterator[Sheet]:
+def _joined(made: Sequence[Sheet]) -> Sequence[Sheet]:
     """Put lines without a table below the table before them."""
-    held: Sheet | None = None
+    joined: list[Sheet] = []
     for sheet in made:
-        if held is not None and not sheet.header:
-            held = Sheet(held.title, held.header, held.rows, held.how, (*held.lines, *sheet.lines))
+        if joined and not sheet.header:
+            joined[-1] = replace(joined[-1], lines=(*joined[-1].lines, *sheet.lines))
         else:
-            if held is not None:
-                yield held
-            held = sheet
-    if held is not None:
-        yield held
+            joined.append(sheet)
+    return joined
 
 
 _NAME = re.compile(r"[^\W\d]\w*")

@@ -204,10 +204,8 @@ def _of_hits(judged: Judged, measure: Measure, depth: int | None, possible: Bool
     properties = _properties(judged, measure, depth, reach)
     hit = np.flatnonzero(judged.tie_first <= reach)
     alike = _labels_alike(judged) if properties.every_label else _grades_alike(judged, measure, properties)
-    lengths = np.minimum(judged.returned, reach)
-    ranking = replace(judged.ranking, depth=None if reach == ENDLESS else reach)
     return TiedList(
-        judged=replace(judged, returned=lengths, ranking=ranking, shown=None),
+        judged=_cut_to(judged, reach),
         measure=measure,
         properties=properties,
         depth=reach,
@@ -220,6 +218,12 @@ def _of_hits(judged: Judged, measure: Measure, depth: int | None, possible: Bool
         doc=None,
         possible=possible,
     )
+
+
+def _cut_to(judged: Judged, reach: int) -> Judged:
+    lengths = np.minimum(judged.returned, reach)
+    ranking = replace(judged.ranking, depth=None if reach == ENDLESS else reach)
+    return replace(judged, returned=lengths, ranking=ranking, shown=None)
 
 
 def _grades_alike(judged: Judged, measure: Measure, properties: Properties) -> Ints:
@@ -248,10 +252,8 @@ def _of_all_documents(judged: Judged, measure: Measure, depth: int | None, possi
     starts = segment_starts(every.topic, len(judged))
     hit = np.full(len(every.rank), -1, dtype=np.int64)
     hit[starts[judged.topic] + judged.rank - 1] = np.arange(len(judged.rank))
-    lengths = np.minimum(judged.returned, reach)
-    ranking = replace(judged.ranking, depth=None if reach == ENDLESS else reach)
     return TiedList(
-        judged=replace(judged, returned=lengths, ranking=ranking, shown=None),
+        judged=_cut_to(judged, reach),
         measure=measure,
         properties=_properties(judged, measure, depth, reach),
         depth=reach,
