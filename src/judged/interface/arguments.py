@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from judged.errors import InputError, JudgedWarning, MissingExtraError
-from judged.interface.options import shared
+from judged.interface.options import Choice, shared, with_options
 from judged.results.answer import FORMS, PICTURES, SUFFIXES
 from judged.results.blocks import Note, first_few
 from judged.results.escaping import on_terminal, visible
@@ -192,6 +192,11 @@ def need_web() -> None:
             raise MissingExtraError(name.replace("_", "-"), "web") from None
 
 
+def names_in(texts: Iterable[str]) -> list[str]:
+    """Return the names in texts that hold several of them, with commas between."""
+    return [name.strip() for text in texts for name in text.split(",") if name.strip()]
+
+
 @dataclass(frozen=True)
 class SliceOptions:
     """What the options of slices ask for."""
@@ -207,7 +212,7 @@ class SliceOptions:
     @property
     def names(self) -> list[str]:
         """The attributes that make slices."""
-        return [name.strip() for text in self.by for name in text.split(",") if name.strip()]
+        return names_in(self.by)
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -306,6 +311,29 @@ def _names(expression: str) -> tuple[str, ...]:
     return Expression(expression).names
 
 
+def slicing_by(name: str | None, attributes: str | None, flag: str = "--by") -> Slicing | None:
+    """Cut topics by one attribute of a file; None where neither is given."""
+    from judged.comparison.slicing import slice_topics
+
+    if (name is None) != (attributes is None):
+        raise InputError(f"{flag} and --attributes go together", fix="give both, or neither")
+    return None if name is None else slice_topics(attributes, name)
+
+
+_SLICE_OPTIONS = with_options(
+    shared("attributes", "by"),
+    click.option("--slices", metavar="FILE", help="Your own slices: [[slice]] tables in a TOML file."),
+    click.option("--cross", is_flag=True, help="Cross the slices of several --by attributes with one another."),
+    click.option(
+        "--min-topics",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Slices with fewer topics are shown, but not tested or ranked.  [default: 10]",
+    ),
+    shared("queries", "where"),
+)
+
+
 def slice_options(command: Command) -> Command:
     """Give a command the options of slices, which reach it as ``asked``."""
 
@@ -314,28 +342,7 @@ def slice_options(command: Command) -> Command:
         asked = SliceOptions(**{field.name: options.pop(field.name) for field in fields(SliceOptions)})
         return command(*args, asked=asked, **options)
 
-    made: Any = call
-    for option in (
-        shared("queries", "where"),
-        click.option(
-            "--min-topics",
-            type=click.IntRange(1),
-            metavar="N",
-            help="Slices with fewer topics are shown, but not tested or ranked.  [default: 10]",
-        ),
-        click.option("--cross", is_flag=True, help="Cross the slices of several --by attributes with one another."),
-        click.option("--slices", metavar="FILE", help="Your own slices: [[slice]] tables in a TOML file."),
-        click.option(
-            "--by",
-            multiple=True,
-            metavar="NAME[,NAME]",
-            help="Attributes to slice by, one slice for each value: from the files, or derived"
-            " (relevant, words, length, kind, first_relevant, ...).",
-        ),
-        shared("attributes"),
-    ):
-        made = option(made)
-    return made
+    return _SLICE_OPTIONS(call)  # pyright: ignore[reportReturnType]
 
 
 _ASCII = str.maketrans("↑↓│…█▉▊▋▌▍▎▏", "^v|~#######|")
@@ -416,23 +423,25 @@ def answer_options(*unless: str, usual: str = "table", **more: str) -> Callable[
             give = Give(form or ("" if other else form_of(out, suffixes)), out, more, digits, verbose)
             return command(*args, give=give, **options)
 
-        made = click.option("-v", "--verbose", is_flag=True, help="Show every warning separately.")(call)
-        made = click.option(
-            "--digits",
-            type=click.IntRange(1, 17),
-            metavar="N",
-            help="Decimals in tables, with more where a number would wrongly read as 0 or 1. CSV,"
-            " JSON and Parquet keep full precision.",
-        )(made)
-        made = click.option(
-            "-o", "--output", "out", type=click.Path(path_type=Path), metavar="FILE", help="Write to this file."
-        )(made)
-        return click.option(
-            "--format",
-            "form",
-            type=click.Choice((*FORMS, *more)),
-            help=f"Output format.  [default: {usual}, or by the extension of -o]",
-        )(made)  # pyright: ignore[reportReturnType]
+        return with_options(  # pyright: ignore[reportReturnType]
+            click.option(
+                "--format",
+                "form",
+                type=Choice((*FORMS, *more)),
+                help=f"Output format.  [default: {usual}, or by the extension of -o]",
+            ),
+            click.option(
+                "-o", "--output", "out", type=click.Path(path_type=Path), metavar="FILE", help="Write to this file."
+            ),
+            click.option(
+                "--digits",
+                type=click.IntRange(1, 17),
+                metavar="N",
+                help="Decimals in tables, with more where a number would wrongly read as 0 or 1. CSV,"
+                " JSON and Parquet keep full precision.",
+            ),
+            click.option("-v", "--verbose", is_flag=True, help="Show every warning separately."),
+        )(call)
 
     return decorate
 

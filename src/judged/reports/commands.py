@@ -12,8 +12,10 @@ import click
 from judged.errors import InputError
 from judged.interface import arguments
 from judged.interface.arguments import SliceOptions, answer_options, print_warnings
-from judged.interface.options import FORMATS, POLICIES, Group, shared
+from judged.interface.options import FORMATS, POLICIES, Choice, Group, shared
 from judged.online.commands import logs
+from judged.results.answer import PICTURES
+from judged.scoring.default_measures import REPORTED_MEASURES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,12 +29,12 @@ def change() -> None:
 
 
 @change.command("review", short_help="One sheet: better, where, at what cost, gate, users; and what is blank.")
-@click.argument("qrels")
+@shared("qrels")
 @click.argument("baseline")
 @click.argument("candidate")
-@click.option("-m", "--measure", multiple=True, metavar="NAME", help="The first decides what is better.")
+@shared("measures", help="The first decides what is better.")
 @shared("queries", "attributes")
-@click.option("--by", multiple=True, metavar="NAME", help="Attributes to slice by.  [default: those with few values]")
+@shared("by", metavar="NAME", help="Attributes to slice by.  [default: those with few values]")
 @click.option("--traces", nargs=2, metavar="BASELINE CANDIDATE", help="Traces of both, for kinds of failure.")
 @click.option("--meant", metavar="KIND", help="The kind of failure that the change was meant to mend.")
 @click.option("--documents", metavar="FILE", help="Documents with their dates: for freshness.")
@@ -50,7 +52,7 @@ def change() -> None:
 @click.option("--propensities", multiple=True, metavar="FILE", help="A log with propensities, for 'off-policy'.")
 @click.option("--topics", metavar="FILE", help="How pages of it find topics, as for 'judged clicks'.")
 @click.option("--watch", "watched", type=click.Path(path_type=Path), metavar="FILE", help="Of 'judged watch'.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed for everything random.")
+@shared("seed", type=click.IntRange(0))
 @answer_options()
 def review_command(
     qrels: str,
@@ -150,22 +152,15 @@ _CONVERT = "convert it: judged logs convert FILE --layout NAME (or --mapping FIL
 
 
 @click.command("report")
-@click.argument("qrels")
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
-@shared("queries", "attributes", "where")
-@click.option("--texts", metavar="FILE", help="Titles and texts of documents, shown in judged lists.")
+@shared("qrels", "runs", "queries", "attributes", "where")
+@shared("texts", help="Titles and texts of documents, shown in judged lists.")
 @click.option("--baseline", metavar="RUN", help="Compare every run with this one.  [default: every pair]")
-@click.option(
-    "-m",
-    "--measure",
-    multiple=True,
-    metavar="NAME",
-    help="A measure; the first one orders the runs. Repeat for more.  [default: nDCG@10, AP, R@100]",
+@shared(
+    "measures",
+    help=f"A measure; the first one orders the runs. Repeat for more.  [default: {', '.join(REPORTED_MEASURES)}]",
 )
-@click.option(
-    "--by",
-    multiple=True,
-    metavar="NAME[,NAME]",
+@shared(
+    "by",
     help="Attributes to slice by: from the files, or derived (length, kind, relevant_band,"
     " first_relevant, ...).  [default: those with few values]",
 )
@@ -185,12 +180,12 @@ _CONVERT = "convert it: judged logs convert FILE --layout NAME (or --mapping FIL
     "--rag", "responses", metavar="RESPONSES", help="Answers, for a section on their evidence, as for 'judged rag'."
 )
 @click.option("--title", metavar="TEXT", help="Title of the report.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed for everything random.")
+@shared("seed", type=click.IntRange(0))
 @click.option("--charts", type=click.Path(path_type=Path), metavar="DIR", help="Also write the charts to this folder.")
 @click.option(
     "--charts-format",
     "picture",
-    type=click.Choice(["svg", "png", "pdf"]),
+    type=Choice(PICTURES),
     default="svg",
     show_default=True,
     help="Format of these charts.",
@@ -207,8 +202,6 @@ def report_command(
     charts: Path | None,
     picture: str,
     give: Give,
-    qrels_format: str | None,
-    run_format: str | None,
     **options: Any,
 ) -> None:
     """Write a report on RUNs over the topics of QRELS: one self-contained HTML file.
@@ -216,25 +209,21 @@ def report_command(
     QRELS and RUN are files as for 'judged evaluate'. The extension of -o decides the format: report.html, report.md
     or report.json. Without -o, the summary and the leaderboard are printed.
     """
-    from judged.data.qrels import Qrels
     from judged.reports import report
     from judged.reports.answer import undrawn
 
-    given = arguments.runs_at(runs, run_format)
-    read = [options[name] or "" for name in ("queries", "attributes", "texts", "documents", "log")]
-    read += [*options["traces"], options["responses"] or ""]
-    give.keep(qrels, *read, *(run.where for run in given))
+    files = [options[name] for name in ("queries", "attributes", "texts", "documents", "log", "responses")]
+    judgments, given = give.inputs(qrels, runs, options, *files, *options["traces"])
     cut_by = next((run for run in given if run.name == options["baseline"]), given[0])
     asked = SliceOptions(attributes=options["attributes"], queries=options["queries"], where=where)
     print_warnings(map(str, asked.notes(cut_by)))
-    names = [name.strip() for text in by for name in text.split(",") if name.strip()]
     of_log = logs.known_layout(_CONVERT) if options["log"] is not None else nullcontext()
     with of_log, arguments.progress_bar(given) as progress:
         made = report(
-            Qrels.read(qrels, format=qrels_format),
+            judgments,
             given,
             measures=measure or None,
-            by=names,
+            by=arguments.names_in(by),
             where=where,
             command=again(click.get_current_context()),
             progress=progress,

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -72,8 +72,8 @@ def check_command(design: str, give: Give) -> None:
 @click.option("--people-by-system", type=float, metavar="S", help="Of what a system is to people.  [default: 0.3]")
 @click.option("--topics-by-system", type=float, metavar="S", help="Of what it is to topics.  [default: 0.3]")
 @click.option("--people", type=float, metavar="S", help="Of people, where each has one variant.  [default: 0]")
-@click.option("--alpha", type=float, default=0.05, show_default=True, help="Significance level of the test.")
-@click.option("--power", type=float, default=0.8, show_default=True, help="Probability of finding the difference.")
+@shared("alpha", help="Significance level of the test.")
+@shared("power")
 @answer_options()
 def plan_command(
     design: str,
@@ -221,23 +221,16 @@ def export_command(store: str, folder: str, personal: bool) -> None:
 )
 @click.option("--outcome", metavar="NAME", help="What decides; all else explores.  [default: the first]")
 @click.option("--qrels", metavar="FILE", help="Judgments of documents.  [default: those of the design]")
-@click.option(
-    "-m", "--measure", default="nDCG@10", show_default=True, metavar="NAME", help="Held against what people said."
-)
-@click.option("--level", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.95, show_default=True,
-              help="Of intervals.")  # fmt: skip
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed for everything random.")
+@shared("measure", help="Held against what people said.")
+@shared("confidence", type=click.FloatRange(0, 1, min_open=True, max_open=True))
+@shared("seed", type=click.IntRange(0))
 @answer_options()
 def report_command(
     records: Path,
     give: Give,
     *,
     design: Path | None,
-    outcome: str | None,
-    qrels: str | None,
-    measure: str,
-    level: float,
-    seed: int,
+    **options: Any,
 ) -> None:
     """Say what the study whose RECORDS are in this folder shows of its systems."""
     from judged.studies.design import read_design
@@ -245,6 +238,4 @@ def report_command(
     from judged.studies.study_report import report
 
     known = read_design(design) if design is not None else None
-    give(
-        report(StudyRecords.read(records), known, outcome=outcome, qrels=qrels, measure=measure, level=level, seed=seed)
-    )
+    give(report(StudyRecords.read(records), known, **options))

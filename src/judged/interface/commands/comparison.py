@@ -11,8 +11,9 @@ from judged.components import find
 from judged.errors import InputError
 from judged.interface import arguments
 from judged.interface.arguments import answer_options, narrowed
-from judged.interface.options import CHOICE, DEFAULT_TEST, FORMATS, PAIRED_TESTS, POLICIES, shared
+from judged.interface.options import CHOICE, DEFAULT_TEST, FORMATS, PAIRED_TESTS, POLICIES, Choice, shared
 from judged.results.decimals import read_number
+from judged.scoring.default_measures import DEFAULT_MEASURE, TESTED_MEASURES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -46,8 +47,7 @@ _OF_ALL = ("tukey", "randomised-tukey", "nemenyi", "dunnett", "randomised-dunnet
 @shared("measures")
 @click.option(
     "--test",
-    type=click.Choice((*PAIRED_TESTS, *_OF_ALL)),
-    default=None,
+    type=Choice((*PAIRED_TESTS, *_OF_ALL)),
     metavar="TEST",
     help=f"Test of each pair: {', '.join(PAIRED_TESTS)}; or of all systems at once, which"
     f" needs no correction: {', '.join(_OF_ALL)}.  [default: {DEFAULT_TEST}]",
@@ -55,13 +55,12 @@ _OF_ALL = ("tukey", "randomised-tukey", "nemenyi", "dunnett", "randomised-dunnet
 @shared("correction")
 @click.option(
     "--family",
-    type=click.Choice(["measure", "all"]),
+    type=Choice("judged.comparison.choices:Family"),
     default="measure",
     show_default=True,
     help="What is corrected together: the pairs of each measure, or those of all measures.",
 )
-@shared("alpha", "resamples")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed for the resamples.")
+@shared("alpha", "resamples", "seed")
 @click.option(
     "--min-difference",
     type=float,
@@ -191,16 +190,8 @@ def _without_policies(options: dict[str, Any]) -> dict[str, Any]:
 @click.argument("qrels", required=False)
 @click.argument("runs", nargs=-1, metavar="[RUN...]")
 @shared("measures")
-@click.option(
-    "--alpha", type=float, default=0.05, show_default=True, help="Significance level of the two-sided paired t-test."
-)
-@click.option(
-    "--power",
-    type=float,
-    default=0.8,
-    show_default=True,
-    help="Probability of detecting a true difference.",
-)
+@shared("alpha", help="Significance level of the two-sided paired t-test.")
+@shared("power")
 @click.option(
     "--difference", type=float, metavar="D", help="Also show how many topics it takes to detect a true difference of D."
 )
@@ -255,7 +246,7 @@ def power_command(
         raise InputError(
             "with one run there are no differences to plan from", fix="give at least two runs, or --sd and --n"
         )
-    wanted = measure or ("nDCG@10", "AP")
+    wanted = measure or TESTED_MEASURES
     judgments, known = narrowed(judgments, given, **chooses, measures=wanted)
     with arguments.scoring(given) as progress:
         scores = evaluate(judgments, given, wanted, attributes=known, progress=progress)
@@ -267,12 +258,8 @@ def power_command(
 @click.option(
     "--run", "runs", multiple=True, metavar="RUN", help="A run to score with each judge's grades. Repeat for more."
 )
-@click.option(
-    "-m",
-    "--measure",
-    multiple=True,
-    metavar="NAME",
-    help="A measure to score the runs by. Repeat for more.  [default: nDCG@10]",
+@shared(
+    "measures", default=(DEFAULT_MEASURE,), help="A measure to score the runs by. Repeat for more.", show_default=True
 )
 @click.option(
     "--rel",
@@ -280,19 +267,11 @@ def power_command(
     metavar="[NAME=]N",
     help="Count grades of N and above as 1 and all others as 0, for all judges or for the one named. Repeat for more.",
 )
-@click.option(
-    "--scale",
-    type=click.Choice(["nominal", "ordinal", "interval"]),
-    default="ordinal",
-    show_default=True,
-    help="The scale on which Krippendorff's alpha treats grades.",
-)
+@shared("scale")
 @click.option(
     "--own", is_flag=True, help="Score runs with everything that each judge judged, not only what both judged."
 )
-@click.option("--per-topic", is_flag=True, help="Show every topic.")
-@shared("depth", "order")
-@click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level of the intervals.")
+@shared("per_topic", "depth", "order", "confidence")
 @answer_options()
 @shared(*FORMATS)
 def agree_command(
@@ -317,7 +296,7 @@ def agree_command(
     judges = [_judge(text, qrels_format) for text in qrels]
     given = arguments.runs_at(runs, run_format)
     give.keep(*(judge.where for judge in judges), *(run.where for run in given))
-    found = agree(*judges, runs=given, measures=measure or ("nDCG@10",), rel=_levels(rel), **options)
+    found = agree(*judges, runs=given, measures=measure, rel=_levels(rel), **options)
     give(found, unfold=["topics"] if per_topic else (), table="results")
 
 
@@ -348,11 +327,11 @@ _FILE = click.Path(path_type=Path)
 
 
 @click.command("fuse")
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@shared("runs")
 @click.option("--to", "target", type=_FILE, metavar="FILE", help="Write the fused run to this file.")
 @click.option(
     "--algorithm",
-    type=click.Choice(["rrf", "sum", "mnz", "max", "borda"]),
+    type=Choice("judged.comparison.fusion.fuse:Algorithm"),
     default="rrf",
     show_default=True,
     help="Reciprocal rank fusion; CombSUM, CombMNZ or CombMAX of normalised scores; Borda count.",
@@ -363,35 +342,26 @@ _FILE = click.Path(path_type=Path)
 )
 @click.option(
     "--normalise",
-    type=click.Choice(["min-max", "z-score", "sum", "rank", "none"]),
+    type=Choice("judged.comparison.fusion.fuse:Normalisation"),
     default="min-max",
     show_default=True,
     help="For sum, mnz and max: how the scores of each run are normalised.",
 )
 @click.option(
     "--missing",
-    type=click.Choice(["skip", "last", "share"]),
+    type=Choice("judged.comparison.fusion.fuse:Missing"),
     help="What a run contributes for a document that it does not have: nothing; as if it came right after its last; or"
     " the average of the ranks that remain.  [default: skip; last for z-scores, share for borda]",
 )
 @shared("depth", "order")
-@click.option(
-    "--cutoff", type=click.IntRange(1), metavar="N", help="Keep the first N documents of each topic.  [default: all]"
-)
+@shared("cutoff", default=None, metavar="N", help="Keep the first N documents of each topic.  [default: all]")
 @click.option("--traces", type=_FILE, metavar="FILE", help="Write the runs and their fusion to this file, as traces.")
 @click.option(
     "--qrels",
     metavar="QRELS",
     help="Choose the weights by a measure, and show what the choice is worth on other topics.",
 )
-@click.option(
-    "-m",
-    "--measure",
-    default="nDCG@10",
-    show_default=True,
-    metavar="NAME",
-    help="The measure by which weights are chosen.",
-)
+@shared("measure", help="The measure by which weights are chosen.")
 @click.option(
     "--steps", type=int, default=10, show_default=True, help="Weights are multiples of 1/STEPS that add up to 1."
 )
@@ -402,8 +372,7 @@ _FILE = click.Path(path_type=Path)
     show_default=True,
     help="Number of folds in which the choice of weights is cross-validated.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Random seed of the folds and the tests.")
-@shared("level")
+@shared("seed", "confidence")
 @answer_options()
 @shared(*FORMATS)
 def fuse_command(

@@ -9,8 +9,9 @@ import click
 from judged.errors import InputError
 from judged.interface import arguments
 from judged.interface.arguments import SliceOptions, answer_options, narrowed, print_warnings, slice_options
-from judged.interface.options import CHOICE, FORMATS, POLICIES, TIES, shared
+from judged.interface.options import CHOICE, FORMATS, POLICIES, Choice, shared
 from judged.results.decimals import counted
+from judged.scoring.default_measures import DEFAULT_MEASURE, RANKING_AND_CANDIDATES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,21 +23,8 @@ if TYPE_CHECKING:
 @click.argument("qrels")
 @click.argument("run")
 @click.argument("final", required=False)
-@click.option(
-    "-m",
-    "--measure",
-    default="nDCG@10",
-    show_default=True,
-    metavar="NAME",
-    help="A measure that rewards ranking better documents higher.",
-)
-@click.option(
-    "--cutoff",
-    type=click.IntRange(1),
-    default=100,
-    show_default=True,
-    help="How many documents of each topic of RUN are candidates.",
-)
+@shared("measure", help="A measure that rewards ranking better documents higher.")
+@shared("cutoff", default=100, help="How many documents of each topic of RUN are candidates.")
 @shared("rel")
 @click.option("--recall", metavar="NAME", help="The measure of the candidates.  [default: R at the cutoff]")
 @click.option("--baseline", metavar="RUN", help="Compare with another system: its candidates, or its only ranking.")
@@ -55,25 +43,18 @@ if TYPE_CHECKING:
     show_default=True,
     help="Nor one below this share of everything lost on the topic.",
 )
-@shared("fdr", "alpha", "resamples")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed for the resamples.")
-@click.option("--per-topic", is_flag=True, help="Show every topic, largest loss first.")
-@click.option("-t", "--topic", metavar="ID", help="Show what this topic lost, and where its documents were lost.")
+@shared("fdr", "alpha", "resamples", "seed")
+@shared("per_topic", help="Show every topic, largest loss first.")
+@shared("topic", help="Show what this topic lost, and where its documents were lost.")
 @slice_options
-@click.option(
-    "--topics",
-    type=click.Choice(["qrels", "both"]),
+@shared(
+    "topics",
+    type=Choice(("qrels", "both")),
     default="qrels",
     show_default=True,
     help="Which topics count: all in the qrels, or those that every run has too.",
 )
-@click.option(
-    "--ties",
-    type=click.Choice(TIES[:4]),
-    default="docid",
-    show_default=True,
-    help="Order of documents with equal scores.",
-)
+@shared("order")
 @answer_options()
 @shared(*FORMATS)
 def stages_command(
@@ -125,13 +106,20 @@ def stages_command(
 
 
 @click.command("matrix")
-@click.argument("qrels")
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@shared("qrels", "runs")
 @click.option(
-    "-x", default="R@100", show_default=True, metavar="NAME", help="The horizontal measure, of the candidates."
+    "-x",
+    default=RANKING_AND_CANDIDATES[1],
+    show_default=True,
+    metavar="NAME",
+    help="The horizontal measure, of the candidates.",
 )
 @click.option(
-    "-y", default="nDCG@10", show_default=True, metavar="NAME", help="The vertical measure, of the final ranking."
+    "-y",
+    default=RANKING_AND_CANDIDATES[0],
+    show_default=True,
+    metavar="NAME",
+    help="The vertical measure, of the final ranking.",
 )
 @click.option(
     "--baseline",
@@ -139,9 +127,7 @@ def stages_command(
     help="The run that the others are compared with, and whose means are the cuts.  [default: the first]",
 )
 @click.option("--cuts", metavar="X,Y", help="Cuts to use instead of the baseline's means.")
-@shared("level", "fdr", "resamples")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed for the resamples.")
-@click.option("--per-topic", is_flag=True, help="Show every topic.")
+@shared("level", "fdr", "resamples", "seed", "per_topic")
 @click.option("--per-run", is_flag=True, help="Show every run in full, where more than 4 would be summarised.")
 @slice_options
 @shared(*POLICIES)
@@ -177,18 +163,16 @@ def matrix_command(
 
 
 @click.command("disagree")
-@click.argument("qrels")
-@click.argument("runs", nargs=-1, required=True, metavar="RUN RUN...")
-@click.option(
-    "-m", "--measure", multiple=True, metavar="NAME", help="The two measures: give -m twice.  [default: nDCG@10, R@100]"
-)
+@shared("qrels")
+@shared("runs", metavar="RUN RUN...")
+@shared("measures", help=f"The two measures: give -m twice.  [default: {', '.join(RANKING_AND_CANDIDATES)}]")
 @click.option(
     "--pair",
     nargs=2,
     metavar="NAME NAME",
     help="The two systems, by run name.  [default: the two that the measures disagree on most]",
 )
-@click.option("--limit", type=click.IntRange(1), default=5, show_default=True, help="How many topics to look into.")
+@shared("limit", default=5, help="How many topics to look into.")
 @slice_options
 @shared(*POLICIES)
 @answer_options()
@@ -212,39 +196,22 @@ def disagree_command(
     judgments, slicing = asked.applied(judgments, first, documents)
     with arguments.progress_bar(given) as progress:
         how = {"slicing": slicing, "queries": asked.queries, "progress": progress}
-        answer = disagree(judgments, given, measure or ("nDCG@10", "R@100"), **how, **options)
+        answer = disagree(judgments, given, measure or RANKING_AND_CANDIDATES, **how, **options)
     give(answer, notes=map(str, asked.notes(first)))
 
 
 @click.command("needs")
-@click.argument("qrels")
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@shared("qrels", "runs")
 @click.option("--needs", "mapping", metavar="FILE", help="Table with the columns query_id and need.")
-@click.option(
-    "--queries", metavar="FILE", help="Texts of the queries; without --needs, a column of this file names the need."
-)
+@shared("queries", help="Texts of the queries; without --needs, a column of this file names the need.")
 @click.option(
     "--column", metavar="NAME", help="The column that names the need.  [default: need, topic_id, or the only one]"
 )
 @shared("measures")
 @click.option("--baseline", metavar="RUN", help="Compare every run with this one.  [default: every pair]")
-@click.option(
-    "--limit",
-    type=click.IntRange(0),
-    default=10,
-    show_default=True,
-    help="How many of the needs that vary most to show.",
-)
-@click.option(
-    "--cutoff",
-    type=click.IntRange(1),
-    default=10,
-    show_default=True,
-    help="How many documents of each ranking to compare.",
-)
-@click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level of the intervals.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed for the resamples of the tests.")
-@shared("dialect", "topics", "ties", "exclude_self", "documents", "rel", "attributes", "where")
+@shared("limit", type=click.IntRange(0), default=10, help="How many of the needs that vary most to show.")
+@shared("cutoff", help="How many documents of each ranking to compare.")
+@shared("level", "seed", "dialect", "topics", "ties", "exclude_self", "documents", "rel", "attributes", "where")
 @answer_options()
 @shared(*FORMATS)
 def needs_command(
@@ -274,25 +241,16 @@ def needs_command(
         give(needs(judgments, given, mapping or texts, measure or None, progress=progress, **options))
 
 
-_MEASURE = "A measure. Repeat for more.  [default: nDCG@10]"
-
-
 @click.command("diff")
-@click.argument("qrels")
+@shared("qrels")
 @click.argument("first", metavar="RUN_A")
 @click.argument("second", metavar="RUN_B")
-@click.option(
-    "-t", "--topic", "named", multiple=True, metavar="ID", help="A topic. Repeat for more.  [default: see --limit]"
-)
-@click.option("-m", "--measure", multiple=True, default=("nDCG@10",), metavar="NAME", help=_MEASURE)
-@click.option(
-    "--cutoff", type=click.IntRange(1), default=10, show_default=True, help="How many documents of each list to show."
-)
-@click.option(
-    "--limit",
-    type=click.IntRange(1),
+@shared("topic", multiple=True, help="A topic. Repeat for more.  [default: see --limit]")
+@shared("measures", default=(DEFAULT_MEASURE,), show_default=True, help="A measure. Repeat for more.")
+@shared("cutoff", help="How many documents of each list to show.")
+@shared(
+    "limit",
     default=5,
-    show_default=True,
     metavar="N",
     help="Without --topic: how many topics to show each way, those that differ most by the first measure.",
 )
@@ -301,7 +259,7 @@ _MEASURE = "A measure. Repeat for more.  [default: nDCG@10]"
 @answer_options()
 @shared(*FORMATS)
 def diff_command(
-    qrels: str, first: str, second: str, named: tuple[str, ...], ascii_only: bool, give: Give, **options: Any
+    qrels: str, first: str, second: str, topic: tuple[str, ...], ascii_only: bool, give: Give, **options: Any
 ) -> None:
     """Show RUN_A and RUN_B side by side, topic by topic: what moved, what is relevant, and what that did to the score.
 
@@ -318,7 +276,7 @@ def diff_command(
         names = ", ".join(run.name for run in runs)
         raise InputError(f"there are {len(runs)} runs in these files: {names}", fix="give files with one run each")
     options["measure"] = measures_of(options["measure"], rel=options.pop("rel"))
-    answer = diff(narrowed(judgments, runs, **chosen)[0], runs[0], runs[1], named or None, **options)
+    answer = diff(narrowed(judgments, runs, **chosen)[0], runs[0], runs[1], topic or None, **options)
     give(answer, ascii_only=ascii_only)
 
 
@@ -326,27 +284,18 @@ _KINDS = ("false-positive", "false-negative", "unjudged")
 
 
 @click.command("review")
-@click.argument("qrels")
-@click.argument("runs", nargs=-1, metavar="[RUN]...")
-@click.option(
-    "-m",
-    "--measure",
-    default="nDCG@10",
-    show_default=True,
-    metavar="NAME",
-    help="The measure whose scores the judgments matter to.",
-)
-@click.option(
-    "--cutoff",
+@shared("qrels", "some_runs")
+@shared("measure", help="The measure whose scores the judgments matter to.")
+@shared(
+    "cutoff",
     type=int,
+    default=None,
     metavar="K",
     help="How many documents of each topic a run shows.  [default: the measure's cutoff]",
 )
-@click.option("--rel", type=float, default=1.0, show_default=True, metavar="N", help="The lowest relevant grade.")
-@click.option("--kind", "kinds", type=click.Choice(_KINDS), multiple=True, help="List only this kind. Repeat for more.")
-@click.option(
-    "--limit", type=int, default=50, show_default=True, metavar="N", help="How many judgments to list; 0 for all."
-)
+@shared("rel", default=1.0, show_default=True, help="The lowest relevant grade.")
+@click.option("--kind", "kinds", type=Choice(_KINDS), multiple=True, help="List only this kind. Repeat for more.")
+@shared("limit", type=int, default=50, metavar="N", help="How many judgments to list; 0 for all.")
 @shared("texts")
 @slice_options
 @shared("depth", "order")
@@ -414,7 +363,7 @@ def _apply(qrels: str, runs: tuple[str, ...], reviewed: str, out: Path | None, q
 @click.option(
     "--costs", required=True, metavar="FILE", help="Table with a column run, and a column of numbers for each cost."
 )
-@click.option("-m", "--measure", metavar="NAME", help="A measure.  [default: nDCG@10, or the first of --scores]")
+@shared("measure", default=None, help=f"A measure.  [default: {DEFAULT_MEASURE}, or the first of --scores]")
 @click.option("--baseline", metavar="RUN", help="Compare with this run.  [default: the cheapest]")
 @click.option("--cost", multiple=True, metavar="NAME", help="A cost to use. Repeat for more.  [default: all]")
 @click.option(
@@ -423,13 +372,9 @@ def _apply(qrels: str, runs: tuple[str, ...], reviewed: str, out: Path | None, q
     metavar="NAME",
     help="A cost of which more is better, such as throughput. Repeat for more.",
 )
-@shared("rel")
-@click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level of the intervals.")
-@click.option(
-    "--resamples", type=int, default=10_000, show_default=True, help="Number of resamples for the paired test."
-)
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed for the resamples.")
-@shared(*CHOICE)
+@shared("rel", "level")
+@shared("resamples", default=10_000, show_default=True, help="Number of resamples for the paired test.")
+@shared("seed", *CHOICE)
 @answer_options()
 @shared(*FORMATS)
 def tradeoff_command(
@@ -463,7 +408,7 @@ def tradeoff_command(
         judgments, given = give.inputs(qrels, runs, formats, chooses["queries"], chooses["attributes"])
         if not given:
             raise InputError("no run is given", fix="name two or more runs after QRELS")
-        wanted, measure = [measure or "nDCG@10"], None  # the only one, at the level of --rel
+        wanted, measure = [measure or DEFAULT_MEASURE], None  # the only one, at the level of --rel
         judgments, known = narrowed(judgments, given, **chooses, baseline=options["baseline"], measures=wanted)
         with arguments.scoring(given) as progress:
             table = evaluate(judgments, given, wanted, rel=rel, attributes=known, progress=progress)

@@ -16,10 +16,9 @@ if TYPE_CHECKING:
 
 
 @click.command("check")
-@click.argument("qrels")
-@click.argument("runs", nargs=-1, metavar="[RUN]...")
+@shared("qrels", "some_runs")
 @answer_options()
-@click.option("--texts", metavar="CORPUS", help="Also find documents that are not in this corpus.")
+@shared("texts", metavar="CORPUS", help="Also find documents that are not in this corpus.")
 @shared(*FORMATS)
 def check_command(qrels: str, runs: tuple[str, ...], give: Give, **options: str | None) -> None:
     """Look in QRELS and RUNs for anything that would make numbers wrong.

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from judged.errors import InputError, JudgedWarning
 from judged.interface import arguments
 from judged.interface.arguments import Give, answer_options, print_warnings, write_result
-from judged.interface.options import FORMATS, checked, shared
+from judged.interface.options import FORMATS, Choice, checked, shared, with_options
+from judged.scoring.default_measures import DEFAULT_MEASURE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -20,10 +21,7 @@ if TYPE_CHECKING:
     from judged.diagnosis.gates.answer import GateResult
     from judged.diagnosis.gates.config import GateTest
 
-    Command = TypeVar("Command", bound=Callable[..., Any])
-
 _FILE = click.Path(path_type=Path)
-_TESTS = ("randomisation", "t", "bounded")
 
 
 class _Gate(click.Command):
@@ -42,74 +40,61 @@ class _Gate(click.Command):
         return super().invoke(ctx) if ctx.command is self else ctx.command.invoke(ctx)
 
 
-def deciding(measure: str) -> Callable[[Command], Command]:
+def deciding(measure: str) -> Callable[[Any], Any]:
     """Give a command the options of a decision: what is checked, and the forms in which the result is written."""
-
-    def decorate(command: Command) -> Command:
-        for option in reversed(
-            (
-                click.option(
-                    "--config",
-                    type=_FILE,
-                    metavar="FILE",
-                    help="Checks, margins, slices and guardrails, in TOML."
-                    "  [default: gate.toml, unless -m or a margin is given]",
-                ),
-                click.option(
-                    "-m",
-                    "--measure",
-                    multiple=True,
-                    metavar="NAME",
-                    help=f"Without a configuration: check this measure. Repeat for more.  [default: {measure}]",
-                ),
-                click.option(
-                    "--margin",
-                    type=float,
-                    metavar="D",
-                    help="Without a configuration: the largest loss of each measure that is fine.",
-                ),
-                click.option(
-                    "--margin-relative",
-                    type=float,
-                    metavar="SHARE",
-                    help="The same, as a share of the baseline's mean: 0.02 for 2%.",
-                ),
-                click.option(
-                    "--test",
-                    type=click.Choice(_TESTS),
-                    help="Test of each check.  [default: as configured, or randomisation]",
-                ),
-                click.option(
-                    "--strict/--not-strict",
-                    default=None,
-                    help="Whether an inconclusive check counts as failed.  [default: as configured]",
-                ),
-                answer_options(junit=".xml", sarif=".sarif"),
-                click.option(
-                    "--markdown",
-                    type=_FILE,
-                    metavar="FILE",
-                    help='Also write Markdown, for example to "$GITHUB_STEP_SUMMARY".',
-                ),
-                click.option("--json", type=_FILE, metavar="FILE", help="Also write JSON."),
-                click.option(
-                    "--junit",
-                    type=_FILE,
-                    metavar="FILE",
-                    help="Also write JUnit XML, with one test case for each check.",
-                ),
-                click.option(
-                    "--sarif",
-                    type=_FILE,
-                    metavar="FILE",
-                    help="Also write SARIF, with one result for each check that did not pass.",
-                ),
-            )
-        ):
-            command = option(command)
-        return command
-
-    return decorate
+    return with_options(
+        click.option(
+            "--config",
+            type=_FILE,
+            metavar="FILE",
+            help="Checks, margins, slices and guardrails, in TOML."
+            "  [default: gate.toml, unless -m or a margin is given]",
+        ),
+        shared(
+            "measures",
+            help=f"Without a configuration: check this measure. Repeat for more.  [default: {measure}]",
+        ),
+        shared(
+            "margin",
+            help="Without a configuration: the largest loss of each measure that is fine.",
+        ),
+        click.option(
+            "--margin-relative",
+            type=float,
+            metavar="SHARE",
+            help="The same, as a share of the baseline's mean: 0.02 for 2%.",
+        ),
+        click.option(
+            "--test",
+            type=Choice("judged.diagnosis.gates.config:GateTest"),
+            help="Test of each check.  [default: as configured, or randomisation]",
+        ),
+        click.option(
+            "--strict/--not-strict",
+            default=None,
+            help="Whether an inconclusive check counts as failed.  [default: as configured]",
+        ),
+        answer_options(junit=".xml", sarif=".sarif"),
+        click.option(
+            "--markdown",
+            type=_FILE,
+            metavar="FILE",
+            help='Also write Markdown, for example to "$GITHUB_STEP_SUMMARY".',
+        ),
+        click.option("--json", type=_FILE, metavar="FILE", help="Also write JSON."),
+        click.option(
+            "--junit",
+            type=_FILE,
+            metavar="FILE",
+            help="Also write JUnit XML, with one test case for each check.",
+        ),
+        click.option(
+            "--sarif",
+            type=_FILE,
+            metavar="FILE",
+            help="Also write SARIF, with one result for each check that did not pass.",
+        ),
+    )
 
 
 def configured(
@@ -170,7 +155,7 @@ def give_decision(result: GateResult, give: Give, others: Mapping[str, Path | No
 @click.argument("qrels")
 @click.argument("baseline")
 @click.argument("candidate")
-@deciding("nDCG@10")
+@deciding(DEFAULT_MEASURE)
 @shared(*FORMATS)
 def gate_command(
     qrels: str,
@@ -208,13 +193,8 @@ def gate_command(
 @click.argument("qrels")
 @click.argument("baseline")
 @click.argument("others", nargs=-1, metavar="[RUN]...")
-@click.option(
-    "-m", "--measure", multiple=True, metavar="NAME", help="A measure. Repeat for more.  [default: what suits the data]"
-)
-@shared("attributes", "queries")
-@click.option(
-    "--by", multiple=True, metavar="NAME[,NAME]", help="Slice by these attributes, from the files or derived."
-)
+@shared("measures", help="A measure. Repeat for more.  [default: what suits the data]")
+@shared("attributes", "queries", "by")
 @click.option(
     "--margin-relative", type=float, metavar="SHARE", help="Set every margin to this share of the baseline's mean."
 )
@@ -267,7 +247,7 @@ def init(
             first,
             more or None,
             measure or None,
-            by=[name.strip() for text in by for name in text.split(",") if name.strip()],
+            by=arguments.names_in(by),
             out=out,
             **options,
         )

@@ -11,7 +11,8 @@ import click
 from judged.errors import InputError, JudgedError, MeasureError
 from judged.interface import arguments
 from judged.interface.arguments import answer_options, is_colored, narrowed, terminal_width
-from judged.interface.options import CHOICE, FORMATS, shared
+from judged.interface.options import CHOICE, FORMATS, Choice, shared
+from judged.scoring.default_measures import DEFAULT_MEASURES, TESTED_MEASURES
 
 if TYPE_CHECKING:
     from judged.interface.arguments import Give
@@ -20,13 +21,10 @@ if TYPE_CHECKING:
 
 
 @click.command("evaluate")
-@click.argument("qrels")
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
-@click.option(
-    "-m", "--measure", multiple=True, metavar="NAME", help="A measure, such as nDCG@10 or P@5,10. Repeat for more."
-)
+@shared("qrels", "runs")
+@shared("measures", help="A measure, such as nDCG@10 or P@5,10. Repeat for more.")
 @shared("dialect")
-@click.option("--per-topic", is_flag=True, help="Show the scores of every topic.")
+@shared("per_topic", help="Show the scores of every topic.")
 @shared("topics", "depth", "ties_or_bounds", "exclude_self")
 @click.option(
     "--unjudged", is_flag=True, help="Show how far unjudged documents among those returned could move each number."
@@ -61,7 +59,7 @@ def evaluate_command(
     compressed; - is standard input. NAME=FILE names a run. A folder or a pattern is a run for each file; a folder that
     Spark or DuckDB wrote is one run, and FILE.duckdb/TABLE is a table.
     """
-    from judged.scoring.evaluation import DEFAULT_MEASURES, evaluate
+    from judged.scoring.evaluation import evaluate
 
     chooses = {name: options.pop(name) for name in CHOICE}
     judgments, given = give.inputs(
@@ -98,10 +96,8 @@ def evaluate_command(
     default="",
     help="With --grades: the grades of judged documents that were not returned.",
 )
-@click.option("-t", "--topic", metavar="ID", help="The topic; optional if the qrels have only one.")
-@click.option(
-    "-m", "--measure", multiple=True, metavar="NAME", help="A measure, such as nDCG@10. Repeat for more.", required=True
-)
+@shared("topic", help="The topic; optional if the qrels have only one.")
+@shared("measures", help="A measure, such as nDCG@10. Repeat for more.", required=True)
 @click.option(
     "--as",
     "tools",
@@ -110,15 +106,10 @@ def evaluate_command(
     " trec_eval-10, trec_eval-9, gdeval, ranx, ir_measures, ...; separate several with"
     " commas, or say all.",
 )
-@click.option(
-    "--rel",
-    type=float,
-    metavar="GRADE",
-    help="The lowest relevant grade; with --as, the one that the tools are given, like trec_eval's -l.",
-)
-@click.option("--depth", type=click.IntRange(1), metavar="N", help="Use only the first N documents.")
+@shared("rel", help="The lowest relevant grade; with --as, the one that the tools are given, like trec_eval's -l.")
+@shared("depth", help="Use only the first N documents.")
 @shared("order", "documents", "texts")
-@click.option("--queries", metavar="FILE", help="Texts of the queries.")
+@shared("queries", help="Texts of the queries.")
 @answer_options()
 @shared(*FORMATS)
 def explain_command(
@@ -227,14 +218,9 @@ _WIDEST = 120  # columns: a wider drawing is no easier to read
 
 
 @click.command("curve")
-@click.argument("qrels")
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
-@click.option(
-    "-m",
-    "--measure",
-    "asked",
-    multiple=True,
-    metavar="NAME",
+@shared("qrels", "runs")
+@shared(
+    "measures",
     help="A measure that takes a cutoff: nDCG, R, P, Success, 'P(rel=2)', ... nDCG@20 means"
     " cutoffs 1 to 20.  [default: nDCG]",
 )
@@ -242,10 +228,10 @@ _WIDEST = 120  # columns: a wider drawing is no easier to read
 @click.option("--cutoffs", metavar="LIST", help="Use these cutoffs, such as 1,5,10 or 1..10,20,50.")
 @click.option(
     "--precision-recall",
-    type=click.Choice(["interpolated", "raw"]),
+    type=Choice(("interpolated", "raw")),
     help="Plot precision against recall: interpolated at recall 0, 0.1, ..., 1, or raw, both at the same cutoffs.",
 )
-@click.option("-t", "--topic", metavar="ID", help="Plot this topic only.")
+@shared("topic", help="Plot this topic only.")
 @click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII characters only.")
 @shared("dialect", "topics", "depth", "ties_or_bounds", "exclude_self", "documents", "rel")
 @shared("ci", "level", "draws", "seed", *CHOICE)
@@ -254,7 +240,7 @@ _WIDEST = 120  # columns: a wider drawing is no easier to read
 def curve_command(
     qrels: str,
     runs: tuple[str, ...],
-    asked: tuple[str, ...],
+    measure: tuple[str, ...],
     to: int | None,
     cutoffs: str | None,
     precision_recall: Literal["interpolated", "raw"] | None,
@@ -270,12 +256,12 @@ def curve_command(
     or a table of all points.
     """
     chooses = {name: options.pop(name) for name in CHOICE}
-    if len(asked) > 1:
+    if len(measure) > 1:
         raise InputError("a plot has one measure", fix="give one -m, and make a plot for each measure")
-    measure = asked[0] if asked else None
-    if measure and "@" in measure and (to or cutoffs):
-        raise InputError(f"{measure} names its cutoff, and so do --to and --cutoffs", fix="give one of them")
-    if precision_recall is not None and measure is not None:
+    name = measure[0] if measure else None
+    if name and "@" in name and (to or cutoffs):
+        raise InputError(f"{name} names its cutoff, and so do --to and --cutoffs", fix="give one of them")
+    if precision_recall is not None and name is not None:
         raise InputError(
             "--precision-recall has measures of its own", fix="leave out -m; --rel sets the lowest relevant grade"
         )
@@ -287,7 +273,7 @@ def curve_command(
     options["cutoffs"] = _cutoffs(to, cutoffs)
     with arguments.scoring(given) as options["progress"]:
         if precision_recall is None:
-            curves = curve(measure=measure or "nDCG", rel=rel, **options)
+            curves = curve(measure=name or "nDCG", rel=rel, **options)
         else:
             curves = by_recall(how=precision_recall, rel=1 if rel is None else rel, **options)
     own = {
@@ -320,28 +306,14 @@ def measures_command(name: str | None) -> None:
     click.echo(page(name) if name else catalogue())
 
 
-_TASKS = (
-    "single-answer",
-    "many-relevant",
-    "graded",
-    "coverage",
-    "first-stage",
-    "rag",
-    "recommendation",
-    "diversity",
-    "assessors",
-    "preferences",
-    "set",
-)
-
-
 @click.command("advise")
-@click.argument("qrels")
-@click.argument("runs", nargs=-1, metavar="[RUN]...")
-@click.option("--task", type=click.Choice(_TASKS), help="What the system is for.  [default: inferred from the data]")
+@shared("qrels", "some_runs")
 @click.option(
-    "--rel", type=float, metavar="GRADE", help="The lowest relevant grade.  [default: inferred from the grades]"
+    "--task",
+    type=Choice("judged.scoring.advice.rules:TASKS"),
+    help="What the system is for.  [default: inferred from the data]",
 )
+@shared("rel", help="The lowest relevant grade.  [default: inferred from the grades]")
 @answer_options()
 @shared(*FORMATS)
 def advise_command(
@@ -350,48 +322,23 @@ def advise_command(
     task: str | None,
     rel: float | None,
     give: Give,
-    qrels_format: str | None,
-    run_format: str | None,
+    **formats: Any,
 ) -> None:
     """Say which measures suit QRELS and RUNs, which do not, and why.
 
     The advice is short and ends with the command to run next. -v adds the reasons, how to read the numbers, and the
     facts about the data and the papers behind the advice.
     """
-    from dataclasses import replace
-
-    from judged.data.qrels import Qrels
     from judged.scoring.advice import advise
 
-    given = arguments.runs_at(runs, run_format)
-    give.keep(qrels, *(run.where for run in given))
-    options = [("--qrels-format", qrels_format), ("--run-format", run_format)]
-    advice = replace(
-        advise(Qrels.read(qrels, format=qrels_format), given, task, rel=rel),
-        options=tuple(word for name, value in options if value for word in (name, value)),
-    )
+    words = [word for name in FORMATS if formats[name] for word in (f"--{name.replace('_', '-')}", formats[name])]
+    judgments, given = give.inputs(qrels, runs, formats)
+    advice = replace(advise(judgments, given, task, rel=rel), options=tuple(words))
     give(advice, unfold=[block.name for block in advice.blocks()] if give.verbose else ())
 
 
 @click.command("leave-one-out")
-@click.argument("qrels")
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
-@shared("measures")
-@click.option(
-    "--pool-depth",
-    type=click.IntRange(1),
-    default=100,
-    show_default=True,
-    metavar="N",
-    help="How many documents of each run were judged for each topic.",
-)
-@click.option(
-    "--group",
-    multiple=True,
-    metavar="RUN=GROUP",
-    help="Leave out the runs of one group together, since they find the same documents. Repeat for more.",
-)
-@shared("depth", "rel")
+@shared("qrels", "runs", "measures", "pool_depth", "group", "depth", "rel")
 @answer_options()
 @shared(*FORMATS)
 def leave_one_out_command(
@@ -412,7 +359,7 @@ def leave_one_out_command(
     from judged.scoring.evaluation.notes import origin_notes
     from judged.scoring.uncertainty.pools import leave_one_out
 
-    wanted = measures_of(measure or ("nDCG@10", "AP"), rel=options.pop("rel"))
+    wanted = measures_of(measure or TESTED_MEASURES, rel=options.pop("rel"))
 
     judgments, given = give.inputs(qrels, runs, options)
     notes = lines(origin_notes(judgments.origin))
@@ -438,11 +385,7 @@ class _Untouched(click.Command):
         return ctx.args
 
 
-@click.command(
-    "trec_eval",
-    cls=_Untouched,
-    add_help_option=False,
-)
+@click.command("trec_eval", cls=_Untouched, add_help_option=False)
 @click.pass_context
 def trec_eval_command(ctx: click.Context) -> None:
     """Evaluate as trec_eval does: its options, its output, its exit codes ('judged trec_eval -h')."""

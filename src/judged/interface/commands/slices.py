@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from judged.errors import InputError
 from judged.interface import arguments
 from judged.interface.arguments import SliceOptions, answer_options, slice_options
-from judged.interface.options import DEFAULT_TEST, FORMATS, PAIRED_TESTS, POLICIES, shared
+from judged.interface.options import DEFAULT_TEST, FORMATS, PAIRED_TESTS, POLICIES, Choice, shared
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from judged.data.run import Run
     from judged.interface.arguments import Give
-
-    Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 _TESTED = ("test", "correction", "alpha", "resamples", "margin", "family")
 
 
 @click.command("slices")
-@click.argument("qrels")
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@shared("qrels", "runs")
 @slice_options
 @click.option(
     "--weights",
@@ -40,14 +35,13 @@ _TESTED = ("test", "correction", "alpha", "resamples", "margin", "family")
 @shared("measures")
 @click.option(
     "--test",
-    type=click.Choice(PAIRED_TESTS),
-    default=None,
+    type=Choice(PAIRED_TESTS),
     metavar="TEST",
     help=f"Test of each pair: {', '.join(PAIRED_TESTS)}.  [default: {DEFAULT_TEST}]",
 )
 @click.option(
     "--family",
-    type=click.Choice(["all", "measure"]),
+    type=Choice("judged.comparison.choices:Family"),
     default="all",
     show_default=True,
     help="What is corrected together: all slices, pairs and measures, or those of each measure separately.",

@@ -23,21 +23,11 @@ def collection() -> None:
 
 
 @collection.command("check", short_help="Say how far judgments reach, to whom they are fair, and what they can detect.")
-@click.argument("qrels")
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
-@click.option(
-    "-m", "--measure", default="nDCG@10", show_default=True, metavar="NAME", help="By which runs are compared."
-)
-@click.option("--cutoff", type=click.IntRange(1), default=10, show_default=True, help="Of documents to be judged.")
-@click.option(
-    "--pool-depth",
-    type=click.IntRange(1),
-    default=10,
-    show_default=True,
-    metavar="N",
-    help="How many documents of each run were judged for each topic.",
-)
-@click.option("--group", multiple=True, metavar="RUN=GROUP", help="Leave out runs of one group together.")
+@shared("qrels", "runs")
+@shared("measure", help="By which runs are compared.")
+@shared("cutoff", help="Of documents to be judged.")
+@shared("pool_depth", default=10)
+@shared("group")
 @click.option("--labels", metavar="LABELS", help="Who gave the judgments: a store of labels, or a table of them.")
 @answer_options()
 @shared(*FORMATS)
@@ -55,10 +45,8 @@ def check(qrels: str, runs: tuple[str, ...], group: tuple[str, ...], give: Give,
 
 
 @click.command("pool")
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
-@click.option(
-    "--depth", type=click.IntRange(1), default=100, show_default=True, metavar="K", help="Pool the first K of each run."
-)
+@shared("runs")
+@shared("depth", default=100, show_default=True, metavar="K", help="Pool the first K of each run.")
 @click.option(
     "--budget",
     type=click.IntRange(1),
@@ -72,7 +60,7 @@ def check(qrels: str, runs: tuple[str, ...], group: tuple[str, ...], give: Give,
     help="Draw N documents in all at random, with known probabilities, for 'judged labels estimate'.",
 )
 @click.option("--qrels", metavar="QRELS", help="With --budget: the labels so far.")
-@click.option("--queries", metavar="FILE", help="Pool only the topics of this file.")
+@shared("queries", help="Pool only the topics of this file.")
 @click.option(
     "--batch",
     type=click.IntRange(1),
@@ -88,7 +76,7 @@ def check(qrels: str, runs: tuple[str, ...], group: tuple[str, ...], give: Give,
     show_default=True,
     help="With --budget: how much of what is known of a run remains after its next document; 1 for all.",
 )
-@click.option("--rel", type=float, default=1, show_default=True, help="With --budget: the lowest relevant grade.")
+@shared("rel", default=1, show_default=True, help="With --budget: the lowest relevant grade.")
 @click.option(
     "--strata",
     default="10,30",
@@ -99,8 +87,7 @@ def check(qrels: str, runs: tuple[str, ...], group: tuple[str, ...], give: Give,
 @click.option(
     "--rates", metavar="R,...", help="With --sample: how many times as often each stratum's documents are drawn."
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Random seed of the sample.")
-@shared("run_format")
+@shared("seed", "run_format")
 @answer_options()
 def pool_command(
     runs: tuple[str, ...], run_format: str | None, strata: str, rates: str | None, give: Give, **options: Any

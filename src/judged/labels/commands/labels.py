@@ -11,12 +11,10 @@ import click
 from judged.errors import InputError
 from judged.interface import arguments
 from judged.interface.arguments import answer_options, print_warnings, write_result
-from judged.interface.options import Group, shared
+from judged.interface.options import Choice, Group, shared, with_options
 from judged.results.decimals import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from judged.interface.arguments import Give
     from judged.labels.labels import Kind
 
@@ -91,16 +89,13 @@ def _own(path: str) -> list[tuple[float, str, str]]:
     return grades
 
 
+_KIND = Choice("judged.labels.labels:Kind")
+
+
 @labels.command("judges", short_help="Add judges, or list them.")
 @click.argument("store")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option(
-    "--kind",
-    type=click.Choice(["human", "model", "click"]),
-    default="human",
-    show_default=True,
-    help="Of what kind they are.",
-)
+@click.option("--kind", type=_KIND, default="human", show_default=True, help="Of what kind they are.")
 def judges_command(store: str, names: tuple[str, ...], kind: Kind) -> None:
     """Add judges to STORE and print the token that lets each into the judging page; without names, list who is there.
 
@@ -154,7 +149,7 @@ def tasks_command(
     from judged.labels.store import LabelStore
 
     known = Qrels.read(gold).table.to_pylist() if gold else []
-    names = [name.strip() for name in (judges or "").split(",") if name.strip()]
+    names = arguments.names_in([judges or ""])
     grades = {(row["query_id"], row["doc_id"]): row["relevance"] for row in known}
     with LabelStore.open(store, new=False) as opened:
         topics = {row["query_id"]: row["text"] for row in opened.topics()}
@@ -191,7 +186,7 @@ def status_command(store: str, give: Give) -> None:
 @click.option("--judge", default="", metavar="NAME", help="Who gave the labels, where a file does not say.")
 @click.option(
     "--kind",
-    type=click.Choice(["human", "model", "click"]),
+    type=_KIND,
     default="human",
     show_default=True,
     help="Of what kind they are, where a file does not say.",
@@ -216,37 +211,32 @@ def import_command(store: str, paths: tuple[str, ...], judge: str, kind: Kind) -
             click.echo("; ".join(filter(None, (f"{counted(found.labels, 'label')}: {path}", replaced, topics))))
 
 
-def consensus_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options that say how grades of several judges become one."""
-    kinds = click.Choice(["human", "model", "click"])
-    for option in (
-        click.option(
-            "--min-judges", type=click.IntRange(1), default=1, show_default=True, help="Leave out other pairs."
-        ),
-        click.option(
-            "--kind",
-            "kinds",
-            type=kinds,
-            multiple=True,
-            help="Count only these. Repeat for more.  [default: people's, if there are any]",
-        ),
-        click.option(
-            "--by",
-            default="majority",
-            show_default=True,
-            metavar="RULE",
-            help="A judge's name; majority (of equally frequent grades the lowest); mean; dawid-skene, which weighs"
-            " judges by how they err; or dawid-skene-mean.",
-        ),
-    ):
-        function = option(function)
-    return function
+consensus_options = with_options(
+    click.option(
+        "--by",
+        default="majority",
+        show_default=True,
+        metavar="RULE",
+        help="A judge's name; majority (of equally frequent grades the lowest); mean; dawid-skene, which weighs"
+        " judges by how they err; or dawid-skene-mean.",
+    ),
+    click.option(
+        "--kind",
+        "kinds",
+        type=_KIND,
+        multiple=True,
+        help="Count only these. Repeat for more.  [default: people's, if there are any]",
+    ),
+    click.option("--min-judges", type=click.IntRange(1), default=1, show_default=True, help="Leave out other pairs."),
+)
+"""The options that say how grades of several judges become one."""
+_out = click.option("-o", "--output", "out", type=click.Path(path_type=Path), required=True, metavar="FILE")
 
 
 @labels.command("qrels", short_help="Make qrels: one grade for each pair.")
 @click.argument("store")
 @consensus_options
-@click.option("-o", "--output", "out", type=click.Path(path_type=Path), required=True, metavar="FILE")
+@_out
 def qrels_command(store: str, out: Path, **options: Any) -> None:
     """Make qrels of the labels of STORE, which may also be a table of labels.
 
@@ -273,7 +263,7 @@ _TO = {"quepid": "quepid_ratings", "search-relevance": "judgment_list"}
 @click.argument("store")
 @click.option(
     "--to",
-    type=click.Choice(["labels", *_TO]),
+    type=Choice(("labels", *_TO)),
     default="labels",
     show_default=True,
     help="labels: all, by judge, as CSV, JSON Lines or Parquet; quepid: CSV of ratings; search-relevance: a judgment"
@@ -281,7 +271,7 @@ _TO = {"quepid": "quepid_ratings", "search-relevance": "judgment_list"}
 )
 @click.option("--notes", is_flag=True, help="With what judges wrote beside labels.")
 @consensus_options
-@click.option("-o", "--output", "out", type=click.Path(path_type=Path), required=True, metavar="FILE")
+@_out
 def export_command(store: str, to: str, notes: bool, out: Path, **options: Any) -> None:
     """Write the labels of STORE for other tools, or 'judged labels qrels' for qrels.
 
@@ -313,13 +303,13 @@ def export_command(store: str, to: str, notes: bool, out: Path, **options: Any) 
 @click.option("-n", "n", type=click.IntRange(1), default=50, show_default=True, help="How many topics.")
 @click.option(
     "--scheme",
-    type=click.Choice(["traffic", "strata", "random"]),
+    type=Choice("judged.labels.topic_choice:Scheme"),
     default="traffic",
     show_default=True,
     help="Proportional to searches; as many of head, torso and tail; or all queries alike.",
 )
 @click.option("--column", default="count", show_default=True, metavar="NAME", help="The column that says how often.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Random seed of the choice.")
+@shared("seed")
 @answer_options()
 def topics_command(queries: str, n: int, give: Give, **options: Any) -> None:
     """Choose topics from QUERIES, a table of queries and how often each was asked, with known probabilities.

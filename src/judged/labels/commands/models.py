@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from judged.errors import InputError
 from judged.interface import arguments
 from judged.interface.arguments import answer_options
-from judged.interface.options import FORMATS, shared
+from judged.interface.options import FORMATS, shared, with_options
+from judged.scoring.default_measures import SAMPLED_MEASURES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,10 +21,8 @@ if TYPE_CHECKING:
     from judged.labels.asking.asking import Asked, Tally
     from judged.labels.asking.preparation import Prepared
 
-    Command = TypeVar("Command", bound=Callable[..., Any])
 
-
-_OPTIONS = (
+asking_options = with_options(
     click.option(
         "--endpoint", required=True, metavar="FILE", help="TOML file: base_url, model, key_variable, prices..."
     ),
@@ -32,13 +31,7 @@ _OPTIONS = (
     click.option("--characters", type=click.IntRange(1), metavar="N", help="Cut documents to N characters."),
     click.option("--yes", is_flag=True, help="Send without asking first."),
 )
-
-
-def asking_options(command: Command) -> Command:
-    """Give a command the options of everything that is sent to a model."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+"""The options of everything that is sent to a model."""
 
 
 @click.command("ask", short_help="Ask a model for the grades of STORE's open tasks.")
@@ -122,9 +115,9 @@ def give_asked(context: click.Context, give: Give, asked: Asked) -> None:
 @click.command("questions", short_help="Have a model make queries from documents.")
 @click.argument("store")
 @click.argument("texts")
-@click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="From so many documents.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the choice of documents.")
-@click.option("--queries", metavar="FILE", help="Queries that people asked, to compare the synthetic ones with.")
+@shared("limit", default=50, help="From so many documents.")
+@shared("seed")
+@shared("queries", help="Queries that people asked, to compare the synthetic ones with.")
 @asking_options
 @answer_options()
 @click.pass_context
@@ -161,22 +154,12 @@ def questions_command(
 
 @click.command("quality", short_help="Measure agreement, consistency, drift and what they do to systems.")
 @click.argument("store")
-@click.argument("runs", nargs=-1, metavar="[RUN]...")
-@click.option(
-    "-m", "--measure", default="nDCG@10", show_default=True, metavar="NAME", help="The measure that RUNs are scored by."
-)
+@shared("some_runs")
+@shared("measure", help="The measure that RUNs are scored by.")
 @click.option(
     "--gold", metavar="QRELS", help="Judgments that are known to be right.  [default: those of the tasks in STORE]"
 )
-@click.option(
-    "--scale",
-    type=click.Choice(["nominal", "ordinal", "interval"]),
-    default="ordinal",
-    show_default=True,
-    help="The scale on which Krippendorff's alpha treats grades.",
-)
-@shared("level")
-@shared("attributes")
+@shared("scale", "confidence", "attributes")
 @click.option("--by", metavar="NAME", help="With --attributes: also agreement by this attribute of topics.")
 @answer_options()
 @shared(*FORMATS)
@@ -195,39 +178,25 @@ def quality_command(
 
     STORE may also be a table of labels (CSV, JSON Lines, Parquet) with query_id, doc_id, judge and grade.
     """
-    from judged.comparison.slicing import slice_topics
     from judged.data.qrels import Qrels
     from judged.labels import Labels, quality
 
     labels = Labels.of(store)
     known = None if gold is None else Qrels.read(gold, format=qrels_format)
-    given = arguments.runs_at(runs, run_format) if runs else ()
-    give.keep(labels.where, *(run.where for run in given), *(path for path in (gold, attributes) if path))
-    if (by is None) != (attributes is None):
-        raise InputError("--by and --attributes go together", fix="give both, or neither")
-    slicing = None if by is None else slice_topics(attributes, by)
-    give(quality(store, given, gold=known, slicing=slicing, **options))
+    given = arguments.runs_at(runs, run_format)
+    give.keep(labels.where, *(run.where for run in given), gold, attributes)
+    give(quality(store, given, gold=known, slicing=arguments.slicing_by(by, attributes), **options))
 
 
 @click.command("next", short_help="List the labels that would decide which of two runs is better.")
 @click.argument("qrels")
 @click.argument("first")
 @click.argument("second")
-@click.option(
-    "-m",
-    "--measure",
-    default="nDCG@10",
-    show_default=True,
-    metavar="NAME",
-    help="P, CG, DCG, RBP, nDCG or NCG, with a cutoff.",
-)
-@click.option(
-    "--limit", type=click.IntRange(0), default=20, show_default=True, metavar="N", help="List at most so many."
-)
+@shared("measure", help="P, CG, DCG, RBP, nDCG or NCG, with a cutoff.")
+@shared("limit", type=click.IntRange(0), default=20, metavar="N", help="List at most so many.")
 @click.option("--highest", type=float, metavar="GRADE", help="The highest grade of the scale.  [default: the qrels']")
-@click.option(
-    "--topics",
-    type=click.Choice(["qrels", "run", "both"]),
+@shared(
+    "topics",
     default="qrels",
     show_default=True,
     help="Which topics count: all in the qrels, those in a run, or those in both.",
@@ -249,20 +218,13 @@ def next_command(qrels: str, first: str, second: str, give: Give, **options: Any
 @click.command("estimate", short_help="Estimate scores from judgments of a sample.")
 @click.argument("pool")
 @click.argument("qrels")
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
-@click.option(
-    "-m",
-    "--measure",
-    "measures",
-    multiple=True,
-    metavar="NAME",
-    help="Measure: repeatable.  [default: P@10, R@100, AP]",
-)
-@shared("level")
+@shared("runs")
+@shared("measures", help=f"Measure: repeatable.  [default: {', '.join(SAMPLED_MEASURES)}]")
+@shared("confidence")
 @answer_options()
 @shared(*FORMATS)
 def estimate_command(
-    pool: str, qrels: str, runs: tuple[str, ...], measures: tuple[str, ...], give: Give, **options: Any
+    pool: str, qrels: str, runs: tuple[str, ...], measure: tuple[str, ...], give: Give, **options: Any
 ) -> None:
     """Estimate what judgments of the whole pool would give RUNs, from QRELS of the sample POOL.
 
@@ -271,12 +233,19 @@ def estimate_command(
     from judged.labels import Pool, estimate
 
     judgments, given = give.inputs(qrels, runs, options, pool)
-    give(estimate(Pool.read(pool), judgments, given, measures or ("P@10", "R@100", "AP"), **options))
+    give(estimate(Pool.read(pool), judgments, given, measure or SAMPLED_MEASURES, **options))
+
+
+def families_of(texts: tuple[str, ...], kind: str = "family") -> dict[str, str]:
+    """Read RUN=FAMILY, or RUN and what else stands for a family, given several times."""
+    if wrong := next((text for text in texts if "=" not in text), None):
+        raise InputError(f"--family {wrong} names no {kind}", fix=f"write --family RUN={kind.upper()}")
+    return dict(text.split("=", 1) for text in texts)
 
 
 @click.command("calibrate", short_help="Set models as judges against people, and say what their labels are worth.")
 @click.argument("human", metavar="QRELS|STORE")
-@click.argument("runs", nargs=-1, metavar="[RUN]...")
+@shared("some_runs")
 @click.option(
     "--judge",
     "judges",
@@ -284,13 +253,11 @@ def estimate_command(
     metavar="[NAME=]FILE",
     help="Judgments by a model. Repeat for more.  [default: the models of STORE]",
 )
-@click.option(
-    "-m", "--measure", default="nDCG@10", show_default=True, metavar="NAME", help="A mean over topics to score runs by."
-)
+@shared("measure", help="A mean over topics to score runs by.")
 @click.option(
     "--labelled", metavar="FILE", help="The topics that people judged fully, one a line.  [default: all of theirs]"
 )
-@click.option("--rel", type=float, default=1.0, show_default=True, metavar="N", help="The lowest relevant grade.")
+@shared("rel", default=1.0, show_default=True, help="The lowest relevant grade.")
 @click.option("--highest", type=float, metavar="N", help="The highest grade of the scale.  [default: people's]")
 @click.option(
     "--family",
@@ -323,17 +290,14 @@ def calibrate_command(
     for topics that people judged fully and that were chosen at random; a model that is of no use gets little weight or
     none.
     """
-    from judged.comparison.slicing import slice_topics
     from judged.data import files
     from judged.data.qrels import Qrels
     from judged.labels import Labels, calibrate
 
-    given = arguments.runs_at(runs, run_format) if runs else []
-    give.keep(human, *(run.where for run in given), *(path for path in (labelled, attributes) if path))
-    if (by is None) != (attributes is None):
-        raise InputError("--by and --attributes go together", fix="give both, or neither")
-    if wrong := next((text for text in families if "=" not in text), None):
-        raise InputError(f"--family {wrong} names no family", fix="write --family RUN=FAMILY")
+    given = arguments.runs_at(runs, run_format)
+    give.keep(human, *(run.where for run in given), labelled, attributes)
+    options["slicing"] = arguments.slicing_by(by, attributes)
+    named = families_of(families)
     models = {}
     for text in judges:
         name, path = arguments.named(text)
@@ -341,6 +305,4 @@ def calibrate_command(
         models[qrels.name] = qrels
     topics = None if labelled is None else files.text(labelled, labelled).split()
     people: Any = Qrels.read(human, format=qrels_format) if models else Labels.of(human)
-    named = dict(text.split("=", 1) for text in families)
-    options["slicing"] = None if by is None else slice_topics(attributes, by)
     give(calibrate(people, models or None, given, labelled=topics, families=named, **options))

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from judged.errors import InputError
 from judged.interface import arguments
 from judged.interface.arguments import answer_options
-from judged.interface.options import FORMATS, Group, shared
+from judged.interface.options import FORMATS, Choice, Group, shared, with_options
 from judged.online.commands import logs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from judged.interface.arguments import Give
-
-    Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 @click.group("clicks", cls=Group)
@@ -44,129 +39,96 @@ propensities = click.option(
     metavar="FILE",
     help="How often ranks are looked at, as 'judged clicks propensities -o FILE' wrote it (CSV or JSON).",
 )
-level = click.option("--level", type=float, default=0.95, show_default=True, help="Of the intervals.")
-dwell = click.option("--dwell", type=float, default=30.0, show_default=True, help="Seconds that satisfy.")
-
-
-def judging(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of how judgments are made of clicks."""
-    options = (
-        click.option(
-            "--by",
-            default="coec",
-            show_default=True,
-            metavar="SOURCE",
-            help="coec: clicks over expected clicks; sat: satisfied ones; purchase; or a click model, such as PBM.",
-        ),
-        propensities,
-        click.option(
-            "--min-shown",
-            type=click.IntRange(1),
-            default=10,
-            show_default=True,
-            help="Leave out pairs shown less often.",
-        ),
-        topics,
-        dwell,
-        depth,
-        logs.where,
-    )
-    for option in reversed(options):
-        function = option(function)
-    return function
-
-
-_OPTIONS = (
+judging = with_options(
     click.option(
         "--by",
-        multiple=True,
-        callback=logs.once,
-        metavar="COLUMN",
-        help="What tells queries apart, a column of the log.  [default: topic where there is one, else the text]",
-    ),
-    click.option(
-        "--pages",
-        type=click.Choice(["first", "all"]),
-        default="first",
+        default="coec",
         show_default=True,
-        help="Of each result list its first page, or later ones too.",
+        metavar="SOURCE",
+        help="coec: clicks over expected clicks; sat: satisfied ones; purchase; or a click model, such as PBM.",
     ),
-    click.option("--depth", type=int, default=10, show_default=True, help="Ranks below this are not looked at."),
+    propensities,
+    click.option(
+        "--min-shown", type=click.IntRange(1), default=10, show_default=True, help="Leave out pairs shown less often."
+    ),
+    topics,
+    logs.dwell,
+    depth,
     logs.where,
 )
-"""Which pages count, and what a query is."""
+"""The options of how judgments are made of clicks."""
 
+fitting = with_options(
+    logs.by(
+        "What tells queries apart, a column of the log.  [default: topic where there is one, else the text]", "COLUMN"
+    ),
+    logs.pages,
+    click.option("--depth", type=int, default=10, show_default=True, help="Ranks below this are not looked at."),
+    logs.where,
+    logs.interval,
+    logs.log_options,
+    answer_options(),
+)
+"""The options of click models: which pages count, and what a query is."""
 
-def counting_options(command: Command) -> Command:
-    """Give a command the options of what it counts of a log."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+estimating = with_options(depth, logs.where, shared("confidence"), logs.log_options, answer_options())
+"""The options of estimates by rank."""
+
+by_text = click.option(
+    "--by", metavar="COLUMN", help="What tells queries apart.  [default: the column topic, or texts]"
+)
+iterations = click.option(
+    "--iterations", type=int, default=1000, show_default=True, help="At most so many steps a fit."
+)
 
 
 @clicks.command("models", short_help="Which click model predicts a LOG, and is worth its parameters.")
-@click.argument("paths", nargs=-1, required=True, metavar="LOG...")
+@logs.paths
 @click.option("-m", "--model", "models", multiple=True, metavar="NAME", help="A click model; repeat.  [default: all]")
 @click.option("--folds", type=int, default=5, show_default=True, help="Parts of the users, each predicted by the rest.")
-@click.option("--iterations", type=int, default=1000, show_default=True, help="At most so many steps a fit.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the parts.")
-@counting_options
-@logs.interval
-@logs.log_options
-@answer_options()
+@iterations
+@shared("seed")
+@fitting
 def models_command(paths: tuple[str, ...], give: Give, models: tuple[str, ...], **options: Any) -> None:
     """Fit click models to some users of LOG, predict what the others click, and compare (docs/click-models.md).
 
     RCTR, DCTR, PBM, CM, DCM, CCM, UBM, DBN and SDBN are compared by the likelihood of held-out clicks.
     """
     from judged.online.clicks import compare_models
-    from judged.online.engine import within_memory
 
-    give.keep(*paths, options["mapping"])
-    with within_memory():
-        log = logs.open_log(paths, **{name: options.pop(name) for name in logs.READING})
-        with logs.progress_line("counting") as tell:
-            found = compare_models(log, models or None, progress=tell, **options)
+    with logs.opened_with_progress(paths, give, options) as (log, tell):
+        found = compare_models(log, models or None, progress=tell, **options)
     give(found)
 
 
 @clicks.command("fit", short_help="Fit a click model to a LOG: attractiveness, examination, satisfaction.")
-@click.argument("paths", nargs=-1, required=True, metavar="LOG...")
+@logs.paths
 @click.option("-m", "--model", default="UBM", show_default=True, metavar="NAME", help="PBM, UBM, DBN, ...")
 @click.option(
     "--shrink",
-    type=click.Choice(["empirical", "none"]),
+    type=Choice("judged.online.clicks.fitting:Shrink"),
     default="empirical",
     show_default=True,
     help="Draw rare pairs towards the others, or let each stand for itself.",
 )
-@click.option("--iterations", type=int, default=1000, show_default=True, help="At most so many steps.")
-@click.option(
-    "--resamples", type=int, default=0, show_default=True, help="Standard errors by a bootstrap; 0: by information."
-)
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the bootstrap.")
-@counting_options
-@logs.interval
-@logs.log_options
-@answer_options()
+@iterations
+@shared("draws", default=0, help="Standard errors by a bootstrap; 0: by information.")
+@shared("seed")
+@fitting
 def fit_command(paths: tuple[str, ...], give: Give, **options: Any) -> None:
     """Fit a click model to LOG: what attracts clicks at each query, and how far users look.
 
     The table 'attractiveness' has a row for each query and document: --format csv writes it (docs/click-models.md).
     """
     from judged.online.clicks import fit_model
-    from judged.online.engine import within_memory
 
-    give.keep(*paths, options["mapping"])
-    with within_memory():
-        log = logs.open_log(paths, **{name: options.pop(name) for name in logs.READING})
-        with logs.progress_line("counting") as tell:
-            found = fit_model(log, progress=tell, **options)
+    with logs.opened_with_progress(paths, give, options) as (log, tell):
+        found = fit_model(log, progress=tell, **options)
     give(found)
 
 
 @clicks.command("propensities", short_help="How often each rank is looked at, without a model of clicks.")
-@click.argument("paths", nargs=-1, required=True, metavar="LOG...")
+@logs.paths
 @click.option("--stratum", metavar="COLUMN", help="Estimate each value of this column apart: device, layout, ...")
 @click.option(
     "--randomised/--all",
@@ -174,12 +136,8 @@ def fit_command(paths: tuple[str, ...], give: Give, **options: Any) -> None:
     default=None,
     help="Count only results that were put where they are by chance, or all.  [default: the former, where logged]",
 )
-@click.option("--by", metavar="COLUMN", help="What tells queries apart.  [default: the column topic, or texts]")
-@depth
-@logs.where
-@level
-@logs.log_options
-@answer_options()
+@by_text
+@estimating
 def propensities_command(paths: tuple[str, ...], give: Give, **options: Any) -> None:
     """Estimate how often users look at each rank, against rank 1, from results that stood at several ranks.
 
@@ -194,23 +152,19 @@ def propensities_command(paths: tuple[str, ...], give: Give, **options: Any) -> 
 
 
 @clicks.command("coec", short_help="Clicks over those that ranks let expect, by query and document.")
-@click.argument("paths", nargs=-1, required=True, metavar="LOG...")
+@logs.paths
 @click.option(
     "--counting",
-    type=click.Choice(["clicks", "satisfied", "purchases"]),
+    type=Choice("judged.online.clicks.expected:Counting"),
     default="clicks",
     show_default=True,
     help="What counts as a click.",
 )
-@dwell
+@logs.dwell
 @propensities
-@click.option("--by", metavar="COLUMN", help="What tells queries apart.  [default: the column topic, or texts]")
+@by_text
 @click.option("--stratum", metavar="COLUMN", help="Expect clicks by the ranks of each value of this column.")
-@depth
-@logs.where
-@level
-@logs.log_options
-@answer_options()
+@estimating
 def coec_command(paths: tuple[str, ...], give: Give, **options: Any) -> None:
     """Count clicks of each query and document against what the ranks that it was shown at let expect."""
     from judged.online.clicks import coec
@@ -223,23 +177,19 @@ def coec_command(paths: tuple[str, ...], give: Give, **options: Any) -> None:
 
 @clicks.command("ips", short_help="What logged clicks say of runs that users did not see.")
 @click.argument("path", metavar="LOG")
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@shared("runs")
 @click.option(
     "--propensities",
     metavar="FILE",
     help="How often ranks are looked at: CSV or JSON with rank and value.  [default: estimated from LOG]",
 )
-@click.option("-m", "--measure", multiple=True, metavar="NAME", help="DCG@k, P@k or RBP.  [default: DCG@10, P@10]")
+@shared("measures", help="DCG@k, P@k or RBP.  [default: DCG@10, P@10]")
 @click.option(
     "--clip", type=click.FloatRange(1), metavar="W", help="The largest weight of a click.  [default: none is cut]"
 )
 @topics
 @click.option("--stratum", metavar="COLUMN", help="The column whose values the propensities are of.")
-@depth
-@logs.where
-@level
-@logs.log_options
-@answer_options()
+@estimating
 @shared("run_format")
 def ips_command(
     path: str, runs: tuple[str, ...], propensities: str | None, measure: tuple[str, ...], give: Give, **options: Any
@@ -266,7 +216,7 @@ def ips_command(
 @depth
 @click.option("--clip", type=float, default=10.0, show_default=True, metavar="W", help="Of the clipped estimate.")
 @click.option("--independent-ranks", is_flag=True, help="The table of RUN fills each rank independently of the others.")
-@level
+@shared("confidence")
 @logs.log_options
 @answer_options()
 def off_policy_command(path: str, run: str, give: Give, **options: Any) -> None:
@@ -287,16 +237,16 @@ def off_policy_command(path: str, run: str, give: Give, **options: Any) -> None:
 
 
 @clicks.command("judge", short_help="Make judgments of clicks, with how sure they are.")
-@click.argument("paths", nargs=-1, required=True, metavar="LOG...")
+@logs.paths
 @judging
 @click.option(
     "--grading",
-    type=click.Choice(["value", "lower", "people"]),
+    type=Choice("judged.online.clicks.judgments:Grading"),
     help="Grades are values; or whole, by the lower end of their interval; or what people would give."
     "  [default: people with --gold, or else value]",
 )
 @click.option("--gold", metavar="QRELS", help="Judgments by people of some of the pairs.")
-@level
+@shared("confidence")
 @logs.log_options
 @answer_options(trec=".txt")
 @shared("qrels_format")
@@ -322,10 +272,8 @@ def judge_command(
 
 @clicks.command("evaluate", short_help="Score runs by uncertain judgments, and allow for that.")
 @click.argument("qrels", metavar="JUDGMENTS")
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
-@shared("measures")
-@level
-@click.option("--resamples", type=click.IntRange(100), default=200, show_default=True, help="How often noise is drawn.")
+@shared("runs", "measures", "confidence")
+@shared("draws", type=click.IntRange(100), default=200, help="How often noise is drawn.")
 @shared("seed")
 @answer_options()
 @shared("run_format")
@@ -333,11 +281,9 @@ def evaluate_command(
     qrels: str,
     runs: tuple[str, ...],
     measure: tuple[str, ...],
-    level: float,
-    resamples: int,
-    seed: int,
     run_format: str | None,
     give: Give,
+    **options: Any,
 ) -> None:
     """Score RUNs by JUDGMENTS that are uncertain: a table with query_id, doc_id, grade, value and se.
 
@@ -349,22 +295,20 @@ def evaluate_command(
 
     given = arguments.runs_at(runs, run_format)
     give.keep(qrels, *(run.where for run in given))
-    give(evaluate_uncertain(qrels, given, measure or None, level=level, resamples=resamples, seed=seed))
+    give(evaluate_uncertain(qrels, given, measure or None, **options))
 
 
 @clicks.command("against", short_help="Set judgments made of clicks against people's.")
 @click.argument("path", metavar="LOG")
 @click.argument("gold", metavar="QRELS")
-@click.argument("runs", nargs=-1, metavar="[RUN]...")
+@shared("some_runs")
 @judging
-@click.option(
-    "-m", "--measure", default="nDCG@10", show_default=True, metavar="NAME", help="A mean over topics to score runs by."
-)
+@shared("measure", help="A mean over topics to score runs by.")
 @shared("attributes")
 @click.option(
     "--slice", "by_attribute", metavar="NAME", help="With --attributes: compare by this attribute of topics, too."
 )
-@level
+@shared("confidence")
 @logs.log_options
 @answer_options()
 @shared(*FORMATS)
@@ -385,16 +329,13 @@ def against_command(
     Whether both order documents alike, more so than raw clicks do; whether the logged rank is still in them; and with
     RUNs, whether both order systems alike and how many clicks are worth one label.
     """
-    from judged.comparison.slicing import slice_topics
     from judged.data.qrels import Qrels
     from judged.online.clicks import against_people, judge_clicks
 
-    if (by_attribute is None) != (attributes is None):
-        raise InputError("--slice and --attributes go together", fix="give both, or neither")
-    given = arguments.runs_at(runs, run_format) if runs else []
+    slicing = arguments.slicing_by(by_attribute, attributes, "--slice")
+    given = arguments.runs_at(runs, run_format)
     give.keep(gold, options["propensities"], options["topics"], attributes, *(run.where for run in given))
     people = Qrels.read(gold, format=qrels_format)
-    slicing = None if by_attribute is None else slice_topics(attributes, by_attribute)
     with logs.opened((path,), give, options) as log:
         made = judge_clicks(log, **options)
     give(against_people(made, people, given, measure, slicing=slicing, level=options["level"]))

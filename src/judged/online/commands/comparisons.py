@@ -9,18 +9,41 @@ import click
 
 from judged.errors import InputError
 from judged.interface.arguments import answer_options, write_result
+from judged.interface.options import shared, with_options
 from judged.online.commands import logs
-from judged.online.commands.logs import interval, log_options, once, opened, where
+from judged.online.commands.logs import interval, log_options, opened, where
+from judged.scoring.default_measures import CLICKED_MEASURES
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from judged.data.qrels import Qrels
     from judged.interface.arguments import Give
     from judged.online.log import InteractionLog
     from judged.results import Answer
 
 
+def _deciding(least: str) -> Callable[..., Any]:
+    """Give a command the options of when a test may be decided, and of its plan."""
+    return with_options(
+        click.option(
+            "--any-day/--one-day", default=True, show_default=True, help="When intervals hold: on one day, set before."
+        ),
+        click.option(
+            "--expected",
+            type=int,
+            default=5000,
+            show_default=True,
+            metavar="USERS",
+            help="Where intervals are narrowest.",
+        ),
+        click.option("--min-users", type=int, default=200, show_default=True, help=least),
+        click.option("--plan", is_flag=True, help="Before a test: LOG is of the past; how long would one take?"),
+    )
+
+
 @click.command("abtest", short_help="An A/B test: is it sound, what differs, what follows.")
-@click.argument("paths", nargs=-1, required=True, metavar="LOG...")
+@logs.paths
 @click.option(
     "--primary", metavar="NAME", help="The one metric that decides.  [default: the first that the log can tell]"
 )
@@ -40,22 +63,13 @@ if TYPE_CHECKING:
 @click.option(
     "--share", "shares", multiple=True, metavar="ARM=SHARE", help="How users should divide.  [default: equally]"
 )
-@click.option(
-    "--by", multiple=True, callback=once, metavar="SLICE", help="Show declared metrics by this, too: device, ..."
-)
+@logs.by("Show declared metrics by this, too: device, ...")
 @click.option("--window-days", type=float, metavar="DAYS", help="How long a user counts.  [default: to the log's end]")
 @click.option(
     "--before-days", type=float, default=14.0, show_default=True, metavar="DAYS", help="Adjust by so much before."
 )
 @click.option("--margin-relative", type=float, default=0.02, show_default=True, help="What a guardrail may lose.")
-@click.option(
-    "--any-day/--one-day", default=True, show_default=True, help="When intervals hold: on one day, set before."
-)
-@click.option(
-    "--expected", type=int, default=5000, show_default=True, metavar="USERS", help="Where intervals are narrowest."
-)
-@click.option("--min-users", type=int, default=200, show_default=True, help="No verdict before each arm has as many.")
-@click.option("--plan", is_flag=True, help="Before a test: LOG is of the past; how long would one take?")
+@_deciding("No verdict before each arm has as many.")
 @interval
 @log_options
 @answer_options()
@@ -110,21 +124,14 @@ def _direction(given: str) -> tuple[str, str]:
 
 
 @click.command("interleaving", short_help="Lists that mix two rankers: which do users prefer?")
-@click.argument("paths", nargs=-1, required=True, metavar="LOG...")
+@logs.paths
 @click.option(
     "--baseline", metavar="NAME", help="The ranker that the other is compared with.  [default: the first in the log]"
 )
-@click.option("--by", multiple=True, callback=once, metavar="SLICE", help="Show it by this, too: device, ...")
+@logs.by("Show it by this, too: device, ...")
 @click.option("--count-shared", is_flag=True, help="Count clicks of team drafts above where the two lists part.")
 @click.option("--count-repeated", is_flag=True, help="Count several clicks on one result as several.")
-@click.option(
-    "--any-day/--one-day", default=True, show_default=True, help="When intervals hold: on one day, set before."
-)
-@click.option(
-    "--expected", type=int, default=5000, show_default=True, metavar="USERS", help="Where intervals are narrowest."
-)
-@click.option("--min-users", type=int, default=200, show_default=True, help="No verdict before so many clicked.")
-@click.option("--plan", is_flag=True, help="Before a test: LOG is of the past; how long would one take?")
+@_deciding("No verdict before so many clicked.")
 @click.option(
     "--abtest", "test", metavar="LOG", help="With --plan: an A/B test of the same change, to set beside this log."
 )
@@ -171,7 +178,7 @@ _ASKED = ("topics", "by", "pages", "unit", "level")
 @click.command("offline", short_help="Whether judgments predict what users do.")
 @click.argument("paths", nargs=-1, metavar="LOG...")
 @click.argument("qrels", metavar="QRELS")
-@click.option("-m", "--measure", multiple=True, metavar="NAME", help="A measure.  [default: nDCG@10, P@10, RR]")
+@shared("measures", help=f"A measure.  [default: {', '.join(CLICKED_MEASURES)}]")
 @click.option(
     "--outcome",
     multiple=True,
@@ -189,15 +196,9 @@ _ASKED = ("topics", "by", "pages", "unit", "level")
     metavar="NAME",
     help="How pages find topics: a column of the log, or a file of topics' texts.",
 )
-@click.option("--by", multiple=True, callback=logs.once, metavar="COLUMN", help="Slice by this column of the log.")
-@click.option(
-    "--pages",
-    type=click.Choice(["first", "all"]),
-    default="first",
-    show_default=True,
-    help="Of each result list its first page, or later ones too.",
-)
-@click.option("--dwell", type=float, default=30.0, show_default=True, help="Seconds that satisfy.")
+@logs.by("Slice by this column of the log.", "COLUMN")
+@logs.pages
+@logs.dwell
 @click.option(
     "--least-judged",
     type=float,
@@ -206,7 +207,7 @@ _ASKED = ("topics", "by", "pages", "unit", "level")
     help="A page counts if this share of its first 10 results is judged.",
 )
 @logs.interval
-@click.option("--qrels-format", metavar="FORMAT", help="Format of QRELS, if it is not found by itself.")
+@shared("qrels_format")
 @logs.log_options
 @answer_options()
 def offline_command(paths: tuple[str, ...], qrels: str, give: Give, **options: Any) -> None:
@@ -216,19 +217,16 @@ def offline_command(paths: tuple[str, ...], qrels: str, give: Give, **options: A
     """
     if not paths:
         raise InputError("QRELS is missing", fix=f"name the judgments too: judged online offline {qrels} QRELS")
-    give.keep(*paths, qrels, options["mapping"], options["topics"])
+    give.keep(qrels, options["topics"])
     if options["rule"] and not options["preferences"]:
         raise InputError("--rule says how preferences are read off clicks", fix="give --preferences as well")
     if options["preferences"] and (options["measure"] or options["outcome"]):
         raise InputError("preferences are compared with grades, not with scores", fix="leave out -m and --outcome")
     from judged.data.qrels import Qrels
-    from judged.online.engine import within_memory
 
     judgments = Qrels.read(qrels, format=options["qrels_format"])
-    with within_memory():
-        log = logs.open_log(paths, **{name: options[name] for name in logs.READING})
-        with logs.progress_line("comparing"):
-            found = _compared(log, judgments, options)
+    with logs.opened_with_progress(paths, give, options, "comparing") as (log, _):
+        found = _compared(log, judgments, options)
     give(found)
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
 from judged.errors import InputError
 from judged.interface import arguments
 from judged.interface.arguments import answer_options, bar
+from judged.interface.options import Choice, shared, with_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -18,27 +19,30 @@ if TYPE_CHECKING:
     from judged.interface.arguments import Give
     from judged.online.log import InteractionLog
 
+    Tell: TypeAlias = Callable[[str, float | None], None]
+
 _KNOWN = "say what it is: --layout NAME, or --mapping FILE for a log of your own (see 'judged logs check --help')"
 READING = ("layout", "mapping", "session_gap", "bots", "bot_pages", "bot_minutes", "rank_base", "memory", "threads")
 """The options with which logs are read."""
 
 
-def interval(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of intervals."""
-    unit = click.option(
+paths = click.argument("paths", nargs=-1, required=True, metavar="LOG...")
+"""The files of a log."""
+
+interval = with_options(
+    click.option(
         "--unit",
-        type=click.Choice(["user", "session"]),
+        type=Choice("judged.online.estimation.online_metrics:Unit"),
         default="user",
         show_default=True,
         help="Intervals are made over these: what one of them does is not independent.",
-    )
-    level = click.option("--level", type=float, default=0.95, show_default=True, help="Of the intervals.")
-    return unit(level(function))
-
-
-where = click.option(
-    "--where", metavar="EXPR", help="Count only pages that match, such as \"device == 'mobile' and page == 1\"."
+    ),
+    shared("confidence"),
 )
+"""The options of intervals."""
+
+
+where = shared("where", help="Count only pages that match, such as \"device == 'mobile' and page == 1\".")
 """The option that chooses pages."""
 
 tables = click.option(
@@ -49,60 +53,56 @@ tables = click.option(
 """The option of commands whose numbers were compared there."""
 
 
-def log_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Add the options with which logs are read."""
-    options = (
-        click.option(
-            "--layout",
-            metavar="NAME",
-            help="ubi, wscd, trec-session, open-bandit, or clickmodels, which has to be named."
-            "  [default: found from the first bytes]",
-        ),
-        click.option("--mapping", metavar="FILE", help="TOML that says which columns of another log mean what."),
-        click.option(
-            "--session-gap",
-            type=click.FloatRange(0, min_open=True),
-            default=30.0,
-            show_default=True,
-            metavar="MINUTES",
-            help="Inactivity that ends a session, where the log names none.",
-        ),
-        click.option(
-            "--bots",
-            type=click.Choice(["exclude", "keep"]),
-            default="exclude",
-            show_default=True,
-            help="What to do with users who are programs: by a flag, by the user agent, or by their rate.",
-        ),
-        click.option(
-            "--bot-pages",
-            type=click.IntRange(1),
-            default=100,
-            show_default=True,
-            help="A user with more pages than this in one session, or in --bot-minutes, is a program.",
-        ),
-        click.option(
-            "--bot-minutes",
-            type=click.FloatRange(0, min_open=True),
-            default=60.0,
-            show_default=True,
-            help="See --bot-pages.",
-        ),
-        click.option(
-            "--rank-base",
-            type=click.Choice(["0", "1"]),
-            help="What the log calls the first position.  [default: found for each application]",
-        ),
-        click.option(
-            "--memory",
-            metavar="SIZE",
-            help="The most that the process may take, such as 1GB.  [default: 2.5GB, or a tenth of the machine's]",
-        ),
-        click.option("--threads", type=click.IntRange(1), metavar="N", help="At most so many.  [default: all cores]"),
-    )
-    for option in reversed(options):
-        function = option(function)
-    return function
+log_options = with_options(
+    click.option(
+        "--layout",
+        metavar="NAME",
+        help="ubi, wscd, trec-session, open-bandit, or clickmodels, which has to be named."
+        "  [default: found from the first bytes]",
+    ),
+    click.option("--mapping", metavar="FILE", help="TOML that says which columns of another log mean what."),
+    click.option(
+        "--session-gap",
+        type=click.FloatRange(0, min_open=True),
+        default=30.0,
+        show_default=True,
+        metavar="MINUTES",
+        help="Inactivity that ends a session, where the log names none.",
+    ),
+    click.option(
+        "--bots",
+        type=Choice("judged.online.preparation.work:Bots"),
+        default="exclude",
+        show_default=True,
+        help="What to do with users who are programs: by a flag, by the user agent, or by their rate.",
+    ),
+    click.option(
+        "--bot-pages",
+        type=click.IntRange(1),
+        default=100,
+        show_default=True,
+        help="A user with more pages than this in one session, or in --bot-minutes, is a program.",
+    ),
+    click.option(
+        "--bot-minutes",
+        type=click.FloatRange(0, min_open=True),
+        default=60.0,
+        show_default=True,
+        help="See --bot-pages.",
+    ),
+    click.option(
+        "--rank-base",
+        type=Choice(("0", "1")),
+        help="What the log calls the first position.  [default: found for each application]",
+    ),
+    click.option(
+        "--memory",
+        metavar="SIZE",
+        help="The most that the process may take, such as 1GB.  [default: 2.5GB, or a tenth of the machine's]",
+    ),
+    click.option("--threads", type=click.IntRange(1), metavar="N", help="At most so many.  [default: all cores]"),
+)
+"""The options with which logs are read."""
 
 
 def open_log(paths: tuple[str, ...], **options: Any) -> InteractionLog:
@@ -123,14 +123,23 @@ def opened(paths: tuple[str, ...], give: Give, options: dict[str, Any]) -> Gener
 
     On a terminal, it is said what is being done.
     """
+    with opened_with_progress(paths, give, options) as (log, _):
+        yield log
+
+
+@contextmanager
+def opened_with_progress(
+    paths: tuple[str, ...], give: Give, options: dict[str, Any], step: str = "counting"
+) -> Generator[tuple[InteractionLog, Tell | None]]:
+    """Read a log as `opened` does, for work that tells its steps."""
     from judged.online.engine import within_memory
 
     reading = {name: options.pop(name) for name in (*READING, "tables") if name in options}
-    give.keep(*paths, reading["mapping"])
+    give.keep(*paths, reading["mapping"], options.get("documents"))
     with within_memory():
         log = open_log(paths, **reading)
-        with progress_line("counting"):
-            yield log
+        with progress_line(step) as tell:
+            yield log, tell
 
 
 @contextmanager
@@ -144,6 +153,11 @@ def known_layout(fix: str) -> Generator[None]:
         raise InputError(error.problem, fix=fix, path=error.path) from None
 
 
+def by(help: str, metavar: str = "SLICE") -> Callable[..., Any]:
+    """Give a command the option of one slice."""
+    return shared("by", callback=once, metavar=metavar, help=help)
+
+
 def once(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> str | None:
     """Give the one value of an option, and refuse several: the last would count alone, and nobody be told."""
     del ctx
@@ -154,7 +168,7 @@ def once(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> 
 
 
 @contextmanager
-def progress_line(step: str = "reading") -> Generator[Callable[[str, float | None], None] | None]:
+def progress_line(step: str = "reading") -> Generator[Tell | None]:
     """Show what is being done and how far it is, on a terminal."""
     with bar(step, 1000) as tell:
         if tell is None:
@@ -171,13 +185,26 @@ def progress_line(step: str = "reading") -> Generator[Callable[[str, float | Non
         yield line
 
 
+pages = click.option(
+    "--pages",
+    type=Choice("judged.online.offline.joined:Which"),
+    default="first",
+    show_default=True,
+    help="Of each result list its first page, or later ones too.",
+)
+"""The option of which pages of a result list count."""
+
+dwell = click.option("--dwell", type=float, default=30.0, show_default=True, help="Seconds that satisfy.")
+"""The option of how long a satisfied click takes."""
+
+
 @click.group("logs")
 def logs() -> None:
     """Check interaction logs, and make them ready for metrics."""
 
 
 @logs.command("check", short_help="Say what is wrong with a LOG, what was done, and what it can tell.")
-@click.argument("paths", nargs=-1, required=True, metavar="LOG...")
+@paths
 @log_options
 @tables
 @answer_options()
@@ -198,7 +225,7 @@ def check(paths: tuple[str, ...], give: Give, **options: Any) -> None:
 
 
 @logs.command("convert", short_help="Write a LOG as typed Parquet tables, which open in a moment.")
-@click.argument("paths", nargs=-1, required=True, metavar="LOG...")
+@paths
 @click.option("--to", "folder", required=True, type=click.Path(path_type=Path), metavar="FOLDER", help="Where to.")
 @log_options
 def convert(paths: tuple[str, ...], folder: Path, **options: Any) -> None:

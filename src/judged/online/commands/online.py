@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from judged.errors import InputError
 from judged.interface.arguments import answer_options, terminal_width
-from judged.interface.options import Group
+from judged.interface.options import Choice, Group, shared, with_options
 from judged.online.commands import logs
-from judged.online.commands.logs import interval, log_options, once, opened, tables, where
+from judged.online.commands.logs import interval, log_options, opened, tables, where
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable
 
     from judged.interface.arguments import Give
     from judged.online.facts.pages import FactSettings
     from judged.online.log import InteractionLog
-
-    Tell: TypeAlias = Callable[[str, float | None], None]
 
 
 _DATED = "give --documents FILE: documents with a column date"
@@ -41,25 +38,26 @@ def online() -> None:
     """
 
 
-def _asked(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the logs, and the options of intervals, of how logs are read, and of the result."""
-    function = logs.where(logs.interval(logs.log_options(logs.tables(answer_options()(function)))))
-    return click.argument("paths", nargs=-1, required=True, metavar="LOG...")(function)
-
-
-def _sliced(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options of slices."""
-    dated = click.option(
+_reading = with_options(where, log_options, tables, answer_options())
+_asked = with_options(logs.paths, where, interval, log_options, tables, answer_options())
+_sliced = with_options(
+    logs.by("Slice by this: device, language, variant, ..., or an attribute of the log."),
+    click.option(
         "--documents", metavar="FILE", help="For --by freshness: when results were made, documents with a column date."
-    )
-    by = click.option(
-        "--by",
-        multiple=True,
-        callback=logs.once,
-        metavar="SLICE",
-        help="Slice by this: device, language, variant, ..., or an attribute of the log.",
-    )
-    return by(dated(function))
+    ),
+)
+_compared = with_options(
+    logs.paths,
+    click.option(
+        "-m", "--metric", "metrics", multiple=True, metavar="NAME", help="A ratio.  [default: five that matter]"
+    ),
+)
+_since = click.option(
+    "--since", metavar="DATE", help="When the later period begins.  [default: a week before the log's end]"
+)
+_by_query = click.option(
+    "--by", default="query_norm", show_default=True, metavar="COLUMN", help="What tells queries apart."
+)
 
 
 def _quantile(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
@@ -106,16 +104,15 @@ def _settings(options: dict[str, Any]) -> FactSettings:
 @_sliced
 @click.option(
     "--interval",
-    type=click.Choice(["delta", "bootstrap"]),
+    type=Choice(("delta", "bootstrap")),
     default="delta",
     show_default=True,
     help="How intervals of ratios are made.",
 )
-@click.option("--resamples", type=int, default=2000, show_default=True, help="Resamples of the bootstrap.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the bootstrap.")
+@shared("draws", "seed")
 @_settled
 @_asked
-def _metrics(metric: tuple[str, ...], give: Give, **options: Any) -> None:
+def _metrics(paths: tuple[str, ...], metric: tuple[str, ...], give: Give, **options: Any) -> None:
     """Compute metrics of LOG with intervals over users; wherever clicks count, CTR by rank stands beside them.
 
     Without -m, every usual metric that the log can tell is shown; 'judged online list' names all.
@@ -124,7 +121,7 @@ def _metrics(metric: tuple[str, ...], give: Give, **options: Any) -> None:
 
     asked = {name: options[name] for name in ("unit", "level", "interval", "resamples", "seed")}
     asked["settings"] = _settings(options)
-    with _log(options, give) as (log, tell):
+    with logs.opened_with_progress(paths, give, options) as (log, tell):
         scores = need_metrics(_scores(log, metric or None, options, progress=tell, **asked))
     give(scores)
 
@@ -132,9 +129,9 @@ def _metrics(metric: tuple[str, ...], give: Give, **options: Any) -> None:
 @online.command("ranks", short_help="CTR by rank: position bias.")
 @_sliced
 @_asked
-def _ranks(give: Give, **options: Any) -> None:
+def _ranks(paths: tuple[str, ...], give: Give, **options: Any) -> None:
     """Show how often results were opened at each rank of LOG, with intervals over users."""
-    with _log(options, give) as (log, tell):
+    with logs.opened_with_progress(paths, give, options) as (log, tell):
         asked = {name: options[name] for name in ("unit", "level")}
         scores = _scores(log, "ImpressionCTR", options, progress=tell, **asked)
     give(scores.by_rank())
@@ -142,14 +139,14 @@ def _ranks(give: Give, **options: Any) -> None:
 
 @online.command("dwell", short_help="How long results are looked at, and satisfied clicks by threshold.")
 @_asked
-def _dwell(give: Give, **options: Any) -> None:
+def _dwell(paths: tuple[str, ...], give: Give, **options: Any) -> None:
     """Show how long opened results of LOG are looked at, and how satisfied clicks depend on their threshold.
 
     Visits whose end was not seen count for as long as they were watched (Kaplan-Meier).
     """
     from judged.online.dwell import dwell_times
 
-    with _log(options, give) as (log, tell):
+    with logs.opened_with_progress(paths, give, options) as (log, tell):
         if tell is not None:
             tell("visits", None)
         found = dwell_times(log, **{name: options[name] for name in ("where", "unit", "level")})
@@ -160,7 +157,7 @@ def _dwell(give: Give, **options: Any) -> None:
 @click.option("-m", "--metric", required=True, multiple=True, metavar="NAME", help="A metric. Repeat for more.")
 @click.option(
     "--every",
-    type=click.Choice(["hour", "day", "week"]),
+    type=Choice(("hour", "day", "week")),
     default="day",
     show_default=True,
     help="One value for each of these.",
@@ -174,14 +171,19 @@ def _dwell(give: Give, **options: Any) -> None:
 @_settled
 @_asked
 def _time(
-    metric: tuple[str, ...], every: Literal["hour", "day", "week"], warm_up: int | None, give: Give, **options: Any
+    paths: tuple[str, ...],
+    metric: tuple[str, ...],
+    every: Literal["hour", "day", "week"],
+    warm_up: int | None,
+    give: Give,
+    **options: Any,
 ) -> None:
     """Show metrics of LOG over time, with control limits, what lies outside them, and when their level changed."""
     from judged.online.series import over_time
 
     asked = {name: options[name] for name in ("where", "unit", "level")}
     asked["settings"] = _settings(options)
-    with _log(options, give) as (log, tell):
+    with logs.opened_with_progress(paths, give, options) as (log, tell):
         found = over_time(log, metric, every=every, warm_up=warm_up, progress=tell, **asked)
     give(found)
 
@@ -191,7 +193,7 @@ def _time(
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["table", "markdown", "json"]),
+    type=Choice(("table", "markdown", "json")),
     default="table",
     show_default=True,
     help="Form of the list.",
@@ -228,29 +230,13 @@ def _scores(log: InteractionLog, metric: Any, options: dict[str, Any], **asked: 
         raise InputError(error.problem, fix=_DATED, path=error.path) from None
 
 
-@contextmanager
-def _log(options: dict[str, Any], give: Give) -> Generator[tuple[InteractionLog, Tell | None]]:
-    """Refuse to write over an input, and read the log; on a terminal, say on standard error what is being done."""
-    from judged.online.engine import within_memory
-
-    give.keep(*options["paths"], options["mapping"], options.get("documents"))
-    with within_memory():
-        log = logs.open_log(options["paths"], **{name: options[name] for name in (*logs.READING, "tables")})
-        with logs.progress_line("counting") as tell:
-            yield log, tell
-
-
 @online.command("overview", short_help="The numbers that matter against the period before, and what moved them.")
-@click.argument("paths", nargs=-1, required=True, metavar="LOG...")
-@click.option("-m", "--metric", "metrics", multiple=True, metavar="NAME", help="A ratio.  [default: five that matter]")
-@click.option("--since", metavar="DATE", help="When the later period begins.  [default: a week before the log's end]")
-@click.option("--by", default="query_norm", show_default=True, metavar="COLUMN", help="What tells queries apart.")
+@_compared
+@_since
+@_by_query
 @interval
-@click.option("--alpha", type=float, default=0.05, show_default=True, help="Significance: what is said to change.")
-@where
-@log_options
-@tables
-@answer_options()
+@shared("alpha", help="Significance: what is said to change.")
+@_reading
 def overview_command(paths: tuple[str, ...], give: Give, metrics: tuple[str, ...], **options: Any) -> None:
     """Compare five numbers of LOG with the period before, and say whether other queries moved them, or the same ones.
 
@@ -265,7 +251,7 @@ def overview_command(paths: tuple[str, ...], give: Give, metrics: tuple[str, ...
 
 
 @online.command("queries", short_help="Queries that find nothing, are left, are asked again, rise or fall.")
-@click.argument("paths", nargs=-1, required=True, metavar="LOG...")
+@logs.paths
 @click.option(
     "--list",
     "lists",
@@ -273,16 +259,13 @@ def overview_command(paths: tuple[str, ...], give: Give, metrics: tuple[str, ...
     metavar="NAME",
     help="zero, left, again, low-ctr, slow, new, rising or falling.  [default: all]",
 )
-@click.option("--by", default="query_norm", show_default=True, metavar="COLUMN", help="What tells queries apart.")
-@click.option("--since", metavar="DATE", help="When the later period begins.  [default: a week before the log's end]")
+@_by_query
+@_since
 @click.option("--min-users", type=click.IntRange(1), default=2, show_default=True, help="Fewer are not listed.")
-@click.option("--limit", type=click.IntRange(0), default=20, show_default=True, help="Rows of each list; 0: all.")
-@click.option("--level", type=float, default=0.95, show_default=True, help="Of the intervals.")
-@click.option("--fdr", type=float, default=0.1, show_default=True, help="Share of false discoveries, on average.")
-@where
-@log_options
-@tables
-@answer_options()
+@shared("limit", type=click.IntRange(0), default=20, help="Rows of each list; 0: all.")
+@shared("confidence")
+@shared("fdr", help="Share of false discoveries, on average.")
+@_reading
 def queries_command(paths: tuple[str, ...], give: Give, lists: tuple[str, ...], limit: int, **options: Any) -> None:
     """List the queries of LOG that find nothing, are left, are asked again, get few clicks, are slow, rise or fall.
 
@@ -297,16 +280,17 @@ def queries_command(paths: tuple[str, ...], give: Give, lists: tuple[str, ...], 
 
 
 @online.command("funnel", short_help="From search to click, cart and purchase, by slice.")
-@click.argument("paths", nargs=-1, required=True, metavar="LOG...")
+@logs.paths
 @click.option(
-    "--row", type=click.Choice(["session", "page"]), default="session", show_default=True, help="What is followed."
+    "--row",
+    type=Choice("judged.online.search_funnel:Row"),
+    default="session",
+    show_default=True,
+    help="What is followed.",
 )
-@click.option("--by", multiple=True, callback=once, metavar="SLICE", help="Slice by this: device, variant, ...")
+@logs.by("Slice by this: device, variant, ...")
 @interval
-@where
-@log_options
-@tables
-@answer_options()
+@_reading
 def funnel_command(paths: tuple[str, ...], give: Give, **options: Any) -> None:
     """Follow the searches of LOG to a click, to the cart and to a purchase, as far as the log holds these."""
     from judged.online.search_funnel import funnel
@@ -317,17 +301,13 @@ def funnel_command(paths: tuple[str, ...], give: Give, **options: Any) -> None:
 
 
 @online.command("difference", short_help="Slices or periods side by side, each difference tested.")
-@click.argument("paths", nargs=-1, required=True, metavar="LOG...")
-@click.option("-m", "--metric", "metrics", multiple=True, metavar="NAME", help="A ratio.  [default: five that matter]")
-@click.option("--by", multiple=True, callback=once, metavar="SLICE", help="Slice by this: variant, device, ...")
+@_compared
+@logs.by("Slice by this: variant, device, ...")
 @click.option("--baseline", metavar="NAME", help="The slice that the others are compared with.  [default: the first]")
 @click.option("--since", metavar="DATE", help="Without --by: when the later period begins.")
 @interval
-@click.option("--correction", default="holm", show_default=True, metavar="NAME", help="Of the p-values.")
-@where
-@log_options
-@tables
-@answer_options()
+@shared("correction")
+@_reading
 def difference_command(paths: tuple[str, ...], give: Give, metrics: tuple[str, ...], **options: Any) -> None:
     """Compare slices of LOG with a baseline, or, without --by, what came later with what was before.
 

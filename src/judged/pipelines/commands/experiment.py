@@ -9,7 +9,7 @@ import click
 
 from judged.interface import arguments
 from judged.interface.arguments import answer_options
-from judged.interface.options import shared
+from judged.interface.options import shared, with_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,25 +21,16 @@ if TYPE_CHECKING:
 _FOLDER = click.Path(path_type=Path)
 
 
-def _concluding(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options of what is concluded."""
-    for option in reversed(_OPTIONS):
-        function = option(function)
-    return function
-
-
-_OPTIONS = (
-    click.option(
-        "-m", "--measure", metavar="NAME", help="Conclude by it; PLAN need not name it.  [default: the first of PLAN]"
-    ),
-    click.option("--by", multiple=True, metavar="ATTRIBUTE", help="Also show effects by this attribute of topics."),
+_concluding = with_options(
+    shared("measure", default=None, help="Conclude by it; PLAN need not name it.  [default: the first of PLAN]"),
+    shared("by", metavar="ATTRIBUTE", help="Also show effects by this attribute of topics."),
     shared("attributes"),
     click.option(
         "--cost", multiple=True, metavar="NAME", help="A cost of the front. Repeat for more.  [default: p50_ms]"
     ),
-    shared("level", "correction", "resamples"),
-    click.option("--seed", type=int, default=0, show_default=True, help="Random seed of tests, intervals and folds."),
+    shared("confidence", "correction", "resamples", "seed"),
 )
+"""The options of what is concluded."""
 
 
 @click.group("experiment")

@@ -12,8 +12,8 @@ from judged.errors import InputError
 from judged.interface import arguments
 from judged.interface.arguments import SliceOptions, answer_options, slice_options
 from judged.interface.commands.gate import configured, deciding, give_decision, kept
-from judged.interface.options import Group, shared
-from judged.labels.commands.models import asking_options, confirmed, give_asked, progress
+from judged.interface.options import FORMATS, Group, shared, with_options
+from judged.labels.commands.models import asking_options, confirmed, families_of, give_asked, progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -29,10 +29,7 @@ if TYPE_CHECKING:
     Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-@click.group(
-    "rag",
-    cls=Group,
-)
+@click.group("rag", cls=Group)
 def rag() -> None:
     """Evaluate generated answers: what they say of what they should, what they cite, and what supports it.
 
@@ -45,11 +42,8 @@ RESPONSES = click.argument("responses", nargs=-1, required=True, metavar="RESPON
 QRELS = click.option(
     "--qrels", metavar="QRELS", help="Judgments of documents.  [default: documents that hold a nugget, by evidence]"
 )
-MEASURES = click.option(
-    "-m",
-    "--measure",
-    multiple=True,
-    metavar="NAME",
+MEASURES = shared(
+    "measures",
     help="A measure of answers, such as NuggetRecall or SupportP, or one of rankings, such as R@10, of the context."
     " Repeat for more.  [default: those that the tables allow]",
 )
@@ -100,15 +94,13 @@ def sources(command: Command) -> Command:
         paths = tuple(path for path in (qrels, corpus) if path)
         command(before=Before(judgments, named, document_ids(corpus) if corpus else None, paths), **options)
 
-    made: Any = reading
-    for option in (
-        click.option("--corpus", metavar="FILE", help="All documents, or their ids, one on each line."),
-        click.option("--run", "runs", multiple=True, metavar="[NAME=]RUN", help=_RUN),
-        click.option("--qrels", metavar="FILE", help="Judgments: which documents are relevant."),
+    return with_options(  # pyright: ignore[reportReturnType]
+        shared(*FORMATS),
         RESPONSES,
-    ):
-        made = option(made)
-    return shared("qrels_format", "run_format")(made)
+        click.option("--qrels", metavar="FILE", help="Judgments: which documents are relevant."),
+        click.option("--run", "runs", multiple=True, metavar="[NAME=]RUN", help=_RUN),
+        click.option("--corpus", metavar="FILE", help="All documents, or their ids, one on each line."),
+    )(reading)
 
 
 @rag.command("check", short_help="What is there, what is missing, and what follows.")
@@ -133,7 +125,7 @@ def check_command(responses: tuple[str, ...], before: Before, give: Give) -> Non
 @RESPONSES
 @QRELS
 @MEASURES
-@click.option("--per-topic", is_flag=True, help="Show the scores of every topic.")
+@shared("per_topic", help="Show the scores of every topic.")
 @click.option(
     "--unjudged/--no-unjudged",
     default=True,
@@ -150,10 +142,6 @@ def evaluate_command(
     per_topic: bool,
     by: str | None,
     give: Give,
-    ci: Any,
-    level: float,
-    resamples: int,
-    seed: int,
     attributes: str | None,
     **options: Any,
 ) -> None:
@@ -165,8 +153,8 @@ def evaluate_command(
         raise InputError("--by needs attributes of topics", fix="give --attributes FILE with it")
     given = responses_at(responses)
     give.keep(*responses, qrels, attributes)
+    method: dict[str, Any] = {name: options.pop(name) for name in ("ci", "level", "resamples", "seed")}
     scores = evaluate(given, measure or None, qrels=qrels, attributes=attributes, **options)
-    method: dict[str, Any] = {"ci": ci, "level": level, "resamples": resamples, "seed": seed}
     if by is not None:
         give(scores.by_slice(slice_topics(attributes, by, query_ids=scores.query_ids), **method))
     elif give.form == "parquet":
@@ -187,14 +175,13 @@ def evaluate_command(
     metavar="FIRST LAST",
     help="How many documents of the first and of the last stage count.",
 )
-@click.option("--rel", type=float, default=1, show_default=True, metavar="GRADE", help="The lowest relevant grade.")
+@shared("rel", default=1, show_default=True, help="The lowest relevant grade.")
 @click.option("--partial", is_flag=True, help="Let partial support pass.")
 @click.option("--needs", metavar="FILE", help="Columns query_id and need: intervals are over needs, not over topics.")
 @click.option(
     "--entities", metavar="FILE", help="Names of entities: columns entity, alias and parent; for --by entity."
 )
-@shared("level")
-@click.option("--per-topic", is_flag=True, help="Show every topic.")
+@shared("level", "per_topic")
 @click.option("--lost", is_flag=True, help="Show what was lost, and where.")
 @click.option("--all", "every", is_flag=True, help="Show the steps of all chains.")
 @slice_options
@@ -259,8 +246,8 @@ def _known(qrels: Qrels | None, traces: Traces | None, entities: str | None, ask
 
 @rag.command("explain", short_help="Show one answer, or the pieces of its score.")
 @RESPONSES
-@click.option("-t", "--topic", metavar="ID", required=True, help="The topic.")
-@click.option("-m", "--measure", metavar="NAME", help="The measure; without one, the answer itself.")
+@shared("topic", required=True, help="The topic.")
+@shared("measure", default=None, help="The measure; without one, the answer itself.")
 @QRELS
 @answer_options()
 def explain_command(responses: tuple[str, ...], topic: str, measure: str | None, qrels: str | None, give: Give) -> None:
@@ -346,20 +333,26 @@ def _filling(table: str, short: str, *names: str) -> Callable[[Callable[..., Non
     """Make a command with RESPONSES, the options of all that fills a table, and the shared ones of these names."""
 
     def decorate(command: Callable[..., None]) -> click.Command:
-        given = asking_options(answer_options()(click.pass_context(command)))
-        for option in reversed((*_WHERE, *(() if table == "nuggets" else _VERDICTS))):
-            given = option(given)
+        options = with_options(
+            RESPONSES,
+            shared(*names),
+            *_WHERE,
+            *(() if table == "nuggets" else _VERDICTS),
+            asking_options,
+            answer_options(),
+            click.pass_context,
+        )
         text = f"{command.__doc__} {_SENT}" if table == "nuggets" else f"{command.__doc__} {_FORM} {_SENT}"
-        return rag.command(help=text, short_help=short)(RESPONSES(shared(*names)(given)))
+        return rag.command(help=text, short_help=short)(options(command))
 
     return decorate
 
 
 @_filling("nuggets", "Have a model list what answers should say.", "queries", "texts")
 @click.option("--qrels", required=True, metavar="QRELS", help="Judgments: nuggets are made from relevant documents.")
-@click.option("--rel", type=float, default=1.0, show_default=True, metavar="GRADE", help="The lowest relevant grade.")
-@click.option("--depth", type=click.IntRange(1), default=10, show_default=True, help="So many documents of a topic.")
-@click.option("--limit", type=click.IntRange(1), default=30, show_default=True, help="The most nuggets of a topic.")
+@shared("rel", default=1.0, show_default=True, help="The lowest relevant grade.")
+@shared("depth", default=10, show_default=True, help="So many documents of a topic.")
+@shared("limit", default=30, help="The most nuggets of a topic.")
 def nuggets(context: click.Context, **options: Any) -> None:
     """Have a model list the nuggets of each topic of RESPONSES that has none: facts of 1 to 12 words, vital or okay.
 
@@ -414,13 +407,11 @@ def _filled(
     folder = into or (responses[0] if len(responses) == 1 and Path(responses[0]).is_dir() else None)
     if folder is None:
         raise InputError("it is not said where the table belongs", fix="give --into FOLDER")
-    if wrong := next((text for text in families if "=" not in text), None):
-        raise InputError(f"--family {wrong} names no model", fix="write --family RUN=MODEL")
     queries, texts = options.get("queries"), options.get("texts")
     give.keep(*responses, endpoint, queries, texts, options.get("qrels"))
     Path(folder).mkdir(parents=True, exist_ok=True)
     options |= {"store": store or str(Path(folder) / "asked.db"), **(by or {})}
-    options["families"] = dict(text.split("=", 1) for text in families)
+    options["families"] = families_of(families, "model")
     prepared = prepare_table(table, responses_at(responses, queries, texts), Endpoint.read(endpoint), **options)
     confirmed(prepared, yes)
     made = fill(prepared, budget_calls=budget_calls, budget_money=budget_money, progress=progress())
@@ -443,7 +434,7 @@ def _filled(
     show_default=True,
     help="A bias that does not matter.",
 )
-@shared("level")
+@shared("confidence")
 @answer_options()
 def calibrate_command(
     responses: tuple[str, ...],

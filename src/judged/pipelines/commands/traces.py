@@ -11,7 +11,7 @@ import click
 from judged.errors import InputError
 from judged.interface import arguments
 from judged.interface.arguments import SliceOptions, answer_options, slice_options
-from judged.interface.options import shared
+from judged.interface.options import Choice, shared, with_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,37 +55,13 @@ def _described(function: Callable[..., Any]) -> Callable[..., Any]:
         source = _Source(**{name: options.pop(name, ()) for name in _Source._fields})
         return function(source=source, **options)
 
-    for option in reversed(_OPTIONS):
-        call = option(call)
-    return call
+    return _OPTIONS(call)
 
 
-def _traced(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the traces, as files or as runs by stage."""
-    stage = click.option("--stage", "stages", multiple=True, metavar="NAME=RUN", help=_STAGES)
-    return click.argument("paths", nargs=-1, metavar="[TRACES]...")(stage(_described(function)))
-
-
-def _measured(of: str) -> Callable[..., Any]:
-    """Give a command the options that say what is lost, of which list, and what could be found."""
-    corpus = "All documents, or their ids, one on each line: what is not among them cannot be found."
-
-    def given(function: Callable[..., Any]) -> Callable[..., Any]:
-        for option in (
-            click.option("--corpus", metavar="FILE", help=corpus),
-            click.option("--final", metavar="STAGE", help="The stage whose list is scored.  [default: what was shown]"),
-            click.option("-m", "--measure", default="nDCG@10", show_default=True, metavar="NAME", help=of),
-        ):
-            function = option(function)
-        return function
-
-    return given
-
-
-_OPTIONS = (
+_OPTIONS = with_options(
     click.option(
         "--traces-format",
-        type=click.Choice(["judged", "openinference", "opentelemetry", "ubi"]),
+        type=Choice("judged.pipelines.traces.conventions:Format"),
         help="Look for this layout only.  [default: any]",
     ),
     click.option(
@@ -100,6 +76,23 @@ _OPTIONS = (
     click.option("--id-from", metavar="KEY", help="The key of a document, or of its metadata, that holds its id."),
     click.option("--documents-of", metavar="FILE", help="The document of each chunk: two columns, or JSON."),
 )
+
+_traced = with_options(
+    click.argument("paths", nargs=-1, metavar="[TRACES]..."),
+    click.option("--stage", "stages", multiple=True, metavar="NAME=RUN", help=_STAGES),
+    _described,
+)
+"""The traces, as files or as runs by stage."""
+
+
+def _measured(of: str) -> Callable[..., Any]:
+    """Give a command the options that say what is lost, of which list, and what could be found."""
+    corpus = "All documents, or their ids, one on each line: what is not among them cannot be found."
+    return with_options(
+        shared("measure", help=of),
+        click.option("--final", metavar="STAGE", help="The stage whose list is scored.  [default: what was shown]"),
+        click.option("--corpus", metavar="FILE", help=corpus),
+    )
 
 
 @traces.command("check", short_help="Say which stages TRACES have, and what could not be read.")
@@ -116,8 +109,8 @@ def check(source: _Source, give: Give) -> None:
 @click.argument("qrels")
 @_traced
 @_measured("The measure whose loss is split.")
-@click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level of the intervals.")
-@click.option("--per-topic", is_flag=True, help="Show every topic, the largest loss first.")
+@shared("confidence")
+@shared("per_topic", help="Show every topic, the largest loss first.")
 @click.option("--lost", is_flag=True, help="Show the relevant documents that were lost, and where.")
 @slice_options
 @answer_options()
@@ -139,11 +132,8 @@ def funnel(
 @click.option("--today", metavar="DAY", help="Leave out documents dated later.  [default: the newest date]")
 @click.option("--clicks", metavar="FILE", help="Columns query_id, doc_id, clicks and expected.  [default: as traced]")
 @click.option("--labels", metavar="STORE", help="Labels of several judges: topics on which they disagree are feedback.")
-@click.option(
-    "--fdr", type=float, default=0.05, show_default=True, help="False-discovery rate of the tests over topics."
-)
-@shared("level")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed for sign flips and permutations.")
+@shared("fdr", default=0.05, help="False-discovery rate of the tests over topics.")
+@shared("confidence", "seed")
 @click.option("--per-document", is_flag=True, help="Show every relevant document that people did not see.")
 @slice_options
 @answer_options()
@@ -164,12 +154,11 @@ def failures(qrels: str, source: _Source, per_document: bool, asked: SliceOption
 @_measured("The measure by which entities are compared.")
 @click.option("--entities", metavar="FILE", help="Names of entities: columns entity, alias and parent.")
 @click.option("--by", metavar="NAME", help="Instead, the attribute of topics that names entities: one, or a list.")
-@click.option("--queries", metavar="FILE", help="Texts of the queries.  [default: as they were traced]")
-@click.option("--attributes", metavar="FILE", help="Table of facts about topics; traffic is how often each is asked.")
-@click.option("--documents", metavar="FILE", help="Table of documents with the column entity, or that of --by.")
-@click.option("--fdr", type=float, default=0.05, show_default=True, help="False-discovery rate among entities.")
-@shared("level")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed for the permutations.")
+@shared("queries", help="Texts of the queries.  [default: as they were traced]")
+@shared("attributes", help="Table of facts about topics; traffic is how often each is asked.")
+@shared("documents", help="Table of documents with the column entity, or that of --by.")
+@shared("fdr", default=0.05, help="False-discovery rate among entities.")
+@shared("confidence", "seed")
 @click.option("--wanted", is_flag=True, help="Show only the content to write or to fetch.")
 @answer_options()
 def gaps(qrels: str, source: _Source, wanted: bool, give: Give, **options: Any) -> None:
@@ -188,10 +177,9 @@ def gaps(qrels: str, source: _Source, wanted: bool, give: Give, **options: Any) 
 @click.argument("qrels")
 @click.argument("baseline")
 @click.argument("other")
-@click.option("-m", "--measure", default="nDCG@10", show_default=True, metavar="NAME", help="The measure that changed.")
-@shared("alpha", "resamples")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed for the resamples.")
-@click.option("--per-topic", is_flag=True, help="Show every topic, the largest loss first.")
+@shared("measure", help="The measure that changed.")
+@shared("alpha", "resamples", "seed")
+@shared("per_topic", help="Show every topic, the largest loss first.")
 @click.option("--lost", is_flag=True, help="Show the relevant documents that are lost elsewhere than before.")
 @_described
 @slice_options
@@ -218,7 +206,7 @@ def diff(
 
 @traces.command("why", short_help="The way of a document through the stages, or of a topic back to its query.")
 @_traced
-@click.option("-t", "--topic", required=True, metavar="ID", help="The topic.")
+@shared("topic", required=True, help="The topic.")
 @click.option("--doc", "documents", multiple=True, metavar="ID", help="A document; two are compared.")
 @click.option("--qrels", metavar="QRELS", help="For grades, and for the relevant documents that people did not see.")
 @answer_options()

@@ -1,9 +1,10 @@
 """`evaluate`: qrels and runs in, scores out."""
 
+from judged.scoring.default_measures import DEFAULT_MEASURES
 from judged.scoring.evaluation.dialects import DIALECTS, Dialect, dialect_of
 from judged.scoring.evaluation.evaluate import evaluate, score_lists
 from judged.scoring.evaluation.facts import Estimate, Policies, QrelsFacts, RunFacts
-from judged.scoring.evaluation.inputs import DEFAULT_MEASURES, measures_of, runs_of
+from judged.scoring.evaluation.inputs import measures_of, runs_of
 from judged.scoring.evaluation.scores import Scores
 
 __all__ = [

@@ -17,6 +17,7 @@ from judged.data.run import Run, split_runs
 from judged.data.sources import files_of, source_name
 from judged.errors import InputError
 from judged.results.blocks import Note
+from judged.scoring.default_measures import DEFAULT_MEASURES
 from judged.scoring.measures.base import Measure
 from judged.scoring.measures.grammar import condition_of, listed, parse_many
 
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from judged.scoring.evaluation.scores import Scores
 
 
-DEFAULT_MEASURES = ("nDCG@10", "AP", "RR@10", "P@10", "R@100", "Judged@10")
 _LEVEL = re.compile(r"\brel=|-l[0-9]")
 
 
