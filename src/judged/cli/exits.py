@@ -16,7 +16,6 @@ import click
 
 from judged.errors import JudgedError, OutputError, is_full, masked, one_line
 from judged.results.escaping import on_terminal
-from judged.results.spelling import OTHER_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -215,6 +214,8 @@ def fix_of(error: click.NoSuchOption) -> str:
 
 def _meant(written: str, parameters: list[click.Parameter]) -> Iterator[tuple[str, str]]:
     """Give the options that may be meant, each with the beginning of its help."""
+    from judged.results.spelling import OTHER_NAMES  # only wrong options need it
+
     for param in parameters:
         flag = max(param.opts, key=len)
         name = flag.removeprefix("--")

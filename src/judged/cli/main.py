@@ -16,7 +16,6 @@ import judged
 from judged.cli.exits import CODES, end_on_signals, ended, guard, ignore_signals
 from judged.components import built_in, third_party
 from judged.errors import JudgedWarning
-from judged.interface.arguments import print_warnings
 from judged.interface.options import Group
 
 if TYPE_CHECKING:
@@ -97,6 +96,8 @@ class _Commands(Group):
 @click.version_option(judged.__version__, message="%(version)s", help="Print the version.")
 def app() -> None:
     """Evaluate search, recommendation and RAG retrieval: correct numbers, with intervals and warnings."""
+    from judged.interface.arguments import print_warnings  # every command imports it, and the help none
+
     other = warnings.showwarning
 
     def show(message: Any, category: Any, *place: Any) -> None:

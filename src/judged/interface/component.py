@@ -2,80 +2,52 @@
 
 from judged.components import Command, Component, Page
 
-_COMMANDS = "judged.interface.commands"
 _PAGES = "judged.interface.pages"
 _TOPICS = {"where": "where", "rel": "rel"}
 
+_ABOUT = {
+    "Scores": {
+        "evaluate": ("scoring", "Score RUNs against QRELS, with intervals over topics."),
+        "explain": ("scoring", "Show step by step how the score of a topic is computed."),
+        "curve": ("scoring", "Plot a measure against its cutoff, or precision against recall."),
+        "measures": ("scoring", "List the measures, or show the page of one."),
+        "advise": ("scoring", "Say which measures suit QRELS and RUNs, which do not, and why."),
+    },
+    "Comparison": {
+        "compare": ("comparison", "Test which RUNs differ, and by how much."),
+        "power": ("comparison", "Show which differences between runs these topics could detect."),
+        "agree": ("comparison", "Compare the judgments of several judges."),
+        "fuse": ("comparison", "Combine several runs into one, and choose their weights."),
+    },
+    "Diagnosis": {
+        "slices": ("slices", "Show scores, or tested differences, by slices of the topics."),
+        "matrix": ("diagnosis", "Tell bad candidates from bad ranking, by slice and topic."),
+        "stages": ("diagnosis", "Split each topic's loss into what was not found and what was ranked badly."),
+        "disagree": ("diagnosis", "Show where two measures prefer different systems, and why."),
+        "needs": ("diagnosis", "Score RUNs by information need, where several queries express the same one."),
+        "diff": ("diagnosis", "Show two rankings side by side, topic by topic."),
+        "review": ("diagnosis", "List the judgments that are worth a second look."),
+        "tradeoff": ("diagnosis", "Weigh what RUNs gain against what they cost."),
+    },
+    "Release": {
+        "gate": ("gate", "Decide whether a candidate may replace the baseline."),
+    },
+    "Files and tools": {
+        "check": ("files", "Look in QRELS and RUNs for anything that would make numbers wrong."),
+        "leave-one-out": ("scoring", "Score each RUN as if it had not contributed to the pool."),
+        "trec_eval": ("scoring", "Evaluate as trec_eval does: options, output and exit codes."),
+        "demo": ("files", "Evaluate eight rankers on the built-in sample."),
+    },
+}
+"""The commands by section: the module of each, and what it does."""
+
 COMPONENT = Component(
     commands={
-        "Scores": {
-            "evaluate": Command(
-                f"{_COMMANDS}.scoring:evaluate_command", "Score RUNs against QRELS, with intervals over topics."
-            ),
-            "explain": Command(
-                f"{_COMMANDS}.scoring:explain_command", "Show step by step how the score of a topic is computed."
-            ),
-            "curve": Command(
-                f"{_COMMANDS}.scoring:curve_command", "Plot a measure against its cutoff, or precision against recall."
-            ),
-            "measures": Command(f"{_COMMANDS}.scoring:measures_command", "List the measures, or show the page of one."),
-            "advise": Command(
-                f"{_COMMANDS}.scoring:advise_command", "Say which measures suit QRELS and RUNs, which do not, and why."
-            ),
-        },
-        "Comparison": {
-            "compare": Command(f"{_COMMANDS}.comparison:compare_command", "Test which RUNs differ, and by how much."),
-            "power": Command(
-                f"{_COMMANDS}.comparison:power_command",
-                "Show which differences between runs these topics could detect.",
-            ),
-            "agree": Command(f"{_COMMANDS}.comparison:agree_command", "Compare the judgments of several judges."),
-            "fuse": Command(
-                f"{_COMMANDS}.comparison:fuse_command", "Combine several runs into one, and choose their weights."
-            ),
-        },
-        "Diagnosis": {
-            "slices": Command(
-                f"{_COMMANDS}.slices:slices_command", "Show scores, or tested differences, by slices of the topics."
-            ),
-            "matrix": Command(
-                f"{_COMMANDS}.diagnosis:matrix_command", "Tell bad candidates from bad ranking, by slice and topic."
-            ),
-            "stages": Command(
-                f"{_COMMANDS}.diagnosis:stages_command",
-                "Split each topic's loss into what was not found and what was ranked badly.",
-            ),
-            "disagree": Command(
-                f"{_COMMANDS}.diagnosis:disagree_command", "Show where two measures prefer different systems, and why."
-            ),
-            "needs": Command(
-                f"{_COMMANDS}.diagnosis:needs_command",
-                "Score RUNs by information need, where several queries express the same one.",
-            ),
-            "diff": Command(f"{_COMMANDS}.diagnosis:diff_command", "Show two rankings side by side, topic by topic."),
-            "review": Command(
-                f"{_COMMANDS}.diagnosis:review_command", "List the judgments that are worth a second look."
-            ),
-            "tradeoff": Command(
-                f"{_COMMANDS}.diagnosis:tradeoff_command", "Weigh what RUNs gain against what they cost."
-            ),
-        },
-        "Release": {
-            "gate": Command(f"{_COMMANDS}.gate:gate_command", "Decide whether a candidate may replace the baseline.")
-        },
-        "Files and tools": {
-            "check": Command(
-                f"{_COMMANDS}.files:check_command", "Look in QRELS and RUNs for anything that would make numbers wrong."
-            ),
-            "leave-one-out": Command(
-                f"{_COMMANDS}.scoring:leave_one_out_command", "Score each RUN as if it had not contributed to the pool."
-            ),
-            "trec_eval": Command(
-                f"{_COMMANDS}.scoring:trec_eval_command",
-                "Evaluate as trec_eval does: options, output and exit codes.",
-            ),
-            "demo": Command(f"{_COMMANDS}.files:demo_command", "Evaluate eight rankers on the built-in sample."),
-        },
+        section: {
+            name: Command(f"judged.interface.commands.{module}:{name.replace('-', '_')}_command", about)
+            for name, (module, about) in commands.items()
+        }
+        for section, commands in _ABOUT.items()
     },
     pages=(
         Page(f"{_PAGES}.home:router"),
