@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from judged import InputError, MeasureError, compare, evaluate
-from judged.reports.build import DEFAULT_MEASURES
 from judged.results import Chart, Code, Lists, Sentences, Table
+from judged.scoring.default_measures import REPORTED_MEASURES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,16 +45,16 @@ def test_sections_stand_in_order(made: Report) -> None:
 
 
 def test_the_leaderboard_is_that_of_compare(made: Report, given: dict[str, Any]) -> None:
-    found = compare(given["qrels"], given["runs"], DEFAULT_MEASURES, baseline="old")
+    found = compare(given["qrels"], given["runs"], REPORTED_MEASURES, baseline="old")
     assert made.table("board").grid().rows == found.leaderboard().grid().rows
     assert made.comparison is not None
     assert made.comparison.to_dict() == found.to_dict()
     part = next(part for part in section(made, "leaderboard").blocks if isinstance(part, Table))
     assert part.note == found.caption
     assert section(made, "leaderboard").sentences == tuple(
-        found.pair("old", "<i>third</i>", measure).sentence for measure in DEFAULT_MEASURES
+        found.pair("old", "<i>third</i>", measure).sentence for measure in REPORTED_MEASURES
     )
-    scores = evaluate(given["qrels"], given["runs"], DEFAULT_MEASURES)
+    scores = evaluate(given["qrels"], given["runs"], REPORTED_MEASURES)
     assert np.array_equal(made.scores.values, scores.values)
 
 
@@ -69,7 +69,7 @@ def test_the_summary_has_the_numbers(made: Report, given: dict[str, Any]) -> Non
     assert made.sentences[1] == (
         f"<i>third</i> has the best nDCG@10, {best.value:.4f} (95% interval {best.ci[0]:.3f} to {best.ci[1]:.3f})."
     )
-    pair = compare(given["qrels"], given["runs"], DEFAULT_MEASURES, baseline="old").pair("old", "<i>third</i>")
+    pair = compare(given["qrels"], given["runs"], REPORTED_MEASURES, baseline="old").pair("old", "<i>third</i>")
     assert f"a true difference in nDCG@10 of {pair.detectable:.3f} between" in made.sentences[3]
 
 

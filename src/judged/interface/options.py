@@ -39,12 +39,7 @@ DEFAULT_TEST = "randomisation; for more than 2000 topics t"
 class Choice(click.Choice[str]):
     """One of some names, however their case and hyphens are.
 
-    Parameters
-    ----------
-    names
-        The names, or where they stand, as ``module:name`` of a `Literal` or a table: they are imported when needed.
-    *more
-        Other names, behind those.
+    ``module:name`` stands for the names of a `Literal` or a table there, which is imported when they are needed.
     """
 
     def __init__(self, names: str | Sequence[str], *more: str) -> None:
@@ -53,7 +48,7 @@ class Choice(click.Choice[str]):
 
     @cached_property
     def choices(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """The names."""
+        """Import the names."""
         names = load(self._names) if isinstance(self._names, str) else self._names
         return (*(get_args(names) or names), *self._more)
 
@@ -108,9 +103,7 @@ _SHARED: dict[str, Callable[..., Any]] = {
         help=f"A measure. Repeat for more.  [default: {', '.join(TESTED_MEASURES)}]",
     ),
     "dialect": _option(
-        "--dialect",
-        type=Choice(DIALECTS),
-        help="Follow the rules of this tool, and read measure names as it does.",
+        "--dialect", type=Choice(DIALECTS), help="Follow the rules of this tool, and read measure names as it does."
     ),
     "topics": _option(
         "--topics",
@@ -122,11 +115,7 @@ _SHARED: dict[str, Callable[..., Any]] = {
         "--depth", type=click.IntRange(1), metavar="N", help="Use only the first N documents of each topic."
     ),
     "order": _option(
-        "--ties",
-        type=Choice(_TIE_POLICY),
-        default="docid",
-        show_default=True,
-        help=_TIES.partition(" expected:")[0],
+        "--ties", type=Choice(_TIE_POLICY), default="docid", show_default=True, help=_TIES.partition(" expected:")[0]
     ),
     "ties": _option("--ties", type=Choice(_TIE_POLICY, "expected"), help=_TIES.format("")),
     "ties_or_bounds": _option(

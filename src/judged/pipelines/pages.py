@@ -22,6 +22,7 @@ from judged.pipelines.experiments.conclusions import Conclusions
 from judged.pipelines.rag import explain, waterfall
 from judged.pipelines.traces import Failures, TraceFunnel, Traces, Why, failures, funnel, why
 from judged.results import TEXT, Answer, Column, Lists, Table
+from judged.scoring.default_measures import DEFAULT_MEASURE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -222,7 +223,7 @@ _SNIPPET = 60  # characters of a document
 class AskedFunnel(Sliced, Scored):
     """What is lost of a measure, over which topics."""
 
-    measure: str = Field("nDCG@10", max_length=200, description="What is lost of.")
+    measure: str = Field(DEFAULT_MEASURE, max_length=200, description="What is lost of.")
 
 
 class AskedWay(Parameters):

@@ -24,6 +24,7 @@ from judged.reports.material import Material, ReportPart
 from judged.results import Section, Sentences
 from judged.results.blocks import Note
 from judged.results.decimals import counted
+from judged.scoring.default_measures import REPORTED_MEASURES
 from judged.scoring.evaluation import runs_of
 from judged.scoring.evaluation.evaluate import chosen_measures, scored
 from judged.scoring.evaluation.inputs import attributes_of, narrowed
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
 
 MANY = 15
 """Runs: every pair of more is tested by the first measure alone; with a baseline, all measures are."""
-DEFAULT_MEASURES = ("nDCG@10", "AP", "R@100")
-"""The final ranking, all of it, and what the first stage found."""
 
 
 def report(
@@ -118,7 +117,7 @@ def report(
     good has the best RR, 1.0000 (95% interval 0.752 to 1.000).
     """
     judgments, given = Qrels.of(qrels), {run.name: run for run in runs_of(runs)}
-    wanted = DEFAULT_MEASURES if measures is None and not policies.get("dialect") else measures
+    wanted = REPORTED_MEASURES if measures is None and not policies.get("dialect") else measures
     if baseline is not None:
         baseline = run_named(baseline, given, "to use as the baseline")
     with warnings.catch_warnings():

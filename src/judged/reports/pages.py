@@ -30,8 +30,8 @@ class AskedChange(Parameters):
 @remembered
 def change(workspace: Opened, asked: Annotated[AskedChange, Query()]) -> Change:
     """Put what is open of a baseline and a candidate on one sheet: scores, slices, A/B test, watch."""
-    from judged.reports.build import DEFAULT_MEASURES
     from judged.reports.changes import review
+    from judged.scoring.default_measures import REPORTED_MEASURES
 
     if len(workspace.run_names) < 2:
         about = "A change needs two runs over the same topics: a baseline and a candidate."
@@ -44,5 +44,5 @@ def change(workspace: Opened, asked: Annotated[AskedChange, Query()]) -> Change:
         arms = test.assignment.arms
         more |= {"test": test} if second in arms[1:] and first not in arms[1:] else {}
     known: dict[str, Any] = {"queries": workspace.topics, "attributes": workspace.attributes}
-    known["comparison"] = workspace.pair_comparison(DEFAULT_MEASURES, first, second)
+    known["comparison"] = workspace.pair_comparison(REPORTED_MEASURES, first, second)
     return review(workspace.qrels, *runs, **known, **more)

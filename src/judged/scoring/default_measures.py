@@ -18,6 +18,9 @@ REPORTED_MEASURES = (*TESTED_MEASURES, "R@100")
 BROWSED_MEASURES = (*TESTED_MEASURES, "RR@10", "R@100")
 """Of the leaderboard in the browser: those of an evaluation, without what it shows in columns of its own."""
 
+COMPARED_MEASURES = (*TESTED_MEASURES, "RR", "R@100")
+"""Of two runs in the browser: as the leaderboard, with the whole ranking for RR."""
+
 CLICKED_MEASURES = (DEFAULT_MEASURE, "P@10", "RR")
 """Of judgments against what users do: gain, share of good results, and the first good one."""
 

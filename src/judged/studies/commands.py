@@ -225,13 +225,7 @@ def export_command(store: str, folder: str, personal: bool) -> None:
 @shared("confidence", type=click.FloatRange(0, 1, min_open=True, max_open=True))
 @shared("seed", type=click.IntRange(0))
 @answer_options()
-def report_command(
-    records: Path,
-    give: Give,
-    *,
-    design: Path | None,
-    **options: Any,
-) -> None:
+def report_command(records: Path, give: Give, *, design: Path | None, **options: Any) -> None:
     """Say what the study whose RECORDS are in this folder shows of its systems."""
     from judged.studies.design import read_design
     from judged.studies.records import StudyRecords

@@ -11,6 +11,7 @@ from judged.results import Answer, Sentences, counted
 from judged.results.blocks import Note
 from judged.results.decimals import decimal, percent
 from judged.results.table import CHANGE, COUNT, NUMBER, P_VALUE, SHARE, TEXT, Column, Show, Table, columns_of
+from judged.scoring.default_measures import DEFAULT_MEASURE
 from judged.scoring.evaluation import evaluate
 from judged.stats.sufficiency import MIN_UNITS
 from judged.studies.effects import Effect, Parts, Practice, effects, parts, practice
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 
 _FEW = MIN_UNITS["verdict"]
 _VERDICTS = ("better", "worse", "different")
-_MEASURE = "nDCG@10"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -302,7 +302,7 @@ def report(
     outcome: str | None = None,
     qrels: Any = None,
     measured: Mapping[tuple[str, int], float] | None = None,
-    measure: str = _MEASURE,
+    measure: str = DEFAULT_MEASURE,
     level: float = 0.95,
     seed: int = 0,
 ) -> StudyReport:

@@ -11,11 +11,9 @@ import click
 
 from judged.components import all_components
 from judged.interface import arguments
-from judged.interface.options import FORMATS, shared
+from judged.interface.options import FORMATS, shared, with_options
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from judged.interface.pages.workspace import Workspace
 
 
@@ -23,18 +21,10 @@ def _modules() -> list[Any]:
     return [importlib.import_module(component.serve) for component in all_components() if component.serve]
 
 
-def component_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of all components to the command."""
-    for option in reversed([option for module in _modules() for option in module.OPTIONS]):
-        command = option(command)
-    return command
-
-
 @click.command("serve")
-@click.argument("qrels", required=False)
-@click.argument("runs", nargs=-1, metavar="[RUN]...")
-@shared("queries", "texts", "attributes")
-@component_options
+@shared("qrels", required=False)
+@shared("some_runs", "queries", "texts", "attributes")
+@with_options(*(option for module in _modules() for option in module.OPTIONS))
 @shared("host", "port")
 @click.option("--open", "browse", is_flag=True, help="Open the browser.")
 @click.option(

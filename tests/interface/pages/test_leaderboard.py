@@ -16,8 +16,9 @@ from fastapi.testclient import TestClient
 import judged
 from judged.comparison.slicing import slice_topics
 from judged.data import sample as shipped
-from judged.interface.pages.leaderboard import CUTOFFS, MEASURES
+from judged.interface.pages.leaderboard import CUTOFFS
 from judged.interface.pages.workspace import Workspace, open_workspace
+from judged.scoring.default_measures import BROWSED_MEASURES
 from judged.scoring.measures.grammar import listed
 from judged.web.app import make_app
 
@@ -135,7 +136,7 @@ OPTIONS = [
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_it_is_what_compare_says(client: TestClient, sample: Workspace, options: dict[str, str]) -> None:
-    names = options.get("measures", ",".join(MEASURES)).split(",")
+    names = options.get("measures", ",".join(BROWSED_MEASURES)).split(",")
     baseline = options.get("baseline") or sample.ranked(names[0])[0]
     scores = judged.evaluate(shipped.qrels(), shipped.runs(), names)
     if "where" in options:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from command_line import Ended
 
+METRICS = import_module("judged.online.estimation.online_metrics")  # the package has a function of this name
 READING = {"layout": None, "mapping": None, "session_gap": 30.0, "bots": "exclude", "bot_pages": 100,
            "bot_minutes": 60.0, "rank_base": None, "memory": None, "threads": None, "tables": None}  # fmt: skip
 WHY = "60 of 1,060 query rows (5.7 %) are left out, more than 5 %: facet-request 60"
@@ -51,13 +53,13 @@ def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
         return scores(sliced=options.get("by") is not None)
 
     monkeypatch.setattr("judged.online.commands.logs.open_log", open_log)
-    monkeypatch.setattr(judged.online, "online_metrics", online_metrics)
+    monkeypatch.setattr(METRICS, "online_metrics", online_metrics)
 
     def over_time(*_args: Any, **options: Any) -> Any:
         asked["time"] = options
         return series()
 
-    monkeypatch.setattr(judged.online, "over_time", over_time)
+    monkeypatch.setattr("judged.online.series.over_time", over_time)
     return asked
 
 
@@ -209,7 +211,7 @@ def test_every_command_reads_logs_with_the_same_options(run: Callable[..., Ended
 
 def test_no_ctr_by_rank(run: Callable[..., Ended], calls: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     del calls
-    monkeypatch.setattr(judged.online, "online_metrics", lambda *_args, **_options: scores(ranks=()))
+    monkeypatch.setattr(METRICS, "online_metrics", lambda *_args, **_options: scores(ranks=()))
     done = run("online", "ranks", "log.ndjson")
     assert (done.code, done.out) == (2, "")
     assert "there is no CTR by rank: no add_to_cart event is in this log" in done.err

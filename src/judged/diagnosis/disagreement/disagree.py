@@ -17,6 +17,7 @@ from judged.data.topics import Topics
 from judged.diagnosis.disagreement.answer import Disagreement, MeanSide, SliceDisagreement, TopicDisagreement
 from judged.diagnosis.disagreement.reasons import Reason, reasons
 from judged.errors import InputError
+from judged.scoring.default_measures import RANKING_AND_CANDIDATES
 from judged.scoring.evaluation import Scores, dialect_of, runs_of
 from judged.scoring.evaluation.dialects import without_self
 from judged.scoring.evaluation.evaluate import chosen_measures, of_runs
@@ -128,7 +129,7 @@ def disagreement_of_scores(
 disagree = of_runs(
     disagreement_of_scores,
     "disagree",
-    measures=("nDCG@10", "R@100"),
+    measures=RANKING_AND_CANDIDATES,
     examples="""
     >>> from judged import disagree
     >>> qrels = {"q": {"a": 1, "b": 1, "c": 1, "x": 0, "y": 0}}

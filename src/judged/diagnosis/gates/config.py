@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 from judged.comparison.slicing.topic_slices import Slice, slices_of
 from judged.data.toml_files import Places, SettingError, nearest, parse_toml, read_toml
 from judged.errors import InputError, MeasureError
+from judged.scoring.default_measures import DEFAULT_MEASURE
 from judged.scoring.evaluation import DIALECTS, dialect_of, measures_of
 from judged.scoring.judging import TopicPolicy
 from judged.scoring.judging.ranking import TiePolicy
@@ -359,7 +360,7 @@ def config_of(
         fix = "give measures and a margin, such as -m nDCG@10 --margin 0.01; or a configuration"
         raise InputError("nothing says what is checked", fix=fix)
     if given is None:
-        wanted = measures_of("nDCG@10" if measures is None else measures)
+        wanted = measures_of(DEFAULT_MEASURE if measures is None else measures)
         return GateConfig(tuple(Check(str(one), margin=margin, margin_relative=margin_relative) for one in wanted))
     if isinstance(given, GateConfig):
         return given

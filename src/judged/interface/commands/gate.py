@@ -50,14 +50,8 @@ def deciding(measure: str) -> Callable[[Any], Any]:
             help="Checks, margins, slices and guardrails, in TOML."
             "  [default: gate.toml, unless -m or a margin is given]",
         ),
-        shared(
-            "measures",
-            help=f"Without a configuration: check this measure. Repeat for more.  [default: {measure}]",
-        ),
-        shared(
-            "margin",
-            help="Without a configuration: the largest loss of each measure that is fine.",
-        ),
+        shared("measures", help=f"Without a configuration: check this measure. Repeat for more.  [default: {measure}]"),
+        shared("margin", help="Without a configuration: the largest loss of each measure that is fine."),
         click.option(
             "--margin-relative",
             type=float,
@@ -75,24 +69,14 @@ def deciding(measure: str) -> Callable[[Any], Any]:
             help="Whether an inconclusive check counts as failed.  [default: as configured]",
         ),
         answer_options(junit=".xml", sarif=".sarif"),
-        click.option(
-            "--markdown",
-            type=_FILE,
-            metavar="FILE",
-            help='Also write Markdown, for example to "$GITHUB_STEP_SUMMARY".',
-        ),
-        click.option("--json", type=_FILE, metavar="FILE", help="Also write JSON."),
-        click.option(
-            "--junit",
-            type=_FILE,
-            metavar="FILE",
-            help="Also write JUnit XML, with one test case for each check.",
-        ),
-        click.option(
-            "--sarif",
-            type=_FILE,
-            metavar="FILE",
-            help="Also write SARIF, with one result for each check that did not pass.",
+        *(
+            click.option(f"--{form}", type=_FILE, metavar="FILE", help=f"Also write {what}.")
+            for form, what in (
+                ("markdown", 'Markdown, for example to "$GITHUB_STEP_SUMMARY"'),
+                ("json", "JSON"),
+                ("junit", "JUnit XML, with one test case for each check"),
+                ("sarif", "SARIF, with one result for each check that did not pass"),
+            )
         ),
     )
 
@@ -148,9 +132,7 @@ def give_decision(result: GateResult, give: Give, others: Mapping[str, Path | No
 
 
 @click.command(
-    "gate",
-    cls=_Gate,
-    epilog="Write a first configuration with 'judged gate init QRELS BASELINE -o gate.toml'.",
+    "gate", cls=_Gate, epilog="Write a first configuration with 'judged gate init QRELS BASELINE -o gate.toml'."
 )
 @click.argument("qrels")
 @click.argument("baseline")
@@ -243,13 +225,7 @@ def init(
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always", JudgedWarning)
         text = first_config(
-            judgments,
-            first,
-            more or None,
-            measure or None,
-            by=arguments.names_in(by),
-            out=out,
-            **options,
+            judgments, first, more or None, measure or None, by=arguments.names_in(by), out=out, **options
         )
     write_result(text, out)
     print_warnings(str(warning.message) for warning in said if issubclass(warning.category, JudgedWarning))

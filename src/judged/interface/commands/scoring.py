@@ -317,12 +317,7 @@ def measures_command(name: str | None) -> None:
 @answer_options()
 @shared(*FORMATS)
 def advise_command(
-    qrels: str,
-    runs: tuple[str, ...],
-    task: str | None,
-    rel: float | None,
-    give: Give,
-    **formats: Any,
+    qrels: str, runs: tuple[str, ...], task: str | None, rel: float | None, give: Give, **formats: Any
 ) -> None:
     """Say which measures suit QRELS and RUNs, which do not, and why.
 
@@ -342,12 +337,7 @@ def advise_command(
 @answer_options()
 @shared(*FORMATS)
 def leave_one_out_command(
-    qrels: str,
-    runs: tuple[str, ...],
-    measure: tuple[str, ...],
-    group: tuple[str, ...],
-    give: Give,
-    **options: Any,
+    qrels: str, runs: tuple[str, ...], measure: tuple[str, ...], group: tuple[str, ...], give: Give, **options: Any
 ) -> None:
     """Score each RUN as if it had not contributed to the pool.
 

@@ -19,12 +19,13 @@ from judged.errors import InputError
 from judged.interface.pages.answer_pages import NotOpenError, answer_page, both, topic_columns
 from judged.interface.pages.filters import blocks, chosen, link, probability, query
 from judged.interface.pages.pagination import LONGEST, Paging, Scored, Trimmed, holding, order_by
-from judged.interface.pages.workspace import MEASURE, Opened, concerning, remembered
+from judged.interface.pages.workspace import Opened, concerning, remembered
 from judged.results import CHANGE, NUMBER, TEXT, Answer, Chart, Column, Section, Sentences, Show, Table
 from judged.results import number as digits
 from judged.results.charts import PALETTE
 from judged.results.decimals import decimal, p_text
 from judged.results.types import cached_property
+from judged.scoring.default_measures import COMPARED_MEASURES, DEFAULT_MEASURE
 from judged.scoring.evaluation import measures_of
 from judged.scoring.evaluation.evaluate import chosen_measures
 from judged.scoring.measures.grammar import listed
@@ -118,7 +119,7 @@ def _scores(page: ComparePage, table: Table, cut: str) -> Chart:
     )
 
 
-MEASURES = "nDCG@10, AP, RR, R@100"
+MEASURES = ", ".join(COMPARED_MEASURES)
 MOST = 8
 """Measures of one table: every one that is tested is another chance to find something by luck."""
 
@@ -132,7 +133,7 @@ class AskedComparison(Scored):
 
     first: str = Field("", max_length=LONGEST, description="The baseline; without it one called so, or the best.")
     second: str = Field("", max_length=LONGEST, description="The other run; the best of the others without it.")
-    measure: Trimmed = Field(MEASURE, max_length=300, description="The measure whose topics are shown.")
+    measure: Trimmed = Field(DEFAULT_MEASURE, max_length=300, description="The measure whose topics are shown.")
     measures: str = Field(
         MEASURES, max_length=500, description=f"Measures that are tested together, with commas between; {MOST} at most."
     )
@@ -411,7 +412,7 @@ def compare_page(workspace: Workspace, asked: AskedComparison) -> ComparePage:
         is_open = "only one run is open" if beside else "no run is open"
         raise NotOpenError(is_open, about=f"A comparison needs two runs over the same topics.{beside}")
     with concerning("measure"):
-        measure = asked.read(asked.measure or MEASURE)
+        measure = asked.read(asked.measure or DEFAULT_MEASURE)
     with concerning("measures"):
         family = tuple(dict.fromkeys((*measures_of(listed(asked.measures) or (measure,), rel=asked.rel), measure)))
         if len(family) > MOST + 1:
@@ -442,7 +443,7 @@ def _by_slice(workspace: Workspace, scores: Scores, measure: Measure, by: str) -
 
 def _shown(workspace: Workspace, _asked: AskedComparison, answer: ComparePage | None) -> dict[str, Any]:
     """Show two runs side by side."""
-    values: dict[str, Any] = {"usual": {"measure": MEASURE, "measures": MEASURES}, "figures": ""}
+    values: dict[str, Any] = {"usual": {"measure": DEFAULT_MEASURE, "measures": MEASURES}, "figures": ""}
     if answer is not None:
         key = ("figures of two runs", answer.comparison, answer.measure, answer.by_slice)
         charts = workspace.remember(key, lambda: blocks(figures(answer), ["drawn"]))

@@ -16,9 +16,10 @@ from judged.interface.pages.filters import link, query
 from judged.interface.pages.pagination import order_by
 from judged.interface.pages.problems import Parameters
 from judged.interface.pages.slices import AskedSlices, slices
-from judged.interface.pages.workspace import LEVEL, MEASURE, Opened, Workspace
+from judged.interface.pages.workspace import LEVEL, Opened, Workspace
 from judged.results import COUNT, NUMBER, TEXT, Column, Table, counted
 from judged.results.decimals import decimal, p_text, percent
+from judged.scoring.default_measures import DEFAULT_MEASURE
 from judged.scoring.evaluation.facts import qrels_facts
 
 if TYPE_CHECKING:
@@ -58,14 +59,14 @@ def what_is_open(workspace: Workspace) -> Open:
 def _told(workspace: Workspace) -> Open:
     facts, (grades, counts) = qrels_facts(workspace.qrels), np.unique(workspace.qrels.grades, return_counts=True)
     ranked = [name for name, judged in workspace.lists.items() if judged.ranked]
-    scores = workspace.scores(MEASURE, ranked) if ranked else None
+    scores = workspace.scores(DEFAULT_MEASURE, ranked) if ranked else None
     estimates = scores.estimates(level=LEVEL) if scores else []
     about = {
         "title": workspace.title,
         "qrels": facts.name,
         "n": facts.n,
         "judgments": facts.judgments,
-        "measure": MEASURE,
+        "measure": DEFAULT_MEASURE,
         "level": LEVEL,
         "best": _best(estimates),
         "next": [{"sentence": said, "address": where} for said, where in findings(workspace)],
@@ -89,7 +90,7 @@ def _runs(workspace: Workspace, estimates: Sequence[Estimate]) -> Table:
             "value",
             [row and row.value for row in rows],
             NUMBER,
-            MEASURE,
+            DEFAULT_MEASURE,
             ci=[row and row.ci for row in rows],
             beside=["" if judged.ranked else "a set, no ranking" for judged in lists],
         ),
@@ -110,7 +111,7 @@ def _best(estimates: Sequence[Estimate]) -> str:
     best = max(known, key=attrgetter("value"))
     equal = sum(row.value == best.value for row in known) - 1
     who = f"{best.run} and {counted(equal, 'other run')} have" if equal else f"{best.run} has"
-    of = f" the highest {MEASURE} of {counted(len(known), 'run')}:" if len(known) > 1 else f" {MEASURE}"
+    of = f" the highest {DEFAULT_MEASURE} of {counted(len(known), 'run')}:" if len(known) > 1 else f" {DEFAULT_MEASURE}"
     cell = Column("value", [best.value], NUMBER, ci=[best.ci]).cells()[0]
     return f"{who}{of} {cell}, over {counted(best.n, 'topic')}."
 
@@ -143,19 +144,21 @@ def _lacking(workspace: Workspace) -> Iterator[tuple[str, str]]:
 
 def _weak_slice(workspace: Workspace) -> Iterator[tuple[str, str]]:
     best = workspace.ranked()[0]
-    page = slices(workspace, AskedSlices.model_validate({"run": best, "measures": MEASURE}))
+    page = slices(workspace, AskedSlices.model_validate({"run": best, "measures": DEFAULT_MEASURE}))
     found = page.scores.findings if page.scores else ()
     row = min((row for row in found if row.better is False), key=attrgetter("value"), default=None)
     if row is not None and row.rest is not None:
         gap = f"{decimal(row.rest.difference, 3, '+')} against the other topics, p {p_text(row.adjusted, 0.05)}."
-        said = f"{best} is weak on {counted(row.n, 'topic')}, {row.part}: {MEASURE} {decimal(row.value, 3)}, {gap}"
+        said = (
+            f"{best} is weak on {counted(row.n, 'topic')}, {row.part}: {DEFAULT_MEASURE} {decimal(row.value, 3)}, {gap}"
+        )
         yield (said, link("/slices", {}, run=best, by=page.asked.by))
 
 
 def _losses(workspace: Workspace) -> Iterator[tuple[str, str]]:
     best, other = workspace.ranked()[:2] if len(workspace.lists) > 1 else ("", "")
     if best:
-        values = workspace.scores(MEASURE, (best, other)).values[:, 0]
+        values = workspace.scores(DEFAULT_MEASURE, (best, other)).values[:, 0]
         lost, topics = int((values[0] < values[1]).sum()), counted(values.shape[1], "topic")
         if not lost or np.nanmean(values[0]) <= np.nanmean(values[1]):
             return

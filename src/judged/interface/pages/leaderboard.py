@@ -28,6 +28,7 @@ from judged.results.blocks import Note
 from judged.results.chart_drawings import SERIES
 from judged.results.decimals import percent
 from judged.scoring.curves import Curves, at_cutoffs
+from judged.scoring.default_measures import BROWSED_MEASURES
 from judged.scoring.evaluation.inputs import with_rel
 from judged.scoring.evaluation.summary import best_first
 from judged.scoring.measures.grammar import listed, parse, parse_many
@@ -321,8 +322,6 @@ def _against(pair: Pair, verdict: str) -> str:
     return f"{verdict} {p}{' (few topics)' * pair.sensitive}".lstrip()
 
 
-MEASURES = ("nDCG@10", "AP", "RR@10", "R@100")
-"""Those of a page that was asked for none."""
 ANY = "NumRet"
 """What every run has a number for."""
 MOST = 24
@@ -345,7 +344,7 @@ def leaderboard(workspace: Workspace, asked: AskedLeaderboard) -> LeaderboardPag
     measures: dict[Measure, str] = {}  # with the level that was asked for, and as they are called without it
     refused: list[str] = []
     typed = listed(asked.measures)
-    for name in dict.fromkeys((*listed(asked.measure), *(typed or MEASURES))):
+    for name in dict.fromkeys((*listed(asked.measure), *(typed or BROWSED_MEASURES))):
         scored = tried("measures", partial(_scored, workspace, name, MOST - len(measures), asked.rel), {})
         measures |= scored
         refused += [] if scored else [name]
@@ -372,7 +371,9 @@ def leaderboard(workspace: Workspace, asked: AskedLeaderboard) -> LeaderboardPag
     best_first = str(chosen[0]) if chosen[0].properties.higher_is_better is False else f"-{chosen[0]}"
     return LeaderboardPage(
         workspace=workspace,
-        asked=asked.model_copy(update={"measure": "", "measures": [] if names == MEASURES else [",".join(names)]}),
+        asked=asked.model_copy(
+            update={"measure": "", "measures": [] if names == BROWSED_MEASURES else [",".join(names)]}
+        ),
         measures=chosen,
         plain_names=names,
         typed=", ".join(refused) if typed else "",

@@ -30,6 +30,7 @@ from judged.interface.pages.workspace import LEVEL, Opened, remembered
 from judged.results import TEXT, Answer, Table, counted
 from judged.results.chart_drawings import drawn
 from judged.results.charts import PALETTE, specification
+from judged.scoring.default_measures import RANKING_AND_CANDIDATES
 from judged.scoring.measures.grammar import parse
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from judged.results.types import Bools
 
 
-X, Y = "R@100", "nDCG@10"
+Y, X = RANKING_AND_CANDIDATES
 Quadrant: TypeAlias = Literal["", "healthy", "ranking problem", "coverage problem", "both problems", "nothing relevant"]
 Order: TypeAlias = Literal["query_id", "-query_id", "x", "-x", "y", "-y", "change", "-change"]
 Box: TypeAlias = tuple[tuple[float, float], tuple[float, float]]

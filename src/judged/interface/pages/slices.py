@@ -24,8 +24,9 @@ from judged.interface.pages.answer_pages import (
 from judged.interface.pages.filters import blocks, probability, query, signed
 from judged.interface.pages.pagination import LONGEST, Scored, blank
 from judged.interface.pages.problems import Parameters
-from judged.interface.pages.workspace import LEVEL, MEASURE, Opened
+from judged.interface.pages.workspace import LEVEL, Opened
 from judged.results import COUNT, TEXT, Answer, Chart, Column, Table, columns_of
+from judged.scoring.default_measures import DEFAULT_MEASURE, RANKING_AND_CANDIDATES
 from judged.scoring.evaluation import measures_of
 from judged.scoring.measures.grammar import listed
 
@@ -39,9 +40,6 @@ if TYPE_CHECKING:
     from judged.interface.pages.workspace import Workspace
     from judged.results import Block
     from judged.results.blocks import Note
-
-
-MEASURES = "nDCG@10,R@100"
 
 
 Number: TypeAlias = Annotated[Annotated[float, Field(allow_inf_nan=False)] | None, BeforeValidator(blank)]
@@ -76,7 +74,9 @@ class Sliced(By):
 class AskedSlices(Sliced, Scored):
     """Scores, or differences, by slice."""
 
-    measures: str = Field(MEASURES, max_length=500, description="Measures, with commas between; six at most.")
+    measures: str = Field(
+        ",".join(RANKING_AND_CANDIDATES), max_length=500, description="Measures, with commas between; six at most."
+    )
     run: str = Field(
         "", max_length=LONGEST, description="A run; * for every one. Left out: every run, or of much data the best."
     )
@@ -198,7 +198,7 @@ def slices(workspace: Workspace, asked: AskedSlices) -> SlicePage:
     if not asked.names:
         asked = asked.model_copy(update={"by": usual(workspace)})
     slicing, runs = cut(workspace, asked), shown_runs(workspace, asked)
-    measures = tuple(dict.fromkeys(map(str, measures_of(listed(asked.measures) or ["nDCG@10"], rel=asked.rel))))
+    measures = tuple(dict.fromkeys(map(str, measures_of(listed(asked.measures) or [DEFAULT_MEASURE], rel=asked.rel))))
     if len(measures) > MOST:
         raise InputError(f"{len(measures)} measures are too many for one page", fix=f"name {MOST} at most")
     scores = None
@@ -221,7 +221,7 @@ def slices(workspace: Workspace, asked: AskedSlices) -> SlicePage:
 
 def shown_runs(workspace: Workspace, asked: AskedSlices) -> tuple[str, ...]:
     """Name the runs that are shown: the one that is asked for, or all; of much data the best, unless all are."""
-    best = workspace.ranked((listed(asked.measures) or [MEASURE])[0])
+    best = workspace.ranked((listed(asked.measures) or [DEFAULT_MEASURE])[0])
     if asked.run == "*":
         return best
     if asked.run:

@@ -35,6 +35,7 @@ from judged.errors import InputError, JudgedError, JudgedWarning
 from judged.results.blocks import Note
 from judged.results.table import order_of
 from judged.results.types import cached_property
+from judged.scoring.default_measures import DEFAULT_MEASURE
 from judged.scoring.evaluation import Scores, measures_of, runs_of, score_lists
 from judged.scoring.evaluation.facts import refuse_foreign
 from judged.scoring.judging import Judged, judge
@@ -112,8 +113,6 @@ def concerning(field: str) -> Generator[None]:
         raise
 
 
-MEASURE = "nDCG@10"
-"""By which runs are told apart where no measure is chosen."""
 LEVEL = 0.95
 """Of intervals and tests. A page must be there at once, so tests draw less often than `compare` does by itself."""
 OF_ALL_TOPICS = "what is said below of judgments and runs is said of all topics, not of those that are left"
@@ -156,7 +155,7 @@ class Workspace:
         return self.lists[run]
 
     @remembered
-    def ranked(self, measure: Any = MEASURE) -> tuple[str, ...]:
+    def ranked(self, measure: Any = DEFAULT_MEASURE) -> tuple[str, ...]:
         """Name the runs, best by a measure first; as they were given, where it cannot score them."""
         measure = measures_of(measure)[0]
         try:
@@ -166,7 +165,7 @@ class Workspace:
         less = measure.properties.higher_is_better is False
         return tuple(self.run_names[at] for at in order_of(values, lower_is_better=less))
 
-    def usual_pair(self, measure: Any = MEASURE, baseline: str = "", run: str = "") -> tuple[str, str]:
+    def usual_pair(self, measure: Any = DEFAULT_MEASURE, baseline: str = "", run: str = "") -> tuple[str, str]:
         """Choose what is not given of two runs: the one called baseline, or the best; and the best beside it."""
         for name in filter(None, (baseline, run)):
             self.judged(name)

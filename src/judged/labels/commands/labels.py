@@ -185,11 +185,7 @@ def status_command(store: str, give: Give) -> None:
 @click.argument("paths", nargs=-1, required=True, metavar="FILE...")
 @click.option("--judge", default="", metavar="NAME", help="Who gave the labels, where a file does not say.")
 @click.option(
-    "--kind",
-    type=_KIND,
-    default="human",
-    show_default=True,
-    help="Of what kind they are, where a file does not say.",
+    "--kind", type=_KIND, default="human", show_default=True, help="Of what kind they are, where a file does not say."
 )
 def import_command(store: str, paths: tuple[str, ...], judge: str, kind: Kind) -> None:
     """Put labels into STORE: tables of labels, qrels, books and ratings of Quepid, judgment lists of OpenSearch.

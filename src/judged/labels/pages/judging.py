@@ -26,6 +26,7 @@ from judged.labels.labels import ADJUDICATOR
 from judged.labels.pages.tasks import NewLabel, NewLabels, keep, scale, taken_back, tasks, trial_store
 from judged.labels.trust import LabelQuality, quality
 from judged.results import ANY, TEXT, Table, columns_of, significant
+from judged.scoring.default_measures import DEFAULT_MEASURE
 from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
@@ -330,7 +331,7 @@ _page = partial(answer_page, labels_router, "labels.html", shown=_title, label="
 class AskedLabels(Parameters):
     """By which measure systems are scored under each judge."""
 
-    measure: str = Field("nDCG@10", max_length=200, description="A mean over topics.")
+    measure: str = Field(DEFAULT_MEASURE, max_length=200, description="A mean over topics.")
 
 
 @_page("/labels/quality", "How far labels can be trusted", "How far labels can be trusted")

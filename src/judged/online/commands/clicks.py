@@ -278,12 +278,7 @@ def judge_command(
 @answer_options()
 @shared("run_format")
 def evaluate_command(
-    qrels: str,
-    runs: tuple[str, ...],
-    measure: tuple[str, ...],
-    run_format: str | None,
-    give: Give,
-    **options: Any,
+    qrels: str, runs: tuple[str, ...], measure: tuple[str, ...], run_format: str | None, give: Give, **options: Any
 ) -> None:
     """Score RUNs by JUDGMENTS that are uncertain: a table with query_id, doc_id, grade, value and se.
 

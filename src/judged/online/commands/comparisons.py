@@ -74,13 +74,7 @@ def _deciding(least: str) -> Callable[..., Any]:
 @log_options
 @answer_options()
 def abtest_command(
-    paths: tuple[str, ...],
-    give: Give,
-    *,
-    plan: bool,
-    shares: tuple[str, ...],
-    better: tuple[str, ...],
-    **options: Any,
+    paths: tuple[str, ...], give: Give, *, plan: bool, shares: tuple[str, ...], better: tuple[str, ...], **options: Any
 ) -> None:
     """Analyze an A/B test in LOG: whether it is sound, what differs between its arms, and what follows.
 
@@ -89,21 +83,17 @@ def abtest_command(
     from judged.online.ab_tests.abtest import abtest
     from judged.online.ab_tests.planning import plan_abtest
 
-    given = {name: options.pop(name) for name in list(options) if name in _ABTEST_TEST}
+    metrics = options.pop("metrics") or None
     with opened(paths, give, options) as log:
         if plan:
-            give(plan_abtest(log, given["metrics"] or None, **options))
+            give(plan_abtest(log, metrics, unit=options["unit"], level=options["level"]))
             return
         parted = dict(map(_share, shares)) or None
         ways: dict[str, Any] = dict(map(_direction, better))
-        found = abtest(log, shares=parted, better=ways, **{**given, "metrics": given["metrics"] or None}, **options)
+        found = abtest(log, metrics=metrics, shares=parted, better=ways, **options)
     give(found)
     if not found.ships:
         raise SystemExit(1)
-
-
-_ABTEST_TEST = ("primary", "guardrails", "metrics", "variant", "baseline", "by", "window_days", "before_days",
-         "margin_relative", "any_day", "expected", "min_users")  # fmt: skip
 
 
 def _share(given: str) -> tuple[str, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -94,7 +94,8 @@ def _settled(function: Callable[..., Any]) -> Callable[..., Any]:
 def _settings(options: dict[str, Any]) -> FactSettings:
     from judged.online.facts.pages import FactSettings
 
-    return FactSettings(**{name: options[name] for name in _SETTINGS if options[name] is not None})
+    given = {name: options.pop(name) for name in _SETTINGS}
+    return FactSettings(**{name: value for name, value in given.items() if value is not None})
 
 
 @online.command("metrics", short_help="Metrics with intervals, by slice.")
@@ -119,10 +120,9 @@ def _metrics(paths: tuple[str, ...], metric: tuple[str, ...], give: Give, **opti
     """
     from judged.online.scores import need_metrics
 
-    asked = {name: options[name] for name in ("unit", "level", "interval", "resamples", "seed")}
-    asked["settings"] = _settings(options)
+    options["settings"] = _settings(options)
     with logs.opened_with_progress(paths, give, options) as (log, tell):
-        scores = need_metrics(_scores(log, metric or None, options, progress=tell, **asked))
+        scores = need_metrics(_scores(log, metric or None, progress=tell, **options))
     give(scores)
 
 
@@ -132,8 +132,7 @@ def _metrics(paths: tuple[str, ...], metric: tuple[str, ...], give: Give, **opti
 def _ranks(paths: tuple[str, ...], give: Give, **options: Any) -> None:
     """Show how often results were opened at each rank of LOG, with intervals over users."""
     with logs.opened_with_progress(paths, give, options) as (log, tell):
-        asked = {name: options[name] for name in ("unit", "level")}
-        scores = _scores(log, "ImpressionCTR", options, progress=tell, **asked)
+        scores = _scores(log, "ImpressionCTR", progress=tell, **options)
     give(scores.by_rank())
 
 
@@ -149,7 +148,7 @@ def _dwell(paths: tuple[str, ...], give: Give, **options: Any) -> None:
     with logs.opened_with_progress(paths, give, options) as (log, tell):
         if tell is not None:
             tell("visits", None)
-        found = dwell_times(log, **{name: options[name] for name in ("where", "unit", "level")})
+        found = dwell_times(log, **options)
     give(found)
 
 
@@ -170,21 +169,13 @@ def _dwell(paths: tuple[str, ...], give: Give, **options: Any) -> None:
 )
 @_settled
 @_asked
-def _time(
-    paths: tuple[str, ...],
-    metric: tuple[str, ...],
-    every: Literal["hour", "day", "week"],
-    warm_up: int | None,
-    give: Give,
-    **options: Any,
-) -> None:
+def _time(paths: tuple[str, ...], metric: tuple[str, ...], give: Give, **options: Any) -> None:
     """Show metrics of LOG over time, with control limits, what lies outside them, and when their level changed."""
     from judged.online.series import over_time
 
-    asked = {name: options[name] for name in ("where", "unit", "level")}
-    asked["settings"] = _settings(options)
+    options["settings"] = _settings(options)
     with logs.opened_with_progress(paths, give, options) as (log, tell):
-        found = over_time(log, metric, every=every, warm_up=warm_up, progress=tell, **asked)
+        found = over_time(log, metric, progress=tell, **options)
     give(found)
 
 
@@ -215,15 +206,14 @@ def _list(name: str | None, form: str) -> None:
         click.echo(catalogue.catalogue().markdown() if form == "markdown" else catalogue.text(width=terminal_width()))
 
 
-def _scores(log: InteractionLog, metric: Any, options: dict[str, Any], **asked: Any) -> Any:
+def _scores(log: InteractionLog, metric: Any, *, by: str | None, documents: str | None, **options: Any) -> Any:
     """Compute metrics by the slice that was asked for; what is missing for it is said in words of the command line."""
     from judged.online.estimation.online_metrics import online_metrics
 
-    by, documents = options["by"], options["documents"]
     if documents is not None and "freshness" not in (by or ""):
         raise InputError("--documents says how old results are", fix="give --by freshness as well, or leave it out")
     try:
-        return online_metrics(log, metric, by=by, objects=documents, where=options["where"], **asked)
+        return online_metrics(log, metric, by=by, objects=documents, **options)
     except InputError as error:
         if "objects=" not in error.fix:
             raise

@@ -20,6 +20,7 @@ from judged.online.metrics import written
 from judged.online.offline.answer import OfflineOnline
 from judged.online.offline.concordance import Compared, calibration, relation, topic_relation
 from judged.online.offline.joined import joined_pages, keyed, list_codes, lists_of, rests_on
+from judged.scoring.default_measures import CLICKED_MEASURES
 from judged.scoring.evaluation.evaluate import score_lists
 from judged.scoring.evaluation.inputs import measures_of
 from judged.scoring.judging import judge
@@ -190,7 +191,6 @@ def _ranges(begins: Ints, ends: Ints) -> tuple[Ints, Ints]:
     return np.arange(len(owner)) - np.repeat(np.cumsum(lengths) - lengths, lengths) + begins[owner], owner
 
 
-DEFAULT_MEASURES = ("nDCG@10", "P@10", "RR")
 JUDGED_AT = 10
 """So deep a page is looked at for how much of it is judged."""
 
@@ -199,7 +199,7 @@ def against_qrels(
     log: InteractionLog,
     qrels: Any,
     *,
-    measures: Any = DEFAULT_MEASURES,
+    measures: Any = CLICKED_MEASURES,
     outcomes: Sequence[str] | str | None = None,
     topics: Any = None,
     by: str | None = None,

@@ -26,6 +26,7 @@ from judged.online.series import over_time
 from judged.online.slicing import slice_pages
 from judged.online.statistics.control import FEWEST
 from judged.results.files import replaced
+from judged.scoring.default_measures import DEFAULT_MEASURE
 from judged.scoring.evaluation import evaluate
 from judged.scoring.judging.align import align
 from judged.stats.rank_biased_overlap import rbo
@@ -54,7 +55,7 @@ class CanarySeries:
 
     qrels: str
     runs: str
-    measures: tuple[str, ...] = ("nDCG@10",)
+    measures: tuple[str, ...] = (DEFAULT_MEASURE,)
     depth: Annotated[int, Range(1, 1_000_000)] = 10
 
     __post_init__ = check_ranges

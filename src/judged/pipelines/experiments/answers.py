@@ -15,6 +15,7 @@ from judged.pipelines.experiments.worker import ANSWERS
 from judged.pipelines.rag.generation import GENERATED, together
 from judged.pipelines.rag.readers import read_responses
 from judged.pipelines.rag.responses import TABLES, Responses, write_responses
+from judged.scoring.default_measures import DEFAULT_MEASURE
 from judged.scoring.evaluation import evaluate, measures_of
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def scored(qrels: Qrels, runs: list[Run], measures: Any, responses: Responses | 
     wanted = measures_of(measures)
     of_answers = [measure for measure in wanted if measure.properties.reads_answers]
     of_runs = [measure for measure in wanted if not measure.properties.reads_answers]
-    scores = evaluate(qrels, runs, of_runs or "nDCG@10")
+    scores = evaluate(qrels, runs, of_runs or DEFAULT_MEASURE)
     if not of_answers:
         return scores
     if responses is None:

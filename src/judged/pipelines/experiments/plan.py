@@ -34,6 +34,7 @@ from judged.pipelines.experiments.pipelines import OPERATORS, settings_of
 from judged.results import TEXT, Answer, Column, Sentences, Table, counted
 from judged.results.blocks import Note
 from judged.results.spelling import one_of
+from judged.scoring.default_measures import RANKING_AND_CANDIDATES
 from judged.scoring.evaluation import measures_of
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def options_of(raw: Mapping[str, Any], folder: Path) -> dict[str, Any]:
             raise SettingError(key, problem, f"give a whole number from {least} to {most:,}")
         options[key] = value
     try:
-        options["measures"] = tuple(map(str, measures_of(raw.get("measures", ["nDCG@10", "R@100"]))))
+        options["measures"] = tuple(map(str, measures_of(raw.get("measures", RANKING_AND_CANDIDATES))))
     except (InputError, ValueError) as error:
         raise SettingError("measures", *getattr(error, "parts", (str(error), "name measures"))) from None
     options["design"] = raw.get("design", FULL)

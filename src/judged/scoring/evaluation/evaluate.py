@@ -16,6 +16,7 @@ from judged.data.qrels import Qrels
 from judged.errors import InputError, JudgedWarning
 from judged.results.blocks import lines
 from judged.results.spelling import hint, hinting
+from judged.scoring.default_measures import TESTED_MEASURES
 from judged.scoring.evaluation.dialects import Dialect, dialect_of, without_self
 from judged.scoring.evaluation.facts import Policies, qrels_facts, refuse_foreign, run_facts, versions
 from judged.scoring.evaluation.inputs import (
@@ -308,9 +309,6 @@ def chosen_measures(scores: Scores, measures: Any) -> Scores:
     chosen = tuple(scores.measures[row] for row in rows)
     return replace(scores, measures=chosen, values=scores.values[:, rows], ranges=())
 
-
-TESTED_MEASURES = ("nDCG@10", "AP")
-"""Where nothing is said; few, for every measure that is tested is another chance to find something by luck."""
 
 _FEW = 3
 _RUNS = "qrels, runs\n    As `evaluate` takes them."

@@ -16,11 +16,12 @@ from judged.interface.pages.answers import PageAnswer
 from judged.interface.pages.filters import query
 from judged.interface.pages.pagination import LONGEST, Paging, Scored, holding, natural, order_by
 from judged.interface.pages.problems import Parameters
-from judged.interface.pages.workspace import MEASURE, concerning, remembered
+from judged.interface.pages.workspace import concerning, remembered
 from judged.results import COUNT, NUMBER, Chart, Column, Table, counted
 from judged.results.blocks import Note
 from judged.results.decimals import decimal
 from judged.results.table import order_of
+from judged.scoring.default_measures import DEFAULT_MEASURE
 from judged.scoring.measures.base import Measure
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 class Order(Scored):
     """Which topics a list has, and in which order: kept in the address of each topic that is opened from it."""
 
-    measure: str = Field(MEASURE, max_length=300, description="The measure of the scores.")
+    measure: str = Field(DEFAULT_MEASURE, max_length=300, description="The measure of the scores.")
     sort: str = Field(
         "query_id",
         max_length=1000,
@@ -80,7 +81,7 @@ class AskedExplanation(Parameters):
 
     topic: str = Field(max_length=LONGEST, description="The topic's id.")
     run: str = Field(max_length=LONGEST, description="The run.")
-    measure: str = Field(MEASURE, max_length=300, description="The measure.")
+    measure: str = Field(DEFAULT_MEASURE, max_length=300, description="The measure.")
 
 
 class AskedDocument(Parameters):
