@@ -11,6 +11,7 @@ from judged.errors import InputError
 from judged.online.ab_tests.assignment import Assignment, assignment
 from judged.online.ab_tests.differences import (
     ArmDifference,
+    Design,
     Interaction,
     Looks,
     Role,
@@ -29,7 +30,7 @@ from judged.online.log import LogAnswer, about, need
 from judged.online.metrics import OnlineMetric, online_metric, online_metrics_named
 from judged.online.slicing import slice_pages
 from judged.online.statistics.users import AdjustedDifference
-from judged.results import COUNT, P_VALUE, SHARE, TEXT, Chart, Column, Line, Sentences, Table, counted
+from judged.results import ANY, COUNT, P_VALUE, SHARE, TEXT, Chart, Column, Line, Sentences, Table, columns_of, counted
 from judged.results.blocks import Note
 from judged.results.spelling import one_of
 from judged.stats.correction import CORRECTIONS
@@ -192,8 +193,7 @@ class ABTest(LogAnswer):
             (
                 Column("metric", [str(one.metric) for one in rows], TEXT),
                 *((Column("slice", [one.part for one in rows], TEXT),) if name != "differences" else ()),
-                Column("arm", [one.arm for one in rows], TEXT),
-                Column("role", [one.role for one in rows], TEXT),
+                *columns_of(rows, ("arm", TEXT), ("role", TEXT)),
                 values([one.baseline for one in rows], "baseline", self.assignment.arms[0]),
                 values([one.other for one in rows], "value", "value"),
                 *difference_columns([(one.other, one.difference) for one in rows]),
@@ -224,15 +224,11 @@ class ABTest(LogAnswer):
     def _by_slice(self) -> tuple[Block, ...]:
         if not self.sliced:
             return ()
+        metric = Column("metric", [str(one.metric) for one in self.interactions], TEXT)
+        numbers = ("slices", COUNT), ("q", ANY, "Q"), ("p", P_VALUE)
         tests = Table(
             "interactions",
-            (
-                Column("metric", [str(one.metric) for one in self.interactions], TEXT),
-                Column("arm", [one.arm for one in self.interactions], TEXT),
-                Column("slices", [one.slices for one in self.interactions], COUNT),
-                Column("q", [one.q for one in self.interactions], title="Q"),
-                Column("p", [one.p for one in self.interactions], P_VALUE),
-            ),
+            (metric, *columns_of(self.interactions, ("arm", TEXT), *numbers)),
             f"Do differences differ by {self.by}?",
             labels=2,
             note="Cochran's test, valid on one day; nothing else says that one slice gains more than another",
@@ -348,20 +344,21 @@ def abtest(
         users, exposure = assignment(log, variant, baseline, shares, window_days, before_days, unit)
         looks = Looks(level, any_day, expected, len(users.arms) - 1)
         pages = pages_of(log, list(roles), settings, slices=exposure.pages())
-        made = arm_differences(pages, roles, unit, users, looks)
+        design = Design(users, looks, unit)
+        made = arm_differences(pages, roles, design)
         if users.ramped:
             periods = [str(at + 1) for at in range(len(users.periods))]
             by_period = pages.sliced(exposure.pages(exposure.periods()))
-            made = list(stratified(made, arm_differences(by_period, roles, unit, users, looks, periods), users, looks))
+            made = list(stratified(made, arm_differences(by_period, roles, design, periods), users, looks))
         made = corrected(made, correction)
         if by is not None and not users.ramped:
             cut = slice_pages(log, by)
-            sliced = arm_differences(pages.sliced(exposure.pages(cut.table)), declared, unit, users, looks, cut.values)
+            sliced = arm_differences(pages.sliced(exposure.pages(cut.table)), declared, design, cut.values)
         if log.has_time and log.dated and not users.ramped:
             last = min(_DAYS, int(users.longest) + 1)
             since = pages.sliced(exposure.pages(exposure.days_since()))
-            once, parts = replace(looks, any_day=False), [str(day) for day in range(1, last + 1)]
-            days = arm_differences(since, goal, unit, users, once, parts)
+            once = design._replace(looks=replace(looks, any_day=False))
+            days = arm_differences(since, goal, once, [str(day) for day in range(1, last + 1)])
     verdicts = (
         verdict(arm, [one for one in made if one.arm == arm], users, margin_relative, min_users)
         for arm in users.arms[1:]

@@ -108,12 +108,16 @@ class Exposure:
     before: int
     cuts: tuple[int, ...] = ()  # when a new period of allocation begins, in milliseconds since 1970
 
+    @property
+    def _served(self) -> str:
+        """SQL: pages, ``p``, beside the user's arm and exposure, ``u``."""
+        return f"{self.log.serp} AS p JOIN {self.table} AS u ON p.{identifier(self.unit)} = u.{identifier(self.unit)}"
+
     def pages(self, parts: Relation | None = None) -> Relation:
         """Give ``serp`` and ``slice`` of the pages in the window and of those before exposure, as `slice_of` names it.
 
         `parts`: ``serp`` and ``slice``, by which arms are parted further.
         """
-        key = f"p.{identifier(self.unit)} = u.{identifier(self.unit)}"
         part, join = "''", ""
         if parts is not None:
             part, join = "coalesce(c.slice, '')", f"JOIN {parts} AS c ON c.serp = p.serp"
@@ -121,28 +125,23 @@ class Exposure:
             f"""
             SELECT p.serp, CASE WHEN p.time_ms < u.exposed_ms THEN {literal(_BEFORE)} ELSE {literal(_AFTER)} END
                    || u.arm || {literal(_PART)} || {part} AS slice
-            FROM {self.log.serp} AS p JOIN {self.table} AS u ON {key} {join}
+            FROM {self._served} {join}
             WHERE u.arms = 1 AND u.unfinished IS NOT TRUE AND p.time_ms >= u.exposed_ms - {self.before}
               AND ({self.window} IS NULL OR p.time_ms < u.exposed_ms + {self.window})"""
         )
 
     def days_since(self) -> Relation:
         """Give ``serp`` and ``slice``: on the how-manieth day after exposure a page was, from 1."""
-        key = f"p.{identifier(self.unit)} = u.{identifier(self.unit)}"
         return self.log.engine.query(
             f"""
             SELECT p.serp, CAST((p.time_ms - u.exposed_ms) // {_DAY} + 1 AS VARCHAR) AS slice
-            FROM {self.log.serp} AS p JOIN {self.table} AS u ON {key} WHERE p.time_ms >= u.exposed_ms"""
+            FROM {self._served} WHERE p.time_ms >= u.exposed_ms"""
         )
 
     def periods(self) -> Relation:
         """Return ``serp`` and ``slice``: in which period of allocation, from 1, the user of a page was exposed."""
-        key = f"p.{identifier(self.unit)} = u.{identifier(self.unit)}"
         number = " + ".join(["1", *(f"CASE WHEN u.exposed_ms >= {cut} THEN 1 ELSE 0 END" for cut in self.cuts)])
-        serp = self.log.serp
-        return self.log.engine.query(
-            f"SELECT p.serp, CAST({number} AS VARCHAR) AS slice FROM {serp} AS p JOIN {self.table} AS u ON {key}"
-        )
+        return self.log.engine.query(f"SELECT p.serp, CAST({number} AS VARCHAR) AS slice FROM {self._served}")
 
 
 def slice_of(arm: str, part: str = "", *, before: bool = False) -> str:

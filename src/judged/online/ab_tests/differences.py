@@ -158,13 +158,16 @@ class Interaction(NamedTuple):
     slices: int
 
 
+class Design(NamedTuple):
+    """Which users are in which arm, when results are looked at, and what is independent."""
+
+    users: Assignment
+    looks: Looks
+    unit: Unit
+
+
 def arm_differences(
-    pages: PageFacts,
-    roles: Mapping[OnlineMetric, Role],
-    unit: Unit,
-    users: Assignment,
-    looks: Looks,
-    parts: Sequence[str] = ("",),
+    pages: PageFacts, roles: Mapping[OnlineMetric, Role], design: Design, parts: Sequence[str] = ("",)
 ) -> list[ArmDifference]:
     """Compare every arm with the baseline, by part, arm, and metric; pages are sliced by `Assignment.pages`.
 
@@ -172,32 +175,25 @@ def arm_differences(
     interval is. Quantiles are compared without adjustment.
     """
     made: list[ArmDifference] = []
-    for sums, of in unit_sums(pages, [one for one in roles if one.kind == "ratio"], unit, sliced=True):
-        made += _differences(sums, of, unit, users, roles, looks, parts)
+    for sums, of in unit_sums(pages, [one for one in roles if one.kind == "ratio"], design.unit, sliced=True):
+        made += _differences(sums, {metric: roles[metric] for metric in of}, design, parts)
         for metric in (one for one in of if one.unit == "money"):
             cut = replace(metric, name=metric.name + _WINSORIZED)
-            made += _differences(_winsorized(sums, metric), [cut], unit, users, {cut: "other"}, looks, parts)
-    made += _quantiles(pages, [one for one in roles if one.kind == "quantile"], unit, users, roles, looks, parts)
+            made += _differences(_winsorized(sums, metric), {cut: "other"}, design, parts)
+    made += _quantiles(pages, {one: role for one, role in roles.items() if one.kind == "quantile"}, design, parts)
     order = {str(metric): at for at, metric in enumerate(roles)}
-    return sorted(
-        made,
-        key=lambda one: (
-            parts.index(one.part),
-            users.arms.index(one.arm),
-            order[str(one.metric).replace(_WINSORIZED, "")],
-        ),
-    )
+
+    def place(row: ArmDifference) -> tuple[int, int, int]:
+        metric = str(row.metric).replace(_WINSORIZED, "")
+        return parts.index(row.part), design.users.arms.index(row.arm), order[metric]
+
+    return sorted(made, key=place)
 
 
 def _differences(
-    sums: UnitSums,
-    metrics: Sequence[OnlineMetric],
-    unit: Unit,
-    users: Assignment,
-    roles: Mapping[OnlineMetric, Role],
-    looks: Looks,
-    parts: Sequence[str],
+    sums: UnitSums, roles: Mapping[OnlineMetric, Role], design: Design, parts: Sequence[str]
 ) -> Iterator[ArmDifference]:
+    (users, looks, unit), metrics = design, list(roles)
     found = moments(sums, metrics)
     estimates = {(one.slice, one.metric): one for one in ratios(sums, metrics, looks.level)}
     of = {metric: ratio_sums(found, metric) for metric in metrics}
@@ -263,27 +259,21 @@ def _winsorized(sums: UnitSums, metric: OnlineMetric) -> UnitSums:
 
 
 def _quantiles(
-    pages: PageFacts,
-    metrics: Sequence[OnlineMetric],
-    unit: Unit,
-    users: Assignment,
-    roles: Mapping[OnlineMetric, Role],
-    looks: Looks,
-    parts: Sequence[str],
+    pages: PageFacts, roles: Mapping[OnlineMetric, Role], design: Design, parts: Sequence[str]
 ) -> Iterator[ArmDifference]:
     """Compare quantiles of the time after exposure: arms have no user in common, so their errors add up."""
-    timed = pages.select({name for one in metrics for name in one.columns()}) if metrics else pages.joined
-    found = {(one.slice, one.metric): one for one in quantiles(timed, metrics, unit, looks.level, sliced=True)}
+    users, looks, unit = design
+    timed = pages.select({name for one in roles for name in one.columns()}) if roles else pages.joined
+    found = {(one.slice, one.metric): one for one in quantiles(timed, list(roles), unit, looks.level, sliced=True)}
     for part in parts:
         for name in users.arms[1:]:
-            for metric in metrics:
-                both = (found.get((slice_of(users.arms[0], part), metric)), found.get((slice_of(name, part), metric)))
-                if both[0] is None or both[1] is None or math.isnan(both[0].error + both[1].error):
+            for metric, role in roles.items():
+                base, other = (found.get((slice_of(arm, part), metric)) for arm in (users.arms[0], name))
+                if base is None or other is None or math.isnan(base.error + other.error):
                     continue
-                base, other = both[0], both[1]
                 value, error = other.value - base.value, math.hypot(base.error, other.error)
                 made = AdjustedDifference(value, error, 0.0, 0.0, base.value, base.error, -(base.error**2))
-                yield arm_difference((metric, roles[metric], name, part), (base, other), made, users, looks, math.nan)
+                yield arm_difference((metric, role, name, part), (base, other), made, users, looks, math.nan)
 
 
 def _earlier(first: Arm, second: Arm) -> float:

@@ -19,7 +19,7 @@ from judged.online.facts.pages import FactSettings
 from judged.online.layout import in_unit, percent
 from judged.online.log import LogAnswer, about, need
 from judged.online.metrics import OnlineMetric
-from judged.results import COUNT, SHARE, TEXT, Column, Sentences, Table, number
+from judged.results import COUNT, SHARE, TEXT, Column, Sentences, Table, columns_of, number
 from judged.stats.ratio import ratio_error, ratio_errors
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 _NORMAL = NormalDist()
 _DAY = 86_400_000
-_USUAL = (0.01, 0.02, 0.05, 0.1)
 
 
 class MetricPlan(NamedTuple):
@@ -104,8 +103,7 @@ class ABTestPlan(LogAnswer):
                 Column(
                     "value", [one.value for one in self.plans], each=[in_unit(one.metric.unit) for one in self.plans]
                 ),
-                Column("spread", [one.spread for one in self.plans], number(2)),
-                Column("false_alarms", [one.false_alarms for one in self.plans], SHARE, "false alarms"),
+                *columns_of(self.plans, ("spread", number(2)), ("false_alarms", SHARE, "false alarms")),
             ),
             "The same users against themselves (A/A)",
             note=f"{self.splits:,} random splits; {percent(alpha)} should differ, +- {200 * error:.1f} points; "
@@ -160,8 +158,7 @@ def plan_abtest(
         If no metric can be told, there are fewer than two users, or an option makes no sense.
     """
     need(log=log, unit=unit, level=level, seed=seed, power=power, splits=splits)
-    given = _USUAL if differences is None else differences
-    wanted = (given,) if isinstance(given, float | int) else tuple(given)
+    wanted = differences_of(differences)
     if not wanted or not all(0 < float(one) < math.inf for one in wanted):
         raise InputError(f"differences are {wanted}", fix="give numbers above 0, such as 0.02")
     settings = settings or FactSettings()
@@ -176,9 +173,7 @@ def plan_abtest(
             for numerators, denominators in [sums_of_units(sums, of)]
             for at, metric in enumerate(of)
         }
-        span = log.engine.rows(f"SELECT max(time_ms) - min(time_ms) AS span FROM {log.serp}")[0]["span"] or 0
-    users = max(len(n) for n, _ in arrays.values())
-    a_day = users / max(span / _DAY, 1.0) if log.has_time and log.dated else math.nan
+    a_day = users_a_day(log, max(len(n) for n, _ in arrays.values()))
     rng, looks = np.random.default_rng(seed), Looks(level)
     plans = [_plan(metric, *arrays[metric], wanted, power, splits, a_day, looks, rng) for metric in told]
     return ABTestPlan(
@@ -190,6 +185,19 @@ def plan_abtest(
         refused=tuple(refused.items()),
         **about(log, unit, level, {}, settings),
     )
+
+
+def differences_of(given: Sequence[float] | float | None) -> tuple[float, ...]:
+    """Return the differences that a plan is made for; None: the usual ones."""
+    if given is None:
+        return 0.01, 0.02, 0.05, 0.1
+    return (given,) if isinstance(given, float | int) else tuple(given)
+
+
+def users_a_day(log: InteractionLog, users: int) -> float:
+    """Divide a number of users by the days of a log; NaN where it has no dates."""
+    span = log.engine.rows(f"SELECT max(time_ms) - min(time_ms) AS span FROM {log.serp}")[0]["span"] or 0
+    return users / max(span / _DAY, 1.0) if log.has_time and log.dated else math.nan
 
 
 def _plan(

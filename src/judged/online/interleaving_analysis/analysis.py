@@ -21,7 +21,7 @@ from judged.online.interleaving_analysis.credit import (
 from judged.online.layout import AMOUNT, in_unit, percent
 from judged.online.log import LogAnswer, about, need
 from judged.online.slicing import pages_where, slice_pages
-from judged.results import COUNT, P_VALUE, SHARE, TEXT, Column, Sentences, Table, counted, listed
+from judged.results import COUNT, P_VALUE, SHARE, TEXT, Column, Sentences, Table, columns_of, counted, listed
 from judged.stats.ratio import UnitRatio
 from judged.stats.student import student_cdf, student_quantile
 from judged.stats.sufficiency import Insufficiency, insufficiency
@@ -103,14 +103,10 @@ class Interleaving(LogAnswer):
 
     def blocks(self) -> tuple[Block, ...]:
         """Give the verdict, what clicks say, and whether the coins were fair."""
+        columns = ("rank", COUNT), ("lists", COUNT), ("share", SHARE, f"{self.other}'s"), ("p", P_VALUE)
         ranks = Table(
             "ranks",
-            (
-                Column("rank", [one.rank for one in self.ranks], COUNT),
-                Column("lists", [one.lists for one in self.ranks], COUNT),
-                Column("share", [one.share for one in self.ranks], SHARE, f"{self.other}'s"),
-                Column("p", [one.p for one in self.ranks], P_VALUE),
-            ),
+            columns_of(self.ranks, *columns),
             "Were the coins fair?",
             note="each rank counts for either ranker half of the time, whoever is better; p over all users, on one day",
             folded=True,
@@ -135,15 +131,13 @@ def _preferences(name: str, title: str, rows: tuple[Preference, ...], note: str)
         name,
         (
             *((Column("slice", [one.part for one in rows], TEXT),) if name == "slices" else ()),
-            Column("users", [one.users for one in rows], COUNT),
-            Column("lists", [one.lists for one in rows], COUNT, "clicked lists"),
-            Column("wins", [one.wins for one in rows], AMOUNT),
-            Column("losses", [one.losses for one in rows], AMOUNT),
+            *columns_of(rows, ("users", COUNT), ("lists", COUNT, "clicked lists")),
+            *columns_of(rows, ("wins", AMOUNT), ("losses", AMOUNT)),
             Column("value", [one.value for one in rows], _POINTS, ci=[_ends(one.low, one.high) for one in rows]),
             Column("p", [one.p for one in rows], P_VALUE),
             Column("credit", [one.credit for one in rows], in_unit("count", 3, "+"), "clicks a list",
                    ci=[_ends(*pair) for pair in ends]),
-            Column("error", [one.error for one in rows], only="data"),
+            *columns_of(rows, "error"),
             Column("effective", [row.effective for row in rows], COUNT, only="data"),
             Column("reason", [row.reason.sentence("user") if row.reason else "" for row in rows], TEXT, only="data"),
         ),

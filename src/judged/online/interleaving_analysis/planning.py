@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from judged.errors import InputError
 from judged.online.ab_tests.differences import Looks
-from judged.online.ab_tests.planning import users_any_day
+from judged.online.ab_tests.planning import differences_of, users_a_day, users_any_day
 from judged.online.engine import identifier
 from judged.online.interleaving_analysis.analysis import insufficient
 from judged.online.interleaving_analysis.credit import mixed_lists, outcomes_of
 from judged.online.layout import in_unit, percent
 from judged.online.log import LogAnswer, about, need
-from judged.results import COUNT, TEXT, Column, Sentences, Table, number
+from judged.results import COUNT, TEXT, Column, Sentences, Table, columns_of, number
 from judged.stats.ratio import UnitRatio
 
 if TYPE_CHECKING:
@@ -27,9 +27,7 @@ if TYPE_CHECKING:
     from judged.results import Block
 
 _NORMAL = NormalDist()
-_DAY = 86_400_000
-_USUAL = (0.01, 0.02, 0.05, 0.1)
-_POINTS = in_unit("share", 1, "+")
+_GAIN, _POINTS = in_unit("share", 1), in_unit("share", 1, "+")
 
 
 class PreferencePlan(NamedTuple):
@@ -87,14 +85,10 @@ class InterleavingPlan(LogAnswer):
 
     def blocks(self) -> tuple[Block, ...]:
         """Give users and days by preference, and what past changes took both ways."""
+        users = ("users", COUNT, "users, one day"), ("users_any_day", COUNT, "users, any day")
         plans = Table(
             "plans",
-            (
-                Column("value", [one.value for one in self.plans], _POINTS, "preference"),
-                Column("users", [one.users for one in self.plans], COUNT, "users, one day"),
-                Column("users_any_day", [one.users_any_day for one in self.plans], COUNT, "users, any day"),
-                Column("days", [one.days for one in self.plans], number(0), "days, any day"),
-            ),
+            columns_of(self.plans, ("value", _POINTS, "preference"), *users, ("days", number(0), "days, any day")),
             "How long",
             labels=1,
             note=f"found with a probability of {percent(self.power)}; {self.a_day:,.0f} new users a day; "
@@ -107,14 +101,13 @@ class InterleavingPlan(LogAnswer):
         pairs = Table(
             "pairs",
             (
-                Column("other", [one.other for one in self.pairs], TEXT, "ranker"),
-                Column("preference", [one.preference for one in self.pairs], _POINTS),
-                Column("users_interleaving", [one.users_interleaving for one in self.pairs], COUNT, "users"),
-                Column("metric", [one.metric for one in self.pairs], TEXT),
-                Column("gain", [one.gain for one in self.pairs], in_unit("share", 1), "A/B gain"),
-                Column("users_abtest", [one.users_abtest for one in self.pairs], COUNT, "A/B users"),
+                *columns_of(self.pairs, ("other", TEXT, "ranker"), ("preference", _POINTS)),
+                *columns_of(self.pairs, ("users_interleaving", COUNT, "users"), ("metric", TEXT)),
+                *columns_of(
+                    self.pairs, ("gain", in_unit("share", 1), "A/B gain"), ("users_abtest", COUNT, "A/B users")
+                ),
                 Column("ratio", ratios, number(1), "times as many"),
-                Column("agree", [one.agree for one in self.pairs], TEXT),
+                *columns_of(self.pairs, ("agree", TEXT)),
             ),
             "The same change, both ways",
             labels=1,
@@ -160,8 +153,7 @@ def plan_interleaving(
         If nobody clicks, or an option makes no sense.
     """
     need(log=log, unit=unit, level=level, power=power)
-    given = _USUAL if differences is None else differences
-    wanted = (given,) if isinstance(given, float | int) else tuple(given)
+    wanted = differences_of(differences)
     if not wanted or not all(0 < float(one) <= 0.5 for one in wanted) or not 0 < decided <= 1:
         fix = "give preferences above 0 and at most 0.5, such as 0.02, and a share of decided lists up to 1"
         raise InputError(f"differences are {wanted}, decided is {decided!r}", fix=fix)
@@ -179,10 +171,9 @@ def plan_interleaving(
                 problem = f"how much users differ cannot be estimated. {reason.sentence('user').rstrip('.')}"
                 raise InputError(problem, fix="give a log with more users", path=log.name)
             spread = seen.error * math.sqrt(users)
-        span = log.engine.rows(f"SELECT max(time_ms) - min(time_ms) AS span FROM {log.serp}")[0]["span"] or 0
     if not spread > 0:
         raise InputError("clicks of this log decide nothing", fix="give a log with clicks", path=log.name)
-    a_day = users / max(span / _DAY, 1.0) if log.has_time and log.dated else math.nan
+    a_day = users_a_day(log, users)
     plans: list[PreferencePlan] = []
     for value in map(float, wanted):
         any_day = users_any_day(spread / 2.0, value, power, Looks(level))  # everybody sees both
