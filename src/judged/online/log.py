@@ -193,8 +193,27 @@ class InteractionLog:
         return f"InteractionLog({self.name!r:.60}: {self.layout}, {files}, {findings}{clock}; tells {has})"
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class FieldAnswer(Answer):
+    """An answer whose title and facts are made of its fields."""
+
+    asked: ClassVar[tuple[str, ...]] = ()
+    """Fields that JSON repeats."""
+    answers: ClassVar[str] = ""
+    """The title, over its fields."""
+
+    @property
+    def title(self) -> str:
+        """What it answers."""
+        return self.answers.format_map(vars(self))
+
+    def facts(self) -> Mapping[str, Any]:
+        """Give what was asked for."""
+        return {name: getattr(self, name) for name in self.asked}
+
+
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class LogAnswer(Answer):
+class LogAnswer(FieldAnswer):
     """An answer about a log.
 
     Parameters
@@ -209,26 +228,16 @@ class LogAnswer(Answer):
         Why the log should not be trusted as it is.
     """
 
-    asked: ClassVar[tuple[str, ...]] = ()
-    """Fields that JSON repeats."""
-    answers: ClassVar[str] = ""
-    """The title, over its fields."""
-
     log: str
     unit: str
     level: float
     policies: tuple[tuple[str, str], ...]
     notes: tuple[Note, ...] = ()
 
-    @property
-    def title(self) -> str:
-        """What it answers."""
-        return self.answers.format_map(vars(self))
-
     def facts(self) -> Mapping[str, Any]:
         """Give what was asked for."""
-        names = ("log", *self.asked, "unit", "level")
-        return {name: getattr(self, name) for name in names} | {"policies": dict(self.policies)}
+        own = {"unit": self.unit, "level": self.level, "policies": dict(self.policies)}
+        return {"log": self.log, **super().facts(), **own}
 
     def made(self, *said: str) -> Sentences:
         """Say how it was made, for those who ask."""

@@ -15,8 +15,9 @@ from judged.errors import InputError, JudgedWarning
 from judged.labels.calibration import calibrate
 from judged.labels.corrected_systems import of_slices
 from judged.online.clicks.judgments import ClickJudgments, human_grades
+from judged.online.log import FieldAnswer
 from judged.online.offline.concordance import pairs_of
-from judged.results import CHANGE, COUNT, TEXT, Answer, Column, Sentences, Table, columns_of, counted, number
+from judged.results import CHANGE, COUNT, TEXT, Column, Sentences, Table, columns_of, counted, number
 from judged.scoring.evaluation import runs_of
 from judged.stats.inputs import check_share
 from judged.stats.student import student_quantile
@@ -68,10 +69,15 @@ class FeedbackTest(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ClickAgreement(Answer):
+class ClickAgreement(FieldAnswer):
     """What `against_people` returns."""
 
     kind: ClassVar[str] = "click-agreement"
+    answers: ClassVar[str] = "{log}: judgments made of clicks ({by}) against people's"
+    asked: ClassVar[tuple[str, ...]] = (
+        "log", "by", "level", "shared", "measure", "systems", "tau", "within_topics", "worth", "worth_ci",
+        "clicks_a_label",
+    )  # fmt: skip
 
     log: str
     by: str
@@ -88,11 +94,6 @@ class ClickAgreement(Answer):
     worth_ci: _Limits
     clicks_a_label: float  # clicks that are worth one label by people; NaN where it is not shown that they are any
     notes: tuple[Note, ...] = field(default=())
-
-    @property
-    def title(self) -> str:
-        """What is set against what."""
-        return f"{self.log}: judgments made of clicks ({self.by}) against people's"
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -125,28 +126,19 @@ class ClickAgreement(Answer):
 
     def blocks(self) -> tuple[Block, ...]:
         """Give orders, ranks, and what is left of position."""
-
-        def with_ci(rows: Any, name: str, show: Any, title: str, ci: str) -> Column:
-            return Column(name, [getattr(row, name) for row in rows], show, title, [getattr(row, ci) for row in rows])
-
         sliced = any(row.slice for row in self.orders)
+        gain, partial = [row.gain for row in self.orders], [row.partial for row in self.feedback]
+        ends = [row.gain_ci for row in self.orders], [row.ci for row in self.feedback]
         orders = (
             *columns_of(self.orders, ("source", TEXT), ("slice", TEXT) if sliced else "slice", ("n", COUNT, "topics")),
-            *columns_of(self.orders, ("compared", COUNT, "pairs")),
-            with_ci(self.orders, "value", _THREE, "ordered alike", "ci"),
-            with_ci(self.orders, "gain", CHANGE, "more than clicks an impression", "gain_ci"),
+            *columns_of(self.orders, ("compared", COUNT, "pairs"), ("value", _THREE, "ordered alike")),
+            Column("gain", gain, CHANGE, "more than clicks an impression", ends[0]),
         )
-        ranks = columns_of(
-            self.ranks,
-            ("ranks", TEXT),
-            ("documents", COUNT),
-            ("people", _TWO),
-            ("judgments", _TWO),
-            ("ctr", _THREE, "clicks an impression"),
-        )
+        counts, means = (("ranks", TEXT), ("documents", COUNT)), (("people", _TWO), ("judgments", _TWO))
+        ranks = columns_of(self.ranks, *counts, *means, ("ctr", _THREE, "clicks an impression"))
         feedback = (
             *columns_of(self.feedback, ("source", TEXT), ("tau", _THREE, "tau with the rank")),
-            with_ci(self.feedback, "partial", _THREE, "with grades held fast", "ci"),
+            Column("partial", partial, _THREE, "with grades held fast", ends[1]),
         )
         return (
             Sentences(self.sentences),
@@ -154,11 +146,6 @@ class ClickAgreement(Answer):
             Table("feedback", feedback, "What follows the logged rank"),
             Table("ranks", ranks, "By mean logged rank"),
         )
-
-    def facts(self) -> dict[str, Any]:
-        """Give what was compared, and what systems say."""
-        names = ("log", "by", "level", "shared", "measure", "systems", "tau", "within_topics", "worth", "worth_ci")
-        return {name: getattr(self, name) for name in (*names, "clicks_a_label")}
 
 
 def against_people(

@@ -123,7 +123,7 @@ class Chain:
         for part in self.parts:
             weight = np.broadcast_to(part.counts, part.pair.shape)
             for use in uses(self.model, part, parameters, no):
-                if self._of_pairs(use.name):
+                if self.model.is_of_pairs(use.name):
                     kept = part.there & (use.trials > 0)
                     columns = use.place[kept], use.successes[kept], use.trials[kept], weight[kept]
                     found.setdefault(use.name, []).append(columns)
@@ -135,11 +135,11 @@ class Chain:
 
     def information(self, parameters: Parameters) -> Information:
         """Give the outer products of what every page says of the parameters."""
-        common = [name for name in parameters if not self._of_pairs(name)]
+        common = [name for name in parameters if not self.model.is_of_pairs(name)]
         sizes = np.cumsum([0, *(len(parameters[name]) for name in common)])
         begin = dict(zip(common, sizes.tolist(), strict=False))
         count, pairs = int(sizes[-1]), len(self.patterns.pairs)
-        own = {name: np.zeros(pairs) for name in parameters if self._of_pairs(name)}
+        own = {name: np.zeros(pairs) for name in parameters if self.model.is_of_pairs(name)}
         cross = {name: np.zeros((pairs, count)) for name in own} if count else {}
         shared, no = np.zeros((count, count)), {name: 1 - one for name, one in parameters.items()}
         for part in self.parts:
@@ -167,9 +167,6 @@ class Chain:
         free = {name: np.flatnonzero(told[begin[name] :][: len(parameters[name])]) for name in common}
         kept = {name: one[:, told] for name, one in cross.items()}
         return Information(own, free, shared[np.ix_(told, told)], kept)
-
-    def _of_pairs(self, name: str) -> bool:
-        return name == "attractiveness" or (name == "satisfaction" and self.model.satisfied == "pair")
 
     def examination(self, parameters: Parameters) -> tuple[Floats, Floats]:
         """Add up by rank how many results are looked at, given the clicks above, and how many are shown."""

@@ -11,7 +11,7 @@ from scipy.special import logit
 from judged.errors import InputError
 from judged.online.clicks.cells import patterns_of
 from judged.online.clicks.fitted import looks, need_counts, unsettled
-from judged.online.clicks.fitting import data_of, fit, of_pairs, predict
+from judged.online.clicks.fitting import data_of, fit, predict
 from judged.online.clicks.looked_at import MODELS, model_of
 from judged.online.clicks.posteriors import totals
 from judged.online.layout import UNITS, percent, sentence
@@ -423,7 +423,7 @@ def _count(found: Fit) -> int:
     """Count the parameters that were tried at all, but for those that are fixed."""
     fixed = int(found.model.attractive and bool(found.model.examined))
     used = sum(int((trials > 0).sum()) for _, trials in found.sums.values())
-    priors = 2 * sum(of_pairs(found.model, name) for name in found.priors)
+    priors = 2 * sum(map(found.model.is_of_pairs, found.priors))
     return used - fixed + priors
 
 

@@ -15,9 +15,9 @@ from judged.errors import InputError, MeasureError
 from judged.online.clicks.cells import column_and_texts, patterns_of, with_topics
 from judged.online.clicks.examination import GROUPS, by_value, estimated_here, read_propensities
 from judged.online.clicks.examination import propensities as estimate_propensities
-from judged.online.log import need
+from judged.online.log import FieldAnswer, need
 from judged.online.offline.concordance import Estimate, influenced, ratio_estimate
-from judged.results import CHANGE, NUMBER, TEXT, Answer, Column, Sentences, Table, columns_of, counted
+from judged.results import CHANGE, NUMBER, TEXT, Column, Sentences, Table, columns_of, counted
 from judged.results.blocks import Note
 from judged.scoring.evaluation.inputs import measures_of, runs_of
 from judged.scoring.judging import judge, judge_list
@@ -51,10 +51,14 @@ class Ips(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class IpsScores(Answer):
+class IpsScores(FieldAnswer):
     """What `ips` returns."""
 
     kind: ClassVar[str] = "ips"
+    answers: ClassVar[str] = "{log}: what its clicks say of rankings"
+    asked: ClassVar[tuple[str, ...]] = (
+        "log", "level", "clip", "pages", "other", "clicks", "clipped", "effective", "units", "estimated",
+    )  # fmt: skip
 
     log: str
     level: float
@@ -70,11 +74,6 @@ class IpsScores(Answer):
     notes: tuple[Note, ...] = ()
 
     @property
-    def title(self) -> str:
-        """What it answers."""
-        return f"{self.log}: what its clicks say of rankings"
-
-    @property
     def sentences(self) -> tuple[str, ...]:
         """On what the numbers rest."""
         cut = "" if self.clip is None else f", {self.clipped} of them with a weight cut to {self.clip:g}"
@@ -87,23 +86,14 @@ class IpsScores(Answer):
 
     def blocks(self) -> tuple[Block, ...]:
         """Give every run by every measure."""
-
-        def with_ci(name: str, show: Any, title: str) -> Column:
-            ci = [getattr(row, "ci" if name == "value" else f"{name}_ci") for row in self.rows]
-            return Column(name, [getattr(row, name) for row in self.rows], show, title, ci)
-
+        rows, less = self.rows, f"IPS less {self.rows[0].run}"
+        normalised, differences = [row.normalised_ci for row in rows], [row.difference_ci for row in rows]
         table = (
-            *columns_of(self.rows, ("run", TEXT), ("measure", TEXT)),
-            with_ci("value", NUMBER, "IPS"),
-            with_ci("normalised", NUMBER, "self-normalised"),
-            with_ci("difference", CHANGE, f"IPS less {self.rows[0].run}"),
+            *columns_of(rows, ("run", TEXT), ("measure", TEXT), ("value", NUMBER, "IPS")),
+            Column("normalised", [row.normalised for row in rows], NUMBER, "self-normalised", normalised),
+            Column("difference", [row.difference for row in rows], CHANGE, less, differences),
         )
         return Sentences(self.sentences), Table("runs", table, labels=2)
-
-    def facts(self) -> dict[str, Any]:
-        """Give what was asked, and what it rests on."""
-        names = ("log", "level", "clip", "pages", "other", "clicks", "clipped", "effective", "units", "estimated")
-        return {name: getattr(self, name) for name in names}
 
 
 def ips(

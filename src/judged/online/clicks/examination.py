@@ -17,8 +17,8 @@ from judged.data.records import records_of
 from judged.errors import InputError
 from judged.online.clicks.cells import patterns_of
 from judged.online.engine import identifier, literal
-from judged.online.log import need, need_column
-from judged.results import COUNT, TEXT, Answer, Chart, Sentences, Table, columns_of, counted, listed, number
+from judged.online.log import FieldAnswer, need, need_column
+from judged.results import COUNT, TEXT, Chart, Sentences, Table, columns_of, counted, listed, number
 from judged.results.blocks import Note
 from judged.stats.student import student_quantile
 
@@ -116,10 +116,12 @@ class RankLink(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Propensities(Answer):
+class Propensities(FieldAnswer):
     """What `propensities` returns; as CSV or JSON it is a file that `read_propensities` takes."""
 
     kind: ClassVar[str] = "propensities"
+    answers: ClassVar[str] = "{log}: how often each rank is looked at"
+    asked: ClassVar[tuple[str, ...]] = ("log", "randomised", "stratum", "level")
 
     log: str
     randomised: bool  # whether only results that were put where they were by chance count
@@ -128,11 +130,6 @@ class Propensities(Answer):
     ranks: tuple[Propensity, ...]
     links: tuple[RankLink, ...]
     notes: tuple[Note, ...] = ()
-
-    @property
-    def title(self) -> str:
-        """What it answers."""
-        return f"{self.log}: how often each rank is looked at"
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -165,10 +162,6 @@ class Propensities(Answer):
             colour="stratum" if self.stratum else "", spread="cutoff",
         )  # fmt: skip
         return Sentences(self.sentences), ranks, chart, links
-
-    def facts(self) -> dict[str, Any]:
-        """Give what was asked."""
-        return {name: getattr(self, name) for name in ("log", "randomised", "stratum", "level")}
 
 
 def propensities(

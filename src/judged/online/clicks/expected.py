@@ -12,8 +12,8 @@ import numpy as np
 from judged.errors import InputError
 from judged.online.clicks.cells import cells_of
 from judged.online.clicks.examination import estimated_here, single_curve
-from judged.online.log import need
-from judged.results import COUNT, TEXT, Answer, Column, Sentences, Table, columns_of, counted, number
+from judged.online.log import FieldAnswer, need
+from judged.results import COUNT, TEXT, Column, Sentences, Table, columns_of, counted, number
 from judged.results.blocks import Note
 from judged.results.decimals import decimal
 from judged.stats.inputs import check_share
@@ -195,10 +195,12 @@ class RankRate(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Coec(Answer):
+class Coec(FieldAnswer):
     """What `coec` returns: pairs by value, and what an impression is worth at each rank."""
 
     kind: ClassVar[str] = "coec"
+    answers: ClassVar[str] = "{log}: clicks over expected clicks"
+    asked: ClassVar[tuple[str, ...]] = ("log", "counting", "level", "prior")
 
     log: str
     counting: str
@@ -212,11 +214,6 @@ class Coec(Answer):
     shrunk: Shrunk
     ranks: tuple[RankRate, ...]
     notes: tuple[Note, ...] = ()
-
-    @property
-    def title(self) -> str:
-        """What it answers."""
-        return f"{self.log}: clicks over expected clicks"
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -262,10 +259,6 @@ class Coec(Answer):
             labels=2,
         ).take(order)
         return Sentences(self.sentences), Table("ranks", ranks, "Ranks", labels=2 if many else 1), pairs
-
-    def facts(self) -> dict[str, Any]:
-        """Give what was counted, and the prior."""
-        return {"log": self.log, "counting": self.counting, "level": self.level, "prior": self.prior}
 
 
 Counting: TypeAlias = Literal["clicks", "satisfied", "purchases"]

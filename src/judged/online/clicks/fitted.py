@@ -12,7 +12,7 @@ from scipy.special import expit, logit
 
 from judged.errors import InputError
 from judged.online.clicks.cells import cells_of, patterns_of
-from judged.online.clicks.fitting import Fit, Shrink, data_of, fit, of_pairs, pair_posteriors
+from judged.online.clicks.fitting import Fit, Shrink, data_of, fit, pair_posteriors
 from judged.online.clicks.looked_at import LookedAt, model_of
 from judged.online.clicks.posteriors import Posterior, totals
 from judged.online.layout import UNITS, percent
@@ -71,6 +71,7 @@ class ModelFit(LogAnswer):
     """
 
     kind: ClassVar[str] = "click-model"
+    answers: ClassVar[str] = "{model.name}, {model.title}: {log}"
     main: ClassVar[str] = "attractiveness"
     asked: ClassVar[tuple[str, ...]] = (
         "by", "shrink", "results", "clicks", "iterations", "converged", "loglik", "resamples",
@@ -94,11 +95,6 @@ class ModelFit(LogAnswer):
     shown_at: Floats
     resamples: int
     posteriors: dict[str, Posterior] = field(default_factory=dict[str, Posterior])
-
-    @property
-    def title(self) -> str:
-        """The model and the log."""
-        return f"{self.model.name}, {self.model.title}: {self.log}"
 
     def facts(self) -> dict[str, Any]:
         """Give the model, and how it was fitted."""
@@ -156,7 +152,7 @@ class ModelFit(LogAnswer):
         return (*said, f"{level} intervals {common}.", "Both take pages for independent, and the model for right.")
 
     def _own(self) -> list[str]:
-        return [name for name in self.values if of_pairs(self.model, name)]
+        return list(filter(self.model.is_of_pairs, self.values))
 
     def limits(self, name: str) -> list[tuple[float, float] | None]:
         """Return the intervals of a parameter; None where too little is known."""
@@ -191,7 +187,7 @@ class ModelFit(LogAnswer):
         """Lay out the parameters that all pages share, those in use."""
         rows: list[tuple[str, int | None, int | None, float, float, tuple[float, float] | None]] = []
         for name, values in self.values.items():
-            if of_pairs(self.model, name):
+            if self.model.is_of_pairs(name):
                 continue
             named = self.model.continuation if name == "continuation" else ()
             limits = self.limits(name)

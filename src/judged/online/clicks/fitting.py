@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from judged.results.types import Floats
 
     Data: TypeAlias = LookedAt | Chain
-    Tell: TypeAlias = Callable[[str, float | None], None]
 
 Shrink: TypeAlias = Literal["empirical", "none"]
 """How pairs that are seldom shown are estimated: towards the others, or each by itself."""
@@ -36,9 +34,8 @@ _TRIED, _SETTLED = 1e-9, 0.05  # least trials of a pair that counts; relative ch
 
 _FEWEST = 5  # trials of a pair with an interval, without shrinkage
 
-_STRONGEST = (
-    30.0  # trials: where pairs seem not to differ, moments cannot tell by how little, and errors must not vanish
-)
+# Trials: where pairs seem not to differ, moments cannot tell by how little, and errors must not vanish.
+_STRONGEST = 30.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +148,7 @@ def _em(
     while step < iterations:
         step += 1
         if priors is None:
-            betas = {name: (beta_of if of_pairs(model, name) else _one_more)(*sums[name]) for name in values}
+            betas = {name: (beta_of if model.is_of_pairs(name) else _one_more)(*sums[name]) for name in values}
         new = {name: _means(*sums[name], betas.get(name)) for name in values}
         for name, place in ones.items():
             new[name] = _with(new[name], place)
@@ -163,7 +160,7 @@ def _em(
             tell(step / iterations)
         yes, no = dict(values), {name: 1 - one for name, one in values.items()}
         if variational:
-            for name in filter(partial(of_pairs, model), betas):
+            for name in filter(model.is_of_pairs, betas):
                 yes[name], no[name] = _typical(*sums[name], *betas[name])
         sums = data.sums(yes, no)
     return Fit(model, values, sums, betas, step, moved < TOLERANCE, moved)
@@ -178,11 +175,6 @@ def _typical(successes: Floats, trials: Floats, a: float, b: float) -> tuple[Flo
     above, below = a + successes, b + trials - successes
     both = digamma(above + below)
     return np.exp(digamma(above) - both), np.exp(digamma(below) - both)
-
-
-def of_pairs(model: ClickModel, name: str) -> bool:
-    """Say whether every pair of query and document has its own value of a parameter."""
-    return name == "attractiveness" or (name == "satisfaction" and model.satisfied == "pair")
 
 
 def beta_of(successes: Floats, trials: Floats) -> Beta:
@@ -263,7 +255,7 @@ def pair_posteriors(data: Data, found: Fit, level: float) -> dict[str, Posterior
     """
     base, drawn = found, found.drawn
     if not drawn:
-        names = [name for name in found.parameters if of_pairs(found.model, name)]
+        names = list(filter(found.model.is_of_pairs, found.parameters))
         priors = dict.fromkeys(names, JEFFREYS)
         base = fit(data, priors=priors, start=found.parameters, iterations=max(found.iterations // 4, 10))
         drawn = {name: Prior(*(np.array([x]) for x in (*JEFFREYS, 1.0))) for name in names}

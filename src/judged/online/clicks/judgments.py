@@ -18,8 +18,8 @@ from judged.errors import InputError
 from judged.labels.labels import Labels
 from judged.online.clicks.cells import cells_of, column_and_texts, with_topics
 from judged.online.clicks.expected import coec_of, counted_as, looks_of
-from judged.online.log import need
-from judged.results import COUNT, SHARE, TEXT, Answer, Column, Sentences, Table, counted, number
+from judged.online.log import FieldAnswer, need
+from judged.results import COUNT, SHARE, TEXT, Column, Sentences, Table, counted, number
 from judged.results.blocks import Note
 
 if TYPE_CHECKING:
@@ -53,10 +53,14 @@ class Values(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ClickJudgments(Answer):
+class ClickJudgments(FieldAnswer):
     """What `judge_clicks` returns. As CSV it is read as judgments, and as labels of the kind ``click``."""
 
     kind: ClassVar[str] = "click-judgments"
+    answers: ClassVar[str] = "{log}: judgments made of clicks ({by})"
+    asked: ClassVar[tuple[str, ...]] = (
+        "log", "by", "grading", "level", "min_shown", "cuts", "left_out", "nameless", "shared",
+    )  # fmt: skip
 
     log: str
     by: str
@@ -72,11 +76,6 @@ class ClickJudgments(Answer):
     sd: Floats | None  # of the true grade; None where grades allow for it already
     values: Values
     notes: tuple[Note, ...] = ()
-
-    @property
-    def title(self) -> str:
-        """What it holds."""
-        return f"{self.log}: judgments made of clicks ({self.by})"
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -149,11 +148,6 @@ class ClickJudgments(Answer):
         )
         table = Table("judgments", columns, labels=2, title="Judgments", folded=count > 1000)
         return Sentences(self.sentences), table.take(order.tolist())
-
-    def facts(self) -> dict[str, Any]:
-        """Give what was asked, and what was left out."""
-        names = ("log", "by", "grading", "level", "min_shown", "cuts", "left_out", "nameless", "shared")
-        return {name: getattr(self, name) for name in names}
 
 
 def judge_clicks(

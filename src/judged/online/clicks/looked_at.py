@@ -10,7 +10,7 @@ from scipy.sparse import coo_array
 from scipy.special import xlogy
 
 from judged.errors import InputError
-from judged.online.clicks.posteriors import Evidence, Information, evidence_of, shared_only, totals
+from judged.online.clicks.posteriors import Evidence, Information, evidence_of, totals
 from judged.results.spelling import one_of
 from judged.results.types import cached_property
 
@@ -57,6 +57,10 @@ class ClickModel:
     def continuation(self) -> tuple[str, ...]:
         """Names of its parameters of going on, each once."""
         return tuple(dict.fromkeys(name for name in self.go_on if isinstance(name, str)))
+
+    def is_of_pairs(self, name: str) -> bool:
+        """Say whether every pair of query and document has its own value of a parameter."""
+        return name == "attractiveness" or (name == "satisfaction" and self.satisfied == "pair")
 
 
 _BOOK = "Chuklin, Markov and de Rijke, Click Models for Web Search, 2015"
@@ -208,9 +212,9 @@ class LookedAt:
         return found
 
     def loglik(self, parameters: Parameters) -> float:
-        """Give the logarithm of the probability of all clicks."""
+        """Give the logarithm of the probability of all clicks; minus infinity where what happened cannot happen."""
         _, _, p = self._at(parameters)
-        return float(log_of(p, self.clicked) + log_of(1 - p, self.shown - self.clicked))
+        return float(xlogy(self.clicked, p).sum() + xlogy(self.shown - self.clicked, 1 - p).sum())
 
     def evidence(self, parameters: Parameters) -> dict[str, Evidence]:
         """Return what single results say of the parameters of pairs."""
@@ -231,11 +235,11 @@ class LookedAt:
             own = self._by_pair(self.clicked / alpha**2 + missed * (gamma / rest) ** 2)
             shared = self._by_node(self.clicked / gamma**2 + missed * (alpha / rest) ** 2)
             both = self.clicked / np.maximum(p, _TINY) + missed * p / rest**2
-        if not self.model.attractive:
-            return shared_only("examination", shared)
-        if not self.model.examined:
-            return Information({"attractiveness": own}, {}, np.zeros((0, 0)), {})
         free = np.flatnonzero(np.isfinite(shared) & (shared > 0))
+        if not self.model.attractive:
+            return Information({}, {"examination": free}, np.diag(shared[free]))
+        if not self.model.examined:
+            return Information({"attractiveness": own}, {}, np.zeros((0, 0)))
         free = free[free != self.fixed()["examination"]]
         place = np.full(self.nodes, -1)
         place[free] = np.arange(len(free))
@@ -314,11 +318,6 @@ def last_clicks(clicked: Any) -> Ints:
     above = np.zeros_like(place)
     np.maximum.accumulate(place[:, :-1], axis=1, out=above[:, 1:])
     return above
-
-
-def log_of(p: Floats, weights: Floats) -> Any:
-    """Add up weighted logarithms, where the weight is not 0; minus infinity where what happened cannot happen."""
-    return xlogy(weights, p).sum()
 
 
 def predictions(model: ClickModel, patterns: Patterns, parameters: Parameters) -> tuple[Floats, Floats]:

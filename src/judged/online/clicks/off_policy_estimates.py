@@ -166,14 +166,12 @@ class OffPolicyEstimates(LogAnswer):
             Table(
                 "estimates",
                 (
-                    *columns_of(rows, ("estimator", TEXT)),
-                    Column("value", [row.value for row in rows], NUMBER, "clicks a page", [row.ci for row in rows]),
+                    *columns_of(rows, ("estimator", TEXT), ("value", NUMBER, "clicks a page")),
                     Column(
                         "difference", [row.difference for row in rows], CHANGE, "minus logged",
                         [row.difference_ci for row in rows],
                     ),
-                    Column("unknown", [row.unknown for row in rows], NUMBER),
-                    Column("effective", [row.effective for row in rows], COUNT, f"equal {self.unit}s"),
+                    *columns_of(rows, ("unknown", NUMBER), ("effective", COUNT, f"equal {self.unit}s")),
                     *columns_of(rows, "refused", "insufficient"),
                 ),
                 "What it would have got",
@@ -370,20 +368,15 @@ class PageEstimates:
 
     def _wrong_mean(self, *, prefix: bool) -> str:
         """Return what mean weights say against propensities, or against their convention."""
-        weights = self.weights
-        ratio = weights.prefix if prefix else weights.ratio
-        mass, never = (weights.prefix_mass, weights.missing) if prefix else (weights.mass, weights.never)
-        for rank in np.flatnonzero(weights.known.any(axis=0)).tolist():
-            own = weights.known[:, rank]
-            mean, error = mean_and_error(ratio[own, rank], np.unique(self.unit[own], return_inverse=True)[1])
-            high = float(mass[own, rank].mean())
-            low, most = high - float(never[own, rank].mean()), 4.0 * error + _TOLERANCE
-            if not low - most <= mean <= high + most:
-                what = f"the list down to rank {rank + 1}" if prefix else f"rank {rank + 1}"
+        mass = self.weights.prefix_mass if prefix else self.weights.mass
+        for row in _by_rank(self.weights, self.unit, prefix=prefix):
+            high = float(mass[self.weights.known[:, row.rank - 1], row.rank - 1].mean())
+            low, most = high - row.never, 4.0 * row.error + _TOLERANCE
+            if not low - most <= row.mean <= high + most:
+                what = f"the list down to rank {row.rank}" if prefix else f"rank {row.rank}"
                 span = f"{high:.2f}" if high - low < _TOLERANCE else f"{low:.2f} to {high:.2f}"
-                return (
-                    f"the mean weight of {what} is {mean:.2f}, expected {span}: propensities or their kind are wrong."
-                )
+                wrong = "propensities or their kind are wrong"
+                return f"the mean weight of {what} is {row.mean:.2f}, expected {span}: {wrong}."
         return ""
 
     def row(self, name: str, refused: str) -> OffPolicy:

@@ -68,7 +68,10 @@ class Information:
     def widening(self, parameters: Parameters, priors: dict[str, tuple[float, float]]) -> Parameters:
         """Return how much wider standard errors of pairs are because parameters that all share are estimated: (P,)."""
         own, inside = self._variances(parameters, priors)
-        more = {name: np.nan_to_num(self._by_shared(name, inside) * variance) for name, variance in own.items()}
+        shared = {
+            name: np.asarray((cross * (cross @ inside)).sum(axis=1)).ravel() for name, cross in self.cross.items()
+        }
+        more = {name: np.nan_to_num(shared.get(name, 0.0) * variance) for name, variance in own.items()}
         return {name: np.sqrt(1 + np.maximum(part, 0)) for name, part in more.items()}
 
     def _variances(self, parameters: Parameters, priors: dict[str, tuple[float, float]]) -> tuple[Parameters, Floats]:
@@ -78,21 +81,11 @@ class Information:
             for name, told in self.own.items():
                 known = told + _curvature(parameters[name], priors.get(name))
                 own[name] = np.where(np.isfinite(known) & (known > 0), 1 / known, np.nan)
-            told = self.shared + np.diag(
-                np.concatenate(
-                    [_curvature(parameters[name][places], priors.get(name)) for name, places in self.free.items()]
-                    or [np.zeros(0)]
-                )
-            )
-        less = sum((_squared(cross, np.nan_to_num(own[name])) for name, cross in self.cross.items()), 0.0)
+            drawn = [_curvature(parameters[name][places], priors.get(name)) for name, places in self.free.items()]
+            told = self.shared + np.diag(np.concatenate([np.zeros(0), *drawn]))
+        less = sum((cross.T @ (cross * np.nan_to_num(own[name])[:, None]) for name, cross in self.cross.items()), 0.0)
         inside: Any = np.linalg.pinv(told - less, hermitian=True) if told.size else told
         return own, inside
-
-    def _by_shared(self, name: str, inside: Floats) -> Floats | float:
-        if name not in self.cross:
-            return 0.0
-        cross = self.cross[name]
-        return np.asarray((cross * (cross @ inside)).sum(axis=1)).ravel()
 
 
 def _curvature(value: Floats, prior: tuple[float, float] | None) -> Floats:
@@ -100,16 +93,6 @@ def _curvature(value: Floats, prior: tuple[float, float] | None) -> Floats:
     a, b = prior or (0.0, 0.0)
     none = np.zeros_like(value)
     return (a / value**2 if a else none) + (b / (1 - value) ** 2 if b else none)
-
-
-def shared_only(name: str, told: Floats) -> Information:
-    """Give the information about parameters that all share, each told apart from the others."""
-    free = np.flatnonzero(np.isfinite(told) & (told > 0))
-    return Information({}, {name: free}, np.diag(told[free]))
-
-
-def _squared(cross: Any, variance: Floats) -> Any:
-    return cross.T @ (cross * variance[:, None])
 
 
 _POINTS = 64  # of a grid

@@ -14,7 +14,8 @@ from judged.data.qrels import Qrels
 from judged.data.records import records_of
 from judged.errors import InputError
 from judged.online.clicks.judgments import ClickJudgments
-from judged.results import CHANGE, NUMBER, SHARE, TEXT, Answer, Column, Sentences, Table, columns_of, counted
+from judged.online.log import FieldAnswer
+from judged.results import CHANGE, NUMBER, SHARE, TEXT, Column, Sentences, Table, columns_of, counted
 from judged.results.blocks import Note
 from judged.scoring.evaluation.evaluate import scored
 from judged.scoring.evaluation.inputs import runs_of
@@ -49,10 +50,12 @@ class UncertainMean(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class UncertainScores(Answer):
+class UncertainScores(FieldAnswer):
     """What `evaluate_uncertain` returns."""
 
     kind: ClassVar[str] = "uncertain-scores"
+    answers: ClassVar[str] = "Scores by {qrels}, whose judgments are uncertain"
+    asked: ClassVar[tuple[str, ...]] = ("qrels", "n", "judgments", "level", "resamples", "seed")
 
     qrels: str
     n: int
@@ -63,11 +66,6 @@ class UncertainScores(Answer):
     rows: tuple[UncertainMean, ...]
     topic_scores: tuple[tuple[str, str, str, float, float], ...]
     notes: tuple[Note, ...] = ()
-
-    @property
-    def title(self) -> str:
-        """What it is by."""
-        return f"Scores by {self.qrels}, whose judgments are uncertain"
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -87,18 +85,13 @@ class UncertainScores(Answer):
 
     def blocks(self) -> tuple[Block, ...]:
         """Give means and differences, each with what adds to its interval."""
-
-        def with_ci(name: str, show: Any, title: str) -> Column:
-            ci = [row.ci if name == "value" else row.difference_ci for row in self.rows]
-            return Column(name, [getattr(row, name) for row in self.rows], show, title, ci)
-
+        rows, ends = self.rows, [row.difference_ci for row in self.rows]
         table = (
-            *columns_of(self.rows, ("run", TEXT), ("measure", TEXT), "plain"),
-            with_ci("value", NUMBER, "mean"),
-            *columns_of(self.rows, ("by_topics", NUMBER, "error by topics"), ("by_judgments", NUMBER, "by judgments")),
-            *columns_of(self.rows, ("share", SHARE, "share")),
-            with_ci("difference", CHANGE, f"less {self.rows[0].run}"),
-            *columns_of(self.rows, ("difference_share", SHARE, "share")),
+            *columns_of(rows, ("run", TEXT), ("measure", TEXT), "plain", ("value", NUMBER, "mean")),
+            *columns_of(rows, ("by_topics", NUMBER, "error by topics"), ("by_judgments", NUMBER, "by judgments")),
+            *columns_of(rows, ("share", SHARE, "share")),
+            Column("difference", [row.difference for row in rows], CHANGE, f"less {rows[0].run}", ends),
+            *columns_of(rows, ("difference_share", SHARE, "share")),
         )
         names = ("run", "measure", "query_id", "value", "sd")
         topics = tuple(
@@ -109,10 +102,6 @@ class UncertainScores(Answer):
             Table("runs", table, labels=2, note="share: of the variance, by judgments; the rest is by topics"),
             Table("topics", topics, only="data", labels=3),
         )
-
-    def facts(self) -> dict[str, Any]:
-        """Give what was asked."""
-        return {name: getattr(self, name) for name in ("qrels", "n", "judgments", "level", "resamples", "seed")}
 
 
 def evaluate_uncertain(
