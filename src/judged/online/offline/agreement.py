@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -47,9 +47,6 @@ class _Preferences:
     worse: Floats
     pair: Ints  # the same for the same two results of one topic
     forward: Bools  # which of the two is the better one
-
-
-_Fetched: TypeAlias = tuple[_Preferences, "Floats"]
 
 
 def preference_agreement(
@@ -105,18 +102,11 @@ def preference_agreement(
         found, grades = _fetched(log, table, joined, judgments, depth)
     everywhere = np.ones(len(grades), dtype=np.bool_)
     parts = [(None, everywhere), *((value, joined.slices == at) for at, value in enumerate(joined.values))]
-    rows = [
-        _row(
-            (name, value),
-            found,
-            (found.rule == name) & own[found.page],
-            np.where(own[:, None], grades, np.nan),
-            joined,
-            level,
-        )
-        for name in names
-        for value, own in parts
-    ]
+    rows: list[AgreementRow] = []
+    for name in names:
+        for value, own in parts:
+            kept, of_part = (found.rule == name) & own[found.page], np.where(own[:, None], grades, np.nan)
+            rows.append(_row((name, value), found, kept, of_part, joined, level))
     return PreferenceAgreement(
         **rests_on(log, judgments, joined, by, unit, level),
         rules=names,
@@ -136,7 +126,9 @@ def _refuse_order(log: InteractionLog, rule: str) -> None:
                          fix="take the rules above, previous and next")  # fmt: skip
 
 
-def _fetched(log: InteractionLog, preferences: Relation, joined: Joined, qrels: Qrels, depth: int) -> _Fetched:
+def _fetched(
+    log: InteractionLog, preferences: Relation, joined: Joined, qrels: Qrels, depth: int
+) -> tuple[_Preferences, Floats]:
     """Fetch preferences with both grades, and the grade at each rank of each page, (N, depth): NaN where none is."""
     index = qrels.index
     labels = {"topic": index.topic, "doc": index.docs.take(pa.array(index.doc)), "grade": index.grade}

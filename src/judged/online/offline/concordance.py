@@ -346,9 +346,8 @@ def correlated(pairs: Pairs, unit: Ints, level: float) -> Estimate:
     if np.isnan(value):
         return Estimate(value, np.nan, np.nan)
     influence = 2 * net / np.sqrt(first.sum() * second.sum()) - value * (first / first.sum() + second / second.sum())
-    found = influenced(
-        (1 + value) / 2, influence / 2, _told(pairs, unit), level, share=True
-    )  # its logit is twice Fisher's z
+    # The logit of the half of 1 and the value is twice Fisher's z.
+    found = influenced((1 + value) / 2, influence / 2, _told(pairs, unit), level, share=True)
     return Estimate(value, 2 * found.low - 1, 2 * found.high - 1)
 
 
@@ -381,23 +380,11 @@ def calibration(pages: Compared, bins: int, level: float) -> list[CalibrationBin
     place = np.searchsorted(edges, pages.score, side="left")  # an edge is the highest score of its bin
     made: list[CalibrationBin] = []
     for at in np.unique(place).tolist():
-        kept = place == at
-        scores, counts = pages.score[kept], np.bincount(pages.unit[kept])
-        rate = ratio_estimate(
-            by_unit(pages.unit[kept], pages.value[kept]), counts.astype(np.float64), level, share=pages.share
-        )
-        made.append(
-            CalibrationBin(
-                pages.measure,
-                pages.outcome,
-                float(scores.min()),
-                float(scores.max()),
-                len(scores),
-                int((counts > 0).sum()),
-                float(scores.mean()),
-                rate,
-            )
-        )
+        own = pages.over(place == at)
+        ends, mean = (float(own.score.min()), float(own.score.max())), float(own.score.mean())
+        sums, counts = by_unit(own.unit, own.value), by_unit(own.unit, np.ones(len(own.unit)))
+        rate = ratio_estimate(sums, counts, level, share=own.share)
+        made.append(CalibrationBin(own.measure, own.outcome, *ends, len(own.score), own.units, mean, rate))
     return made
 
 

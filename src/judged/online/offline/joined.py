@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
@@ -77,18 +77,10 @@ class Joined:
     def of(self, kept: Bools, reason: str) -> Joined:
         """Leave some of the pages, and count the others under a reason."""
         units, unit = np.unique(self.unit[kept], return_inverse=True)
+        columns = {name: getattr(self, name)[kept] for name in ("serp", "topic", "slices")}
         gone = int((~kept).sum())
-        return Joined(
-            self.serp[kept],
-            unit.ravel(),
-            self.topic[kept],
-            len(units),
-            self.slices[kept],
-            self.values,
-            self.how,
-            self.pages,
-            (*self.left_out, (reason, gone)) if gone else self.left_out,
-        )
+        left_out = (*self.left_out, (reason, gone)) if gone else self.left_out
+        return replace(self, unit=unit.ravel(), units=len(units), left_out=left_out, **columns)
 
 
 def joined_pages(log: InteractionLog, qrels: Qrels, topics: Any, *, by: str | None, unit: Unit, which: Which) -> Joined:
@@ -134,17 +126,8 @@ def joined_pages(log: InteractionLog, qrels: Qrels, topics: Any, *, by: str | No
         )
     values, slices = _slices(table["slice"] if by is not None else None, kept)
     units = table["unit"].filter(pa.array(kept)).combine_chunks().dictionary_encode()  # numbered as they come
-    return Joined(
-        _numbers(table["serp"])[kept],
-        _numbers(units.indices),
-        codes[kept],
-        len(units.dictionary),
-        slices,
-        values,
-        how,
-        len(table),
-        tuple(left_out),
-    )
+    serp, places, count = _numbers(table["serp"])[kept], _numbers(units.indices), len(units.dictionary)
+    return Joined(serp, places, codes[kept], count, slices, values, how, len(table), tuple(left_out))
 
 
 def _key(log: InteractionLog, qrels: Qrels, topics: Any) -> tuple[str, dict[str, str | None] | None, str]:

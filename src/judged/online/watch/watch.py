@@ -23,7 +23,18 @@ from judged.online.watch.config import (
     remember,
     remembered,
 )
-from judged.online.watch.watched import MIX, QUALITY, Guard, Rollback, Watched, days_of, parted, rollbacks, watched
+from judged.online.watch.watched import (
+    MIX,
+    QUALITY,
+    Guard,
+    Rollback,
+    Watched,
+    days_of,
+    name_of,
+    parted,
+    rollbacks,
+    watched,
+)
 from judged.results import (
     COUNT,
     NUMBER,
@@ -118,33 +129,25 @@ class Watch(Answer):
 
     def prometheus(self) -> str:
         """Write every series as Prometheus reads them."""
-        lines = [
-            "# TYPE judged_watch_alarm gauge",
-            "# TYPE judged_watch_level gauge",
-            "# TYPE judged_watch_baseline gauge",
-        ]
-        for one in self.watched:
-            if one.state == "not watched":
-                continue
-            labels = ",".join(
-                f'{name}="{_escaped(text)}"' for name, text in (("series", one.series), ("part", one.part))
-            )
-            lines.append(f"judged_watch_alarm{{{labels}}} {int(one.state == 'alarm')}")
-            lines += [f"judged_watch_level{{{labels}}} {one.level:.17g}"]
-            lines += [f"judged_watch_baseline{{{labels}}} {one.centre:.17g}"]
-        return "\n".join([*sorted(lines[:3]), *sorted(lines[3:])]) + "\n"
+        types = [f"# TYPE judged_watch_{name} gauge" for name in ("alarm", "baseline", "level")]
+        lines: list[str] = []
+        for one in (one for one in self.watched if one.state != "not watched"):
+            labels = f'series="{_escaped(one.series)}",part="{_escaped(one.part)}"'
+            values = {"alarm": int(one.state == "alarm"), "level": one.level, "baseline": one.centre}
+            lines += [f"judged_watch_{name}{{{labels}}} {value:.17g}" for name, value in values.items()]
+        return "\n".join([*types, *sorted(lines)]) + "\n"
 
     def _said(self) -> tuple[str, ...]:
         moved = [one for one in self.watched if one.state == "mix moved"]
         watched_ = [one for one in self.watched if one.state != "not watched" and one.part != MIX]
         return (
-            *(f"{_name(one)} is off since {one.since}: {_change(one)}." for one in self.alarms),
+            *(f"{name_of(one)} is off since {one.since}: {_change(one)}." for one in self.alarms),
             *(
                 f"The mix moves {one.series} by {one.level - one.centre:+.3g} since {one.since}: no change of quality."
                 for one in moved
             ),
             *map(str, self.rollbacks),
-            *(f"{_name(one)} is not watched: {one.why}." for one in self.watched if one.why and one.part != MIX),
+            *(f"{name_of(one)} is not watched: {one.why}." for one in self.watched if one.why and one.part != MIX),
             *(() if self.alarms else (self._no_alarm(len(watched_)),)),
         )
 
@@ -178,8 +181,7 @@ class Watch(Answer):
                 Column("since", [one.since.isoformat() if one.since else "" for one in rows], TEXT),
                 *columns_of(rows, ("centre", NUMBER, "baseline"), ("level", NUMBER, "now")),
                 Column("relative", [_relative(one) for one in rows], SHARE, "change"),
-                Column("within", [one.within for one in rows], COUNT, "found within days"),
-                Column("days", [one.days for one in rows], COUNT, "days a point"),
+                *columns_of(rows, ("within", COUNT, "found within days"), ("days", COUNT, "days a point")),
                 Column("why", [one.why for one in rows], TEXT, only="data"),
             ),
             "Series",
@@ -205,7 +207,7 @@ class Watch(Answer):
             folded=True,
         )  # fmt: skip
         deploys = [Line("x", _ms(event.date)) for event in self.config.event if event.deploy]
-        said = f"{_name(one)}: {one.state}, {_change(one)}."
+        said = f"{name_of(one)}: {one.state}, {_change(one)}."
         chart = Chart(
             f"watched{at}", one.series, table, said, kind="points", x="start_ms", x_title="day (UTC)", y="value",
             y_title=one.series, colour="kind", colours=_COLOURS, band="expected", lines=tuple(deploys), spread="time",
@@ -218,8 +220,7 @@ class Watch(Answer):
         return Table(
             "points",
             (
-                Column("series", [one.series for one, _ in rows], TEXT),
-                Column("part", [one.part for one, _ in rows], TEXT),
+                *columns_of([one for one, _ in rows], ("series", TEXT), ("part", TEXT)),
                 Column("start", [point.start.isoformat() for _, point in rows], TEXT),
                 *columns_of([point for _, point in rows], ("value", NUMBER), ("expected", NUMBER), ("sigma", NUMBER)),
                 Column("alarm", [int(point.alarm) for _, point in rows], COUNT),
@@ -300,19 +301,17 @@ def _watched(
 
 
 def _rollbacks(made: tuple[Rollback, ...]) -> Table:
-    rows = [(one, guard) for one in made for guard in one.guards]
+    events, guards = ([one.event for one in made for _ in one.guards], [guard for one in made for guard in one.guards])
+    relative, ends = [guard.relative for guard in guards], [guard.ci for guard in guards]
     return Table(
         "deployments",
         (
-            Column("deployed", [one.event.date.isoformat() for one, _ in rows], TEXT),
-            Column("what", [one.event.what for one, _ in rows], TEXT),
-            Column("series", [guard.series for _, guard in rows], TEXT),
-            _parts([guard for _, guard in rows]),
-            Column(
-                "relative", [guard.relative for _, guard in rows], SHARE, "change", ci=[guard.ci for _, guard in rows]
-            ),
-            *columns_of([guard for _, guard in rows], ("state", TEXT)),
-            Column("a_day", [guard.a_day for _, guard in rows], COUNT, "lost a day"),
+            Column("deployed", [event.date.isoformat() for event in events], TEXT),
+            *columns_of(events, ("what", TEXT)),
+            *columns_of(guards, ("series", TEXT)),
+            _parts(guards),
+            Column("relative", relative, SHARE, "change", ends),
+            *columns_of(guards, ("state", TEXT), ("a_day", COUNT, "lost a day")),
         ),
         "Deployments",
         labels=4,
@@ -324,10 +323,6 @@ def _parts(rows: Sequence[Watched | Guard]) -> Column:
     """Name classes, for people only where there are any."""
     parts = [one.part for one in rows]
     return Column("part", parts, TEXT, only="" if any(parts) else "data")
-
-
-def _name(one: Watched) -> str:
-    return f"{one.series} of {one.part}" if one.part not in {QUALITY, MIX} else one.series
 
 
 def _change(one: Watched) -> str:

@@ -54,7 +54,7 @@ class Rollback:
     margin: float
 
     def __str__(self) -> str:
-        harmed = [_name(one) for one in self.guards if one.state == "harmed"]
+        harmed = [name_of(one) for one in self.guards if one.state == "harmed"]
         waiting = [one for one in self.guards if one.state == "open"]
         said = f"{self.event.what} of {self.event.date}: {self.decision}"
         if harmed:
@@ -66,11 +66,10 @@ class Rollback:
             )
         if not waiting:
             return f"{said}. Nothing got worse by {100 * self.margin:g} %."
-        costs = [f"{one.a_day:,.0f} a day of {_name(one)}" for one in waiting if one.a_day >= 1]
+        costs = [f"{one.a_day:,.0f} a day of {name_of(one)}" for one in waiting if one.a_day >= 1]
         wait = f" To wait costs some {listed(costs)}, if what was seen goes on." if costs else ""
-        return (
-            f"{said}. {listed([_name(one) for one in waiting])} may have lost more than {100 * self.margin:g} %.{wait}"
-        )
+        named = listed(list(map(name_of, waiting)))
+        return f"{said}. {named} may have lost more than {100 * self.margin:g} %.{wait}"
 
 
 def rollbacks(found: Sequence[Watched], config: WatchConfig) -> Iterator[Rollback]:
@@ -133,8 +132,9 @@ def _state(made: AdjustedDifference, relative: RelativeDifference, critical: flo
     return "harmed" if high < -margin else "fine" if low > -margin else "open"
 
 
-def _name(one: Guard) -> str:
-    return f"{one.series} of {one.part}" if one.part != QUALITY else one.series
+def name_of(one: Guard | Watched) -> str:
+    """Name a series and its part; the mix is called by the series."""
+    return one.series if one.part in {QUALITY, MIX} else f"{one.series} of {one.part}"
 
 
 State: TypeAlias = Literal["fine", "alarm", "mix moved", "not watched"]
