@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -14,7 +13,7 @@ from judged.errors import InputError
 from judged.online.engine import literal
 from judged.online.log import RAW_QUERY
 from judged.online.readers.files import Part, opened
-from judged.online.readers.mapping_file import RENAMED, MappingFile, Section, nearest
+from judged.online.readers.mapping_file import MappingFile, Section, nearest
 from judged.online.readers.paths import keys_of
 from judged.online.readers.raw import Trouble, run, trouble_of
 from judged.online.readers.sections import Check, Taken
@@ -45,16 +44,6 @@ def found_in(table: str, kind: str, checks: Sequence[Check], files: Sequence[str
             yield like
         elif rows:
             yield from trouble_of(engine, files, table, check.bad, like)
-
-
-def lacking(mapping: MappingFile, rows: Counter[str], filled: Counter[tuple[str, str]]) -> Iterable[Trouble]:
-    """Name the columns that are expected, and that no record has."""
-    for section in mapping.sections:
-        kind = "query" if section.kind == "queries" else "event"
-        for name, value in section.columns.items():
-            if value.expected and rows[kind] and not filled[kind, RENAMED.get(name, name)]:
-                written = value.paths[0]
-                yield Trouble.of("mapping", "absent-column", kind, rows=rows[kind], written=written)
 
 
 Stages: TypeAlias = "Sequence[tuple[str, Sequence[tuple[Taken, str]]]]"

@@ -57,7 +57,15 @@ def read(parts: Sequence[Part], engine: Engine, *, progress: Opener = None) -> R
                 troubles.add(Trouble.of("clickmodels", "broken-line", "file", place, lost=True))
                 continue
             ordinal += _SPAN
-            _add(record, {"file": file, "row": row, "query_id": f"{file}:{row}"}, ordinal, pages, clicks)
+            session, query, region, urls, counts = record
+            who = {"file": file, "row": row, "query_id": f"{file}:{row}", "session_id": session}
+            gaps = list(urls) != list(range(len(urls)))
+            shown = {"hit_ids": list(urls.values()), "ranks": [at + 1 for at in urls] if gaps else None}
+            pages.add({**who, "time_ms": ordinal, "query": query, **shown, "region": region})
+            clicked = (at for at in sorted(counts) for _ in range(counts[at]))
+            for order, at in enumerate(clicked, 1):
+                what = {"time_ms": ordinal + order, "action": "click", "object_id": urls.get(at), "position": at}
+                clicks.add({**who, **what})
     return RawLog(
         queries=pages.done(),
         events=clicks.done(),
@@ -81,9 +89,7 @@ def _record(line: str) -> tuple[str, str, str, dict[int, str], dict[int, int]] |
         counts = {at: int(count) for at, count in clicks.items() if count}
     except (ValueError, TypeError, OverflowError, RecursionError):
         return None
-    if not all(0 <= at < _SPAN for at in urls) or not all(
-        0 <= at < _SPAN and 0 <= one <= _SPAN for at, one in counts.items()
-    ):
+    if not all(0 <= at < _SPAN for at in (*urls, *counts)) or not all(0 <= one <= _SPAN for one in counts.values()):
         return None
     return parts[0], parts[1], parts[2], {at: str(urls[at]) for at in sorted(urls)}, counts
 
@@ -94,24 +100,6 @@ def _by_position(value: Any) -> dict[int, Any]:
     if isinstance(value, list):
         return dict(enumerate(value))
     raise TypeError
-
-
-def _add(
-    record: tuple[str, str, str, dict[int, str], dict[int, int]],
-    place: dict[str, Any],
-    ordinal: int,
-    pages: Rows,
-    clicks: Rows,
-) -> None:
-    session, query, region, urls, counts = record
-    who = {**place, "session_id": session}
-    gaps = list(urls) != list(range(len(urls)))
-    shown = {"hit_ids": list(urls.values()), "ranks": [at + 1 for at in urls] if gaps else None}
-    pages.add({**who, "time_ms": ordinal, "query": query, **shown, "region": region})
-    clicked = (at for at in sorted(counts) for _ in range(counts[at]))
-    for order, at in enumerate(clicked, 1):
-        what = {"time_ms": ordinal + order, "action": "click", "object_id": urls.get(at), "position": at}
-        clicks.add({**who, **what})
 
 
 _FILE_SPAN = 1_000_000_000_000

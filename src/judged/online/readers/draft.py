@@ -222,17 +222,14 @@ class _Draft:
             return ""
         if named:
             self.doubt(f"{named.path} stands in several rows, so that it names no page")
-        common = [self.roles[role].path for role in ("session_id", "user_id", "query", "time") if role in self.roles]
         if rows or not {"session_id", "user_id", "query"} & self.roles.keys():
             if not rows:
                 self.doubt("no column tells which rows are one page: each is a page of its own")
             return 'query_id = "#row"  # each row is a page'
         self.doubt("no column names the page: rows are put together by what they have in common")
-        join = (
-            [self.roles[role].path for role in ("session_id", "query")]
-            if {"session_id", "query"} <= self.roles.keys()
-            else common
-        )
+        both = {"session_id", "query"} <= self.roles.keys()
+        wanted = ("session_id", "query") if both else ("session_id", "user_id", "query", "time")
+        join = [self.roles[role].path for role in wanted if role in self.roles]
         return f"query_id = {_toml({'join': join})}"
 
     def _clicks(self, first: str, action: Facts | None) -> None:

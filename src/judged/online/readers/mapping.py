@@ -14,7 +14,7 @@ from judged.errors import InputError
 from judged.online.engine import identifier, literal
 from judged.online.log import ATTRIBUTE_LIMIT, CONVENTIONS, RAW_EVENT, RAW_QUERY, Column
 from judged.online.readers.attributes import Own, attributes_of, own_of
-from judged.online.readers.checks import ASTRAY, clicked, found_in, grouped, lacking, lost, refuse_absent
+from judged.online.readers.checks import ASTRAY, clicked, found_in, grouped, lost, refuse_absent
 from judged.online.readers.files import Opener, Part, first_bytes, form_of
 from judged.online.readers.mapping_file import FORMATS, RENAMED, MappingFile, Section
 from judged.online.readers.paths import Place, keys_of
@@ -350,7 +350,7 @@ def _counts(stages: Sequence[Stage], engine: Engine) -> str:
 
 
 def _lacking(stages: Sequence[Stage], mapping: MappingFile, engine: Engine) -> Iterable[Trouble]:
-    """Count what the expected columns hold: those of typed tables are not looked at, since they are there."""
+    """Name the columns that are expected, and that no record has; those of typed tables are there without a look."""
     rows: Counter[str] = Counter()
     filled: Counter[tuple[str, str]] = Counter()
     for typed, one, table in [(stage.typed, one, table) for stage in stages for one, table, _ in stage.tables]:
@@ -361,7 +361,11 @@ def _lacking(stages: Sequence[Stage], mapping: MappingFile, engine: Engine) -> I
         number, *each = run(engine, f"SELECT count(*), {counts} FROM {table}" + (" GROUP BY ALL" if typed else ""))[0]
         rows[one.kind] += number
         filled.update({(one.kind, name): count for name, count in zip(expected, each, strict=True)})
-    return lacking(mapping, rows, filled)
+    for section in mapping.sections:
+        kind = "query" if section.kind == "queries" else "event"
+        for name, value in section.columns.items():
+            if value.expected and rows[kind] and not filled[kind, RENAMED.get(name, name)]:
+                yield Trouble.of("mapping", "absent-column", kind, rows=rows[kind], written=value.paths[0])
 
 
 def _rank_base(stages: Sequence[Stage], engine: Engine) -> tuple[int | None, tuple[Trouble, ...]]:

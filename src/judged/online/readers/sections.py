@@ -16,7 +16,6 @@ from judged.online.readers.values import (
     WITHOUT_OFFSET,
     Found,
     Kind,
-    Manner,
     first_of,
     sql_without_offset,
     text_of,
@@ -166,7 +165,7 @@ class Select:
     def list(self, value: Value) -> str:
         """Write the SQL of a value as a list of texts; null where there is none."""
         places = [place for path in value.paths for place in self.places(path)]
-        return value_of(places, "list", _manner(value)).sql
+        return value_of(places, "list", value).sql
 
     def items(self, value: Value) -> str:
         """Write the SQL of a value as a list of JSON."""
@@ -177,7 +176,7 @@ class Select:
                 each.append(f"list_transform({place.sql}, lambda e: to_json(e))")
                 continue
             text = _as_text(place)
-            listed = value_of([place], "list", _manner(value)).sql
+            listed = value_of([place], "list", value).sql
             json = f"prefix(ltrim({text}), '[') AND json_valid({text})"
             whole = f"list_transform({listed}, lambda e: to_json(e))"
             each.append(f"CASE WHEN {json} THEN json_extract({text}, '$[*]') ELSE {whole} END")
@@ -249,7 +248,7 @@ class Select:
         places = list({one.sql: one for one in places}.values())
         if any(one.type in {"varchar", "json"} for one in places) and name == "time_ms":
             self.typed = False
-        found = value_of(places, "filled" if value.filled else kind, _manner(value))
+        found = value_of(places, "filled" if value.filled else kind, value)
         if kind == "text":
             texts = [text for one in places if one.parsed and (text := text_of(one))]
             longer = [self._marked(self._seen(f"length({text}) > {TEXT_LIMIT}")) for text in texts]
@@ -421,10 +420,6 @@ def files_of(section: Section, files: Sequence[str]) -> list[int]:
     """Give the numbers of the files whose names fit a section."""
     names = [name.replace("\\", "/").rsplit("/", 1)[-1] for name in files]
     return [number for number, name in enumerate(names) if fnmatchcase(name, section.files)]
-
-
-def _manner(value: Value) -> Manner:
-    return Manner(value.format, value.unit, value.separators, value.loose)
 
 
 def _as_text(place: Place) -> str:

@@ -15,10 +15,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from judged.online.engine import literal
 from judged.online.readers.paths import Place
+
+if TYPE_CHECKING:
+    from judged.online.readers.mapping_file import Value
 
 EARLIEST = 788_918_400_000
 """1 January 1995: no search log is older."""
@@ -149,28 +152,6 @@ _TEXTS = frozenset({"varchar", "json"})
 
 
 @dataclass(frozen=True)
-class Manner:
-    """How a value is written.
-
-    Parameters
-    ----------
-    format
-        Of times: ``auto``, ``utc`` (the same, where all are UTC), ``order``, a unit, or a pattern of ``strptime``.
-    unit
-        Of durations.
-    separators
-        Between the items of a list that is written as text.
-    loose
-        Any of the separators may stand there, and brackets and quotation marks around.
-    """
-
-    format: str = "auto"
-    unit: str = "milliseconds"
-    separators: tuple[str, ...] = ()
-    loose: bool = False
-
-
-@dataclass(frozen=True)
 class Found:
     """A column's value.
 
@@ -186,13 +167,9 @@ class Found:
     given: str | None = None
 
 
-def value_of(places: Sequence[Place], kind: Kind, manner: Manner = Manner()) -> Found:
-    """Give the value of a column from the places where it may stand: the first that holds a usable one.
-
-    >>> value_of([], "whole").sql
-    'NULL'
-    """
-    return first_of([Found(_MAKERS[kind](one, manner), _given(one, kind)) for one in places])
+def value_of(places: Sequence[Place], kind: Kind, value: Value) -> Found:
+    """Give the value of a column from the places where it may stand: the first that holds a usable one."""
+    return first_of([Found(_MAKERS[kind](one, value), _given(one, kind)) for one in places])
 
 
 def first_of(values: Sequence[Found]) -> Found:
@@ -239,7 +216,7 @@ def _given(place: Place, kind: Kind) -> str | None:
     return f"{text} <> ''" + (f" AND NOT prefix({text}, '{{')" if place.container else "")
 
 
-def _word(place: Place, _: Manner) -> str:
+def _word(place: Place, _: Value) -> str:
     text = text_of(place)
     if text is None:
         return "CAST(NULL AS VARCHAR)"
@@ -249,25 +226,25 @@ def _word(place: Place, _: Manner) -> str:
     return f"nullif({text}, '')"
 
 
-def _text(place: Place, _: Manner) -> str:
+def _text(place: Place, _: Value) -> str:
     text = text_of(place)
     return "CAST(NULL AS VARCHAR)" if text is None else f"left({text}, {TEXT_LIMIT})"
 
 
-def _time(place: Place, manner: Manner) -> str:
+def _time(place: Place, value: Value) -> str:
     text = text_of(place)
-    if manner.format in {"auto", "utc"} or text is None:
+    if value.format in {"auto", "utc"} or text is None:
         return sql_time(text or "NULL", "varchar") if place.type == "json" else sql_time(place.sql, place.type)
-    if manner.format == "order":
+    if value.format == "order":
         return f"TRY_CAST({text} AS BIGINT)"
-    if manner.format in NUMBERED:
+    if value.format in NUMBERED:
         # Whole numbers stay whole: a float cannot hold nanoseconds since 1970.
-        per = NUMBERED[manner.format]
+        per = NUMBERED[value.format]
         scale = f"* {int(per)}" if per >= 1 else f"// {round(1 / per)}"
         whole = f"TRY_CAST(CASE WHEN regexp_full_match({text}, '[+-]?[0-9]+') THEN {text} END AS HUGEINT) {scale}"
         parts = f"floor({_finite(f'TRY_CAST({text} AS DOUBLE)')} * {per!r} + 0.001)"
         return f"coalesce(TRY_CAST({whole} AS BIGINT), TRY_CAST({parts} AS BIGINT))"
-    return f"(epoch_us(try_strptime({text}, {literal(manner.format)})) // 1000)"
+    return f"(epoch_us(try_strptime({text}, {literal(value.format)})) // 1000)"
 
 
 def _finite(number: str) -> str:
@@ -283,7 +260,7 @@ def _number(place: Place) -> str:
     return "CAST(NULL AS DOUBLE)"
 
 
-def _whole(place: Place, _: Manner) -> str:
+def _whole(place: Place, _: Value) -> str:
     if place.type in INTEGERS:
         return f"TRY_CAST({place.sql} AS BIGINT)"
     number = _number(place)
@@ -294,27 +271,27 @@ def _whole(place: Place, _: Manner) -> str:
     return f"CASE WHEN regexp_full_match({text}, '[+-]?[0-9]{{1,18}}') THEN TRY_CAST({text} AS BIGINT) ELSE {exact} END"
 
 
-def _page(place: Place, _: Manner) -> str:
+def _page(place: Place, _: Value) -> str:
     whole = _whole(place, _)
     return f"CASE WHEN {whole} BETWEEN 1 AND 2147483647 THEN {whole} END"
 
 
-def _millis(place: Place, manner: Manner) -> str:
+def _millis(place: Place, value: Value) -> str:
     number = _number(place)
-    factor = NUMBERED[manner.unit]
+    factor = NUMBERED[value.unit]
     return f"CASE WHEN {number} BETWEEN 0 AND 9e12 THEN CAST(round({number} * {factor!r}) AS BIGINT) END"
 
 
-def _duration(place: Place, manner: Manner) -> str:
-    number = f"{_real(place, manner)} * {NUMBERED[manner.unit]!r}"
+def _duration(place: Place, value: Value) -> str:
+    number = f"{_real(place, value)} * {NUMBERED[value.unit]!r}"
     return f"CASE WHEN {number} >= 0 THEN {number} END"
 
 
-def _real(place: Place, _: Manner) -> str:
+def _real(place: Place, _: Value) -> str:
     return f"({_finite(_number(place))})"
 
 
-def _flag(place: Place, _: Manner) -> str:
+def _flag(place: Place, _: Value) -> str:
     if place.type == "boolean":
         return place.sql
     if place.type in INTEGERS or place.type in REALS:
@@ -327,7 +304,7 @@ def _flag(place: Place, _: Manner) -> str:
     return f"CASE WHEN {text} IN {yes} THEN true WHEN {text} IN {no} THEN false END"
 
 
-def _list(place: Place, manner: Manner) -> str:
+def _list(place: Place, value: Value) -> str:
     """Read a list, a list written as JSON, or items with separators between them; a text without these is one item."""
     if isinstance(place.shape, tuple) and place.shape[0] == "list":
         return f"CAST({place.sql} AS VARCHAR[])"
@@ -337,10 +314,10 @@ def _list(place: Place, manner: Manner) -> str:
     json = f"WHEN prefix(ltrim({text}), '[') AND json_valid({text}) THEN from_json({text}, '[\"VARCHAR\"]')"
     empty = f"{text} IS NULL OR trim({text}) IN ('', 'null')"
     nothing = f"WHEN {empty} OR (prefix(ltrim({text}), '{{') AND json_valid({text})) THEN NULL"
-    if not manner.loose:
-        cut = f"string_split({text}, {literal(manner.separators[0])})" if manner.separators else f"[{text}]"
+    if not value.loose:
+        cut = f"string_split({text}, {literal(value.separators[0])})" if value.separators else f"[{text}]"
         return f"CASE {json} {nothing} ELSE {cut} END"
-    signs = "".join(manner.separators)
+    signs = "".join(value.separators)
     blank = r"\s" if " " in signs else ""
     between = f"[{blank}{re.escape(signs.replace(' ', ''))}]+"
     edges = f"{literal(signs)} || ' ' || chr(9) || chr(10) || chr(13)"
@@ -351,14 +328,14 @@ def _list(place: Place, manner: Manner) -> str:
     )
 
 
-def _numbers(place: Place, manner: Manner) -> str:
+def _numbers(place: Place, value: Value) -> str:
     if isinstance(place.shape, tuple) and place.shape[1] in INTEGERS | REALS:
         return f"CAST({place.sql} AS DOUBLE[])"
     number = _finite("TRY_CAST(e AS DOUBLE)")
-    return f"list_transform({_list(place, manner)}, lambda e: {number})"
+    return f"list_transform({_list(place, value)}, lambda e: {number})"
 
 
-def _filled(place: Place, _: Manner) -> str:
+def _filled(place: Place, _: Value) -> str:
     if place.type == "boolean":
         return place.sql
     if isinstance(place.shape, dict):
@@ -371,7 +348,7 @@ def _filled(place: Place, _: Manner) -> str:
     return f"(lower(regexp_replace({text}, '\\s', '', 'g')) NOT IN {empty})"
 
 
-_MAKERS: dict[Kind, Callable[[Place, Manner], str]] = {
+_MAKERS: dict[Kind, Callable[[Place, Value], str]] = {
     "word": _word,
     "text": _text,
     "time": _time,
