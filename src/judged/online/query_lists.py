@@ -302,14 +302,11 @@ def _troubles(found: ArrowTable, all_of: Mapping[str, int], chosen: _Chosen) -> 
     share = _share("share", zero, known, chosen.level)
     yield "zero", chosen.table("zero", zero > 0, zero, query, users, _numbers("zero", zero, "found nothing"), share)
 
-    for name, counts, sizes, title in (
-        ("left", "abandoned", "answered", "left"),
-        ("slow", "slow", "timed", "slow"),
-    ):
+    for name, counts, sizes in (("left", "abandoned", "answered"), ("slow", "slow", "timed")):
         hits, of = column[counts], column[sizes]
         mask, p = chosen.told(*chances_of_more(hits, of, all_of[counts], all_of[sizes]), of)
         excess = hits - of * all_of[counts] / max(all_of[sizes], 1)
-        columns = [query, _numbers("users", of), _numbers(name, hits, title), _share("share", hits, of, chosen.level)]
+        columns = [query, _numbers("users", of), _numbers(name, hits, name), _share("share", hits, of, chosen.level)]
         if name == "slow":
             columns.append(Column("seconds", column["seconds"].tolist(), number(3), "median s"))
         yield name, chosen.table(name, mask, excess, *columns, p)

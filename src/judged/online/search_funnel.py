@@ -177,11 +177,10 @@ def funnel(
         pages = page_facts(log, of, settings or FactSettings(), slices=cut and cut.table, chosen=chosen)
         reached = [f"({pages.columns[_REACHED[name]] if name != 'search' else 1})" for name in names]
         later = {name: f"greatest({', '.join(reached[at:])}, 0)" for at, name in enumerate(names)}
-        parts = [_steps(pages.joined, names, later, row, unit, level, sliced=False)]
-        if cut is not None:
-            parts.append(_steps(pages.joined, names, later, row, unit, level, sliced=True))
+        common = pages.joined, names, later, row, unit, level
+        found = [step for sliced in ((False, True) if cut else (False,)) for step in _steps(*common, sliced=sliced)]
     order = {name: at for at, name in enumerate((None, *(cut.values if cut else ())))}
-    steps = sorted((one for part in parts for one in part), key=lambda one: order[one.slice])
+    steps = sorted(found, key=lambda step: order[step.slice])
     first = {"where": said, "slices": cut.note if cut else ""}
     return Funnel(row=row, by=by, steps=tuple(steps), missing=missing, **about(log, unit, level, first))
 

@@ -57,7 +57,7 @@ class Packing:
 
     Examples
     --------
-    >>> packing = packing_of(["a", "b", "c"], most=1000)
+    >>> packing = Packing(("a", "b", "c"), bits=10)
     >>> packing.bits, packing.columns
     (10, ('packed_0',))
     >>> packing.parted()["b"]
@@ -93,11 +93,6 @@ class Packing:
             flag: f"({self.columns[at // self._room]} >> {at % self._room * self.bits}) & {mask}"
             for at, flag in enumerate(self.flags)
         }
-
-
-def packing_of(flags: Sequence[str], most: int) -> Packing:
-    """Pack flags whose sums are at most `most`."""
-    return Packing(tuple(flags), max(1, int(most).bit_length()))
 
 
 @dataclass(frozen=True)
@@ -171,7 +166,7 @@ def _page_sums(pages: PageFacts, metrics: Sequence[OnlineMetric], unit: str, *, 
     columns = sorted({name for one in metrics for name in one.columns()})
     counts = f"SELECT count(*) AS pages FROM {pages.log.serp} GROUP BY {identifier(unit)}"
     most = pages.log.engine.rows(f"SELECT max(pages) AS most FROM ({counts})")[0]["most"] or 0
-    packing = packing_of([name for name in columns if is_flag(name)], most)
+    packing = Packing(tuple(filter(is_flag, columns)), max(1, int(most).bit_length()))
     facts = {name: pages.columns[name] for name in columns if not is_flag(name)} | packing.packed(pages.columns)
     sums = ", ".join(f"CAST(sum({fact}) AS BIGINT) AS {identifier(name)}" for name, fact in facts.items())
     kept = pages.joined.engine.keep(f"SELECT {keys}, {sums} FROM {pages.joined} GROUP BY {keys}", "sums")

@@ -266,17 +266,11 @@ def is_flag(column: str) -> bool:
     return meaning == "1" or meaning.startswith("1 if ")
 
 
-SESSIONS_COLUMNS = {
-    "session": "1",
-    "clicked": "1 if any result was opened",
-    "queries": "pages that count as asked",
-    "money": "money that came of its pages, winsorised",
-    "succeeded_{t}": "1 if a page came to a success: a click of t seconds dwell or more, a cart, a purchase",
-    "time_to_success_{t}": "seconds from the first page to the first success, counted in milliseconds",
-    "queries_to_success_{t}": "queries up to the first success",
-}
-"""The columns of the facts of a session, and what they mean."""
-
+# Columns of the facts of a session, beside session_count, which is 1:
+#   clicked: 1 if any result was opened; queries: pages that count as asked; money: of its pages, winsorised;
+#   succeeded_{t}: 1 if a page came to a success: a click of t seconds dwell or more, a cart, a purchase;
+#   time_to_success_{t}: seconds from the first page to the first success, counted in milliseconds;
+#   queries_to_success_{t}: queries up to the first success
 _TOTALS = {
     "clicked": "max(clicked)",
     "queries": "CAST(sum(asked) AS BIGINT)",

@@ -66,9 +66,10 @@ class Sales:
 
 def last_visits(pages: Pages) -> Bools:
     """Tell by page and place which visits nobody sees the end of: the last thing that is done in a session."""
-    lowest = _lowest(pages.clicked)
+    places = pages.clicked.shape[1]
+    lowest = np.where(pages.clicked.any(axis=1), places - 1 - np.argmax(pages.clicked[:, ::-1], axis=1), -1)
     ends = (pages.step == len(STEPS) - 1) & (lowest >= 0) & (lowest + 1 == pages.last_seen) & pages.examined.any(axis=1)
-    return ends[:, None] & (np.arange(pages.clicked.shape[1]) == lowest[:, None])
+    return ends[:, None] & (np.arange(places) == lowest[:, None])
 
 
 def happen(
@@ -147,11 +148,6 @@ def _made(page: Ints, time: Ints, place: Ints, name: str, value: Any = None) -> 
     )
 
 
-def _lowest(clicked: Bools) -> Ints:
-    """Give the place of the lowest click of each page, -1 without one."""
-    return np.where(clicked.any(axis=1), clicked.shape[1] - 1 - np.argmax(clicked[:, ::-1], axis=1), -1)
-
-
 _TEN_YEARS = 3653 * 86_400_000
 _FACETS_LATER = 15  # milliseconds: the front end asks for facets right behind the page
 _CROWD, _WALK, _HAPPEN, _BREAK = range(4)  # each stage has a source of chance of its own
@@ -207,19 +203,15 @@ def name(drawn: Drawn) -> Names:
     """Give everything its id."""
     session = session_keys(drawn.pages)
     sessions = int(session[-1]) + 1 if len(session) else 0
+    documents = pc.utf8_lpad(pa.array(np.arange(drawn.world.grades.size)).cast(pa.string()), 7, "0")
     return Names(
         user=_ids(drawn.key, 1, len(drawn.crowd.quota)),
         session=_ids(drawn.key, 2, sessions),
         session_of=session,
         query=_long_ids(drawn.key, len(drawn.pages)),
-        document=document_names(drawn.world.grades.size),
+        document=pc.binary_join_element_wise("P", documents, ""),
         text=texts(drawn.pages),
     )
-
-
-def document_names(number: int) -> Any:
-    """Name documents by number."""
-    return _joined("P", pc.utf8_lpad(pa.array(np.arange(number)).cast(pa.string()), 7, "0"))
 
 
 def texts(pages: Pages) -> Any:
@@ -328,10 +320,6 @@ def _taken(values: Any, packed: bool, at: Any) -> Any:
     """Give the values at places; packed: as a dictionary and its indexes."""
     places = pa.array(at)
     return pa.DictionaryArray.from_arrays(places.cast(pa.int32()), values) if packed else values.take(places)
-
-
-def _joined(*parts: Any) -> Any:
-    return pc.binary_join_element_wise(*parts, "")
 
 
 def _ids(key: tuple[int, ...], kind: int, number: int) -> Any:

@@ -152,12 +152,12 @@ class SimulatedLog:
     @cached_property
     def queries(self) -> Table:
         """The rows of queries in UBI's shape, damage included."""
-        return damage.query_table(self._query_columns)
+        return damage.query_table(query_columns(self.drawn, self._names, self._written))
 
     @cached_property
     def events(self) -> Table:
         """The rows of events in UBI's shape, damage included."""
-        return damage.event_table(self._event_columns)
+        return damage.event_table(event_columns(self.drawn, self._names, self._written))
 
     @cached_property
     def truth(self) -> Truth:
@@ -222,14 +222,6 @@ class SimulatedLog:
     @cached_property
     def _names(self) -> Names:
         return name(self.drawn)
-
-    @cached_property
-    def _query_columns(self) -> dict[str, Any]:
-        return query_columns(self.drawn, self._names, self._written)
-
-    @cached_property
-    def _event_columns(self) -> dict[str, Any]:
-        return event_columns(self.drawn, self._names, self._written)
 
 
 def _truth(drawn: Drawn, names: Names, written: Written) -> Truth:

@@ -126,7 +126,7 @@ def _pages(plan: SimulationPlan, world: World) -> tuple[float, Floats]:
     answered = np.zeros(world.zero.shape)
     forms = first_forms()
     for extras, modifier in forms:
-        version = world.version(_same(extras, topics), _same(modifier, topics), _same(0, topics))
+        version = world.version(*(np.full_like(topics, part) for part in (extras, modifier, 0)))
         for misspelt, share in ((False, 1 - collection.misspelt), (True, collection.misspelt)):
             zero = world.nothing(topics, version, np.full(len(topics), misspelt))
             shows = np.where(zero, collection.rescue, 1.0)
@@ -145,26 +145,16 @@ def _propensities(plan: SimulationPlan) -> tuple[Floats, Floats]:
 
 def _simulated(plan: SimulationPlan, world: World, users: int, seed: int) -> dict[str, PopulationValue]:
     """Simulate many users, and give ratios with the standard errors of the delta method over users."""
-    tops: dict[str, list[Floats]] = {}
-    bottoms: dict[str, list[Floats]] = {}
+    found: dict[str, list[Floats]] = {}
     for number, begin in enumerate(range(0, users, _BLOCK)):
         rng = np.random.default_rng([seed, number, 0x9090])
         crowd = draw_crowd(plan, min(_BLOCK, users - begin), rng)
         pages = walk(plan, world, crowd, rng)
         _, sales = happen(plan.page, world, pages, crowd.bot[pages.user], rng)
         for name, sums in sums_of(plan, pages, sales, ~crowd.bot[pages.user]).items():
-            top, bottom = _by_user(sums, len(crowd.quota))
-            tops.setdefault(name, []).append(top[~crowd.bot])
-            bottoms.setdefault(name, []).append(bottom[~crowd.bot])
-    return {name: _limit(np.concatenate(tops[name]), np.concatenate(bottoms[name])) for name in tops}
-
-
-def _by_user(sums: Sums, users: int) -> tuple[Floats, Floats]:
-    """Add rows up by user."""
-    top, bottom = np.zeros(users), np.zeros(users)
-    np.add.at(top, sums.user, sums.numerator)
-    np.add.at(bottom, sums.user, sums.denominator)
-    return top, bottom
+            by_user = [np.bincount(sums.user, part, len(crowd.quota)) for part in (sums.numerator, sums.denominator)]
+            found.setdefault(name, []).append(np.array(by_user, dtype=np.float64)[:, ~crowd.bot])
+    return {name: _limit(*np.concatenate(parts, axis=1)) for name, parts in found.items()}
 
 
 def _limit(top: Floats, bottom: Floats) -> PopulationValue:
@@ -173,10 +163,6 @@ def _limit(top: Floats, bottom: Floats) -> PopulationValue:
     value = top.sum() / bottom.sum()
     error = np.std(top - value * bottom, ddof=1) / (np.sqrt(len(top)) * bottom.mean())
     return PopulationValue(float(value), float(error), "simulation")
-
-
-def _same(value: int, like: Ints) -> Ints:
-    return np.full(len(like), value, dtype=np.int64)
 
 
 SATISFIED_MS, SOON_MS = 30_000, 300_000

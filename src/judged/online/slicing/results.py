@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
 from difflib import get_close_matches
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -157,21 +157,6 @@ _SHAPES = 100_000  # that are remembered
 _LETTERS, _DIGITS = re.compile("[A-Za-z]+"), re.compile("[0-9]+")
 
 
-def by_words(serp: Relation) -> Cut:
-    """Cut by the number of words, as `WORDS`; not known where a script writes no blanks, or there is no word."""
-    return _by_count(serp, WORDS)
-
-
-def by_length(serp: Relation) -> Cut:
-    """Cut by the number of words, as ``length`` of topics is: 1, 2-3, 4-6, 7+."""
-    return _by_count(serp, LENGTH)
-
-
-def by_class(serp: Relation) -> Cut:
-    """Cut by the kind of query, as ``kind`` of topics is: address, quoted, question, identifier, keywords."""
-    return Cut(_by_text(serp, kind_of))
-
-
 def by_script(serp: Relation) -> Cut:
     """Cut by the script of most letters, as ``script`` of topics is."""
     remembered = lru_cache(_SHAPES)(script_of)
@@ -287,9 +272,9 @@ _COLUMNS = (
     "latency_ms", "n_shown",
 )  # fmt: skip
 _BY_TEXT = {
-    "words": by_words,
-    "length": by_length,
-    "query class": by_class,
+    "words": partial(_by_count, bands=WORDS),
+    "length": partial(_by_count, bands=LENGTH),
+    "query class": lambda serp: Cut(_by_text(serp, kind_of)),
     "script": by_script,
     "seen": by_novelty,
     "filtered": by_filter,
