@@ -54,6 +54,8 @@ class Component(NamedTuple):
     measures: Mapping[str, str] = _NONE  # classes of measures, by the measure's name
     readers: Mapping[str, str] = _NONE  # functions from a path to rows of qrels or of a run, by the format's name
     engines: Mapping[str, str] = _NONE  # search engines that experiments run
+    online_metrics: Mapping[str, str] = _NONE  # values of `judged.online.OnlineMetric`, by the metric's name
+    log_readers: Mapping[str, str] = _NONE  # functions like `judged.online.readers.clickmodels.read`, by the layout
     writers: Mapping[str, str] = _NONE  # functions that write what a lower component offers to write
     sample: Mapping[str, str] = _NONE  # functions that write a file of the sample, by its name
 
@@ -119,7 +121,7 @@ def find(kind: str, name: str) -> Any | None:
     Parameters
     ----------
     kind
-        A field of `Component` whose values are ``module:name``: "measures", "readers", "engines", "writers".
+        A field of `Component` whose values are ``module:name``: "measures", "log_readers", "engines", ...
     name
         The name.
 

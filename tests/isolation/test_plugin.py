@@ -75,6 +75,18 @@ def test_its_page(python):
     assert 'href="/longest"' in page
 
 
+def test_its_metric_and_its_layout_of_logs(python, tmp_path):
+    (tmp_path / "my.log").write_text("p1 u1 shoes d1 d2*\np2 u2 boots d3* d4*\np3 u1 hats d5\np4 u3 hats d5\n")
+    code = """
+from judged.online import online_metrics, read_log
+print(online_metrics(read_log("my.log", layout="stars"), ["OpenedShare", "ClicksPerPage"]).value("OpenedShare"))
+read_log("my.log", layout="moons")
+"""
+    done = python("-c", code, cwd=tmp_path)
+    assert done.stdout == "0.5\n", done.stderr
+    assert "there is no layout 'moons'" in done.stderr
+
+
 def test_its_engine(python, tmp_path):
     (tmp_path / "docs.jsonl").write_text(
         '{"id": "a", "title": "red shoes", "text": "of leather"}\n{"id": "b", "title": "red shoes", "text": ""}\n'

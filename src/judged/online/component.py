@@ -34,6 +34,11 @@ COMPONENT = Component(
             "What does an A/B test say, and is production still what it was?",
         ),
     ),
+    log_readers={
+        "wscd": "judged.online.readers.clickmodels:read_wscd",
+        "clickmodels": "judged.online.readers.clickmodels:read",
+        "trec-session": "judged.online.readers.trec_session:read",
+    },
     files="judged.online",
     serve="judged.online.commands.serve",
 )

@@ -12,6 +12,7 @@ from importlib import resources
 from string import Template
 from typing import Any, Literal, TypeAlias
 
+from judged.components import find
 from judged.errors import MeasureError
 
 Row: TypeAlias = Literal["page", "query", "click", "session", "user", "purchase", "rating"]
@@ -220,10 +221,9 @@ def online_metric(name: str | OnlineMetric) -> OnlineMetric:
     if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise MeasureError(f"{name!r:.60} names no online metric. Fix: give a name such as 'PageCTR'")
     match = _NAME.fullmatch(name)
-    key = plain(match["name"]) if match else ""
-    if match is None or (key not in _KEYS and key not in MEANT):
+    metric = _named(match["name"]) if match else None
+    if match is None or metric is None:
         raise MeasureError(f"there is no online metric {name!r:.60}. Fix: {_nearest(match['name'] if match else name)}")
-    metric = ONLINE_METRICS[_KEYS[key]] if key in _KEYS else online_metric(MEANT[key][0])
     given = dict(_parameter(one, metric) for one in (match["inside"] or "").split(",") if one.strip())
     if match["k"] is not None:
         given["k"] = float(match["k"])
@@ -232,6 +232,13 @@ def online_metric(name: str | OnlineMetric) -> OnlineMetric:
         possible = ", ".join("@k" if key == "k" else key for key in metric.parameters) or "none"
         raise MeasureError(f"{metric.name} has no parameter {unknown[0]!r}. Fix: it has {possible}")
     return _checked(metric.given(**given)) if given else metric
+
+
+def _named(name: str) -> OnlineMetric | None:
+    key = plain(name)
+    if key in _KEYS:
+        return ONLINE_METRICS[_KEYS[key]]
+    return online_metric(MEANT[key][0]) if key in MEANT else find("online_metrics", name)
 
 
 def understood(names: Iterable[str | OnlineMetric]) -> tuple[tuple[str, str], ...]:

@@ -75,7 +75,7 @@ FROM (SELECT event, h.serp, h.session, h."user", e.time_ms, action, object_id$ex
         (CASE WHEN e.rule_no > 0 THEN e.rule_no $robots ELSE 0 END)::TINYINT AS rule_no,
         h.serp IS NULL AS odd
     FROM (SELECT {KEY} AS event, {hashed_or_null("query_id")} AS named$owner, $time AS time_ms, $meaning AS action,
-            nullif(object_id, '') AS object_id, (hash(object_id) & 4294967295)::UINTEGER AS thing$made,
+            nullif(object_id, '') AS object_id, (hash(object_id) & 4294967295)::UINTEGER AS thing$extras,
             {_POSITION} + $offset AS logged,
             CASE WHEN time_ms IS NULL AND $timed THEN {_ODD} WHEN time_ms > $future AND $timed THEN {_FUTURE}
                 WHEN $scripted THEN {_BOT} ELSE 0 END AS rule_no
@@ -149,7 +149,6 @@ def _make_acts(work: Work, seen: Peek, *, strays: bool) -> None:
         meaning=_meanings(seen),
         offset=_offsets(work, seen),
         extras="".join(f", {name}" for name in seen.extras),
-        made="".join(f", {name}" for name in seen.extras),
         future=work.choices.now_ms + DAY,
     )
     work.run("UPDATE $act SET time_ms = 0 WHERE time_ms IS NULL")

@@ -10,8 +10,9 @@ from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
-from typing import IO, TYPE_CHECKING, Literal, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, Literal, TypeAlias
 
+from judged.components import find
 from judged.data import files
 from judged.errors import InputError
 from judged.online.readers.raw import PLACES, Trouble
@@ -407,7 +408,7 @@ def read_raw(
 
     if isinstance(paths, (str, Path)):
         paths = [paths]
-    if layout is not None and layout not in LAYOUTS:
+    if layout is not None and layout not in LAYOUTS and not find("log_readers", layout):
         raise InputError(f"there is no layout {layout!r}", fix=f"use one of {', '.join(LAYOUTS)}")
     if mapping is not None and layout not in {None, "mapping"}:
         raise InputError(f"a mapping and the layout {layout!r}", fix="give one of them")
@@ -429,13 +430,9 @@ def read_raw(
 def _by_reader(
     layout: str, parts: Sequence[Part], engine: Engine, progress: Callable[[str, float | None], None] | None
 ) -> RawLog:
-    for part in parts if layout != "trec-session" else ():  # XML says itself how it is encoded
+    # XML says itself how it is encoded, and a layout of another package may be no text.
+    for part in parts if layout in {"wscd", "clickmodels"} else ():
         if why := unreadable(first_bytes(part)):
             raise InputError(why[0], fix=why[1], path=part.name)
-    if layout == "wscd":
-        from judged.online.readers.clickmodels import read_wscd as read
-    elif layout == "trec-session":
-        from judged.online.readers.trec_session import read
-    else:
-        from judged.online.readers.clickmodels import read
+    read: Any = find("log_readers", layout)
     return read(parts, engine, progress=progress)
