@@ -260,11 +260,6 @@ _BIAS = (
     "Position bias: users look at the top whatever stands there, so clicks say where a result stood as much as how good"
     " it was. Read metrics of clicks beside CTR by rank."
 )
-WHAT_FALLS = (
-    "What falls with rank is both how good results are and how often users look there: the log alone does not part the"
-    " two."
-)
-"""Said below CTR by rank."""
 
 
 def bias(metrics: Iterable[OnlineMetric]) -> tuple[Note, ...]:
@@ -336,22 +331,6 @@ def made(scores: OnlineScores) -> str:
         if not (name in _MONEY and needs.isdisjoint(_MONEY[name]))
     )
     return "; ".join([f"{percent(scores.level)} intervals over {scores.over}s, {how}", *chosen])
-
-
-def steepness(ranks: Sequence[OnlineEstimate]) -> str:
-    """Say how much less the last of the ranks is clicked than the first.
-
-    What of this is attention and what is quality, the log alone does not tell.
-    """
-    known = [one for one in ranks if one.rank is not None and one.slice is None and not math.isnan(one.value)]
-    if len(known) < 2 or known[0].value <= 0:
-        return ""
-    first, last = known[0], known[-1]
-    if not last.value:
-        return f"What stood at rank {first.rank} was clicked, and nothing was at rank {last.rank}."
-    more, less = (first, last) if first.value >= last.value else (last, first)
-    times = f"{more.value / less.value:.1f} times as often"
-    return f"What stood at rank {more.rank} was clicked {times} as what stood at rank {less.rank}."
 
 
 def missing(scores: OnlineScores) -> tuple[str, ...]:

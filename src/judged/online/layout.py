@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from judged.online import findings as words
 from judged.online.metrics import FAMILIES
 from judged.results import ANY, NUMBER, TEXT, Chart, Column, Show, Table, bars, columns_of, counted
 
@@ -419,7 +418,7 @@ def ranks_chart(scores: OnlineScores, ranks: Table) -> Chart:
         "ranks",
         "CTR by rank: position bias",
         _drawn(scores, ranks),
-        f"{top}{words.steepness(scores.ranks)} {words.WHAT_FALLS}",
+        f"{top}{steepness(scores.ranks)} {WHAT_FALLS}",
         kind="lines",
         x="rank",
         y="value",
@@ -477,3 +476,26 @@ def _by(scores: OnlineScores) -> str:
     left = len(scores.slices) - MOST
     few = f"; the {MOST} values with the most pages, {counted(left, 'other')} in the table" if left > 0 else ""
     return f", over all pages and by {shown(scores.by)}{few}"
+
+
+WHAT_FALLS = (
+    "What falls with rank is both how good results are and how often users look there: the log alone does not part the"
+    " two."
+)
+"""Said below CTR by rank."""
+
+
+def steepness(ranks: Sequence[OnlineEstimate]) -> str:
+    """Say how much less the last of the ranks is clicked than the first.
+
+    What of this is attention and what is quality, the log alone does not tell.
+    """
+    known = [one for one in ranks if one.rank is not None and one.slice is None and not math.isnan(one.value)]
+    if len(known) < 2 or known[0].value <= 0:
+        return ""
+    first, last = known[0], known[-1]
+    if not last.value:
+        return f"What stood at rank {first.rank} was clicked, and nothing was at rank {last.rank}."
+    more, less = (first, last) if first.value >= last.value else (last, first)
+    times = f"{more.value / less.value:.1f} times as often"
+    return f"What stood at rank {more.rank} was clicked {times} as what stood at rank {less.rank}."

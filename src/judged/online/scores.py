@@ -13,6 +13,7 @@ from judged.online.findings import are_of_nobody
 from judged.online.layout import (
     MARK,
     UNITS,
+    WHAT_FALLS,
     OnlineEstimate,
     by_slice,
     definitions,
@@ -21,6 +22,7 @@ from judged.online.layout import (
     ranks_by_slice,
     ranks_table,
     shown,
+    steepness,
 )
 from judged.online.metrics import understood
 from judged.results import TEXT, Answer, Column, Sentences, Table
@@ -215,7 +217,7 @@ class ClicksByRank(Answer):
     @property
     def sentences(self) -> tuple[str, ...]:
         """How steep it is, and what that does not say."""
-        return tuple(filter(None, (words.steepness(self.scores.ranks), words.WHAT_FALLS)))
+        return tuple(filter(None, (steepness(self.scores.ranks), WHAT_FALLS)))
 
     def blocks(self) -> tuple[Block, ...]:
         """Give what the log is, and CTR by rank."""

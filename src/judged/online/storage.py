@@ -5,10 +5,11 @@ from __future__ import annotations
 import errno
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+from judged.components import find
 from judged.data.spark import complaints, in_spark
 from judged.errors import InputError
 from judged.online.engine import Engine, Relation, duckdb_library, identifier, literal, whole_files
@@ -17,6 +18,8 @@ from judged.online.log import EVENT, SERP, SESSION, SHOWN, InteractionLog, need
 from judged.results.files import replaced_folder
 
 if TYPE_CHECKING:
+    from judged.online.readers.files import Part
+    from judged.online.readers.raw import RawLog
     from judged.results.types import Table
 
 
@@ -265,7 +268,6 @@ def read_log(
         return open_stored(given[0], Engine(memory=memory, threads=threads))
     from judged.online.engine import whole_files
     from judged.online.preparation.make import make_log
-    from judged.online.readers.files import read_raw
 
     engine = Engine(memory=memory, threads=threads)
     with whole_files(given):
@@ -355,3 +357,80 @@ def open_on_spark(folder: Path | str, session: Any, schema: str) -> InteractionL
 def _spark(kind: Any) -> str:
     name = str(kind)
     return f"ARRAY<{_spark(kind.value_type)}>" if name.startswith("list") else _IN_SPARK.get(name, "STRING")
+
+
+def read_raw(
+    paths: Sequence[str | Path],
+    engine: Engine,
+    *,
+    layout: str | None = None,
+    mapping: str | Path | None = None,
+    progress: Callable[[str, float | None], None] | None = None,
+) -> RawLog:
+    r"""Read log files, as they are written, into raw tables.
+
+    Parameters
+    ----------
+    paths
+        Files, packed or not, folders of them, or ``-`` for standard input. They are one log. What is no log in a
+        folder is left out and counted; what is named must be one.
+    engine
+        Where the rows go.
+    layout
+        One of ``ubi``, ``wscd``, ``trec-session``, ``open-bandit``; None: it is found from the first bytes.
+    mapping
+        A TOML file that says which columns of any other log mean what.
+    progress
+        Called now and then with what is being done and the share of it that is done, None where that is not known.
+
+    Raises
+    ------
+    InputError
+        If the layout is not known, or a file is missing, damaged, or not of that layout.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from judged.online.engine import Engine
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     log = Path(folder) / "log.ndjson"
+    ...     _ = log.write_text('{"query_id": "q", "user_query": "car", "timestamp": "2026-01-05T10:00:00Z"}\n')
+    ...     raw = read_raw([log], Engine())
+    ...     (raw.layout, raw.queries.to_arrow("query", "time_ms").to_pylist())
+    ('ubi', [{'query': 'car', 'time_ms': 1767607200000}])
+    """
+    from judged.online.readers.files import LAYOUTS, layout_of, parts_of, without_strangers
+    from judged.online.readers.mapping_file import packaged, read_mapping
+
+    if isinstance(paths, (str, Path)):
+        paths = [paths]
+    if layout is not None and layout not in LAYOUTS and not find("log_readers", layout):
+        raise InputError(f"there is no layout {layout!r}", fix=f"use one of {', '.join(LAYOUTS)}")
+    if mapping is not None and layout not in {None, "mapping"}:
+        raise InputError(f"a mapping and the layout {layout!r}", fix="give one of them")
+    if mapping is None and layout == "mapping":
+        raise InputError("the layout 'mapping' needs a mapping file", fix="give one: it names the columns")
+    said = "mapping" if mapping is not None else layout
+    parts, beside = without_strangers(parts_of(paths), said=said is not None)
+    known = said or layout_of(parts)
+    if mapping is None and known not in packaged():
+        raw = _by_reader(known, parts, engine, progress)
+    else:
+        from judged.online.readers.mapping import read
+
+        by = read_mapping(mapping) if mapping is not None else read_mapping(known, packaged_alone=True)
+        raw = read(parts, engine, mapping=by, layout=known, progress=progress)
+    return replace(raw, trouble=(*raw.trouble, *beside))
+
+
+def _by_reader(
+    layout: str, parts: Sequence[Part], engine: Engine, progress: Callable[[str, float | None], None] | None
+) -> RawLog:
+    from judged.online.readers.files import first_bytes, unreadable
+
+    # XML says itself how it is encoded, and a layout of another package may be no text.
+    for part in parts if layout in {"wscd", "clickmodels"} else ():
+        if why := unreadable(first_bytes(part)):
+            raise InputError(why[0], fix=why[1], path=part.name)
+    read: Any = find("log_readers", layout)
+    return read(parts, engine, progress=progress)

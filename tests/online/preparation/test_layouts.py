@@ -12,7 +12,7 @@ import pytest
 from pyarrow import parquet
 
 from judged.online.preparation.make import make_log
-from judged.online.readers.files import read_raw
+from judged.online.storage import read_raw
 from made_log import excluded
 from raw_made import Engine
 

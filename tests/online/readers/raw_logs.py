@@ -7,8 +7,8 @@ from functools import cache
 
 from judged.online.engine import Engine
 from judged.online.log import RAW_EVENT, RAW_QUERY
-from judged.online.readers.files import read_raw
 from judged.online.readers.raw import DUCKDB
+from judged.online.storage import read_raw
 
 
 @cache

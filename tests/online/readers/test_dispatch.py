@@ -11,8 +11,8 @@ import pytest
 
 from judged.errors import InputError
 from judged.online.findings import doubts
-from judged.online.readers.files import LAYOUTS, Part, form_of, layout_of, parts_of, read_raw
-from judged.online.storage import TABLES, read_log, store_log
+from judged.online.readers.files import LAYOUTS, Part, form_of, layout_of, parts_of
+from judged.online.storage import TABLES, read_log, read_raw, store_log
 from online.readers.ubi_made import EVENTS, QUERIES, engine, read, rows, written_lines, written_parquet
 
 HEADS = {

@@ -12,7 +12,7 @@ import pytest
 
 from judged.errors import InputError
 from judged.online import draft_mapping
-from judged.online.readers.files import read_raw
+from judged.online.storage import read_raw
 from online.readers.raw_logs import rows, shared_engine
 from shared_data import SHARED, needs_shared
 

@@ -14,9 +14,9 @@ from pyarrow import parquet
 
 from judged.errors import InputError
 from judged.online.log import ATTRIBUTE_LIMIT, RAW_QUERY
-from judged.online.readers.files import read_raw
 from judged.online.readers.records import LINE_LIMIT
 from judged.online.readers.values import TEXT_LIMIT
+from judged.online.storage import read_raw
 from online.readers.ubi_made import QUERIES, engine, read, rows, written_lines
 
 GOOD = '{"query_id": "q", "user_query": "x", "client_id": "u", "timestamp": "2026-01-05T10:00:00Z"}'

@@ -11,7 +11,7 @@ import pytest
 
 from judged.errors import InputError
 from judged.online.preparation.make import make_log
-from judged.online.readers.files import read_raw
+from judged.online.storage import read_raw
 from online.readers.raw_logs import mapping_of, read_mapped, rows, shared_engine
 
 PAGES = """

@@ -6,7 +6,7 @@ import gzip
 import json
 from pathlib import Path
 
-from judged.online.readers.files import read_raw
+from judged.online.storage import read_raw
 from online.readers.raw_logs import read_mapped, rows, shared_engine
 from shared_data import SHARED, needs_shared
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from judged.online.readers.files import read_raw
+from judged.online.storage import read_raw
 from online.readers.raw_logs import mapping_of, read_mapped, rows, shared_engine
 
 WHOSE = """

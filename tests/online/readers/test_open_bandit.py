@@ -6,7 +6,7 @@ import pytest
 
 from judged.errors import InputError
 from judged.online.log import RAW_EVENT, RAW_QUERY
-from judged.online.readers.files import read_raw
+from judged.online.storage import read_raw
 from online.readers.raw_logs import columns_are, rows, shared_engine
 from shared_data import SHARED, needs_shared
 

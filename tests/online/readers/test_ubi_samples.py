@@ -10,8 +10,8 @@ from collections import Counter
 from functools import cache
 from typing import Any
 
-from judged.online.readers.files import read_raw
 from judged.online.readers.raw import RawLog
+from judged.online.storage import read_raw
 from online.readers.ubi_made import engine, rows
 from shared_data import SHARED, needs_shared
 

@@ -14,8 +14,8 @@ import pyarrow as pa
 from pyarrow import compute, parquet
 
 from judged.online.engine import Engine
-from judged.online.readers.files import read_raw
 from judged.online.readers.raw import RawLog
+from judged.online.storage import read_raw
 
 QUERIES: list[dict[str, Any]] = [
     {
