@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from judged import Documents, InputError, MissingExtraError, Qrels, Topics, judge
 from judged.comparison.slicing.by_document import day_of
 from judged.comparison.slicing.derived import derive, known_topics
-from judged.comparison.slicing.queries import _model, kind_of, languages_of, normalised, script_of, word_count
 from judged.comparison.slicing.topic_slices import AGE, FIRST_RELEVANT, LENGTH, RELEVANT, frequency_bands, slice_topics
 from judged.data.attributes import Attributes
+from judged.data.query_text import _model, kind_of, languages_of, normalised, script_of, word_count
 
 QRELS = {"q1": {"d1": 2, "d2": 1, "d3": 0, "d4": -2}, "q2": {"d2": 1}, "q3": {"d5": 0}}
 needs_py3langid = pytest.mark.skipif(importlib.util.find_spec("py3langid") is None, reason="needs py3langid")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judged.comparison.slicing.queries import normalised
+from judged.data.query_text import normalised
 from judged.online.facts.reformulation import (
     KINDS,
     LONGEST,

@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow as pa
 
 from judged.comparison.slicing.by_document import document_columns
-from judged.comparison.slicing.queries import can_guess, kind_of, languages_of, normalised, script_of, word_count
 from judged.comparison.slicing.topic_slices import DERIVED, FIRST_RELEVANT, LENGTH, RELEVANT, frequency_bands
 from judged.data.attributes import Attributes
 from judged.data.documents import Documents
 from judged.data.index import id_text
 from judged.data.qrels import Qrels
+from judged.data.query_text import can_guess, kind_of, languages_of, normalised, script_of, word_count
 from judged.data.topics import Topics
 from judged.errors import InputError
 from judged.scoring.judging import judge
@@ -86,7 +86,7 @@ def derive(
                                          after today); ``relevant_source`` and so on, one for each column of text
     ===================================  ============================================================================
 
-    The rules of ``words`` and ``kind`` are those of `judged.slicing.queries`, those of head and tail
+    The rules of ``words`` and ``kind`` are those of `judged.data.query_text`, those of head and tail
     `judged.slicing.bands.frequency_bands`.
 
     Parameters
@@ -116,7 +116,7 @@ def derive(
     languages
         Codes of the languages that can occur, such as ``("en", "de")``; ``"any"`` for all. None: all, if the library
         py3langid is installed, else there is no attribute ``language``. It is unsure on short texts, and None where
-        its probability is below one half; see `judged.slicing.queries.languages_of`.
+        its probability is below one half; see `judged.data.query_text.languages_of`.
     cuts
         The shares of traffic at which head and torso end.
 

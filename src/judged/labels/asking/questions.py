@@ -11,7 +11,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from judged.comparison.slicing.derived import derive
-from judged.comparison.slicing.queries import normalised
+from judged.data.query_text import normalised
 from judged.data.texts import Texts
 from judged.data.topics import Topics
 from judged.errors import InputError

@@ -27,7 +27,6 @@ from judged.online.layout import OnlineEstimate
 from judged.online.log import need, taken_as_users
 from judged.online.metrics import OnlineMetric, missing, online_metric, online_metrics_named, understood, usual_metrics
 from judged.online.scores import OnlineScores
-from judged.online.slicing import pages_where, slice_pages
 from judged.online.statistics.users import bootstrap_intervals
 from judged.stats.ratio import RatioSums, ratio_errors, ratio_intervals
 
@@ -346,8 +345,12 @@ def online_metrics(
     told, refused = tellable(usual_metrics() if names is None else online_metrics_named(names), log, unit)
     tell = progress or (lambda *_: None)
     with log.engine.scratch():
-        slices = None if by is None else slice_pages(log, by, objects=objects)
-        chosen, said = (None, "") if where is None else pages_where(log, where)
+        slices, chosen, said = None, None, ""
+        if by is not None or where is not None:
+            from judged.online import slicing  # imports a third of all modules
+
+            slices = None if by is None else slicing.slice_pages(log, by, objects=objects)
+            chosen, said = (None, "") if where is None else slicing.pages_where(log, where)
         tell("pages", 0.1)
         by_rank = _RANKED if {"shown", "clicks", "ranks"} <= log.has else ()
         metrics = tuple({str(one): one for one in (*told, *by_rank)}.values())

@@ -2,7 +2,7 @@
 
 The first rule that fits decides:
 
-1. ``same``: equal once case, width, and blanks are folded (`judged.slicing.queries.normalised`).
+1. ``same``: equal once case, width, and blanks are folded (`judged.data.query_text.normalised`).
 2. ``specialise``: words were added and none taken away; ``generalise``: the other way round.
 3. ``spelling``: at most two edits (Levenshtein), at most a third of the letters in the words that differ, and no other
    digits.
@@ -39,7 +39,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from judged.comparison.slicing.queries import normalised
+from judged.data.query_text import normalised
 from judged.online.engine import Relation, listed
 from judged.online.log import AFTER_THE_CLICK, RETURNS
 

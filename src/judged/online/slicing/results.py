@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 
 from judged.comparison.slicing.by_document import days_by_doc
-from judged.comparison.slicing.queries import kind_of, script_of, word_count
 from judged.comparison.slicing.topic_slices import AGE, FREQUENCY, LENGTH, Bands, frequency_bands, in_order
 from judged.data.documents import Documents
+from judged.data.query_text import kind_of, script_of, word_count
 from judged.errors import InputError
 from judged.online.engine import Engine, Relation, listed, literal
 from judged.online.slicing.columns import BY_TIME, MANY, Cut, banded, by_column, by_time

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import pyarrow as pa
 
-from judged.comparison.slicing.queries import normalised
 from judged.data.qrels import Qrels
+from judged.data.query_text import normalised
 from judged.errors import InputError
 from judged.labels.asking.asking import Asked, Tally, answered_rows, notes_of, request_key
 from judged.labels.asking.client import Budget

@@ -11,8 +11,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, cast
 
-from judged.comparison.slicing.queries import normalised
 from judged.data.index import id_text
+from judged.data.query_text import normalised
 from judged.data.records import read_records
 from judged.data.texts import Texts
 from judged.data.topics import Topics

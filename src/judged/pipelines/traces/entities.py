@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from judged.comparison.slicing.queries import normalised
+from judged.data.query_text import normalised
 from judged.data.records import records_of
 from judged.errors import InputError
 from judged.results.types import ReadOnly, cached_property

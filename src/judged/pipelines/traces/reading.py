@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast, get_args
 
 import pyarrow as pa
 
-from judged.comparison.slicing.queries import normalised
 from judged.data import files
 from judged.data.arrow_files import parquet_batches
+from judged.data.query_text import normalised
 from judged.data.topics import Topics
 from judged.errors import InputError
 from judged.pipelines.traces.attributes import attributes_of, first, is_encodable, parsed

@@ -1,4 +1,4 @@
-"""What the words of a query tell: by fixed rules their number, script and kind, and by a library their language."""
+"""Features of query texts: number of words, script, and kind by fixed rules; language by a library."""
 
 from __future__ import annotations
 
