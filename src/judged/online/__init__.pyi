@@ -10,12 +10,12 @@ from judged.online.findings import Account as Account
 from judged.online.findings import LogFinding as LogFinding
 from judged.online.interleaving_analysis.analysis import interleaving as interleaving
 from judged.online.interleaving_analysis.planning import plan_interleaving as plan_interleaving
+from judged.online.layout import OnlineEstimate as OnlineEstimate
 from judged.online.log import InteractionLog as InteractionLog
 from judged.online.log_overview import overview as overview
 from judged.online.metrics import ONLINE_METRICS as ONLINE_METRICS
 from judged.online.metrics import OnlineMetric as OnlineMetric
 from judged.online.metrics import online_metric as online_metric
-from judged.online.layout import OnlineEstimate as OnlineEstimate
 from judged.online.offline.against import against_qrels as against_qrels
 from judged.online.offline.agreement import preference_agreement as preference_agreement
 from judged.online.offline.agreement_answer import click_preferences as click_preferences
