@@ -33,4 +33,4 @@ def slicing_of(groups: Sequence[str], min_topics: int = 10) -> Slicing:
     """Make one slice of each name; ``""``: the topic is in none."""
     known = {f"q{at:04}": ({"group": name} if name else {}) for at, name in enumerate(groups)}
     found = slice_topics(known, "group", min_topics=min_topics)
-    return found.chosen([at for at, name in enumerate(found.names) if "missing" not in name])
+    return found.select([at for at, name in enumerate(found.names) if "missing" not in name])

@@ -41,7 +41,7 @@ from few_users import (
     watched_days,
 )  # fmt: skip
 from judged.comparison import Choices, collections_of_scores
-from judged.comparison.choices import MANY
+from judged.comparison.choices import JOINT_TESTS
 from judged.comparison.slicing import by_slice, compare_slices, slice_topics
 from judged.diagnosis.matrix import matrix
 from judged.diagnosis.matrix.points import OPEN
@@ -110,8 +110,8 @@ def verdicts_of_pairs(pairs: Any) -> Verdicts:
 
 
 def comparison(n: int, test: str) -> Verdicts:
-    many = {"baseline": "old", "test": test} if test in MANY else {"test": test}
-    scores = systems(n, *((0.4,) if test in MANY else ()))
+    many = {"baseline": "old", "test": test} if test in JOINT_TESTS else {"test": test}
+    scores = systems(n, *((0.4,) if test in JOINT_TESTS else ()))
     return verdicts_of_pairs(scores.compare(**many, **FAST).pairs[:1])
 
 
@@ -302,7 +302,7 @@ def margins(n: int) -> Verdicts:
 
 
 FUNCTIONS: dict[str, tuple[Callable[[int], Verdicts], int]] = {  # and how many units are enough
-    **{f"compare {test}": (partial(comparison, test=test), 12) for test in (*TESTS, *MANY)},
+    **{f"compare {test}": (partial(comparison, test=test), 12) for test in (*TESTS, *JOINT_TESTS)},
     **{f"paired_test {test}": (partial(pair_tested, test=test), 12) for test in TESTS if test != "bayes"},
     "compare with a margin": (equivalent_systems, 12),
     "compare_collections": (collections, 12),

@@ -9,7 +9,7 @@ import pytest
 
 import judged
 from judged import InputError, MeasureError
-from judged.comparison.choices import Choices, known_tests
+from judged.comparison.choices import Choices, all_tests
 from judged.results.spelling import one_of, spelled
 from judged.stats.correction import CORRECTIONS
 
@@ -29,21 +29,21 @@ RUNS = {"old": {query: ["x", "a"] for query in QRELS}, "new": {query: ["a"] for 
     ],
 )  # fmt: skip
 def test_a_choice_however_it_is_spelled(given: str, known: str) -> None:
-    assert spelled(given, [*known_tests(), *CORRECTIONS]) == known
+    assert spelled(given, [*all_tests(), *CORRECTIONS]) == known
 
 
 def test_every_choice_is_itself_and_none_is_another() -> None:
-    for names in (list(known_tests()), list(CORRECTIONS)):
+    for names in (list(all_tests()), list(CORRECTIONS)):
         assert [spelled(name.upper(), names) for name in names] == names
     with pytest.raises(InputError, match=r"no test 'tuky'\. Fix: did you mean tukey\? One of "):
-        one_of("test", "tuky", known_tests())
+        one_of("test", "tuky", all_tests())
 
 
 def test_python_takes_the_spellings_and_results_have_one() -> None:
     asked = judged.compare(QRELS, RUNS, "RR", test="t-test", correction="BH")
     assert (asked.choices.test, asked.choices.correction) == ("t", "bh")
     assert asked.to_dict() == judged.compare(QRELS, RUNS, "RR", test="t", correction="bh").to_dict()
-    assert Choices(test="Randomized Tukey").many
+    assert Choices(test="Randomized Tukey").is_joint_test
     assert judged.stats.adjust([0.01, 0.04], "Holm").tolist() == [0.02, 0.04]
 
 

@@ -1,4 +1,4 @@
-"""Comparisons: the numbers are those of the tests and of `evaluate`, and the right ones stand beside each other."""
+"""Comparisons: numbers equal those of the tests and of `evaluate`, for the right pairs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scipy import stats
 
 from comparison_made import lists, scores
 from judged import InputError, JudgedWarning, MeasureError, compare, evaluate
-from judged.comparison.choices import MANY, known_tests
+from judged.comparison.choices import JOINT_TESTS, all_tests
 from judged.data import sample
 from judged.scoring.evaluation import Scores
 from judged.scoring.measures.aggregates import logarithms
@@ -41,12 +41,12 @@ def row(run: str, measure: str = "RR", table=SCORES) -> np.ndarray:
 
 @pytest.mark.parametrize("test", PAIRED)
 def test_pairs_are_those_of_the_paired_tests(test: str) -> None:
-    found = SCORES.compare(test=test, correction="bonferroni", alpha=0.1, resamples=2000, seed=3)
+    result = SCORES.compare(test=test, correction="bonferroni", alpha=0.1, resamples=2000, seed=3)
     for measure in ("RR", "P@2"):
-        pairs = found.measure(measure).pairs
+        pairs = result.measure(measure).pairs
         assert {frozenset((pair.first, pair.second)) for pair in pairs} == set(map(frozenset, combinations(RANKS, 2)))
         for pair in pairs:
-            level = 1 - 0.1 / 6  # of the intervals: that of one of six comparisons
+            level = 1 - 0.1 / 6  # of intervals: one of six comparisons
             alone = paired_test(
                 row(pair.first, measure),
                 row(pair.second, measure),
@@ -72,25 +72,27 @@ def test_the_bounded_test_refuses_measures_without_bounds(measure: str, reason: 
 
 def test_the_bounded_test_knows_the_range_of_each_measure() -> None:
     table = scores(["RR", "NumRel"], **RANKS)
-    found = table.compare(test="bounded")
+    result = table.compare(test="bounded")
     alone = paired_test(row("bm25"), row("random"), "bounded", max_difference=1.0)
-    assert found.pair("bm25", "random", "RR").result.p == pytest.approx(alone.p)
-    assert "not tested" in found.measure("NumRel").untested
-    assert all(np.isnan(pair.detectable) for pair in found.pairs)
+    assert result.pair("bm25", "random", "RR").result.p == pytest.approx(alone.p)
+    assert "not tested" in result.measure("NumRel").untested
+    assert all(np.isnan(pair.detectable) for pair in result.pairs)
 
 
 def test_estimates_are_those_of_evaluate() -> None:
-    found = SCORES.compare(test="t")
-    for measure in found.measures:
-        assert measure.estimates == tuple(one for one in SCORES.estimates() if one.measure == measure.name)
-    assert [one.ci for one in SCORES.compare(test="t", ci="none").measures[0].estimates] == [None] * 4
+    result = SCORES.compare(test="t")
+    for measure in result.measures:
+        assert measure.estimates == tuple(
+            estimate for estimate in SCORES.estimates() if estimate.measure == measure.name
+        )
+    assert [estimate.ci for estimate in SCORES.compare(test="t", ci="none").measures[0].estimates] == [None] * 4
     wide = SCORES.compare(test="t", ci="t", alpha=0.01).measures[0].estimates
-    assert wide == tuple(one for one in SCORES.estimates(ci="t", level=0.99) if one.measure == "RR")
+    assert wide == tuple(estimate for estimate in SCORES.estimates(ci="t", level=0.99) if estimate.measure == "RR")
 
 
-def test_effects_wins_equivalence_and_what_could_be_seen() -> None:
-    found = SCORES.compare(test="t", min_difference=0.3, margin=0.2)
-    for pair in found.measures[0].pairs:
+def test_effects_wins_equivalence_and_detectable_difference() -> None:
+    result = SCORES.compare(test="t", min_difference=0.3, margin=0.2)
+    for pair in result.measures[0].pairs:
         first, second = row(pair.first), row(pair.second)
         assert pair.effects == effect_sizes(first, second, reference=SCORES.values[:, 0])
         assert pair.wins == wins(first, second, 0.3)
@@ -110,36 +112,36 @@ def test_effects_wins_equivalence_and_what_could_be_seen() -> None:
     ],
 )
 def test_all_pairs_at_once(test: str, call: Callable[..., Any]) -> None:
-    drawn = {"resamples": 3000, "seed": 1}
-    found = SCORES.compare(test=test, **drawn).measure("RR")
-    alone = call(SCORES.values[:, 0], **(drawn if test.startswith("randomised") else {}))
-    assert found.overall == alone.sentence
-    assert len(found.pairs) == 6
-    for pair in found.pairs:
-        at = SCORES.run_names.index(pair.first), SCORES.run_names.index(pair.second)
-        assert pair.result.difference == alone.differences[at]
-        assert pair.result.p == pair.result.adjusted == alone.p[at]
-        assert pair.significant == alone.significant[at]
-        assert pair.result.interval == (None if alone.low is None else (alone.low[at], alone.high[at]))
+    resampled = {"resamples": 3000, "seed": 1}
+    result = SCORES.compare(test=test, **resampled).measure("RR")
+    matrices = call(SCORES.values[:, 0], **(resampled if test.startswith("randomised") else {}))
+    assert result.overall == matrices.sentence
+    assert len(result.pairs) == 6
+    for pair in result.pairs:
+        rows = SCORES.run_names.index(pair.first), SCORES.run_names.index(pair.second)
+        assert pair.result.difference == matrices.differences[rows]
+        assert pair.result.p == pair.result.adjusted == matrices.p[rows]
+        assert pair.significant == matrices.significant[rows]
+        assert pair.result.interval == (None if matrices.low is None else (matrices.low[rows], matrices.high[rows]))
         assert pair.result.n == 15
 
 
 @pytest.mark.parametrize(("test", "call"), [("dunnett", dunnett), ("randomised-dunnett", randomised_dunnett)])
 def test_all_against_one_at_once(test: str, call: Callable[..., Any]) -> None:
-    drawn = {"resamples": 3000, "seed": 1}
-    found = SCORES.compare(test=test, baseline="dense", **drawn).measure("RR")
-    alone = call(SCORES.values[:, 0], 1, **(drawn if test.startswith("randomised") else {}))
-    assert [(pair.first, pair.second) for pair in found.pairs] == [("dense", one) for one in ("bm25", "rrf", "random")]
-    assert [pair.result.p for pair in found.pairs] == alone.p[[0, 2, 3]].tolist()
-    assert [pair.result.difference for pair in found.pairs] == alone.differences[[0, 2, 3]].tolist()
+    resampled = {"resamples": 3000, "seed": 1}
+    result = SCORES.compare(test=test, baseline="dense", **resampled).measure("RR")
+    alone = call(SCORES.values[:, 0], 1, **(resampled if test.startswith("randomised") else {}))
+    assert [(pair.first, pair.second) for pair in result.pairs] == [("dense", row) for row in ("bm25", "rrf", "random")]
+    assert [pair.result.p for pair in result.pairs] == alone.p[[0, 2, 3]].tolist()
+    assert [pair.result.difference for pair in result.pairs] == alone.differences[[0, 2, 3]].tolist()
 
 
-def test_what_compares_every_pair_allows_for_every_pair_also_with_a_baseline() -> None:
+def test_joint_tests_correct_for_all_pairs_even_with_a_baseline() -> None:
     for test, family in (("tukey", 6), ("dunnett", 3)):
-        found = SCORES.compare(test=test, baseline="rrf")
-        assert [one.family for one in found.measures] == [family] * 2
-        assert f"it allows for the {family} comparisons of each measure by itself; alpha" in found.caption
-        pair = found.pairs[0]
+        result = SCORES.compare(test=test, baseline="rrf")
+        assert [measure.family for measure in result.measures] == [family] * 2
+        assert f"it allows for the {family} comparisons of each measure by itself; alpha" in result.caption
+        pair = result.pairs[0]
         margin = (pair.result.interval[1] - pair.result.interval[0]) / 2
         assert pair.detectable == pytest.approx(detectable(row(pair.second) - row("rrf"), 0.05, critical=margin))
 
@@ -147,32 +149,32 @@ def test_what_compares_every_pair_allows_for_every_pair_also_with_a_baseline() -
 @pytest.mark.parametrize("measure", ["nDCG@10", "AP", "RR"])
 def test_the_sample_against_scipy(measure: str, tmp_path) -> None:
     sample.copy(tmp_path / "sample")
-    found = compare(
+    result = compare(
         tmp_path / "sample/qrels.txt", sorted((tmp_path / "sample/runs").iterdir()), measure, test="t", correction="bh"
     )
-    scored = found.scores.per_topic()
-    assert len(found.pairs) == 28
+    scored = result.scores.per_topic()
+    assert len(result.pairs) == 28
     p = []
-    for pair in found.pairs:
+    for pair in result.pairs:
         first, second = (list(scored[name][measure].values()) for name in (pair.first, pair.second))
         theirs = stats.ttest_rel(second, first)
         assert (pair.result.statistic, pair.result.p) == pytest.approx((theirs.statistic, theirs.pvalue), rel=1e-9)
         assert pair.result.interval == pytest.approx(tuple(theirs.confidence_interval(pair.result.level)), rel=1e-9)
         p.append(theirs.pvalue)
-    found_false = 0.05 * max(1, sum(pair.significant for pair in found.pairs)) / 28
-    assert [pair.result.level for pair in found.pairs] == pytest.approx([1 - found_false] * 28)
-    assert [pair.result.adjusted for pair in found.pairs] == pytest.approx(stats.false_discovery_control(p), rel=1e-9)
+    found_false = 0.05 * max(1, sum(pair.significant for pair in result.pairs)) / 28
+    assert [pair.result.level for pair in result.pairs] == pytest.approx([1 - found_false] * 28)
+    assert [pair.result.adjusted for pair in result.pairs] == pytest.approx(stats.false_discovery_control(p), rel=1e-9)
 
 
-def test_every_test_that_is_offered_answers() -> None:
-    assert set(known_tests()) == {*TESTS, *MANY}
-    for test in known_tests():
+def test_all_tests_run() -> None:
+    assert set(all_tests()) == {*TESTS, *JOINT_TESTS}
+    for test in all_tests():
         baseline = "bm25" if "dunnett" in test else None
-        found = SCORES.compare(test=test, resamples=500, baseline=baseline)
-        assert found.measures[0].pairs
-        assert json.dumps(found.to_dict(), allow_nan=False)
-        assert (f"{found.measures[0].family} comparisons" in found.caption) == (test != "bayes")
-        assert all(pair.sentence.endswith(".") for pair in found.pairs)
+        result = SCORES.compare(test=test, resamples=500, baseline=baseline)
+        assert result.measures[0].pairs
+        assert json.dumps(result.to_dict(), allow_nan=False)
+        assert (f"{result.measures[0].family} comparisons" in result.caption) == (test != "bayes")
+        assert all(pair.sentence.endswith(".") for pair in result.pairs)
 
 
 def test_other_spellings() -> None:
@@ -187,26 +189,26 @@ def test_other_spellings() -> None:
 @pytest.mark.parametrize("correction", ["none", "bonferroni", "holm", "hochberg", "bh", "by"])
 @pytest.mark.parametrize("baseline", [None, "bm25"])
 def test_families(correction: str, baseline: str | None) -> None:
-    each = SCORES.compare(test="t", correction=correction, baseline=baseline)
+    by_measure = SCORES.compare(test="t", correction=correction, baseline=baseline)
     size = 6 if baseline is None else 3
-    for one in each.measures:
-        assert one.family == size
-        assert [pair.result.adjusted for pair in one.pairs] == adjust(
-            [p.result.p for p in one.pairs], correction
+    for measure in by_measure.measures:
+        assert measure.family == size
+        assert [pair.result.adjusted for pair in measure.pairs] == adjust(
+            [p.result.p for p in measure.pairs], correction
         ).tolist()
-    every = SCORES.compare(test="t", correction=correction, baseline=baseline, family="all")
-    assert [pair.result.p for pair in every.pairs] == [pair.result.p for pair in each.pairs]
-    assert [pair.result.adjusted for pair in every.pairs] == adjust(
-        [p.result.p for p in each.pairs], correction
+    overall = SCORES.compare(test="t", correction=correction, baseline=baseline, family="all")
+    assert [pair.result.p for pair in overall.pairs] == [pair.result.p for pair in by_measure.pairs]
+    assert [pair.result.adjusted for pair in overall.pairs] == adjust(
+        [p.result.p for p in by_measure.pairs], correction
     ).tolist()
-    assert {one.family for one in every.measures} == {2 * size}
-    assert "of each measure by itself" in each.caption
-    assert "of all measures together" in every.caption
+    assert {measure.family for measure in overall.measures} == {2 * size}
+    assert "of each measure by itself" in by_measure.caption
+    assert "of all measures together" in overall.caption
 
 
-def test_pairs_stand_in_an_order_that_can_be_read() -> None:
+def test_order_of_pairs() -> None:
     two = scores(old=[1, 1, 1], new=[2, 2, 1]).compare(test="t")
-    assert [(pair.first, pair.second) for pair in two.pairs] == [("old", "new")]  # as they were given
+    assert [(pair.first, pair.second) for pair in two.pairs] == [("old", "new")]  # in the given order
     many = SCORES.compare(test="t")
     for pair in many.pairs:
         assert pair.result.difference >= 0  # the better one second
@@ -215,32 +217,32 @@ def test_pairs_stand_in_an_order_that_can_be_read() -> None:
     assert against.pair("bm25", "rrf") is against.pair("rrf", "bm25")
 
 
-# --- what is not a mean, or not better when higher ------------------------------------------------------
+# --- other aggregates, and measures where lower is better ------------------------------------------------------
 
 
 def test_geometric_means_are_compared_by_their_ratio() -> None:
     table = scores(["GMAP", "AP"], first=[1, 2, 3, 4, 2, 1], second=[2, 4, 6, 4, 4, 1])
-    found = table.compare(test="t")
-    pair = found.pair("first", "second", "GMAP")
+    result = table.compare(test="t")
+    pair = result.pair("first", "second", "GMAP")
     assert pair.result == paired_test(*table.values[:, 0], "ratio").corrected(pair.result.p, "none")
-    values = found.measure("GMAP").estimates
+    values = result.measure("GMAP").estimates
     assert pair.shown_difference == pytest.approx(values[1].value / values[0].value)
     assert pair.effects == effect_sizes(*(logarithms(scored) for scored in table.values[:, 0]))
     assert np.isnan(pair.detectable)
     assert "second / first 0.63" in pair.sentence
-    assert found.pair("first", "second", "AP").result.test == "randomisation"  # 4 of 6 topics differ: not t
-    assert "(geometric means: of ratios)" in found.caption
+    assert result.pair("first", "second", "AP").result.test == "randomisation"  # 4 of 6 topics differ: not t
+    assert "(geometric means: of ratios)" in result.caption
     tukey = table.compare(test="tukey")
     assert not tukey.measure("GMAP").pairs
     assert "GMAP is compared by ratios, which tukey does not do: it is shown, and not tested" in tukey.warnings
 
 
 def test_sums_are_shown_and_not_tested() -> None:
-    found = scores(["NumRel", "RR"], first=[1, 2, 3], second=[1, 1, 1]).compare(test="t", ci="none")
-    assert found.measure("NumRel").pairs == ()
-    assert "NumRel is a sum over the topics: it is shown, and not tested" in found.warnings
-    assert found.leaderboard().text().splitlines()[1].split() == ["a", "first", "3", "0.6111"]
-    assert found.measure("RR").family == 1
+    result = scores(["NumRel", "RR"], first=[1, 2, 3], second=[1, 1, 1]).compare(test="t", ci="none")
+    assert result.measure("NumRel").pairs == ()
+    assert "NumRel is a sum over the topics: it is shown, and not tested" in result.warnings
+    assert result.leaderboard().text().splitlines()[1].split() == ["a", "first", "3", "0.6111"]
+    assert result.measure("RR").family == 1
     alone = scores("NumRel", first=[1, 2], second=[1, 1]).compare()
     assert alone.pairs == ()
     assert alone.caption.startswith("nothing is tested")
@@ -248,14 +250,14 @@ def test_sums_are_shown_and_not_tested() -> None:
 
 
 def test_where_lower_is_better() -> None:
-    qrels = {f"q{at}": {"rel": 1, "bad": 0} for at in range(10)}
+    qrels = {f"q{i}": {"rel": 1, "bad": 0} for i in range(10)}
     runs = {name: dict.fromkeys(qrels, docs) for name, docs in {"clean": ["rel"], "dirty": ["rel", "bad"]}.items()}
-    found = compare(qrels, runs, "Fallout(n=100)@2")
-    pair = found.pair("clean", "dirty")
+    result = compare(qrels, runs, "Fallout(n=100)@2")
+    pair = result.pair("clean", "dirty")
     assert pair.result.difference > 0
     assert pair.better == "clean"
-    assert [found.scores.run_names[at] for at in found.order] == ["clean", "dirty"]
-    assert found.leaderboard().grid().rows[0][2].best
+    assert [result.scores.run_names[i] for i in result.order] == ["clean", "dirty"]
+    assert result.leaderboard().grid().rows[0][2].best
     assert pair.sentence.startswith("clean is better than dirty")
 
 
@@ -267,7 +269,7 @@ def test_a_test_of_signs_that_disagrees_with_the_mean_does_not_speak_of_the_mean
             assert pair.significant  # 10 wins, 1 loss
             assert pair.result.difference < 0
             assert pair.better is None
-            assert pair.favoured == "second"
+            assert pair.favored == "second"
             assert "points the other way" in pair.sentence
             assert "better" not in pair.sentence
         assert pair.side == 1
@@ -275,9 +277,9 @@ def test_a_test_of_signs_that_disagrees_with_the_mean_does_not_speak_of_the_mean
 
 def test_ranks_within_topics_say_which_is_better() -> None:
     table = scores(good=[1] * 12, fair=[2] * 12, poor=[3] * 12)
-    found = table.compare(test="nemenyi")
-    assert found.pair("good", "poor").better == "good"
-    assert (found.pair("good", "poor").second, found.pair("good", "poor").side) == ("good", 1)
+    result = table.compare(test="nemenyi")
+    assert result.pair("good", "poor").better == "good"
+    assert (result.pair("good", "poor").second, result.pair("good", "poor").side) == ("good", 1)
     assert table.compare(test="nemenyi", baseline="good").pair("good", "poor").side == -1
     higher_mean = scores(often=[2] * 11 + [20], rarely=[4] * 11 + [1], other=[5] * 12)
     pair = higher_mean.compare(test="nemenyi").pair("often", "rarely")
@@ -292,40 +294,40 @@ def test_ranks_within_topics_say_which_is_better() -> None:
 
 def test_topics_with_the_largest_differences() -> None:
     pair = scores(first=[1, 1, 2, 4, 0, 1], second=[1, 2, 1, 1, 1, 0]).compare(test="t").pair("first", "second")
-    assert [(one.query_id, one.difference) for one in pair.gains] == [("q04", 1.0), ("q03", 0.75), ("q02", 0.5)]
-    assert [(one.query_id, one.difference) for one in pair.losses] == [("q05", -1.0), ("q01", -0.5)]
+    assert [(topic.query_id, topic.difference) for topic in pair.gains] == [("q04", 1.0), ("q03", 0.75), ("q02", 0.5)]
+    assert [(topic.query_id, topic.difference) for topic in pair.losses] == [("q05", -1.0), ("q01", -0.5)]
     assert (pair.gains[1].first, pair.gains[1].second) == (0.25, 1.0)
 
 
 def test_runs_with_different_topics_are_compared_over_those_they_share() -> None:
     with pytest.warns(JudgedWarning, match="nothing returned"):
         table = scores(topics="both", first=[1, 2, 3, None], second=[2, 2, 1, 1])
-    found = table.compare(test="t")
-    pair = found.pair("first", "second")
+    result = table.compare(test="t")
+    pair = result.pair("first", "second")
     assert (pair.result.n, pair.result.left_out) == (3, 1)
     assert pair.result.difference == pytest.approx((-1 / 2 + 0 + 2 / 3) / 3)
-    assert [one.n for one in found.measures[0].estimates] == [3, 4]
-    assert any(text.startswith("the runs have different topics (first 3, second 4)") for text in found.warnings)
-    assert "topics left out of pairs, as they lack a score for one of the systems, at most: RR 1" in found.warnings
+    assert [estimate.n for estimate in result.measures[0].estimates] == [3, 4]
+    assert any(text.startswith("the runs have different topics (first 3, second 4)") for text in result.warnings)
+    assert "topics left out of pairs, as they lack a score for one of the systems, at most: RR 1" in result.warnings
 
 
 def test_a_test_of_all_systems_uses_the_topics_that_all_have() -> None:
     with pytest.warns(JudgedWarning):
         table = scores(topics="both", a=[1, 2, 3, None, 1], b=[2, 2, 1, 1, 4], c=[5, None, 1, 2, 2])
-    found = table.compare(test="tukey")
-    for pair in found.pairs:
+    result = table.compare(test="tukey")
+    for pair in result.pairs:
         assert (pair.result.n, pair.result.left_out) == (3, 2)
         assert pair.wins.wins + pair.wins.ties + pair.wins.losses == 3
         assert pair.effects.difference == pytest.approx(pair.result.difference)
 
 
 def test_identical_runs() -> None:
-    found = scores(old=[1, 2, 3, 4], new=[1, 2, 3, 4]).compare()
-    pair = found.pair("old", "new")
+    result = scores(old=[1, 2, 3, 4], new=[1, 2, 3, 4]).compare()
+    pair = result.pair("old", "new")
     assert (pair.result.p, pair.significant, pair.better) == (1.0, False, None)
     assert pair.sentence == "new and old have the same RR on all 4 topics."
-    assert "the same scores on every topic: old = new" in found.warnings
-    assert [cell.best for *_, cell in found.leaderboard().grid().rows] == [True, True]
+    assert "the same scores on every topic: old = new" in result.warnings
+    assert [cell.best for *_, cell in result.leaderboard().grid().rows] == [True, True]
     assert np.isnan(pair.detectable)
 
 
@@ -354,18 +356,18 @@ def test_warnings_of_the_scores_are_kept() -> None:
     assert any("nothing returned for 1 of 4 topics" in text for text in table.compare(test="t").warnings)
 
 
-# --- what may be given ----------------------------------------------------------------------------------
+# --- inputs and errors ----------------------------------------------------------------------------------
 
 
 def test_scores_qrels_and_files_are_the_same(tmp_path) -> None:
     SCORES.save(tmp_path / "scores.parquet")
     qrels, runs = lists(**RANKS)
-    wanted = SCORES.compare(resamples=500)
-    assert Scores.load(tmp_path / "scores.parquet").compare(resamples=500).to_dict() == wanted.to_dict()
-    made = compare(qrels, runs, ["RR", "P@2"], resamples=500)
-    assert made.csv() == wanted.csv()
-    chosen = SCORES.compare(measures="P@2", resamples=500)
-    assert chosen.table().records() == [row for row in wanted.table().records() if row["measure"] == "P@2"]
+    expected = SCORES.compare(resamples=500)
+    assert Scores.load(tmp_path / "scores.parquet").compare(resamples=500).to_dict() == expected.to_dict()
+    direct = compare(qrels, runs, ["RR", "P@2"], resamples=500)
+    assert direct.csv() == expected.csv()
+    subset = SCORES.compare(measures="P@2", resamples=500)
+    assert subset.table().records() == [row for row in expected.table().records() if row["measure"] == "P@2"]
 
 
 def test_policies_go_to_evaluate() -> None:
@@ -387,14 +389,14 @@ def test_policies_go_to_evaluate() -> None:
         ({"test": "anova"}, "no test 'anova'. Fix: use one of randomisation, t,"),
         ({"correction": "sidak"}, "no correction 'sidak'. Fix: use one of none, bonferroni, holm"),
         ({"family": "both"}, "no family 'both'. Fix: use one of measure, all"),
-        ({"alpha": 0.0}, "alpha 0.0 is not between 0 and 0.5"),
-        ({"alpha": float("nan")}, "alpha nan is not between"),
+        ({"alpha": 0.0}, "`alpha` must be between 0 and 0.5, got 0.0"),
+        ({"alpha": float("nan")}, "`alpha` must be between 0 and 0.5, got nan"),
         ({"resamples": 10}, "10 resamples are too few"),
         ({"seed": -1}, "the seed -1 is below 0"),
-        ({"min_difference": -0.1}, "the minimum difference -0.1 makes no sense"),
-        ({"margin": 0.0}, "the margin 0.0 makes no sense"),
-        ({"test": "dunnett"}, "dunnett compares with a baseline. Fix: name a baseline"),
-        ({"test": "tukey", "family": "all"}, "tukey allows for the pairs of one measure"),
+        ({"min_difference": -0.1}, "`min_difference` must be a finite number >= 0, got -0.1"),
+        ({"margin": 0.0}, "`margin` must be a positive number, got 0.0"),
+        ({"test": "dunnett"}, "dunnett requires a baseline. Fix: set `baseline`"),
+        ({"test": "tukey", "family": "all"}, "tukey corrects within one measure"),
         ({"measures": "AP"}, "AP was not evaluated. Fix: evaluate it, or take one of RR, P@2"),
         ({"ci": "guess"}, "no interval method 'guess'"),
     ],
@@ -406,17 +408,17 @@ def test_wrong_options(options: dict, message: str) -> None:
 
 
 def test_wrong_input() -> None:
-    with pytest.raises(InputError, match="there is nothing to compare one with"):
+    with pytest.raises(InputError, match="at least two runs are required, got one"):
         scores(one=[1, 2]).compare()
     with pytest.raises(MeasureError):
         compare(*lists(**RANKS), "Precisely@10")
-    found = SCORES.compare(test="t", baseline="rrf")
+    result = SCORES.compare(test="t", baseline="rrf")
     with pytest.raises(InputError, match="'bm25' and 'dense' were not compared by RR"):
-        found.pair("bm25", "dense")
+        result.pair("bm25", "dense")
     with pytest.raises(InputError, match="AP was not compared"):
-        found.measure("AP")
-    with pytest.raises(InputError, match="not every pair was tested by RR"):
-        found.matrix()
+        result.measure("AP")
+    with pytest.raises(InputError, match="the matrix requires tests of all pairs by RR"):
+        result.matrix()
 
 
 def test_the_same_seed_gives_the_same_answer_and_another_another() -> None:
@@ -427,7 +429,7 @@ def test_the_same_seed_gives_the_same_answer_and_another_another() -> None:
 
 
 def test_the_correction_may_ask_for_more_than_few_topics_can_give() -> None:
-    """With 6 topics p is at least 2^-5 = 0.031; of three pairs the least by Holm asks for 0.05 / 3."""
+    """With 6 topics p is at least 2^-5 = 0.031, but Holm requires 0.05 / 3 for the smallest of three."""
     runs = {"a": [1, 2, 3, 4, 5, 6], "b": [2, 3, 4, 5, 6, 7], "c": [3, 4, 5, 6, 7, 9]}
     three = scores(**runs).compare()
     assert {pair.result.p for pair in three.pairs} == {2**-5}
@@ -436,14 +438,14 @@ def test_the_correction_may_ask_for_more_than_few_topics_can_give() -> None:
     assert "would often be missed" not in three.pairs[0].sentence
     note = "with 6 topics p cannot be below 0.031, nor below 0.094 after holm for 3 comparisons: no difference can be"
     assert f"{note} significant at 0.05" in three.warnings
-    late = scores(**runs).compare(correction="hochberg")  # which rejects all, as all are below alpha
+    late = scores(**runs).compare(correction="hochberg")  # rejects all: all p-values are below alpha
     assert all(pair.significant for pair in late.pairs)
     assert any(text.endswith("significant at 0.05, unless others are") for text in late.warnings)
     two = scores(a=runs["a"], b=runs["b"]).compare()
     assert two.pairs[0].significant
     assert two.pairs[0].detectable > 0
     assert not any("cannot be below" in text for text in two.warnings)
-    assert scores(**runs).compare(test="t").pairs[0].detectable > 0  # which knows no such bound
+    assert scores(**runs).compare(test="t").pairs[0].detectable > 0  # the t-test has no such bound
 
 
 def test_what_four_topics_cannot_show_is_not_called_detectable() -> None:
@@ -452,8 +454,8 @@ def test_what_four_topics_cannot_show_is_not_called_detectable() -> None:
     assert few.sentence.partition("That does")[2].startswith(" not make them equal. ")
 
 
-def test_nothing_is_explained_that_is_not_there() -> None:
-    """One comparison is not adjusted, no mark needs no legend, and one topic is not 'topics'."""
+def test_captions_have_no_superfluous_explanations() -> None:
+    """Without corrections or marks there is no legend, and one topic is singular."""
     alike = scores(old=[1, 2, 1, 2, 3, 4], new=[2, 1, 1, 2, 3, 4]).compare(baseline="old")
     assert "not corrected: one comparison" in alike.caption
     assert alike.pair_table().grid().header[3] == "p"

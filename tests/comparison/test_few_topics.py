@@ -1,4 +1,4 @@
-"""Verdicts that rest on a few topics are labeled, wherever they are shown."""
+"""Verdicts that depend on a few topics are labeled in all outputs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_what_the_sample_may_have_missed_is_stated_below_100_topics() -> None:
     assert "Up to" not in many.sentence
 
 
-def test_only_significant_differences_of_means_are_asked() -> None:
+def test_sensitivity_is_computed_for_significant_means_only() -> None:
     table = scores(old=OLD, new=LOSER)
     for how in ({"test": "sign"}, {"test": "wilcoxon"}, {"test": "t", "alpha": 0.001}):
         pair = table.compare(**how).pairs[0]
@@ -72,24 +72,24 @@ def test_both_orders_name_the_same_topics() -> None:
 
 
 def test_tables_and_notes_of_several_pairs_show_the_label() -> None:
-    found = scores(old=OLD, new=LOSER, steady=STEADY).compare(test="t", baseline="old")
-    columns = {column.name: column for column in found.pair_table().columns}
+    result = scores(old=OLD, new=LOSER, steady=STEADY).compare(test="t", baseline="old")
+    columns = {column.name: column for column in result.pair_table().columns}
     marks = dict(zip(columns["run"].values, columns["difference"].mark, strict=True))
     assert marks == {"new": SENSITIVE, "steady": SIGNIFICANT}
-    assert SENSITIVE in found.pair_table().note
-    (note,) = [note for note in found.notes if note.rule == "sensitive"]
+    assert SENSITIVE in result.pair_table().note
+    (note,) = [note for note in result.notes if note.rule == "sensitive"]
     assert "1 of 2 significant differences" in note.text
     assert "new and old in RR" in note.text
     assert not [note for note in scores(old=OLD, steady=STEADY, third=OLD).compare().notes if note.rule == "sensitive"]
 
 
 def test_data_has_the_numbers_behind_it() -> None:
-    found = scores(old=OLD, new=LOSER).compare(test="t")
-    pair = found.pairs[0]
-    (row,) = json.loads(found.json())["pairs"]
+    result = scores(old=OLD, new=LOSER).compare(test="t")
+    pair = result.pairs[0]
+    (row,) = json.loads(result.json())["pairs"]
     assert (row["sensitive"], row["few_topics"]) == (True, ["q47"])
     for name in ("bounded_p", "missed_share", "reversing_difference"):
         assert row[name] == pytest.approx(getattr(pair.sensitivity, name), nan_ok=True)
-    assert "few_topics" in next(csv.reader(io.StringIO(found.csv())))
+    assert "few_topics" in next(csv.reader(io.StringIO(result.csv())))
     (row,) = json.loads(scores(old=OLD, new=OLD).compare().json())["pairs"]
     assert (row["sensitive"], row["few_topics"]) == (False, [])

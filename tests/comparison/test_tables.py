@@ -1,4 +1,4 @@
-"""The tables of a comparison, word by word, and the marks in them."""
+"""Exact text of the tables of a comparison, and their marks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from comparison_made import scores
-from judged.comparison.answer import letters, together
+from judged.comparison.answer import compact_letters, system_letters
 from judged.results.decimals import decimal
 from judged.results.escaping import Cell, TextTable
 
@@ -29,13 +29,13 @@ LETTERS = "letters: the systems that this one is significantly better than"
 
 
 @pytest.fixture(scope="module")
-def found():
+def result():
     return scores(**RANKS).compare(ci="none")
 
 
-def test_text_for_the_terminal(found) -> None:
+def test_text_for_the_terminal(result) -> None:
     assert (
-        found.text(width=100)
+        result.text(width=100)
         == """\
    run           RR
 a  a_b    0.7833 bc
@@ -80,8 +80,8 @@ Over the 10 topics of the qrels; ties by document id"""
     )
 
 
-def test_latex_for_a_paper(found) -> None:
-    board, matrix, pairs = found.latex().split("\n\n")
+def test_latex_for_a_paper(result) -> None:
+    board, matrix, pairs = result.latex().split("\n\n")
     assert (
         board
         == rf"""\begin{{table}}
@@ -110,8 +110,8 @@ c & old & 0.2279 \\
     assert r"old & 0.2279$^{\ddagger}$ \\" in against
 
 
-def test_markdown(found) -> None:
-    assert found.markdown().startswith(
+def test_markdown(result) -> None:
+    assert result.markdown().startswith(
         rf"""|  | run | RR |
 | :-- | :-- | --: |
 | a | a_b | **0.7833**<sup>bc</sup> |
@@ -122,7 +122,7 @@ def test_markdown(found) -> None:
 
 ### RR"""
     )
-    assert "| b | 50%\\|x | 0.016<sup>*</sup> |  | +0.314<sup>*</sup> |" in found.markdown()
+    assert "| b | 50%\\|x | 0.016<sup>*</sup> |  | +0.314<sup>*</sup> |" in result.markdown()
 
 
 def test_intervals_stand_behind_the_marks_in_a_paper() -> None:
@@ -131,10 +131,10 @@ def test_intervals_stand_behind_the_marks_in_a_paper() -> None:
     assert row == rf"a & a\_b & \textbf{{0.7833}}$^{{bc}}$ [{low:.3f}, {high:.3f}] \\"
 
 
-def test_csv_in_full_precision(found) -> None:
-    rows = list(csv.DictReader(io.StringIO(found.csv())))
-    assert [(row["first"], row["second"]) for row in rows] == [(pair.first, pair.second) for pair in found.pairs]
-    for row, pair in zip(rows, found.pairs, strict=True):
+def test_csv_in_full_precision(result) -> None:
+    rows = list(csv.DictReader(io.StringIO(result.csv())))
+    assert [(row["first"], row["second"]) for row in rows] == [(pair.first, pair.second) for pair in result.pairs]
+    for row, pair in zip(rows, result.pairs, strict=True):
         assert float(row["difference"]) == pair.result.difference
         assert (float(row["difference_low"]), float(row["difference_high"])) == pair.result.interval
         assert (float(row["p"]), float(row["adjusted"])) == (pair.result.p, pair.result.adjusted)
@@ -145,72 +145,75 @@ def test_csv_in_full_precision(found) -> None:
         ]  # fmt: skip
 
 
-def test_the_document(found) -> None:
-    made = found.to_dict()
-    assert made["order"] == ["a_b", "50%|x", "old"]
-    assert made["caption"] == f"{CAPTION}; {LETTERS}"
-    assert made["choices"] == {
+def test_the_document(result) -> None:
+    output = result.to_dict()
+    assert output["order"] == ["a_b", "50%|x", "old"]
+    assert output["caption"] == f"{CAPTION}; {LETTERS}"
+    assert output["choices"] == {
         "test": "randomisation", "correction": "holm", "family": "measure", "alpha": 0.05, "resamples": 100_000,
         "seed": 0, "min_difference": 0.0, "margin": None, "baseline": None,
     }  # fmt: skip
-    assert made["measures"] == [{"name": "RR", "family": 3, "untested": "", "overall": ""}]
-    assert made["results"][2] == {
+    assert output["measures"] == [{"name": "RR", "family": 3, "untested": "", "overall": ""}]
+    assert output["results"][2] == {
         "run": "old", "measure": "RR", "aggregate": "mean", "value": pytest.approx(0.2278968), "ci": None, "n": 10,
     }  # fmt: skip
-    pair = next(one for one in made["pairs"] if {one["first"], one["second"]} == {"a_b", "50%|x"})
+    pair = next(row for row in output["pairs"] if {row["first"], row["second"]} == {"a_b", "50%|x"})
     assert (pair["first"], pair["second"], pair["better"]) == ("50%|x", "a_b", "a_b")
     assert (pair["p"], pair["adjusted"], pair["exact"]) == (2 / 2**7, 2 / 2**7, True)
     names = ("wins", "ties", "losses", "min_difference", "left_out")
     assert [pair[name] for name in names] == [7, 3, 0, 0.0, 0]
-    topics = [one for one in made["topics"] if (one["first"], one["second"]) == ("50%|x", "a_b")]
+    topics = [row for row in output["topics"] if (row["first"], row["second"]) == ("50%|x", "a_b")]
     assert topics[0] == {
         "measure": "RR", "first": "50%|x", "second": "a_b",
         "query_id": "q00", "difference": 0.5, "first_value": 0.5, "second_value": 1.0,
     }  # fmt: skip
-    assert all(one["difference"] > 0 for one in topics)
+    assert all(topic["difference"] > 0 for topic in topics)
 
 
-def test_html_for_notebooks(found) -> None:
-    made = found._repr_html_()
-    assert "<b>0.7833</b><sup>bc</sup>" in made
+def test_html_for_notebooks(result) -> None:
+    output = result._repr_html_()
+    assert "<b>0.7833</b><sup>bc</sup>" in output
 
 
 @pytest.mark.parametrize("measure", ["P@1", "R@3", "GMAP"])
 def test_the_matrix_is_the_same_seen_from_both_sides(measure: str) -> None:
     ranks = {"first": [1, 1, 1, 9, 9, 9, 9, 9], "second": [2, 2, 3, 3, 2, 3, 1, 2], "third": [5, 4, 1, 1, 4, 9, 9, 3]}
-    many = scores(["P@1", "R@3", "GMAP"], **ranks).compare(test="t", correction="none")
-    one = many.measure(measure)
-    columns, order = many.matrix(one.name).columns[2:], [many.scores.run_names[at] for at in many.order]
+    comparison = scores(["P@1", "R@3", "GMAP"], **ranks).compare(test="t", correction="none")
+    by_measure = comparison.measure(measure)
+    columns, order = (
+        comparison.matrix(by_measure.name).columns[2:],
+        [comparison.scores.run_names[i] for i in comparison.order],
+    )
     assert order == ["first", "third", "second"]  # by P@1; by R@3 and GMAP second is the best
-    means = [one.estimates[at].value for at in many.order]
-    for at, row in enumerate(order):
-        for other, column in enumerate(order):
-            cell, mark = columns[other].values[at], columns[other].mark[at]
-            if at == other:
+    means = [by_measure.estimates[i].value for i in comparison.order]
+    for i, row in enumerate(order):
+        for j, column in enumerate(order):
+            cell, mark = columns[j].values[i], columns[j].mark[i]
+            if i == j:
                 assert cell == ""
                 continue
-            pair = many.pair(row, column, one.name)
+            pair = comparison.pair(row, column, by_measure.name)
             assert (mark == "*") == pair.significant
-            if at > other:
+            if i > j:
                 assert cell == ("<0.001" if pair.result.p < 0.001 else f"{pair.result.p:.3f}")
             elif measure == "GMAP":
                 assert float(cell.removeprefix("\N{MULTIPLICATION SIGN}")) == pytest.approx(
-                    means[at] / means[other], abs=5.1e-4
+                    means[i] / means[j], abs=5.1e-4
                 )
             else:
-                assert float(cell) == pytest.approx(means[at] - means[other], abs=5.1e-4)
+                assert float(cell) == pytest.approx(means[i] - means[j], abs=5.1e-4)
 
 
-def test_not_more_is_shown_than_can_be_taken_in() -> None:
+def test_long_lists_are_collapsed() -> None:
     rng = np.random.default_rng(4)
-    many = scores(**{f"s{at:02}": rng.integers(1, 15, 6).tolist() for at in range(28)}).compare(test="t")
+    many = scores(**{f"s{i:02}": rng.integers(1, 15, 6).tolist() for i in range(28)}).compare(test="t")
     text = many.text(width=100)
     assert "numbers: the systems that" in many.caption
-    assert [row[0] for row in many.leaderboard().grid().rows] == [str(at) for at in range(1, 29)]
+    assert [row[0] for row in many.leaderboard().grid().rows] == [str(i) for i in range(1, 29)]
     assert "368 more pairs (--pairs)" in text  # 28 * 27 / 2 - 10
     assert "above the diagonal" not in text
     assert "above the diagonal" in many.text(width=100, unfold=["pairs"])
-    eight = scores(**{f"s{at}": rng.integers(1, 15, 6).tolist() for at in range(8)}).compare(test="t").text(width=100)
+    eight = scores(**{f"s{i}": rng.integers(1, 15, 6).tolist() for i in range(8)}).compare(test="t").text(width=100)
     assert "21 more pairs (--pairs)" in " ".join(eight.split())  # the best against seven are shown
     assert "above the diagonal" in eight
 
@@ -230,15 +233,15 @@ def test_columns_follow_the_first_measure_and_bold_is_of_each() -> None:
 
 @given(st.integers(2, 40).flatmap(lambda count: st.tuples(st.just(count), st.sets(st.integers(0, count - 1)))))
 def test_a_mark_names_each_system_once(case: tuple[int, set[int]]) -> None:
-    count, chosen = case
-    names = letters(count)
-    mark = together(names, chosen)
+    count, selected = case
+    names = system_letters(count)
+    mark = compact_letters(names, selected)
     parts = mark.split(",") if "," in mark or "-" in mark or not names[0].isalpha() else list(mark)
     read: list[int] = []
     for part in filter(None, parts):
         first, _, last = part.partition("-")
         read += range(names.index(first), names.index(last or first) + 1)
-    assert read == sorted(chosen)
+    assert read == sorted(selected)
 
 
 def test_small_numbers_do_not_look_like_none() -> None:
@@ -272,8 +275,10 @@ def test_cells_in_every_form() -> None:
     assert TextTable(("",), (("<1",),), labels=0).latex().splitlines()[4] == r"\textless{}1 \\"
 
 
-@pytest.mark.parametrize(("p", "shown"), [(0.0498, "0.0498"), (0.05, "0.050"), (0.05003, "0.05003"), (0.25, "0.250")])
-def test_a_p_in_a_table_stands_on_its_side_of_alpha(p: float, shown: str) -> None:
+@pytest.mark.parametrize(
+    ("p", "expected"), [(0.0498, "0.0498"), (0.05, "0.050"), (0.05003, "0.05003"), (0.25, "0.250")]
+)
+def test_rounded_p_values_stay_on_their_side_of_alpha(p: float, expected: str) -> None:
     comparison = scores(old=[2] * 9, new=[1, 2, 3] * 3).compare()
     (pair,) = comparison.pairs
-    assert replace(pair, result=pair.result.corrected(p, "holm")).p_shown() == shown
+    assert replace(pair, result=pair.result.corrected(p, "holm")).format_p() == expected

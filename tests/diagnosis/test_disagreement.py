@@ -340,7 +340,7 @@ def test_a_measure_of_the_first_document_does_not_look_at_both_places() -> None:
 
 
 def test_slices_must_be_a_slicing() -> None:
-    with pytest.raises(InputError, match="'k' does not slice topics"):
+    with pytest.raises(InputError, match="must be slices or a table, got 'k'"):
         disagree(QRELS, {"early": EARLY, "many": MANY}, ["RR", "R@4"], slicing="k")
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from judged import evaluate
-from judged.comparison.slicing.parts import everywhere
+from judged.comparison.slicing.parts import topic_subsets
 from judged.comparison.slicing.topic_slices import slice_topics
 from judged.diagnosis.matrix import Matrix, matrix
 from judged.diagnosis.matrix.points import MatrixChoices, points_of, topic_quadrants
@@ -71,7 +71,7 @@ def test_intervals_are_those_of_the_wider_spread_at_the_corrected_level() -> Non
     scipy_stats = pytest.importorskip("scipy.stats")
     values = np.array([[0.0, 0.2, 0.4, 0.6, 0.8, 1.0] * 4, [0.5, 0.5, 0.5, 0.5, 0.9, 0.1] * 4, [1.0] * 24])
     known = {str(at): {"same": at % 6 < 4} for at in range(24)}
-    where = everywhere(24, slice_topics(known, "same", min_topics=2, query_ids=[str(at) for at in range(24)]))
+    where = topic_subsets(24, slice_topics(known, "same", min_topics=2, query_ids=[str(at) for at in range(24)]))
     points = {one.slice: one for one in points_of("r", values, where, (0.5, 0.5), [(0, 1), (0, 1)], MatrixChoices())}
     same = points["same=true"]
     t = scipy_stats.t.ppf(1 - 0.05 / 4 / 2, 15)  # two slices, two axes; 16 topics
@@ -89,7 +89,7 @@ def test_slices_that_happen_to_be_alike_are_not_told_apart() -> None:
     values = np.ones((3, 100))
     values[:2, ::10] = 0.0
     known = {f"{at:03}": {"lucky": 1 <= at % 10 <= 2 and at < 55} for at in range(100)}
-    where = everywhere(100, slice_topics(known, "lucky", min_topics=10))
+    where = topic_subsets(100, slice_topics(known, "lucky", min_topics=10))
     points = points_of("r", values, where, (0.9, 0.9), [(0, 1), (0, 1)], MatrixChoices())
     lucky = next(one for one in points if one.slice == "lucky=true")
     assert (lucky.n, lucky.x.value) == (12, 1.0)
@@ -105,7 +105,7 @@ def test_the_level_holds_over_all_slices() -> None:
         y = rng.beta(2, 1, size=160)
         values = np.stack([x, y, np.ones(160)])
         known = {f"{at:03}": {"luck": f"g{rng.integers(8)}"} for at in range(160)}
-        where = everywhere(160, slice_topics(known, "luck", min_topics=10))
+        where = topic_subsets(160, slice_topics(known, "luck", min_topics=10))
         cuts = (float(x.mean()), float(y.mean()))
         points = points_of("r", values, where, cuts, [(0, 1), (0, 1)], MatrixChoices())
         false += any({one.x.side, one.y.side} & {"below", "above"} for one in points)
@@ -163,7 +163,7 @@ def test_given_scores_baseline_and_cuts() -> None:
         ({"baseline": "none"}, "no run 'none' to use as the baseline"),
         ({"cuts": (math.nan, 0.5)}, "are not numbers"),
         ({"cuts": (2.0, 0.3)}, r"R@20 is never on both sides of 2. Fix: give a cut from 0 to 1"),
-        ({"slicing": "kind"}, "'kind' does not slice topics"),
+        ({"slicing": "kind"}, "must be slices or a table, got 'kind'"),
         ({"level": 1.0}, "confidence level"),
         ({"fdr": 0.0}, "false discovery rate"),
         ({"y": "R@20"}, "both axes are R@20"),

@@ -247,7 +247,7 @@ def test_the_document_has_the_head_of_evaluate() -> None:
 
 
 def test_slices_must_be_a_slicing() -> None:
-    with pytest.raises(InputError, match="'side' does not slice topics"):
+    with pytest.raises(InputError, match="must be slices or a table, got 'side'"):
         made(slicing="side")
 
 

@@ -4,7 +4,7 @@ from judged.comparison.answer import Comparison, MeasureComparison
 from judged.comparison.choices import Choices
 from judged.comparison.collections import Collections, collections_of_scores, compare_collections
 from judged.comparison.compare import compare
-from judged.comparison.orders import OrderAgreement, Orders, orders
+from judged.comparison.orders import OrderAgreement, SystemOrders, orders
 from judged.comparison.pair import Pair
 from judged.comparison.plans import Plans, power
 
@@ -14,9 +14,9 @@ __all__ = [
     "Comparison",
     "MeasureComparison",
     "OrderAgreement",
-    "Orders",
     "Pair",
     "Plans",
+    "SystemOrders",
     "collections_of_scores",
     "compare",
     "compare_collections",

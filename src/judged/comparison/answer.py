@@ -1,4 +1,4 @@
-"""What `compare` returns: systems compared by each measure, its tables, and by which rules they were made."""
+"""Results of `compare`: systems compared by each measure, with their tables and captions."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from judged.comparison.choices import MANY
+from judged.comparison.choices import JOINT_TESTS
 from judged.comparison.pair import (
     BETTER,
     TIMES,
     WORSE,
     Pair,
-    corrected,
-    detectable,
-    intervals,
-    legend,
-    marked,
-    numbers,
+    describe_correction,
+    describe_detectable,
+    describe_intervals,
+    describe_marks,
+    describe_test,
+    format_range,
+    mark_legend,
     pair_columns,
-    tested,
     topics_table,
     verdict_columns,
 )
@@ -40,25 +40,25 @@ if TYPE_CHECKING:
     from judged.scoring.evaluation.facts import Provenance
     from judged.scoring.measures.base import Measure
 
-SHOWN = 4  # decimals of a mean: what looks the same is best together
+SCORE_DECIMALS = 4  # systems whose means are equal when rounded to these decimals share the first place
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
-_RANGE = 4  # letters in a row: as many are written as a range
-_MOST_PAIRS, _MOST_SYSTEMS, _MOST_SENTENCES = 10, 10, 3  # more are folded
+_MIN_RANGE_LETTERS = 4  # consecutive letters that are abbreviated as a range
+_MAX_PAIRS, _MAX_SYSTEMS, _MAX_SENTENCES = 10, 10, 3  # longer lists are collapsed
 _DZ = Show(lambda value: f"{value:+.2f}", "float64")
 
 
 @dataclass(frozen=True, eq=False)
 class MeasureComparison:
-    """All systems compared by one measure."""
+    """Comparison of all systems by one measure."""
 
     measure: Measure
-    estimates: tuple[Estimate, ...]  # one aggregate a system, with its interval, in the order of the runs
-    pairs: tuple[Pair, ...]  # every pair, or every system against the baseline; empty where nothing is tested
-    family: int  # how many comparisons the correction, or the test itself, allowed for
-    untested: str = ""  # why nothing is tested; empty otherwise
-    overall: str = ""  # what a test of all systems at once says before any pair is looked at
+    estimates: tuple[Estimate, ...]  # aggregate and interval of each system, in the order of the runs
+    pairs: tuple[Pair, ...]  # all pairs, or all systems against the baseline; empty without tests
+    family: int  # number of comparisons that the correction, or the joint test, accounts for
+    untested: str = ""  # reason why nothing is tested; empty otherwise
+    overall: str = ""  # sentence on the overall result of a joint test
     name: str = field(init=False)  # of the measure
-    higher_is_better: bool | None = field(init=False)  # None where neither side is
+    higher_is_better: bool | None = field(init=False)  # None if neither direction is better
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", str(self.measure))
@@ -66,17 +66,17 @@ class MeasureComparison:
 
     @property
     def lower_is_better(self) -> bool:
-        """Whether the smaller number is the better one."""
+        """Whether smaller values are better."""
         return self.higher_is_better is False
 
     @cached_property
     def by_runs(self) -> dict[tuple[str, str], Pair]:
-        """Each pair by its two names."""
+        """Pairs by the names of their first and second system."""
         return {(pair.first, pair.second): pair for pair in self.pairs}
 
     @cached_property
     def better_than(self) -> dict[str, set[str]]:
-        """The systems that each system is significantly better than."""
+        """For each system, the systems that it is significantly better than."""
         beaten: dict[str, set[str]] = {}
         for pair in self.pairs:
             if pair.better is not None:
@@ -84,62 +84,63 @@ class MeasureComparison:
         return beaten
 
     def order(self) -> list[int]:
-        """Give the systems as a leaderboard lists them: best first, those without a number last."""
+        """Return the indices of the systems from best to worst; systems without a value come last."""
         return order_of([estimate.value for estimate in self.estimates], lower_is_better=self.lower_is_better)
 
     def best(self) -> set[int]:
-        """Give the systems with the best number."""
+        """Return the indices of the systems with the best value."""
         values = [estimate.value for estimate in self.estimates]
-        top = self.best_of([value for value in values if not math.isnan(value)])
-        return {at for at, value in enumerate(values) if round(value, SHOWN) in top}
+        best = self.best_of([value for value in values if not math.isnan(value)])
+        return {i for i, value in enumerate(values) if round(value, SCORE_DECIMALS) in best}
 
     def best_of(self, values: Sequence[float]) -> set[float]:
-        """Give the best of two numbers or more, as they are shown; nothing, where better and worse mean nothing."""
+        """Return the best rounded value in a set; empty for fewer than two values or neutral measures."""
+        # a single value is not "best" of anything
         if self.higher_is_better is None or len(values) < 2:
             return set()
-        return {round(min(values) if self.lower_is_better else max(values), SHOWN)}
+        return {round(min(values) if self.lower_is_better else max(values), SCORE_DECIMALS)}
 
     def column(self, title: str, order: Sequence[str], baseline: str | None, *, intervals: bool = True) -> Column:
-        """Give the column of a leaderboard with the systems in this order: numbers, intervals, marks of significance.
+        """Return a leaderboard column with values, intervals, and marks of significance, one row per run of `order`.
 
-        The marks are the letters of the systems that each one is better than, or how it differs from the baseline.
+        Marks are the letters of the systems that a system is better than, or daggers for differences from the baseline.
         """
-        known = {estimate.run: estimate for estimate in self.estimates}
-        values = [known[run].value if run in known else math.nan for run in order]
+        estimates = {estimate.run: estimate for estimate in self.estimates}
+        values = [estimates[run].value if run in estimates else math.nan for run in order]
         if self.estimates[0].aggregate in {"sum", "count"}:
             return Column(title, values, COUNT)
-        ends = [known[run].ci if run in known else None for run in order]
-        best = {self.estimates[at].run for at in self.best()}
-        names, marks = letters(len(order)), [""] * len(order)
-        for at, run in enumerate(order):
+        cis = [estimates[run].ci if run in estimates else None for run in order]
+        best_runs = {self.estimates[row].run for row in self.best()}
+        letters, marks = system_letters(len(order)), [""] * len(order)
+        for row, run in enumerate(order):
             if baseline is None:
                 beaten = self.better_than.get(run, set())
-                marks[at] = together(names, [place for place, other in enumerate(order) if other in beaten])
+                marks[row] = compact_letters(letters, [column for column, other in enumerate(order) if other in beaten])
             elif (pair := self.by_runs.get((baseline, run))) is not None and pair.better is not None:
-                marks[at] = BETTER if pair.better == run else WORSE
-        offset = [run in best for run in order]
-        return Column(title, values, NUMBER, ci=ends if intervals else None, mark=marks, best=offset)
+                marks[row] = BETTER if pair.better == run else WORSE
+        is_best = [run in best_runs for run in order]
+        return Column(title, values, NUMBER, ci=cis if intervals else None, mark=marks, best=is_best)
 
 
 class AnswerOfScores(Answer):
-    """An answer whose numbers rest on what its scores rest on."""
+    """Result that inherits the provenance of its scores."""
 
     scores: Scores
 
     @property
     def provenance(self) -> Provenance:
-        """What the scores rest on."""
+        """Provenance of the scores."""
         return self.scores.provenance
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison(AnswerOfScores):
-    """What `compare` returns: systems compared over the same topics.
+    """Result of `compare`: systems compared over the same topics.
 
     Attributes
     ----------
     scores : Scores
-        What is compared.
+        Scores of the compared systems.
     measures : tuple of MeasureComparison
         Aggregates with intervals, and pairs with their tests.
     choices : Choices
@@ -149,7 +150,7 @@ class Comparison(AnswerOfScores):
     Examples
     --------
     >>> from judged import compare
-    >>> qrels = {f"q{at}": {"d": 1} for at in range(8)}
+    >>> qrels = {f"q{i}": {"d": 1} for i in range(8)}
     >>> good, bad = ({topic: docs for topic in qrels} for docs in (["d"], ["x", "d"]))
     >>> print(compare(qrels, {"bad": bad, "good": good}, "RR", ci="none").leaderboard().text())
        run       RR
@@ -164,43 +165,43 @@ class Comparison(AnswerOfScores):
     measures: tuple[MeasureComparison, ...]
     choices: Choices
     notes: tuple[Note, ...] = ()
-    interval_rules: str = ""  # how the intervals of the aggregates were made
-    rules: str = ""  # over which topics, and how documents are ranked
+    interval_rules: str = ""  # method of the intervals of the aggregates
+    rules: str = ""  # topics and ranking rules of the evaluation
 
     @cached_property
     def order(self) -> list[int]:
-        """The systems from best to worst by the first measure."""
+        """Indices of the systems from best to worst by the first measure."""
         return self.measures[0].order()
 
     @property
     def ranked(self) -> list[str]:
-        """Their names."""
-        return [self.measures[0].estimates[at].run for at in self.order]
+        """Names of the systems from best to worst by the first measure."""
+        return [self.measures[0].estimates[i].run for i in self.order]
 
     @property
     def pairs(self) -> tuple[Pair, ...]:
-        """All pairs of all measures."""
-        return tuple(pair for compared in self.measures for pair in compared.pairs)
+        """Pairs of all measures."""
+        return tuple(pair for measure in self.measures for pair in measure.pairs)
 
     def measure(self, name: str | None = None) -> MeasureComparison:
-        """Give what was found by one measure; the first, if none is named.
+        """Return the comparison by one measure, by default the first.
 
         Raises
         ------
         InputError
-            If it was not compared.
+            If the measure was not compared.
         """
         from judged.scoring.measures.grammar import parse
 
-        known = {compared.name: compared for compared in self.measures}
-        if name is None or name in known:
-            return self.measures[0] if name is None else known[name]
-        if (canonical := str(parse(name))) not in known:
-            raise InputError(f"{name} was not compared", fix=f"use one of {', '.join(known)}")
-        return known[canonical]
+        by_name = {measure.name: measure for measure in self.measures}
+        if name is None or name in by_name:
+            return self.measures[0] if name is None else by_name[name]
+        if (canonical := str(parse(name))) not in by_name:
+            raise InputError(f"{name} was not compared", fix=f"use one of {', '.join(by_name)}")
+        return by_name[canonical]
 
     def pair(self, first: str, second: str, measure: str | None = None) -> Pair:
-        """Give one pair, in whichever order the two are named; its own fields say which is first.
+        """Return the pair of two systems, named in either order; its `first` and `second` show the direction.
 
         Raises
         ------
@@ -212,136 +213,137 @@ class Comparison(AnswerOfScores):
         if pair is None:
             raise InputError(
                 f"{first!r} and {second!r} were not compared by {compared.name}",
-                fix=compared.untested or f"name two of {', '.join(self.ranked)}; with a baseline, one is it",
+                fix=compared.untested or f"use two of {', '.join(self.ranked)}, one of them the baseline, if any",
             )
         return pair
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give the leaderboard, and by each measure every two systems, the pairs, and what may be concluded of them."""
-        board, measure = self.leaderboard(), self.measures[0].name
-        said = f"{measure} of {counted(len(self.order), 'system')}, best first."
-        chart = Chart("leaderboard", f"{measure} of every system", board, said, x=measure, y="run")
+        """Return the leaderboard, a section per measure, the rules, and the data tables."""
+        leaderboard, measure = self.leaderboard(), self.measures[0].name
+        description = f"{measure} of {counted(len(self.order), 'system')}, best first."
+        chart = Chart("leaderboard", f"{measure} of every system", leaderboard, description, x=measure, y="run")
         sections = (self._section(compared) for compared in self.measures if compared.pairs)
-        return (board, chart, *sections, Sentences((self.rules,)), *data_tables(self.measures))
+        return (leaderboard, chart, *sections, Sentences((self.rules,)), *data_tables(self.measures))
 
     def facts(self) -> dict[str, Any]:
-        """Give the options, the rules in words, and the systems from best to worst."""
+        """Return the options, the caption, and the names of the systems from best to worst."""
         return {"choices": asdict(self.choices), "caption": self.caption, "order": self.ranked}
 
     def leaderboard(self) -> Table:
-        """Give the systems, best first, with intervals and marks of significance."""
+        """Return the systems from best to worst, with intervals and marks of significance."""
         order, baseline = self.ranked, self.choices.baseline
-        columns = (compared.column(compared.name, order, baseline) for compared in self.measures)
-        return board("leaderboard", "run", order, baseline, columns, self.caption)
+        columns = (measure.column(measure.name, order, baseline) for measure in self.measures)
+        return leaderboard_table("leaderboard", "run", order, baseline, columns, self.caption)
 
     def matrix(self, measure: str | None = None) -> Table:
-        """Give every pair: above the diagonal row minus column, or their ratio, below it the p-value that decides.
+        """Return all pairs as a matrix: row minus column (or their ratio) above the diagonal, p-values below it.
 
         Raises
         ------
         InputError
-            If not every pair was tested.
+            If not all pairs were tested.
         """
         compared = self.measure(measure)
         if self.choices.baseline is not None or not compared.pairs:
             fix = compared.untested or "compare without a baseline"
-            raise InputError(f"not every pair was tested by {compared.name}", fix=fix)
-        names = letters(len(self.ranked))
-        columns = [Column("letter", names, TEXT, ""), Column("run", self.ranked, TEXT)]
-        for at, other in enumerate(self.ranked):
-            cells = [_matrix_cell(compared, run, other, row - at) for row, run in enumerate(self.ranked)]
+            raise InputError(f"the matrix requires tests of all pairs by {compared.name}", fix=fix)
+        letters = system_letters(len(self.ranked))
+        columns = [Column("letter", letters, TEXT, ""), Column("run", self.ranked, TEXT)]
+        for column, column_run in enumerate(self.ranked):
+            cells = [_matrix_cell(compared, run, column_run, row - column) for row, run in enumerate(self.ranked)]
             marks = [mark for _, mark in cells]
-            columns.append(Column(names[at], [text for text, _ in cells], TEXT, mark=marks))
-        below = "P(higher) of the system above" if self.choices.test == "bayes" else "p"
-        signs = legend(compared.pairs, "ones")
-        note = f"{compared.name}: above the diagonal row minus column, below it {below}; {signs}"
+            columns.append(Column(letters[column], [text for text, _ in cells], TEXT, mark=marks))
+        p_text = "P(higher) of the system above" if self.choices.test == "bayes" else "p"
+        legend = mark_legend(compared.pairs, "ones")
+        note = f"{compared.name}: above the diagonal row minus column, below it {p_text}; {legend}"
         return Table("matrix", tuple(columns), note=note, labels=2, only="people")
 
     def pair_table(self, measure: str | None = None) -> Table:
-        """Give the pairs of the best system first: difference, interval, p, effect, topics won, what is detectable."""
+        """Return a row per pair, those of the best system first."""
         compared = self.measure(measure)
         pairs = self._by_rank(compared)
         bayes = any(pair.result.posterior is not None for pair in pairs)
-        adjusts = self.choices.test not in MANY and any(pair.result.correction not in {"", "none"} for pair in pairs)
-        p_name = "P(higher)" if bayes else "adjusted p" if adjusts else "p"
-        difference, p, *rest = verdict_columns(pairs, [pair.shown_difference for pair in pairs], "difference", p_name)
+        corrected = any(pair.result.correction not in {"", "none"} for pair in pairs)
+        p_name = "p" if self.choices.test in JOINT_TESTS or not corrected else "adjusted p"
+        differences = [pair.shown_difference for pair in pairs]
+        difference, p, *counts = verdict_columns(pairs, differences, "difference", "P(higher)" if bayes else p_name)
         columns = (
             Column("run", [pair.second for pair in pairs], TEXT),
             Column("baseline", [pair.first for pair in pairs], TEXT),
-            *(difference, p, Column("dz", [pair.effects.dz for pair in pairs], _DZ), *rest),
+            *(difference, p, Column("dz", [pair.effects.dz for pair in pairs], _DZ), *counts),
         )
         notes = (
-            f"{compared.name}: {legend(compared.pairs)}",
-            intervals(compared.pairs, self.choices, compared.family),
-            detectable(compared.pairs),
+            f"{compared.name}: {mark_legend(compared.pairs)}",
+            describe_intervals(compared.pairs, self.choices, compared.family),
+            describe_detectable(compared.pairs),
         )
         return Table("pairs", columns, note="; ".join(filter(None, notes)), labels=2, only="people")
 
     def _by_rank(self, compared: MeasureComparison) -> list[Pair]:
-        """Give pairs of the best system first, best against next best; of a baseline in the order of the systems."""
-        place = {compared.estimates[at].run: rank for rank, at in enumerate(compared.order())}
+        ranks = {compared.estimates[i].run: rank for rank, i in enumerate(compared.order())}
         if self.choices.baseline is not None:
-            return sorted(compared.pairs, key=lambda pair: place[pair.second])
-        return sorted(compared.pairs, key=lambda pair: sorted((place[pair.first], place[pair.second])))
+            return sorted(compared.pairs, key=lambda pair: ranks[pair.second])
+        return sorted(compared.pairs, key=lambda pair: sorted((ranks[pair.first], ranks[pair.second])))
 
     def _section(self, compared: MeasureComparison) -> Section:
-        """Give what was found by a measure; what is more than can be taken in is folded."""
+        """Return the section of one measure; long lists are collapsed."""
         blocks: list[Block] = [Sentences((compared.overall,))] if compared.overall else []
-        systems, pairs = len(compared.estimates), self._by_rank(compared)
-        if self.choices.baseline is None and systems > 2:
-            blocks.append(replace(self.matrix(compared.name), name="pairs", folded=systems > _MOST_SYSTEMS))
-        if systems > 2:
-            count = len(pairs) if len(pairs) <= _MOST_PAIRS else min(_MOST_PAIRS, systems - 1)
-            table, rest = self.pair_table(compared.name), range(count, len(pairs))
-            more = f"; {counted(len(rest), 'more pair')} (--pairs)" if rest else ""
-            blocks.append(replace(table.take(range(count)), note=table.note + more))
-            blocks += [replace(table.take(rest), folded=True)] if rest else []
-        said = tuple(f"{pair.sentence} {pair.topics_sentence}".rstrip() for pair in pairs)
-        few = len(said) if len(said) <= _MOST_SENTENCES else 1
-        blocks.append(Sentences(said[:few]))
-        blocks += [Sentences(said[few:], "pairs", folded=True)] if said[few:] else []
+        system_count, pairs = len(compared.estimates), self._by_rank(compared)
+        if self.choices.baseline is None and system_count > 2:
+            blocks.append(replace(self.matrix(compared.name), name="pairs", folded=system_count > _MAX_SYSTEMS))
+        if system_count > 2:
+            visible_rows = len(pairs) if len(pairs) <= _MAX_PAIRS else min(_MAX_PAIRS, system_count - 1)
+            table, hidden_rows = self.pair_table(compared.name), range(visible_rows, len(pairs))
+            more_text = f"; {counted(len(hidden_rows), 'more pair')} (--pairs)" if hidden_rows else ""
+            blocks.append(replace(table.take(range(visible_rows)), note=table.note + more_text))
+            # collapsed instead of omitted: `--pairs` and pages show all rows
+            blocks += [replace(table.take(hidden_rows), folded=True)] if hidden_rows else []
+        sentences = tuple(f"{pair.sentence} {pair.topics_sentence}".rstrip() for pair in pairs)
+        visible_count = len(sentences) if len(sentences) <= _MAX_SENTENCES else 1
+        blocks.append(Sentences(sentences[:visible_count]))
+        blocks += [Sentences(sentences[visible_count:], "pairs", folded=True)] if sentences[visible_count:] else []
         return Section(compared.name, compared.name, tuple(blocks))
 
     @property
     def caption(self) -> str:
-        """By which test, with which correction and alpha, over how many topics, what marks and intervals are."""
+        """Caption of the leaderboard: test, correction, alpha, marks, and intervals."""
         baseline, marks = self.choices.baseline, ""
         if baseline is None or any(pair.better is not None for pair in self.pairs):  # without marks no legend
-            marks = marked(self.choices, f"the baseline {baseline}", letters(len(self.order)))
+            marks = describe_marks(self.choices, f"the baseline {baseline}", system_letters(len(self.order)))
         parts = [self.pair_caption, marks] if self.pairs else ["nothing is tested"]
         parts += [f"[{self.interval_rules}]"] if self.interval_rules else []
         return "; ".join(filter(None, parts))
 
     @property
     def pair_caption(self) -> str:
-        """Over how many topics, by which test, with which correction and alpha."""
-        sizes = numbers([compared.family for compared in self.measures if compared.family] or [0])
-        several = sum(bool(compared.pairs) for compared in self.measures) > 1
-        count = numbers(pair.result.n for pair in self.pairs)
+        """Number of topics, test, correction, and alpha."""
+        sizes = format_range([measure.family for measure in self.measures if measure.family] or [0])
+        several = sum(bool(measure.pairs) for measure in self.measures) > 1
+        n_text = format_range(pair.result.n for pair in self.pairs)
         return "; ".join(
             [
-                f"n = {count} topic{'' if count == '1' else 's'}",
-                tested(self.choices, self.pairs),
-                corrected(self.choices, sizes, several=several),
+                f"n = {n_text} topic{'' if n_text == '1' else 's'}",
+                describe_test(self.choices, self.pairs),
+                describe_correction(self.choices, sizes, several=several),
                 f"alpha = {self.choices.alpha:g}",
             ]
         )
 
 
-def board(
+def leaderboard_table(
     name: str, title: str, order: Sequence[str], baseline: str | None, columns: Iterable[Column], note: str
 ) -> Table:
-    """Lay out a row per system, in this order: with a letter each where every pair is tested."""
+    """Build a leaderboard table in the given order, with a letter per system if all pairs are tested."""
     runs = [f"{run} (baseline)" if run == baseline else run for run in order]
-    named = [Column("letter", letters(len(order)), TEXT, "")] if baseline is None else []
-    named.append(Column("run", runs, TEXT, title))
-    return Table(name, (*named, *columns), note=note, labels=len(named), only="people")
+    label_columns = [Column("letter", system_letters(len(order)), TEXT, "")] if baseline is None else []
+    label_columns.append(Column("run", runs, TEXT, title))
+    return Table(name, (*label_columns, *columns), note=note, labels=len(label_columns), only="people")
 
 
 def data_tables(measures: Sequence[MeasureComparison]) -> Iterator[Table]:
-    """Give everything that was found by measures, for data: aggregates, pairs, topics of pairs, and families."""
-    pairs = [pair for compared in measures for pair in compared.pairs]
-    estimates = [estimate for compared in measures for estimate in compared.estimates]
+    """Yield the data tables of measures: aggregates, pairs, topics of pairs, and family sizes."""
+    pairs = [pair for measure in measures for pair in measure.pairs]
+    estimates = [estimate for measure in measures for estimate in measure.estimates]
     yield Table("results", columns_of(estimates, *ESTIMATE), only="data")
     yield Table("pairs", pair_columns(pairs), only="data")
     yield topics_table(pairs)
@@ -349,39 +351,40 @@ def data_tables(measures: Sequence[MeasureComparison]) -> Iterator[Table]:
 
 
 def _matrix_cell(compared: MeasureComparison, row: str, column: str, side: int) -> tuple[str, str]:
-    """Write a cell of a matrix, and its mark; the diagonal is empty."""
     if side == 0:
         return "", ""
-    straight = compared.by_runs.get((column, row))
-    pair = straight or compared.by_runs[row, column]
-    difference = pair.result.difference * (1 if straight else -1)
+    # pairs are stored in one direction only: the other one has the opposite sign
+    as_shown = compared.by_runs.get((column, row))
+    pair = as_shown or compared.by_runs[row, column]
+    difference = pair.result.difference * (1 if as_shown else -1)
     if side > 0:
-        return "<0.001" if pair.decisive < 0.001 <= pair.alpha else pair.p_shown(0), pair.mark
+        return "<0.001" if pair.decisive < 0.001 <= pair.alpha else pair.format_p(0), pair.mark
     return f"{TIMES}{decimal(math.exp(difference), 3)}" if pair.is_ratio else decimal(difference, 3, "+"), pair.mark
 
 
-def letters(count: int) -> tuple[str, ...]:
-    """Give each system a letter; numbers, where the alphabet is too short.
+def system_letters(count: int) -> tuple[str, ...]:
+    """Return a letter for each system, or numbers if there are more than 26.
 
-    >>> letters(3), letters(30)[-1]
+    >>> system_letters(3), system_letters(30)[-1]
     (('a', 'b', 'c'), '30')
     """
-    return tuple(_LETTERS[:count]) if count <= len(_LETTERS) else tuple(str(at + 1) for at in range(count))
+    return tuple(_LETTERS[:count]) if count <= len(_LETTERS) else tuple(str(i + 1) for i in range(count))
 
 
-def together(names: tuple[str, ...], chosen: Collection[int]) -> str:
-    """Write the letters of some systems as one mark; four or more in a row as a range.
+def compact_letters(names: tuple[str, ...], selected: Collection[int]) -> str:
+    """Join the letters of the selected systems; four or more consecutive letters become a range.
 
-    >>> together(letters(8), {1, 2, 5}), together(letters(8), {0, 2, 3, 4, 5, 7})
+    >>> compact_letters(system_letters(8), {1, 2, 5}), compact_letters(system_letters(8), {0, 2, 3, 4, 5, 7})
     ('bcf', 'a,c-f,h')
-    >>> together(letters(40), {4, 5, 6})
+    >>> compact_letters(system_letters(40), {4, 5, 6})
     '5,6,7'
     """
-    placed = enumerate(sorted(chosen))
-    stretches = [[at for _, at in group] for _, group in groupby(placed, key=lambda place: place[1] - place[0])]
+    ranked_indices = enumerate(sorted(selected))
+    # index - position is constant within a run of consecutive indices
+    spans = [[i for _, i in group] for _, group in groupby(ranked_indices, key=lambda pair: pair[1] - pair[0])]
     parts: list[str] = []
-    for stretch in stretches:
-        long = len(stretch) >= _RANGE
-        parts += [f"{names[stretch[0]]}-{names[stretch[-1]]}"] if long else [names[at] for at in stretch]
-    apart = len(names) > len(_LETTERS) or any(len(stretch) >= _RANGE for stretch in stretches)
-    return ("," if apart else "").join(parts)
+    for span in spans:
+        is_range = len(span) >= _MIN_RANGE_LETTERS
+        parts += [f"{names[span[0]]}-{names[span[-1]]}"] if is_range else [names[i] for i in span]
+    needs_commas = len(names) > len(_LETTERS) or any(len(span) >= _MIN_RANGE_LETTERS for span in spans)
+    return ("," if needs_commas else "").join(parts)

@@ -1,4 +1,4 @@
-"""How systems are compared: the test, the correction, and what counts as a difference."""
+"""Options of a comparison (test, correction, thresholds), and the notes on its result."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ if TYPE_CHECKING:
 
 Family: TypeAlias = Literal["measure", "all"]
 
-MANY = {
+JOINT_TESTS = {
     "tukey": "Tukey's HSD on a two-way layout",
     "randomised-tukey": "randomised Tukey HSD",
     "nemenyi": "Nemenyi's test on ranks",
     "dunnett": "Dunnett's test against one baseline",
     "randomised-dunnett": "randomised test of the largest difference from the baseline",
 }
-"""Tests of all systems at once; each allows for its own comparisons, and takes no correction."""
+"""Joint tests of all systems. Each corrects for its own comparisons; no correction is applied."""
 
 AGAINST_BASELINE = ("dunnett", "randomised-dunnett")
 _FAMILY_WISE = ("bonferroni", "holm", "hochberg")
-_FEW_TOPICS = 300  # 100,000 resamples of more topics take seconds where many runs are compared
-_NO_RESAMPLES = ("t", "wilcoxon", "sign", "bounded", "bayes", "tukey", "nemenyi", "dunnett")
+_MAX_TOPICS_FOR_MANY_RESAMPLES = 300  # with more topics, 100,000 resamples of many runs take seconds
+_ANALYTIC_TESTS = ("t", "wilcoxon", "sign", "bounded", "bayes", "tukey", "nemenyi", "dunnett")
 
 
 MANY_TOPICS = 2000
-"""With more topics Student's t-test is the default: it gives the p-value of the randomisation test, at once."""
+"""Above this number of topics the default is the t-test: it is fast, and its p-value equals that of randomization."""
 
 
 def default_test(topics: int) -> str:
-    """Return the test that is used for so many topics if none is named.
+    """Return the default test for a number of topics.
 
     >>> default_test(50), default_test(6980)
     ('randomisation', 't')
@@ -54,181 +54,175 @@ def default_test(topics: int) -> str:
 
 
 def default_resamples(topics: int) -> int:
-    """Return the number of resamples that is used for so many topics if none is given.
+    """Return the default number of resamples for a number of topics.
 
     >>> default_resamples(50), default_resamples(1000)
     (100000, 10000)
     """
-    return 10_000 if topics > _FEW_TOPICS else 100_000
+    return 10_000 if topics > _MAX_TOPICS_FOR_MANY_RESAMPLES else 100_000
 
 
-def known_tests() -> dict[str, str]:
-    """Give every test by name: those of two systems, and those of many."""
+def all_tests() -> dict[str, str]:
+    """Return the descriptions of all tests, by name."""
     from judged.stats.paired import TESTS
 
-    return {**TESTS, **MANY}
+    return {**TESTS, **JOINT_TESTS}
 
 
 @dataclass(frozen=True)
 class Choices:
-    """How systems are compared; it travels with the result."""
+    """Options of a comparison; they are part of the result."""
 
-    test: str = "randomisation"  # a name in `known_tests()`
-    # for the number of comparisons: a name in `judged.stats.correction.CORRECTIONS`. Tests of many systems take none.
+    test: str = "randomisation"  # a key of `all_tests()`
+    # for multiple comparisons: a key of `judged.stats.correction.CORRECTIONS`; ignored by joint tests
     correction: str = "holm"
-    family: Family = "measure"  # what is corrected together: the pairs of one `measure`, or the pairs of `all` measures
-    alpha: float = 0.05  # a p-value up to here counts as significant. Intervals leave out 0 where the corrected p is.
-    # resamples, seed: of tests by resampling
-    resamples: int = 100_000
+    family: Family = "measure"  # comparisons corrected together: the pairs of one `measure`, or of `all` measures
+    alpha: float = 0.05  # p-values up to this value are significant; intervals have level 1 - alpha
+    resamples: int = 100_000  # of resampling tests, as is `seed`
     seed: int = 0
-    min_difference: float = 0.0  # the least difference on a topic that counts as a win or a loss
-    # systems whose difference is surely smaller are called equivalent; None: nothing is said of it
+    min_difference: float = 0.0  # smallest difference on a topic that counts as a win or a loss
+    # equivalence margin; None: no equivalence test
     margin: float | None = None
-    baseline: str | None = None  # the system that all others are compared with; None: every pair
+    baseline: str | None = None  # system that all others are compared with; None: all pairs
 
     def __post_init__(self) -> None:
         from judged.stats.correction import CORRECTIONS
 
-        for name, known in (("test", known_tests()), ("correction", CORRECTIONS), ("family", get_args(Family))):
-            object.__setattr__(self, name, one_of(name, getattr(self, name), known))
+        for name, allowed in (("test", all_tests()), ("correction", CORRECTIONS), ("family", get_args(Family))):
+            object.__setattr__(self, name, one_of(name, getattr(self, name), allowed))
         if not 0 < self.alpha < 0.5:
-            raise InputError(f"alpha {self.alpha} is not between 0 and 0.5", fix="use 0.05, for example")
+            raise InputError(f"`alpha` must be between 0 and 0.5, got {self.alpha}", fix="use 0.05")
         check_resampling(self.resamples, self.seed)
         if not (math.isfinite(self.min_difference) and self.min_difference >= 0):
-            raise InputError(f"the minimum difference {self.min_difference} makes no sense", fix="give a number from 0")
+            problem = f"`min_difference` must be a finite number >= 0, got {self.min_difference}"
+            raise InputError(problem, fix="use 0.01, for example")
         if self.margin is not None and not (math.isfinite(self.margin) and self.margin > 0):
-            raise InputError(f"the margin {self.margin} makes no sense", fix="give a number above 0, such as 0.02")
+            raise InputError(f"`margin` must be a positive number, got {self.margin}", fix="use 0.02, for example")
         if self.test in AGAINST_BASELINE and self.baseline is None:
-            raise InputError(f"{self.test} compares with a baseline", fix="name a baseline, or use tukey for all pairs")
-        if self.many and self.family == "all":
+            raise InputError(f"{self.test} requires a baseline", fix="set `baseline`, or use tukey for all pairs")
+        if self.is_joint_test and self.family == "all":
             raise InputError(
-                f"{self.test} allows for the pairs of one measure, not for all measures together",
-                fix="leave out family, or take a test of two systems, such as randomisation",
+                f"{self.test} corrects within one measure, not over all measures",
+                fix="remove `family`, or use a test of two systems, such as randomisation",
             )
 
     @property
-    def many(self) -> bool:
-        """Whether all systems are tested at once."""
-        return self.test in MANY
+    def is_joint_test(self) -> bool:
+        """Whether all systems are tested jointly."""
+        return self.test in JOINT_TESTS
 
     @property
     def level(self) -> float:
-        """That of the intervals."""
+        """Confidence level of intervals."""
         return 1 - self.alpha
 
     @property
-    def draws(self) -> bool:
-        """Whether the test draws at random."""
-        return self.test not in _NO_RESAMPLES
+    def uses_resampling(self) -> bool:
+        """Whether the test uses random resamples."""
+        return self.test not in _ANALYTIC_TESTS
 
-    def alpha_of_one(self, family: int) -> float:
-        """Give the alpha that the strictest step of a family of so many comparisons goes by."""
-        shared = self.many or self.correction in _FAMILY_WISE
-        return self.alpha / max(family, 1) if shared and self.test != "bayes" else self.alpha
+    def alpha_per_comparison(self, family: int) -> float:
+        """Return the alpha of the strictest step of the correction in a family of this size."""
+        is_divided = self.is_joint_test or self.correction in _FAMILY_WISE
+        return self.alpha / max(family, 1) if is_divided and self.test != "bayes" else self.alpha
 
 
-_ENDLESS = 1 << 62  # resamples: what is asked is what the topics allow
+_UNLIMITED = 1 << 62  # resamples: p is then limited by the number of topics only
 
 
 def notes(scores: Scores, measures: Sequence[MeasureComparison], choices: Choices) -> Iterator[Note]:
-    """Give the notes on a comparison, beside the notes of its scores."""
+    """Yield the notes on a comparison; the notes of its scores are not included."""
     if not (scores.counted == scores.counted[0]).all():
         counts = zip(scores.run_names, scores.counted.sum(axis=1).tolist(), strict=True)
-        some = first_few([f"{run} {n}" for run, n in counts])
+        counts_text = first_few([f"{run} {n}" for run, n in counts])
         text = "each mean is over the run's own topics, each difference over those of both; --topics qrels takes all"
-        yield Note("different-topics", f"the runs have different topics ({some}): {text} the same")
-    yield from (Note("not-tested", compared.untested) for compared in measures if compared.untested)
-    if tested := [compared for compared in measures if compared.pairs]:
-        yield from _left_out(tested)
-        yield from _identical(tested)
-        yield from list(_too_few_topics(tested, choices)) or _few_topics(tested)
-        yield from _sensitive(tested)
-        yield from _too_few_resamples(tested, choices)
-        texts = {pair.result.note for compared in tested for pair in compared.pairs}
-        if len(texts) == 1:  # what is noted of some pairs alone stands in their sentences
+        yield Note("different-topics", f"the runs have different topics ({counts_text}): {text} the same")
+    yield from (Note("not-tested", measure.untested) for measure in measures if measure.untested)
+    if tested := [measure for measure in measures if measure.pairs]:
+        yield from _left_out_note(tested)
+        yield from _identical_systems_note(tested)
+        yield from list(_least_p_note(tested, choices)) or _no_verdict_note(tested)
+        yield from _sensitivity_note(tested)
+        yield from _resamples_note(tested, choices)
+        texts = {pair.result.note for measure in tested for pair in measure.pairs}
+        if len(texts) == 1:  # a note on some pairs only is part of their sentences
             yield from (Note("every-test", text) for text in texts if text)
 
 
-def _left_out(tested: Sequence[MeasureComparison]) -> Iterator[Note]:
-    everywhere = [compared for compared in tested if not condition_of(compared.name)[1]]
-    most = [(max(pair.result.left_out for pair in compared.pairs), compared.name) for compared in everywhere]
-    if some := first_few([f"{name} {count}" for count, name in most if count]):
+def _left_out_note(measures: Sequence[MeasureComparison]) -> Iterator[Note]:
+    unconditional = [measure for measure in measures if not condition_of(measure.name)[1]]
+    counts = [(max(pair.result.left_out for pair in measure.pairs), measure.name) for measure in unconditional]
+    if counts_text := first_few([f"{name} {count}" for count, name in counts if count]):
         text = "topics left out of pairs, as they lack a score for one of the systems, at most"
-        yield Note("left-out", f"{text}: {some}")
+        yield Note("left-out", f"{text}: {counts_text}")
 
 
-def _identical(tested: Sequence[MeasureComparison]) -> Iterator[Note]:
-    """Name systems that are the same on every topic by every measure: perhaps one file under two names."""
-    same = [
+def _identical_systems_note(measures: Sequence[MeasureComparison]) -> Iterator[Note]:
+    identical_pairs = [
         f"{pair.first} = {pair.second}"
-        for pair in tested[0].pairs
-        if all(_same(compared.by_runs[pair.first, pair.second]) for compared in tested)
+        for pair in measures[0].pairs
+        if all(_has_equal_scores(measure.by_runs[pair.first, pair.second]) for measure in measures)
     ]
-    if same:
-        yield Note("same-scores", f"the same scores on every topic: {first_few(same)}")
+    if identical_pairs:
+        yield Note("same-scores", f"the same scores on every topic: {first_few(identical_pairs)}")
 
 
-def _same(pair: Pair) -> bool:
+def _has_equal_scores(pair: Pair) -> bool:
     return pair.result.n > 0 and not pair.gains and not pair.losses
 
 
-def _too_few_topics(tested: Sequence[MeasureComparison], choices: Choices) -> Iterator[Note]:
-    """Say where so few topics are compared that no difference could be significant."""
-    pairs = [(pair, compared.family) for compared in tested for pair in compared.pairs]
-    short = [(pair.result, family) for pair, family in pairs if short_of_topics(pair, family, choices)]
-    if short:
-        some = "" if len(short) == len(pairs) else f"{len(short)} of {len(pairs)} pairs: "
-        difference, family = max(short, key=lambda row: (row[0].differing, row[0].n, row[1]))
-        yield Note("too-few-topics", some + least_p_text(difference, family, choices, together=not some))
+def _least_p_note(measures: Sequence[MeasureComparison], choices: Choices) -> Iterator[Note]:
+    pairs = [(pair, measure.family) for measure in measures for pair in measure.pairs]
+    too_small = [(pair.result, family) for pair, family in pairs if has_too_few_topics(pair, family, choices)]
+    if too_small:
+        scope = "" if len(too_small) == len(pairs) else f"{len(too_small)} of {len(pairs)} pairs: "
+        difference, family = max(too_small, key=lambda row: (row[0].differing, row[0].n, row[1]))
+        yield Note("too-few-topics", scope + describe_least_p(difference, family, choices, all_pairs=not scope))
 
 
-def _few_topics(tested: Sequence[MeasureComparison]) -> Iterator[Note]:
-    """Say where there are too few topics for a verdict, whatever p is."""
-    few = [pair for compared in tested for pair in compared.pairs if pair.result.n > 1 and pair.insufficiency]
-    if few and (lacking := max(few, key=lambda pair: pair.result.n).insufficiency):
-        yield Note("few-topics", f"no verdict: {lacking.sentence('topic')}")
+def _no_verdict_note(measures: Sequence[MeasureComparison]) -> Iterator[Note]:
+    too_small = [pair for measure in measures for pair in measure.pairs if pair.result.n > 1 and pair.insufficiency]
+    if too_small and (reason := max(too_small, key=lambda pair: pair.result.n).insufficiency):
+        yield Note("few-topics", f"no verdict: {reason.sentence('topic')}")
 
 
-def _sensitive(tested: Sequence[MeasureComparison]) -> Iterator[Note]:
-    """Name the pairs whose verdict is sensitive to a few topics, where there are several pairs."""
-    pairs = [pair for compared in tested for pair in compared.pairs]
-    some = [f"{pair.second} and {pair.first} in {pair.measure}" for pair in pairs if pair.sensitive]
-    if some and len(pairs) > 1:
+def _sensitivity_note(measures: Sequence[MeasureComparison]) -> Iterator[Note]:
+    pairs = [pair for measure in measures for pair in measure.pairs]
+    names = [f"{pair.second} and {pair.first} in {pair.measure}" for pair in pairs if pair.sensitive]
+    if names and len(pairs) > 1:  # the sentence of a single pair mentions it already
         count = counted(sum(pair.significant for pair in pairs), "significant difference")
-        yield Note("sensitive", f"{len(some)} of {count} sensitive to a few topics: {first_few(some)}")
+        yield Note("sensitive", f"{len(names)} of {count} sensitive to a few topics: {first_few(names)}")
 
 
-def short_of_topics(pair: Pair, family: int, choices: Choices) -> bool:
-    """Tell whether a pair has so few topics that its difference cannot pass the strictest step of its family."""
+def has_too_few_topics(pair: Pair, family: int, choices: Choices) -> bool:
+    """Return whether a pair has too few topics for any difference to pass the strictest step of its correction."""
     difference = pair.result
-    # that no topic differs is said of the pair
-    moved = difference.n > 0 and not (difference.n > 1 and difference.differing == 0)
-    return moved and out_of_reach(
-        choices.alpha_of_one(family), difference.n, difference.test, resamples=_ENDLESS, differing=difference.differing
-    )
+    # The sentence of a pair without any difference mentions that already.
+    may_differ = difference.n > 0 and not (difference.n > 1 and difference.differing == 0)
+    alpha, n = choices.alpha_per_comparison(family), difference.n
+    return may_differ and out_of_reach(alpha, n, difference.test, resamples=_UNLIMITED, differing=difference.differing)
 
 
-def least_p_text(difference: Difference, family: int, choices: Choices, *, together: bool = False) -> str:
-    """Say how small p can be of a pair that is short of topics, where so many share alpha, and what follows."""
-    least = least_p(difference.n, difference.test, resamples=_ENDLESS, differing=difference.differing)
-    after = unless = ""
-    if least <= choices.alpha * (1 + ROUNDING):  # it is the correction that asks for more
-        after = f", nor below {min(least * family, 1.0):.2g} after {choices.correction} for {family} comparisons"
-        never = choices.correction == "bonferroni" or (together and choices.correction == "holm")
-        unless = "" if never else ", unless others are"
-    some = f"a difference on {difference.differing} of " if difference.differing < difference.n else ""
+def describe_least_p(difference: Difference, family: int, choices: Choices, *, all_pairs: bool = False) -> str:
+    """Describe the smallest possible p-value of a pair with too few topics, and its consequence."""
+    least = least_p(difference.n, difference.test, resamples=_UNLIMITED, differing=difference.differing)
+    corrected = exception = ""
+    if least <= choices.alpha * (1 + ROUNDING):  # significant before the correction, not after it
+        corrected = f", nor below {min(least * family, 1.0):.2g} after {choices.correction} for {family} comparisons"
+        is_strict = choices.correction == "bonferroni" or (all_pairs and choices.correction == "holm")
+        exception = "" if is_strict else ", unless others are"
+    differing = f"a difference on {difference.differing} of " if difference.differing < difference.n else ""
     return (
-        f"with {some}{counted(difference.n, 'topic')} p cannot be below {least:.2g}{after}: no difference can be"
-        f" significant at {choices.alpha:g}{unless}"
+        f"with {differing}{counted(difference.n, 'topic')} p cannot be below {least:.2g}{corrected}: no difference"
+        f" can be significant at {choices.alpha:g}{exception}"
     )
 
 
-def _too_few_resamples(tested: Sequence[MeasureComparison], choices: Choices) -> Iterator[Note]:
-    """Say where the least p that the resamples allow is not significant after correction."""
-    family = max(compared.family for compared in tested)
-    drawn = any(pair.result.resamples and not pair.result.exact for compared in tested for pair in compared.pairs)
-    least, shared = family / (choices.resamples + 1), choices.alpha_of_one(2) != choices.alpha
-    if drawn and shared and not choices.many and least > choices.alpha:
+def _resamples_note(measures: Sequence[MeasureComparison], choices: Choices) -> Iterator[Note]:
+    family = max(measure.family for measure in measures)
+    is_sampled = any(pair.result.resamples and not pair.result.exact for measure in measures for pair in measure.pairs)
+    least, is_divided = family / (choices.resamples + 1), choices.alpha_per_comparison(2) != choices.alpha
+    if is_sampled and is_divided and not choices.is_joint_test and least > choices.alpha:
         text = (
             f"with {choices.resamples} resamples and {family} comparisons p cannot be below {least:.2g} after"
             f" {choices.correction}; take at least {math.ceil(family / choices.alpha)} resamples"

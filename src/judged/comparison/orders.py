@@ -1,4 +1,4 @@
-"""Whether two measures, or two depths, put the systems in the same order."""
+"""Agreement of the system orders produced by two measures or two evaluations."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ if TYPE_CHECKING:
     from judged.results.types import Floats
     from judged.scoring.evaluation import Scores
 
-_LEAST_SYSTEMS = 3
+_MIN_SYSTEMS = 3
 
 
 @dataclass(frozen=True)
 class OrderAgreement:
-    """How alike two measures order the same systems."""
+    """Rank correlation of the system orders of two measures."""
 
     first: str
     second: str
-    tau: Correlation  # tau_b of the systems' aggregates; pairs that change places are its `discordant`
+    tau: Correlation  # tau_b of the aggregates of the systems; `discordant` counts swapped pairs
     tau_ap: Correlation  # tau_AP,b
-    swapped: tuple[tuple[str, str], ...]  # those pairs; what the first measure prefers stands first
+    swapped: tuple[tuple[str, str], ...]  # swapped pairs; the system preferred by the first measure comes first
 
     @property
     def sentence(self) -> str:
-        """Say in plain words what was found."""
+        """Agreement of the two orders."""
         return f"{self.first} and {self.second}: {self.tau.sentence}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Orders(Answer):
-    """How alike several measures order the same systems, pair by pair."""
+class SystemOrders(Answer):
+    """Rank correlations of system orders for pairs of measures."""
 
     kind: ClassVar[str] = "orders"
 
@@ -46,15 +46,15 @@ class Orders(Answer):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What was found of each two measures."""
+        """Sentences on each pair of measures."""
         return tuple(pair.sentence for pair in self.pairs)
 
     def facts(self) -> dict[str, Any]:
-        """Give the systems."""
+        """Return the names of the systems."""
         return {"systems": self.systems}
 
     def blocks(self) -> tuple[Table, ...]:
-        """Give a row for each two measures, and for data the systems that change places."""
+        """Return a table of correlations, and a data table of swapped systems."""
         pairs, taus, digits = self.pairs, [pair.tau for pair in self.pairs], number(3)
         columns = (
             Column("measure", [pair.first for pair in pairs], TEXT),
@@ -66,65 +66,65 @@ class Orders(Answer):
             *columns_of(pairs, "sentence"),
         )
         swapped = [(pair.first, pair.second, *systems) for pair in pairs for systems in pair.swapped]
-        names = enumerate(("measure", "other", "better_by_measure", "better_by_other"))
-        swaps = tuple(Column(name, [row[at] for row in swapped], TEXT) for at, name in names)
+        headers = enumerate(("measure", "other", "better_by_measure", "better_by_other"))
+        swaps = tuple(Column(name, [row[i] for row in swapped], TEXT) for i, name in headers)
         return (Table("pairs", columns, labels=2), Table("swapped", swaps, only="data"))
 
 
-def orders(scores: Scores, other: Scores | None = None) -> Orders:
-    """Compare the orders in which measures put the systems: of one result with itself, or with another.
+def orders(scores: Scores, other: Scores | None = None) -> SystemOrders:
+    """Compare the system orders of measures, within one result or between two results.
 
-    Another result may be of the same runs at another depth (``evaluate(..., depth=20)``), or by other judgments. A
-    measure at several cutoffs (nDCG@5, nDCG@10) is compared like any others.
+    Another result may use another depth (``evaluate(..., depth=20)``) or other judgments of the same runs. Cutoffs of
+    one measure (nDCG@5, nDCG@10) count as different measures.
 
     Parameters
     ----------
     scores
-        What `evaluate` gave, of at least three runs.
+        Result of `evaluate` with at least three runs.
     other
-        Another result of the same runs, by name; each measure of the first is then compared with each of the other.
+        Another result of the same runs, matched by name. Their measures are compared with those of `scores`.
 
     Raises
     ------
     InputError
-        If fewer than three runs are in both, or there is only one measure.
+        If the results share fewer than three runs, or there is only one measure.
 
     Examples
     --------
     >>> from judged import evaluate
     >>> qrels = {"q": {"a": 3, "b": 1, "c": 1}}
     >>> runs = {"x": {"q": {"a": 2.0}}, "y": {"q": {"b": 2.0, "c": 1.0}}, "z": {"q": {"d": 2.0, "b": 1.0}}}
-    >>> found = orders(evaluate(qrels, runs, ["nDCG@2", "R@2"]))
-    >>> found.pairs[0].tau.discordant, found.pairs[0].swapped
+    >>> result = orders(evaluate(qrels, runs, ["nDCG@2", "R@2"]))
+    >>> result.pairs[0].tau.discordant, result.pairs[0].swapped
     (1, (('x', 'y'),))
     """
     names = [name for name in scores.run_names if other is None or name in other.run_names]
-    if len(names) < _LEAST_SYSTEMS:
-        raise InputError(f"an order of {len(names)} runs says nothing", fix="give at least three runs, in both results")
+    if len(names) < _MIN_SYSTEMS:
+        problem = f"at least {_MIN_SYSTEMS} shared runs are required, got {len(names)}"
+        raise InputError(problem, fix="add runs to both results")
     columns = _columns(scores, names)
-    others = columns if other is None else _columns(other, names)
-    pairs = itertools.combinations(columns, 2) if other is None else itertools.product(columns, others)
-    agreements = tuple(_agreement(one, two, columns[one], others[two], names) for one, two in pairs)
+    other_columns = columns if other is None else _columns(other, names)
+    pairs = itertools.combinations(columns, 2) if other is None else itertools.product(columns, other_columns)
+    agreements = tuple(_agreement(a, b, columns[a], other_columns[b], names) for a, b in pairs)
     if not agreements:
-        raise InputError("there is only one measure", fix="evaluate with several, or give another result")
-    return Orders(tuple(names), agreements)
+        raise InputError("at least two measures are required, got 1", fix="evaluate more measures, or pass `other`")
+    return SystemOrders(tuple(names), agreements)
 
 
 def _columns(scores: Scores, names: list[str]) -> dict[str, Floats]:
-    """Give the aggregates of these runs by measure; where less is better, with the sign turned."""
-    # Means of the same scores in another order differ in the last bits: 12 digits tell systems apart.
+    # Higher is better in all columns. Rounding to 12 digits removes differences of summation order.
     table = scores.aggregate()
     columns: dict[str, Floats] = {}
     for name, measure in zip(scores.measure_names, scores.measures, strict=True):
-        side = -1.0 if measure.properties.higher_is_better is False else 1.0
-        columns[name] = np.array([side * float(f"{table[run][name]:.12g}") for run in names])
+        sign = -1.0 if measure.properties.higher_is_better is False else 1.0
+        columns[name] = np.array([sign * float(f"{table[run][name]:.12g}") for run in names])
     return columns
 
 
 def _agreement(measure: str, other: str, first: Floats, second: Floats, names: list[str]) -> OrderAgreement:
     swapped = tuple(
-        (names[a], names[b]) if first[a] > first[b] else (names[b], names[a])
-        for a, b in itertools.combinations(range(len(names)), 2)
-        if (first[a] - first[b]) * (second[a] - second[b]) < 0
+        (names[i], names[j]) if first[i] > first[j] else (names[j], names[i])
+        for i, j in itertools.combinations(range(len(names)), 2)
+        if (first[i] - first[j]) * (second[i] - second[j]) < 0
     )
     return OrderAgreement(measure, other, kendall_tau(first, second), tau_ap(first, second, "b"), swapped)

@@ -1,4 +1,4 @@
-"""Two systems compared by one measure: the numbers, what they allow to say, and the rules that are said below."""
+"""Comparison of two systems by one measure, and the texts that describe tests, corrections, and marks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from judged.comparison.choices import MANY
+from judged.comparison.choices import JOINT_TESTS
 from judged.results import NUMBER, TEXT, Column, Show, Table, columns_of, number
 from judged.results.decimals import beside, counted, decimal, p_text
 from judged.stats.inputs import ROUNDING, topics_text
@@ -45,40 +45,40 @@ _CORRECTIONS = {
 }
 
 
-class Claim(NamedTuple):
-    """How a significant test is put into words, of means or of what else it looks at; names stand in braces."""
+class ClaimWording(NamedTuple):
+    """Wording for the result of a test; `{winner}`, `{loser}`, and `{measure}` are placeholders."""
 
-    verb: str  # what follows the name of the winner
-    letters: str  # what the letters of a leaderboard mean: the systems that this one is ...
-    ahead: str  # what the signs of a leaderboard mean: this one is ...
-    behind: str  # ... or ... the baseline
-    open: str  # what is said where nothing is shown
+    verb_phrase: str  # follows the name of the winner
+    letters_legend: str  # leaderboard letters: the systems that this one is ...
+    ahead_legend: str  # leaderboard daggers: this system is ...
+    behind_legend: str  # ... or ... the baseline
+    inconclusive: str  # sentence for a result that is not significant
 
 
-_OF_MEANS = Claim(
+_MEAN_WORDING = ClaimWording(
     "is better than {loser} in {measure}",
     "significantly better than",
     "significantly better",
     "worse than",
     "No difference between {winner} and {loser} is shown in {measure}",
 )
-_OTHERS = {
-    "ratio": _OF_MEANS._replace(verb="is better than {loser} in {measure} by the ratio of geometric means"),
-    "sign": Claim(
+_WORDING_BY_TEST = {
+    "ratio": _MEAN_WORDING._replace(verb_phrase="is better than {loser} in {measure} by the ratio of geometric means"),
+    "sign": ClaimWording(
         "is ahead of {loser} in {measure} on more topics than it is behind",
         "ahead of on significantly more topics than behind",
         "ahead on significantly more topics",
         "behind on more than",
         "That {winner} or {loser} is ahead in {measure} on more topics than it is behind is not shown",
     ),
-    "wilcoxon": Claim(
+    "wilcoxon": ClaimWording(
         "is favoured over {loser} in {measure} by the signed ranks of their differences",
         "favoured over by the signed ranks of differences, significantly",
         "significantly favoured by signed ranks",
         "disfavoured against",
         "That the signed ranks of differences in {measure} favour {winner} or {loser} is not shown",
     ),
-    "nemenyi": Claim(
+    "nemenyi": ClaimWording(
         "has a better mean rank over topics than {loser} in {measure}",
         "significantly better than in its mean rank over topics",
         "significantly better in its mean rank over topics",
@@ -88,45 +88,46 @@ _OTHERS = {
 }
 
 
-def claim_of(test: str) -> Claim:
-    """Give the words for what a test shows."""
-    return _OTHERS.get(test, _OF_MEANS)
+def claim_wording(test: str) -> ClaimWording:
+    """Return the wording for the results of a test."""
+    return _WORDING_BY_TEST.get(test, _MEAN_WORDING)
 
 
-def of_means(test: str) -> bool:
-    """Whether a test speaks of the means that stand beside it, or of their ratio."""
-    return test == "ratio" or test not in _OTHERS
+def is_test_of_means(test: str) -> bool:
+    """Return whether a test compares means, or the ratio of geometric means."""
+    return test == "ratio" or test not in _WORDING_BY_TEST
 
 
-def shown(test: str, winner: str, loser: str, measure: str) -> str:
-    """Say what a significant test shows.
+def describe_winner(test: str, winner: str, loser: str, measure: str) -> str:
+    """Format the statement that one system is significantly better than another.
 
-    >>> shown("t", "new", "old", "AP"), shown("sign", "new", "old", "AP")
+    >>> describe_winner("t", "new", "old", "AP"), describe_winner("sign", "new", "old", "AP")
     ('new is better than old in AP', 'new is ahead of old in AP on more topics than it is behind')
     """
-    return f"{winner} {claim_of(test).verb.format(loser=loser, measure=measure)}"
+    return f"{winner} {claim_wording(test).verb_phrase.format(loser=loser, measure=measure)}"
 
 
-def level_text(level: float) -> str:
-    """Write the level of an interval, with as many digits as tell it from 100%.
+def format_level(level: float) -> str:
+    """Format a confidence level with enough digits to distinguish it from 100%.
 
-    >>> level_text(0.95), level_text(1 - 0.05 / 7), level_text(1 - 0.05 / 66)
+    >>> format_level(0.95), format_level(1 - 0.05 / 7), format_level(1 - 0.05 / 66)
     ('95%', '99.29%', '99.924%')
     """
-    rest = 100 * (1 - level)
-    digits = max(0, 1 - math.floor(math.log10(rest) + 1e-9))
-    text = f"{100 - rest:.{digits}f}"
+    miss_percent = 100 * (1 - level)
+    # two significant digits of the miss rate; 1e-9 keeps exact powers of ten from rounding down
+    digits = max(0, 1 - math.floor(math.log10(miss_percent) + 1e-9))
+    text = f"{100 - miss_percent:.{digits}f}"
     return f"{text.rstrip('0').rstrip('.') if digits else text}%"
 
 
-def name_of_correction(correction: str) -> str:
-    """Give the name of a correction as it is written in a text."""
+def correction_name(correction: str) -> str:
+    """Return the name of a correction as written in text."""
     return _CORRECTIONS.get(correction, correction)
 
 
 @dataclass(frozen=True)
 class TopicDifference:
-    """The second system's score minus the first's on one topic."""
+    """Score of the second system minus score of the first on one topic."""
 
     query_id: str
     difference: float
@@ -136,114 +137,114 @@ class TopicDifference:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two systems over the same topics: the second minus the first."""
+    """Comparison of two systems over the same topics; differences are second minus first."""
 
     measure: str
     first: str
     second: str
-    result: Difference  # the difference, its test and its interval; its `adjusted` p-value is the one that decides
-    effects: Effects  # against the spread of the topics; those of a geometric mean are of the logarithms
-    wins: Wins  # on how many topics which one is ahead
-    detectable: float  # the mean difference found four times out of five; NaN: not known, or no test of means
-    equivalence: Equivalence | None  # whether the two are surely closer than the margin, where one was given
-    gains: tuple[TopicDifference, ...]  # the topics with the largest differences for the second system
-    losses: tuple[TopicDifference, ...]  # and against it
-    side: int  # 1 where the test sees the second system higher, -1 where lower; the mean may be on another side
-    alpha: float  # a p-value up to here is significant
+    result: Difference  # difference, test, and interval; significance depends on its `adjusted` p-value
+    effects: Effects  # in units of the spread over topics; geometric means: computed from logarithms
+    wins: Wins  # numbers of topics on which the second system is higher, equal, and lower
+    detectable: float  # mean difference found with 80% power; NaN: unknown, or not a test of means
+    equivalence: Equivalence | None  # equivalence test; None without a margin
+    gains: tuple[TopicDifference, ...]  # topics with the largest differences in favor of the second system
+    losses: tuple[TopicDifference, ...]  # ... and against it
+    side: int  # 1: the test favors the second system, -1: the first. The sign of the mean may differ.
+    alpha: float  # p-values up to this value are significant
     lower_is_better: bool = False
-    sharing: int = 1  # how many comparisons alpha was shared among for `detectable`
-    sensitivity: Sensitivity | None = None  # how far the verdict rests on a few topics; None without one on means
-    few_topics: tuple[str, ...] = ()  # the topics whose uncertain share of all topics could undo it
+    sharing: int = 1  # number of comparisons that share alpha in `detectable`
+    sensitivity: Sensitivity | None = None  # of the verdict to a few topics; None without a verdict on means
+    few_topics: tuple[str, ...] = ()  # topics whose uncertain share of all topics could reverse the verdict
 
     @property
     def adjusted(self) -> float:
-        """The p-value that decides: the corrected one where there was a correction."""
+        """The p-value that determines significance: the corrected one if there was a correction."""
         return self.result.decisive_p
 
     @property
     def decisive(self) -> float:
-        """The same; for ``bayes`` the probability that the second system is higher."""
+        """`adjusted`; for ``bayes`` the probability that the second system is higher."""
         return self.adjusted if self.result.posterior is None else self.result.posterior.higher
 
     @property
     def significant(self) -> bool:
-        """Whether the deciding p-value is at most alpha; for ``bayes``, whether the belief is as strong.
+        """Whether `adjusted` is at most alpha; for ``bayes``, whether one side has probability >= 1 - alpha / 2.
 
-        Never with fewer topics than a verdict requires (`judged.stats.sufficiency`).
+        Always False with fewer topics than a verdict requires (`judged.stats.sufficiency`).
         """
-        return self._decides and self.insufficiency is None
+        return self._passes_threshold and self.insufficiency is None
 
     @property
     def insufficiency(self) -> Insufficiency | None:
-        """Why there are too few topics for a verdict; None if there are enough."""
+        """Reason why there are too few topics for a verdict, or None."""
         return insufficiency(self.result.n, "verdict")
 
     @property
     def sensitive(self) -> bool:
-        """Whether the verdict is sensitive to a few topics: see `judged.stats.sensitivity`."""
+        """Whether the verdict depends on a few topics: see `judged.stats.sensitivity`."""
         return self.sensitivity is not None and self.sensitivity.sensitive
 
     @property
     def mark(self) -> str:
-        """What marks the difference in a table: significant, significant but sensitive to a few topics, or nothing."""
+        """Mark of the difference in tables: significant, significant but sensitive to a few topics, or empty."""
         return (SENSITIVE if self.sensitive else SIGNIFICANT) if self.significant else ""
 
     @property
-    def _decides(self) -> bool:
+    def _passes_threshold(self) -> bool:
         if self.result.posterior is not None:
             return max(self.result.posterior.higher, self.result.posterior.lower) >= 1 - self.alpha / 2
         return self.adjusted <= self.alpha * (1 + ROUNDING)
 
     @property
     def is_ratio(self) -> bool:
-        """Whether the two are compared by the ratio of their geometric means."""
+        """Whether the systems are compared by the ratio of their geometric means."""
         return self.result.test == "ratio"
 
     @property
     def shown_difference(self) -> float:
-        """The difference as people read it: of means, or the ratio of geometric means."""
+        """Displayed difference: of the means, or the ratio of the geometric means."""
         return math.exp(self.result.difference) if self.is_ratio else self.result.difference
 
     @property
     def shown_interval(self) -> tuple[float, float] | None:
-        """The interval of the same."""
+        """Confidence interval of `shown_difference`, or None."""
         if self.result.interval is None or not all(map(math.isfinite, self.result.interval)):
             return None
         low, high = self.result.interval
         return (math.exp(low), math.exp(high)) if self.is_ratio else (low, high)
 
     @property
-    def agrees(self) -> bool:
-        """Whether the interval, if there is one, leaves out 0 just where the difference is significant."""
+    def interval_agrees(self) -> bool:
+        """Whether the interval excludes 0 exactly if the difference is significant; True without an interval."""
         if self.shown_interval is None or self.result.interval is None:
             return True
         low, high = self.result.interval
-        return self._decides == (low > 0 or high < 0)
+        return self._passes_threshold == (low > 0 or high < 0)
 
     @property
-    def favoured(self) -> str | None:
-        """The system for which a significant test speaks; tests of signs and ranks do not speak of the mean."""
+    def favored(self) -> str | None:
+        """System favored by a significant test. Sign and rank tests may contradict the means."""
         if not self.significant or not self.side:
             return None
         return self.second if (self.side > 0) != self.lower_is_better else self.first
 
     @property
     def better(self) -> str | None:
-        """The system that is favoured, where the mean points to it too; else None."""
-        return self.favoured if self.side * self.result.difference > 0 else None
+        """System that is favored by both the test and the mean, or None."""
+        return self.favored if self.side * self.result.difference > 0 else None
 
     @property
     def won_tied_lost(self) -> tuple[int, int, int]:
-        """On how many topics the second system is better, equal and worse; higher, where neither end is better."""
+        """Topics on which the second system is better, equal, and worse; higher to lower for neutral measures."""
         lost, tied, won = self.wins.losses, self.wins.ties, self.wins.wins
         return (lost, tied, won) if self.lower_is_better else (won, tied, lost)
 
     def other(self, system: str) -> str:
-        """Give the system that is not this one."""
+        """Return the other system of the pair."""
         return self.first if system == self.second else self.second
 
-    def p_shown(self, least: float = 0.0095) -> str:
-        """Write what decides for a table: three decimals, or as many as show the verdict; below `least` as it is."""
+    def format_p(self, least: float = 0.0095) -> str:
+        """Format the decisive p-value: scientific below `least`, else with enough decimals to show the verdict."""
         p, alpha = self.decisive, self.alpha
         if p < least:
             return p_text(p, alpha).removeprefix("= ").replace(" ", "")
@@ -252,33 +253,34 @@ class Pair:
 
     @property
     def sentence(self) -> str:
-        """What may be concluded, and what not."""
+        """Conclusion of the test, effect, topics won and lost, and caveats."""
         result = self.result
         if insufficiency(result.n):
-            some = topics_text(result.n) if result.n else "no topic"
-            return f"{self.second} and {self.first} have {some} in common for {self.measure}: nothing can be concluded."
+            shared = topics_text(result.n) if result.n else "no topic"
+            systems = f"{self.second} and {self.first}"
+            return f"{systems} have {shared} in common for {self.measure}: nothing can be concluded."
         if not self.gains and not self.losses:
             return f"{self.second} and {self.first} have the same {self.measure} on all {result.n} topics."
         if result.posterior is not None:
-            verdict = self._belief(result.posterior)
+            verdict = self._posterior_sentence(result.posterior)
         else:
-            verdict = self._of_means() if of_means(result.test) else self._of_topics()
+            verdict = self._means_sentence() if is_test_of_means(result.test) else self._topics_test_sentence()
         effect = "" if math.isnan(self.effects.dz) else f"Effect dz {self.effects.dz:+.2f}; "
         topics = f"higher on {counted(self.wins.wins, 'topic')}, equal on {self.wins.ties}, lower on {self.wins.losses}"
-        doubts = " ".join(self._doubts())
-        close = "" if self.equivalence is None else self.equivalence.sentence
+        caveats = " ".join(self._caveats())
+        equivalence = "" if self.equivalence is None else self.equivalence.sentence
         note = f"Note: {result.note}." if result.note else ""
-        return " ".join(part for part in (verdict, f"{effect}{self.second} is {topics}.", doubts, close, note) if part)
+        parts = (verdict, f"{effect}{self.second} is {topics}.", caveats, equivalence, note)
+        return " ".join(filter(None, parts))
 
-    def _doubts(self) -> Iterator[str]:
-        """Say what the verdict rests on, or why there is none."""
+    def _caveats(self) -> Iterator[str]:
         if self.insufficiency is not None:
             yield self.insufficiency.sentence("topic")
         yield from doubts_of(self.sensitivity, self.few_topics)
 
     @property
     def topics_sentence(self) -> str:
-        """The topics with the largest differences each way."""
+        """Topics with the largest differences in either direction."""
         parts = [
             f"of {name}: " + ", ".join(f"{topic.query_id} {decimal(abs(topic.difference), 3)}" for topic in topics)
             for name, topics in ((self.second, self.gains), (self.first, self.losses))
@@ -286,194 +288,200 @@ class Pair:
         ]
         return f"Largest differences in favour {'; '.join(parts)}." if parts else ""
 
-    def _of_means(self) -> str:
-        what = f"{self._size()} over {self.result.n} topics, {self._p()}"
+    def _means_sentence(self) -> str:
+        evidence = f"{self._difference_text()} over {self.result.n} topics, {self._p_text()}"
         if self.better is not None:
-            return f"{shown(self.result.test, self.better, self.other(self.better), self.measure)}: {what}."
-        missed = ""
+            winner = describe_winner(self.result.test, self.better, self.other(self.better), self.measure)
+            return f"{winner}: {evidence}."
+        detectable_text = ""
         if not math.isnan(self.detectable):
-            many = f" with {self.sharing} comparisons to allow for" if self.sharing > 1 else ""
-            missed = f": a difference below {decimal(self.detectable, 3)} would often be missed{many}"
-        return f"{self._open()}: {what}. That does not make them equal{missed}."
+            sharing_text = f" with {self.sharing} comparisons to allow for" if self.sharing > 1 else ""
+            detectable_text = f": a difference below {decimal(self.detectable, 3)} would often be missed{sharing_text}"
+        return f"{self._inconclusive_text()}: {evidence}. That does not make them equal{detectable_text}."
 
-    def _of_topics(self) -> str:
-        """Say what a test of signs or ranks shows, and that this is not the mean."""
+    def _topics_test_sentence(self) -> str:
         method = self.result.test
-        test = self._p() if self.result.correction == method else f"{self._p()} ({TEST_NAMES.get(method, method)})"
-        mean = f"The test does not speak of the mean: {self._size()} over {self.result.n} topics"
-        if self.favoured is None:
-            return f"{self._open()}: {test}. {mean}."
-        turned = ", which points the other way" if self.better is None and self.result.difference else ""
-        return f"{shown(method, self.favoured, self.other(self.favoured), self.measure)}: {test}. {mean}{turned}."
+        test_name = "" if self.result.correction == method else f" ({TEST_NAMES.get(method, method)})"
+        mean_text = f"The test does not speak of the mean: {self._difference_text()} over {self.result.n} topics"
+        # Sign and rank tests can favor the system with the lower mean: the sentence must mention that.
+        if self.favored is None:
+            return f"{self._inconclusive_text()}: {self._p_text()}{test_name}. {mean_text}."
+        contrast = ", which points the other way" if self.better is None and self.result.difference else ""
+        winner = describe_winner(method, self.favored, self.other(self.favored), self.measure)
+        return f"{winner}: {self._p_text()}{test_name}. {mean_text}{contrast}."
 
-    def _belief(self, posterior: Posterior) -> str:
+    def _posterior_sentence(self, posterior: Posterior) -> str:
         return (
             f"The probability that {self.second} is higher than {self.first} in {self.measure} is"
-            f" {posterior.higher:.1%}: {self._size()} over {self.result.n} topics. It is higher by more than"
+            f" {posterior.higher:.1%}: {self._difference_text()} over {self.result.n} topics. It is higher by more than"
             f" {posterior.rope:g} with probability {posterior.practically_higher:.1%}, lower by more with"
             f" {posterior.practically_lower:.1%}."
         )
 
-    def _open(self) -> str:
-        return claim_of(self.result.test).open.format(winner=self.second, loser=self.first, measure=self.measure)
+    def _inconclusive_text(self) -> str:
+        template = claim_wording(self.result.test).inconclusive
+        return template.format(winner=self.second, loser=self.first, measure=self.measure)
 
-    def _size(self) -> str:
+    def _difference_text(self) -> str:
         sign, digits, style = ("/", 3, "") if self.is_ratio else ("-", 4, "+")
-        size = f"{self.second} {sign} {self.first} {decimal(self.shown_difference, digits, style)}"
+        text = f"{self.second} {sign} {self.first} {decimal(self.shown_difference, digits, style)}"
         if self.shown_interval is None:
-            return size
-        low, high = (decimal(end, 3) for end in self.shown_interval)
-        apart = "" if self.agrees else ", made in another way than p, which decides"
-        return f"{size} ({level_text(self.result.level)} interval {low} to {high}{apart})"
+            return text
+        low, high = (decimal(limit, 3) for limit in self.shown_interval)
+        disagreement = "" if self.interval_agrees else ", made in another way than p, which decides"
+        return f"{text} ({format_level(self.result.level)} interval {low} to {high}{disagreement})"
 
-    def _p(self) -> str:
+    def _p_text(self) -> str:
         result = self.result
         if result.adjusted is None or result.correction == "none":
             return f"p {p_text(result.p, self.alpha)}"
-        p = f"p {p_text(result.adjusted, self.alpha)}"
-        if result.correction == result.test:  # the test of many systems allows for them itself
-            return f"{p} ({TEST_NAMES.get(result.test, result.test)})"
-        return f"{p} after {name_of_correction(result.correction)}"
+        text = f"p {p_text(result.adjusted, self.alpha)}"
+        if result.correction == result.test:  # a joint test corrects for its own comparisons
+            return f"{text} ({TEST_NAMES.get(result.test, result.test)})"
+        return f"{text} after {correction_name(result.correction)}"
 
 
 def pair_columns(pairs: Sequence[Pair]) -> tuple[Column, ...]:
-    """Give everything about pairs as columns, each number once; a geometric mean's difference is a ratio."""
-    logs = [pair.result if pair.is_ratio else None for pair in pairs]
-    ratios, ends = [log and log.difference for log in logs], [log and log.interval for log in logs]
+    """Return all numbers of pairs as columns; the difference of geometric means is a ratio."""
+    ratio_results = [pair.result if pair.is_ratio else None for pair in pairs]
+    log_ratios = [result and result.difference for result in ratio_results]
+    log_intervals = [result and result.interval for result in ratio_results]
     columns = [
         *columns_of(pairs, "measure", "first", "second"),
         Column("difference", [pair.shown_difference for pair in pairs], ci=[pair.shown_interval for pair in pairs]),
-        Column("log_ratio", ratios, NUMBER, ci=ends),
+        Column("log_ratio", log_ratios, NUMBER, ci=log_intervals),
         *columns_of(pairs, "is_ratio", "significant", "better", "adjusted", "detectable", "sensitive", "few_topics"),
         *sensitivity_columns([pair.sensitivity for pair in pairs]),
         *columns_of(pairs, "sentence"),
     ]
-    known = {column.name for column in columns} | {"interval", "posterior"}
-    for name in ("result", "effects", "wins", "result.posterior", "equivalence"):
-        parts = [*map(attrgetter(name), pairs)]
-        some = next((part for part in parts if part is not None), None)
-        prefix = {"result.posterior": "posterior_", "equivalence": "equivalence_"}.get(name, "")
-        for part in () if some is None else [prefix + field.name for field in fields(some)]:
-            if part not in known:
-                columns.append(Column(part, [getattr(row, part.removeprefix(prefix), None) for row in parts]))
-                known.add(part)
+    column_names = {column.name for column in columns} | {"interval", "posterior"}
+    for attribute in ("result", "effects", "wins", "result.posterior", "equivalence"):
+        parts = [*map(attrgetter(attribute), pairs)]
+        example = next((part for part in parts if part is not None), None)
+        prefix = {"result.posterior": "posterior_", "equivalence": "equivalence_"}.get(attribute, "")
+        for name in () if example is None else [prefix + field.name for field in fields(example)]:
+            if name not in column_names:
+                columns.append(Column(name, [getattr(part, name.removeprefix(prefix), None) for part in parts]))
+                column_names.add(name)
     return tuple(columns)
 
 
-def sensitivity_columns(found: Sequence[Sensitivity | None]) -> Iterator[Column]:
-    """Give the numbers behind the label, for data; null where there is no verdict on means."""
+def sensitivity_columns(sensitivities: Sequence[Sensitivity | None]) -> Iterator[Column]:
+    """Yield the results of the sensitivity analysis as data columns; null without a verdict on means."""
     for name in ("bounded_p", "bounded_significant", "missed_share", "reversing_difference"):
-        yield Column(name, [some and getattr(some, name) for some in found], only="data")
+        yield Column(name, [sensitivity and getattr(sensitivity, name) for sensitivity in sensitivities], only="data")
 
 
 def verdict_columns(
     pairs: Sequence[Pair | None], differences: Sequence[float], title: str, p_name: str, untested: str = "too few"
 ) -> tuple[Column, ...]:
-    """Give what people see of pairs, and of differences that are not tested: difference, p, topics won, detectable."""
+    """Return the columns shown for pairs; None is an untested pair."""
     marks = [pair.mark if pair else "" for pair in pairs]
-    ends = [pair and pair.shown_interval for pair in pairs]
-    wins = [pair and "-".join(map(str, pair.won_tied_lost)) for pair in pairs]
+    intervals = [pair and pair.shown_interval for pair in pairs]
+    topic_counts = [pair and "-".join(map(str, pair.won_tied_lost)) for pair in pairs]
     show = RATIO if any(pair and pair.is_ratio for pair in pairs) else DIFFERENCE
     return (
-        Column("difference", differences, show, title, ci=ends, mark=marks),
-        Column("p", [pair.p_shown() if pair else untested for pair in pairs], TEXT, p_name),
-        Column("won-tied-lost", wins, TEXT),
+        Column("difference", differences, show, title, ci=intervals, mark=marks),
+        Column("p", [pair.format_p() if pair else untested for pair in pairs], TEXT, p_name),
+        Column("won-tied-lost", topic_counts, TEXT),
         Column("detectable", [pair and pair.detectable for pair in pairs], number(3)),
     )
 
 
 def topics_table(pairs: Sequence[Pair]) -> Table:
-    """Give the topics with the largest differences of each pair."""
+    """Return the topics with the largest differences of each pair."""
     rows = [(pair, topic) for pair in pairs for topic in (*pair.gains, *pair.losses)]
     topics = columns_of([topic for _, topic in rows], "query_id", "difference", "first", "second")
-    named = (*topics[:2], *(replace(column, name=f"{column.name}_value") for column in topics[2:]))
-    return Table("topics", (*columns_of([pair for pair, _ in rows], "measure", "first", "second"), *named), only="data")
+    scores = (replace(column, name=f"{column.name}_value") for column in topics[2:])
+    keys = columns_of([pair for pair, _ in rows], "measure", "first", "second")
+    return Table("topics", (*keys, *topics[:2], *scores), only="data")
 
 
 BETTER, WORSE = "\N{DAGGER}", "\N{DOUBLE DAGGER}"
 
 
-def tested(choices: Choices, pairs: Sequence[Pair]) -> str:
-    """Name the test, and how many resamples were drawn."""
-    drawn = {(pair.result.resamples, pair.result.exact) for pair in pairs if pair.result.resamples}
-    name = MANY.get(choices.test) or f"paired {TEST_NAMES[choices.test]}"
-    replaced = sum(pair.result.test not in {choices.test, "ratio"} for pair in pairs)
-    if replaced and replaced == len(pairs):
+def describe_test(choices: Choices, pairs: Sequence[Pair]) -> str:
+    """Describe the test and its number of resamples."""
+    resamplings = {(pair.result.resamples, pair.result.exact) for pair in pairs if pair.result.resamples}
+    name = JOINT_TESTS.get(choices.test) or f"paired {TEST_NAMES[choices.test]}"
+    replaced_count = sum(pair.result.test not in {choices.test, "ratio"} for pair in pairs)
+    if replaced_count and replaced_count == len(pairs):
         name = f"paired randomisation test in place of the {name}"
-    elif replaced:
-        name = f"{name} (paired randomisation test for {replaced} of {len(pairs)} pairs)"
+    elif replaced_count:
+        name = f"{name} (paired randomisation test for {replaced_count} of {len(pairs)} pairs)"
     if choices.test != "ratio" and any(pair.is_ratio for pair in pairs):
         name += " (geometric means: of ratios)"
-    if not drawn:
+    if not resamplings:
         return name
-    if all(exact for _, exact in drawn):
+    if all(exact for _, exact in resamplings):
         return f"{name}, all arrangements"
     return f"{name}, {choices.resamples} resamples, seed {choices.seed}"
 
 
-def corrected(choices: Choices, sizes: str, *, several: bool) -> str:
-    """Name the correction, and how many comparisons it allows for."""
-    ways = {"all": " of all measures together", "measure": " of each measure by itself"}
-    what = "one comparison" if sizes == "1" else f"the {sizes} comparisons"
-    what += ways[choices.family] if several else ""
+def describe_correction(choices: Choices, sizes: str, *, several: bool) -> str:
+    """Describe the correction and the number of comparisons."""
+    scopes = {"all": " of all measures together", "measure": " of each measure by itself"}
+    count_text = "one comparison" if sizes == "1" else f"the {sizes} comparisons"
+    count_text += scopes[choices.family] if several else ""
     if choices.test == "bayes":
         return "beliefs are not corrected for the number of comparisons"
-    if choices.test in MANY:
-        return f"it allows for {what}"
+    if choices.test in JOINT_TESTS:
+        return f"it allows for {count_text}"
     if sizes == "1" or choices.correction == "none":
-        return f"p not corrected: {what}"
-    return f"p corrected by {name_of_correction(choices.correction)} for {what}"
+        return f"p not corrected: {count_text}"
+    return f"p corrected by {correction_name(choices.correction)} for {count_text}"
 
 
-def marked(choices: Choices, baseline: str, names: tuple[str, ...]) -> str:
-    """Say what the marks mean."""
-    how = f" (probability at least {1 - choices.alpha / 2:g})" if choices.test == "bayes" else ""
-    claim = claim_of(choices.test)
+def describe_marks(choices: Choices, baseline: str, names: tuple[str, ...]) -> str:
+    """Describe the marks of significance in a leaderboard."""
+    threshold = f" (probability at least {1 - choices.alpha / 2:g})" if choices.test == "bayes" else ""
+    wording = claim_wording(choices.test)
     if choices.baseline is not None:
-        return f"{BETTER} {claim.ahead}, {WORSE} {claim.behind} {baseline}{how}"
-    kind = "letters" if names[0].isalpha() else "numbers"
-    return f"{kind}: the systems that this one is {claim.letters}{how}"
+        return f"{BETTER} {wording.ahead_legend}, {WORSE} {wording.behind_legend} {baseline}{threshold}"
+    symbols = "letters" if names[0].isalpha() else "numbers"
+    return f"{symbols}: the systems that this one is {wording.letters_legend}{threshold}"
 
 
-def intervals(pairs: Sequence[Pair], choices: Choices, family: int) -> str:
-    """Say which level the intervals of the differences have, and what they hold together."""
+def describe_intervals(pairs: Sequence[Pair], choices: Choices, family: int) -> str:
+    """Describe the confidence level of the intervals of differences, and whether it is simultaneous."""
     levels = sorted({pair.result.level for pair in pairs if pair.shown_interval is not None}, reverse=True)
     if not levels or family < 2 or choices.test == "bayes":
         return ""
-    whole, text = level_text(1 - choices.alpha), " and ".join(level_text(level) for level in levels)
-    if choices.test in MANY:
-        return f"{whole} intervals, which hold together"
+    nominal, levels_text = format_level(1 - choices.alpha), " and ".join(format_level(level) for level in levels)
+    if choices.test in JOINT_TESTS:
+        return f"{nominal} intervals, which hold together"
     if choices.correction == "none":
-        return f"each {whole} interval is for one difference alone"
+        return f"each {nominal} interval is for one difference alone"
     if choices.correction in {"bh", "by"}:
-        return f"{text} intervals: of those that leave out 0, {whole} hold the true difference"
-    narrower = f"; the narrower where a later step of {name_of_correction(choices.correction)} finds the difference"
-    together = f"{text} intervals: all {family} together hold the true differences in {whole} of samples"
-    return together + (narrower if levels[1:] else "")
+        return f"{levels_text} intervals: of those that leave out 0, {nominal} hold the true difference"
+    narrower = f"; the narrower where a later step of {correction_name(choices.correction)} finds the difference"
+    simultaneous = f"{levels_text} intervals: all {family} together hold the true differences in {nominal} of samples"
+    return simultaneous + (narrower if levels[1:] else "")
 
 
-def legend(pairs: Iterable[Pair], things: str = "differences") -> str:
-    """Say what the marks of differences mean."""
-    few = f", {SENSITIVE} if sensitive to a few topics" if any(pair.sensitive for pair in pairs) else ""
-    return f"significant {things} are marked {SIGNIFICANT}{few}"
+def mark_legend(pairs: Iterable[Pair], nouns: str = "differences") -> str:
+    """Describe the marks of significant differences."""
+    sensitive_text = f", {SENSITIVE} if sensitive to a few topics" if any(pair.sensitive for pair in pairs) else ""
+    return f"significant {nouns} are marked {SIGNIFICANT}{sensitive_text}"
 
 
-def detectable(pairs: Sequence[Pair]) -> str:
-    """Say what a detectable difference is, and at which alpha; nothing, where there is none."""
-    known = [pair for pair in pairs if not math.isnan(pair.detectable)]
-    if not known:
+def describe_detectable(pairs: Sequence[Pair]) -> str:
+    """Describe what the detectable difference means, and its alpha; empty if no pair has one."""
+    estimated = [pair for pair in pairs if not math.isnan(pair.detectable)]
+    if not estimated:
         return ""
-    sharing = max(pair.sharing for pair in known)
-    at = f" at alpha = {known[0].alpha:g} / {sharing}, as the correction has it" if sharing > 1 else ""
-    as_these = "if other topics differ as these do (less often where it rests on rare topics)"
-    return f"detectable: a true difference of this size is found at least four times out of five{at}, {as_these}"
+    sharing = max(pair.sharing for pair in estimated)
+    alpha_text = f" at alpha = {estimated[0].alpha:g} / {sharing}, as the correction has it" if sharing > 1 else ""
+    condition = "if other topics differ as these do (less often where it rests on rare topics)"
+    claim = f"a true difference of this size is found at least four times out of five{alpha_text}"
+    return f"detectable: {claim}, {condition}"
 
 
-def numbers(values: Iterable[int]) -> str:
-    """Write one number, or the least and the greatest of several.
+def format_range(values: Iterable[int]) -> str:
+    """Format one number, or the minimum and maximum of several.
 
-    >>> numbers([48, 48]), numbers([50, 43, 48])
+    >>> format_range([48, 48]), format_range([50, 43, 48])
     ('48', '43 to 50')
     """
-    known = sorted(set(values))
-    return str(known[0]) if len(known) == 1 else f"{known[0]} to {known[-1]}"
+    distinct = sorted(set(values))
+    return str(distinct[0]) if len(distinct) == 1 else f"{distinct[0]} to {distinct[-1]}"

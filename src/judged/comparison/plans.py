@@ -1,4 +1,4 @@
-"""Which differences could be found with the topics at hand, by each measure: plans of `judged.stats` as an answer."""
+"""Power analysis of the topics of an evaluation, by measure."""
 
 from __future__ import annotations
 
@@ -24,47 +24,47 @@ _AMOUNT = Show(amount, "float64")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plans(Answer):
-    """What the topics at hand could show by each measure, over all pairs of runs and of each two."""
+    """Detectable differences of each measure, over all pairs of runs and for each pair."""
 
     kind: ClassVar[str] = "power"
 
     plans: Mapping[str, Plan]  # by measure
     runs: tuple[str, ...] = ()
     notes: tuple[Note, ...] = ()
-    provenance: Provenance | None = None  # what the scores rest on; None for a plan of numbers
+    provenance: Provenance | None = None  # of the scores; None for a plan from numbers
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The plans in plain words."""
+        """Sentence on each plan."""
         return tuple(f"{name}: {plan.sentence}" if self.runs else plan.sentence for name, plan in self.plans.items())
 
     def facts(self) -> dict[str, Any]:
-        """Give the names of the runs."""
+        """Return the names of the runs."""
         return {"run_names": self.runs}
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give a row per measure, every two runs where they are asked for, and what may be concluded."""
+        """Return a table of measures, a table of pairs of runs, and the sentences."""
         plans = [*self.plans.values()]
-        names = [Column("measure", [*self.plans], TEXT)]
+        measures = [Column("measure", [*self.plans], TEXT)]
         rows: list[tuple[str, str, str, Any]] = []
-        for measure, of_all in self.plans.items():
-            rows.append((measure, "all", "all", of_all))
-            rows += [(measure, self.runs[pair.first], self.runs[pair.second], pair) for pair in of_all.pairs]
-        keys = [Column(name, [row[at] for row in rows], TEXT) for at, name in enumerate(("measure", "first", "second"))]
-        every = Column("observed", [getattr(row[3], "difference", None) for row in rows], _AMOUNT, only="data")
-        pairs = (*keys, *self._numbers([row[3] for row in rows]), every)
-        asked = columns_of(plans, "systems", "alpha", "power", "difference")
-        ends = [
-            Column(f"range_{end}", [plan.range[at] for plan in plans], _AMOUNT, only="data")
-            for at, end in enumerate(("low", "high"))
+        for measure, total in self.plans.items():
+            rows.append((measure, "all", "all", total))
+            rows += [(measure, self.runs[pair.first], self.runs[pair.second], pair) for pair in total.pairs]
+        keys = [Column(name, [row[i] for row in rows], TEXT) for i, name in enumerate(("measure", "first", "second"))]
+        observed = Column("observed", [getattr(row[3], "difference", None) for row in rows], _AMOUNT, only="data")
+        pairs = (*keys, *self._plan_columns([row[3] for row in rows]), observed)
+        settings = columns_of(plans, "systems", "alpha", "power", "difference")
+        range_columns = [
+            Column(f"range_{limit}", [plan.range[i] for plan in plans], _AMOUNT, only="data")
+            for i, limit in enumerate(("low", "high"))
         ]
         return (
-            Table("plans", (*names, *self._numbers(plans), *asked, *ends)),
+            Table("plans", (*measures, *self._plan_columns(plans), *settings, *range_columns)),
             Table("pairs", pairs, labels=3, folded=True),
             Sentences(self.sentences),
         )
 
-    def _numbers(self, rows: Sequence[Any]) -> tuple[Column, ...]:
+    def _plan_columns(self, rows: Sequence[Any]) -> tuple[Column, ...]:
         difference = next(plan.difference for plan in self.plans.values())
         needed = () if difference is None else (("topics_needed", COUNT, f"topics for {difference:g}"),)
         numbers = ("sd", _AMOUNT, "SD of differences"), ("detectable", _AMOUNT, "detectable")
@@ -72,27 +72,22 @@ class Plans(Answer):
 
 
 def power_of_scores(
-    scores: Scores,
-    *,
-    difference: float | None = None,
-    n: int | None = None,
-    alpha: float = 0.05,
-    power: float = 0.8,
+    scores: Scores, *, difference: float | None = None, n: int | None = None, alpha: float = 0.05, power: float = 0.8
 ) -> Plans:
-    """Say which differences between runs the topics at hand could show, and how many topics a difference takes.
+    """Compute which differences between runs the topics can show, and how many topics a difference requires.
 
     Parameters
     ----------
     scores
-        What `evaluate` returned.
+        Result of `evaluate`.
     difference
-        Also say how many topics it takes to find a true difference of this size.
+        True difference for which to compute the required number of topics. None: omitted.
     n
-        Plan for so many topics, in place of those at hand.
+        Number of topics to plan for. Default: the topics of `scores`.
     alpha
-        Of the two-sided paired t-test.
+        Significance level of the two-sided paired t-test.
     power
-        Probability with which a true difference is to be found.
+        Probability of finding a true difference.
 
     Returns
     -------
@@ -101,29 +96,29 @@ def power_of_scores(
     Raises
     ------
     InputError
-        If no measure is a mean over topics, there is one run, or a number makes no sense.
+        If no measure is a mean over topics, there is only one run, or a number is out of range.
 
     Examples
     --------
     >>> from judged import evaluate
-    >>> qrels = {f"q{at}": {"d": 1} for at in range(8)}
-    >>> old, new = ({f"q{at}": ["x", "y"][at % 3 :] + ["d"] for at in range(8)}, {f"q{at}": ["d"] for at in range(8)})
+    >>> qrels = {f"q{i}": {"d": 1} for i in range(8)}
+    >>> old, new = ({f"q{i}": ["x", "y"][i % 3 :] + ["d"] for i in range(8)}, {f"q{i}": ["d"] for i in range(8)})
     >>> plans = evaluate(qrels, {"old": old, "new": new}, "RR").power(difference=0.1)
     >>> plans.plans["RR"].n, plans.plans["RR"].topics_needed
     (8, 64)
     """
-    means = [place for place, measure in enumerate(scores.measures) if measure.entry.aggregate == "mean"]
-    if not means:
-        raise InputError("no measure here is a mean over topics", fix="ask for one, such as AP")
+    mean_columns = [column for column, measure in enumerate(scores.measures) if measure.entry.aggregate == "mean"]
+    if not mean_columns:
+        raise InputError("no measure is a mean over topics", fix="add one, such as AP")
     names = scores.measure_names
-    others = [
+    notes = [
         Note("no-mean", f"{name} is not a mean over topics, and no plan is made for it")
-        for place, name in enumerate(names)
-        if place not in means
+        for column, name in enumerate(names)
+        if column not in mean_columns
     ]
     options: dict[str, Any] = {"n": n, "difference": difference, "alpha": alpha, "power": power}
-    of_measures = {names[column]: plan(scores.values[:, column], **options) for column in means}
-    return Plans(of_measures, scores.run_names, (*scores.notes, *others), scores.provenance)
+    plans = {names[column]: plan(scores.values[:, column], **options) for column in mean_columns}
+    return Plans(plans, scores.run_names, (*scores.notes, *notes), scores.provenance)
 
 
 power = of_runs(
@@ -131,8 +126,8 @@ power = of_runs(
     "power",
     examples="""
     >>> from judged import power
-    >>> qrels = {f"q{at}": {"d": 1} for at in range(8)}
-    >>> old, new = ({f"q{at}": ["x", "y"][at % 3 :] + ["d"] for at in range(8)}, {f"q{at}": ["d"] for at in range(8)})
+    >>> qrels = {f"q{i}": {"d": 1} for i in range(8)}
+    >>> old, new = ({f"q{i}": ["x", "y"][i % 3 :] + ["d"] for i in range(8)}, {f"q{i}": ["d"] for i in range(8)})
     >>> power(qrels, {"old": old, "new": new}, "RR", difference=0.1).plans["RR"].topics_needed
     64
     """,

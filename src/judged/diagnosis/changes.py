@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.comparison.slicing.parts import tests_of
+from judged.comparison.slicing.parts import compare_subsets
 from judged.results import CHANGE, COUNT, NUMBER, TEXT, Column, Show, Table, columns_of, counted, listed, p_value
 from judged.results.decimals import decimal, p_text
 from judged.results.table import order_of
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from judged.comparison import Choices
-    from judged.comparison.slicing.parts import Quantity, Where
+    from judged.comparison.slicing.parts import TopicSubset, ValuePair
     from judged.results.types import Floats
     from judged.scoring.measures.base import Measure
     from judged.stats.correction import Discoveries
@@ -106,13 +106,13 @@ def mean_of(values: Floats) -> float:
 
 
 def compared(
-    quantities: Mapping[tuple[str, str], Quantity], where: Sequence[Where], choices: Choices
+    quantities: Mapping[tuple[str, str], ValuePair], where: Sequence[TopicSubset], choices: Choices
 ) -> tuple[Change, ...]:
     """Test each quantity, by system and part, over each set of topics, set by set."""
     small = {(at, place) for at, some in enumerate(where) if some.small for place in range(len(quantities))}
-    tests = tests_of(list(quantities.values()), where, choices, small)
+    tests = compare_subsets(list(quantities.values()), where, choices, small)
     return tuple(
-        Change(system, some.name, part, tests[at, place], some.small, some.every)
+        Change(system, some.name, part, tests[at, place], some.small, some.is_all)
         for at, some in enumerate(where)
         for place, (system, part) in enumerate(quantities)
     )

@@ -221,10 +221,10 @@ class SliceOptions:
 
     def known(self, qrels: Qrels, run: Run, *, names: Iterable[str] = (), documents: str | None = None) -> Attributes:
         """Give the attributes of the topics: from the files, or else derived."""
-        from judged.comparison.slicing.derived import known_topics
+        from judged.comparison.slicing.derived import topic_attributes
 
         given = {"attributes": self.attributes, "queries": self.queries, "documents": documents}
-        return known_topics(qrels, needed=[*self._needed(), *names], run=run, **given)
+        return topic_attributes(qrels, needed=[*self._needed(), *names], run=run, **given)
 
     def notes(self, run: Run) -> tuple[Note, ...]:
         """Give the note on topics that are chosen or cut by an outcome of this run."""
@@ -260,7 +260,7 @@ class SliceOptions:
         parts += [slice_topics(known, slices=self.slices, **how)] if self.slices else []
         if len(parts) < 2:
             raise InputError("--cross needs two things to cross", fix="give --by NAME,NAME")
-        return reduce(Slicing.crossed, parts)
+        return reduce(Slicing.cross, parts)
 
     def narrowed(self, qrels: Qrels, run: Run) -> Qrels:
         """Leave the judgments of the topics that ``--where`` keeps, and say of how many this is not known."""

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from judged.comparison.agreement import agree
-from judged.comparison.agreement.agree import Judges, judges_of
-from judged.comparison.slicing.topic_slices import slicing_given
+from judged.comparison.agreement.agree import Judges, parse_judges
+from judged.comparison.slicing.topic_slices import as_slicing
 from judged.data.qrels import Qrels
 from judged.errors import InputError
 from judged.labels.corrected_systems import (
@@ -281,7 +281,7 @@ def calibrate(
     others, fewest, labeled = 0, LEAST, len(people.topics)
     for judge, own in judges.items():
         valid, invalid = _valid(own, top)
-        grades_of = judges_of([{"people": people, judge: valid}], None)
+        grades_of = parse_judges([{"people": people, judge: valid}], None)
         if np.isnan(grades_of.grades).any(axis=1).all():
             fix = "have it grade documents that people graded"
             raise InputError(f"{judge} and people graded no document in common", fix=fix)
@@ -300,7 +300,7 @@ def calibrate(
             alone = {run: run for run in seen.runs}
             biases += family_biases(judge, seen, families or alone, level)
         rows.append(_judge(judge, agreed, grades_of, (invalid, rel, level), seen, found))
-        slices += [] if slicing is None else _by_slice(judge, grades_of, slicing_given(slicing), level)
+        slices += [] if slicing is None else _by_slice(judge, grades_of, as_slicing(slicing), level)
         contested += _contested(grades_of, judge, given, measure)
     if scores is not None:
         notes = tuple(_notes(means, fewest, labeled if biases else 0))
@@ -404,8 +404,8 @@ def _judge(
 def _by_slice(judge: str, grades: Judges, slicing: Slicing, level: float) -> Iterator[SliceCalibration]:
     """Compare grades in each slice of topics."""
     both = ~np.isnan(grades.grades).any(axis=1)
-    table, topic = grades.grades[both], grades.everything.index.topic[both]
-    for name, rows in of_slices(slicing, grades.everything.index.topics, topic):
+    table, topic = grades.grades[both], grades.all_pairs.index.topic[both]
+    for name, rows in of_slices(slicing, grades.all_pairs.index.topics, topic):
         people, model = table[rows].T
         means = topic_means(model - people, topic[rows])
         yield SliceCalibration(
@@ -423,11 +423,11 @@ def _by_slice(judge: str, grades: Judges, slicing: Slicing, level: float) -> Ite
 
 def _contested(grades: Judges, judge: str, runs: Sequence[Run], measure: str) -> Iterator[Contested]:
     """List what people and the model grade differently, with how many systems show it."""
-    index = grades.everything.index
+    index = grades.all_pairs.index
     apart = np.flatnonzero(np.abs(grades.grades[:, 0] - grades.grades[:, 1]) > 0)
     shown = np.zeros(len(grades.grades), dtype=np.int64)
     for run in runs:
-        judged = judge_run(grades.everything, run)
+        judged = judge_run(grades.all_pairs, run)
         first = judged.rank <= (getattr(parse(measure), "cutoff", None) or 10)
         shown[judged.label_row[judged.row[first]]] += 1
     for at in apart.tolist():

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from judged.comparison.agreement import agree
-from judged.comparison.slicing.topic_slices import slicing_given
+from judged.comparison.slicing.topic_slices import as_slicing
 from judged.data.compute import pc
 from judged.data.qrels import Qrels
 from judged.errors import InputError
@@ -284,7 +284,7 @@ def _by_grade(grades: Floats) -> Iterator[Spread]:
 def _slices(
     slicing: Any, query_ids: list[str], grades: Floats, topic: Ints, scale: Scale, level: float
 ) -> Iterator[Spread]:
-    for name, rows in of_slices(slicing_given(slicing), query_ids, topic):
+    for name, rows in of_slices(as_slicing(slicing), query_ids, topic):
         alpha = krippendorff_alpha(grades[rows], scale, groups=topic[rows], level=level)
         yield replace(_agreement(name, grades[rows]), alpha=alpha.value, alpha_ci=alpha.interval)
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from judged.comparison.answer import MeasureComparison
 from judged.comparison.choices import Choices, default_resamples, default_test
-from judged.comparison.compare import compared
-from judged.comparison.slicing.derived import known_topics
+from judged.comparison.compare import compare_scores
+from judged.comparison.slicing.derived import topic_attributes
 from judged.data.attributes import Attributes
 from judged.data.expression import Expression
 from judged.data.qrels import Qrels
@@ -125,7 +125,7 @@ def report(
         asked = [*attributes_of(wanted or ()), *(Expression(where).names if where else ())]
         first = given.get(baseline or "", next(iter(given.values())))
         files = {"attributes": attributes, "queries": queries, "documents": policies.get("documents")}
-        known = known_topics(judgments, needed=asked, run=first, **files) if asked else None
+        known = topic_attributes(judgments, needed=asked, run=first, **files) if asked else None
         judgments, lacking = narrowed(judgments, where, known)
         scores = scored(judgments, list(given.values()), wanted, seed=seed, attributes=known, **policies)
         test, resamples = default_test(len(scores.query_ids)), default_resamples(len(scores.query_ids))
@@ -151,8 +151,8 @@ def _compared(scores: Scores, choices: Choices) -> Comparison | None:
     if len(scores.runs) == 1:
         return None
     if choices.baseline is not None or len(scores.runs) <= MANY or len(scores.measures) == 1:
-        return compared(scores, choices)
-    whole = compared(chosen_measures(scores, scores.measures[:1]), choices)
+        return compare_scores(scores, choices)
+    whole = compare_scores(chosen_measures(scores, scores.measures[:1]), choices)
     estimates = scores.estimates(level=choices.level, seed=choices.seed)
     reason = f"is shown, and not tested: every pair of more than {MANY} runs is tested by the first measure alone"
     others = tuple(

@@ -122,7 +122,7 @@ def slices(material: Material) -> ReportPart | None:
     parts: list[Block] = [Chart("slices", f"{measure} by slice", drawn, said, draw=shown.chart)]
     results: dict[str, Any] = {"slices": shown}
     sentences, warned = list(shown.sentences), list(shown.warnings)
-    headline = next((text for row, text in shown.differing() if row and row.better is False), "")
+    headline = next((text for row, text in shown.describe_differences() if row and row.better is False), "")
     if material.baseline is not None and material.tested is not None:
         tested = scores.compare_slices(material.slicing, material.baseline, seed=material.seed)
         results["slice comparison"] = tested

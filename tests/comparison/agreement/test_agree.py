@@ -1,4 +1,4 @@
-"""`agree`: by hand, and against `evaluate` on qrels that are cut by hand."""
+"""`agree`: hand calculations, and comparison with `evaluate` on restricted qrels."""
 
 from __future__ import annotations
 
@@ -49,22 +49,22 @@ def test_one_pair_by_hand() -> None:
 
 
 def cut(judgments: dict, keep: dict) -> dict:
-    """Leave what the other one judged too."""
-    left = {
+    """Restrict judgments to the pairs that `keep` contains."""
+    shared = {
         query: {doc: g for doc, g in docs.items() if doc in keep.get(query, {})} for query, docs in judgments.items()
     }
-    return {query: docs for query, docs in left.items() if docs}
+    return {query: docs for query, docs in shared.items() if docs}
 
 
 @pytest.mark.parametrize("own", [False, True])
 def test_systems_by_hand(own: bool) -> None:
-    found = agree(ONE, OTHER, runs=RUNS, measures=["nDCG@10", "P@2", "AP"], own=own)
-    both = {query: ONE[query] for query in ("q1", "q2")}  # q3 is judged by one alone
-    one, other = (both, OTHER) if own else (cut(ONE, OTHER), cut(OTHER, ONE))
-    for at, measure in enumerate(["nDCG@10", "P@2", "AP"]):
-        effect = found.systems[at]
+    result = agree(ONE, OTHER, runs=RUNS, measures=["nDCG@10", "P@2", "AP"], own=own)
+    common = {query: ONE[query] for query in ("q1", "q2")}  # q3 has only one judge
+    first, second = (common, OTHER) if own else (cut(ONE, OTHER), cut(OTHER, ONE))
+    for i, measure in enumerate(["nDCG@10", "P@2", "AP"]):
+        effect = result.systems[i]
         assert (effect.measure, effect.n, effect.runs) == (measure, 2, ("good", "bad"))
-        for judgments, values in ((one, effect.scores), (other, effect.other_scores)):
+        for judgments, values in ((first, effect.scores), (second, effect.other_scores)):
             table = evaluate(judgments, RUNS, measure)
             assert values.tolist() == [table.value(measure, run) for run in ("good", "bad")]
 
@@ -73,14 +73,14 @@ def test_systems_by_hand(own: bool) -> None:
 @settings(max_examples=60)
 @given(qrels, qrels, one_run, st.booleans())
 def test_scores_are_those_of_evaluate(one: dict, other: dict, run: dict, own: bool) -> None:
-    found = agree(one, other, runs={"r": run, "s": {}}, measures=["nDCG@3", "AP", "Bpref", "NumRet"], own=own)
+    result = agree(one, other, runs={"r": run, "s": {}}, measures=["nDCG@3", "AP", "Bpref", "NumRet"], own=own)
     common = set(one) & set(other) if own else set(cut(one, other))
     if not common:
-        assert found.systems == ()
+        assert result.systems == ()
         return
     sides = (one, other) if own else (cut(one, other), cut(other, one))
     sides = [{query: side[query] for query in common} for side in sides]
-    for effect in found.systems:
+    for effect in result.systems:
         for side, values in zip(sides, (effect.scores, effect.other_scores), strict=True):
             if not common & set(run):
                 continue  # evaluate refuses a run without a common topic
@@ -88,13 +88,13 @@ def test_scores_are_those_of_evaluate(one: dict, other: dict, run: dict, own: bo
 
 
 def test_rankings_of_systems() -> None:
-    one, other = ({"q": {"first": int(top), "last": int(not top), "x": 0}} for top in (True, False))
+    first, second = ({"q": {"first": int(top), "last": int(not top), "x": 0}} for top in (True, False))
     runs = {}
-    for at in range(6):  # the run has one of the two at rank at + 1, the other as far from the end
+    for i in range(6):  # documents `first` at rank i + 1 and `last` equally far from the end
         order = ["x"] + [f"x{more}" for more in range(5)]
-        order[at], order[5 - at] = "first", "last"
-        runs[f"r{at}"] = {"q": {doc: -float(rank) for rank, doc in enumerate(order)}}
-    (effect,) = agree(one, other, runs=runs, measures="RR").systems
+        order[i], order[5 - i] = "first", "last"
+        runs[f"r{i}"] = {"q": {doc: -float(rank) for rank, doc in enumerate(order)}}
+    (effect,) = agree(first, second, runs=runs, measures="RR").systems
     assert effect.tau.value == effect.tau_ap.value == -1
     assert effect.spearman.value == pytest.approx(-1)
     assert effect.tau.discordant == 15
@@ -107,38 +107,38 @@ def test_rankings_of_systems() -> None:
 
 def test_three_judges_and_what_no_one_shares() -> None:
     third = {"q9": {"a": 1}}
-    found = agree(ONE, OTHER, third, runs=RUNS)
-    assert [(pair.first, pair.second) for pair in found.pairs] == [
+    result = agree(ONE, OTHER, third, runs=RUNS)
+    assert [(pair.first, pair.second) for pair in result.pairs] == [
         ("judge1", "judge2"), ("judge1", "judge3"), ("judge2", "judge3"),
     ]  # fmt: skip
-    assert len(found.systems) == 1  # no other two have a topic in common
-    nothing = found.pairs[1]
+    assert len(result.systems) == 1  # no other two have a topic in common
+    nothing = result.pairs[1]
     assert nothing.sentence == "judge1 and judge3 judged nothing in common."
     assert (nothing.topics, math.isnan(nothing.same), math.isnan(nothing.alpha.value)) == ((), True, True)
-    assert "2 of 3 pairs of judges judged nothing in common: judge1 and judge3; judge2 and judge3." in found.warnings
-    assert found.fleiss.sentence == "Fleiss' kappa is undefined: no thing was judged by two judges."
-    assert found.alpha.units == 5
-    assert "-" in found.table().grid().rows[1]
-    assert [row[2:] for row in found.blocks()[1].grid().rows] == [("3", "2", "5"), ("3", "0", "0")]
-    json.dumps(found.to_dict(), allow_nan=False)
+    assert "2 of 3 pairs of judges judged nothing in common: judge1 and judge3; judge2 and judge3." in result.warnings
+    assert result.fleiss.sentence == "Fleiss' kappa is undefined: no thing was judged by two judges."
+    assert result.alpha.units == 5
+    assert "-" in result.table().grid().rows[1]
+    assert [row[2:] for row in result.blocks()[1].grid().rows] == [("3", "2", "5"), ("3", "0", "0")]
+    json.dumps(result.to_dict(), allow_nan=False)
 
 
 def test_all_the_same_grade() -> None:
-    found = agree({"q": {"a": 1, "b": 1}}, {"q": {"a": 1, "b": 1}}, runs=RUNS["good"] | {"q": {"a": 1.0}})
-    (pair,) = found.pairs
+    result = agree({"q": {"a": 1, "b": 1}}, {"q": {"a": 1, "b": 1}}, runs=RUNS["good"] | {"q": {"a": 1.0}})
+    (pair,) = result.pairs
     assert pair.same == 1
-    for one in (pair.kappa, pair.linear, pair.quadratic, pair.alpha):
-        assert math.isnan(one.value)
-        assert one.note == "all grades are the same, and chance alone explains that"
-    assert found.systems[0].sentence.endswith("tau_b is undefined: fewer than two things are ranked by both.")
+    for row in (pair.kappa, pair.linear, pair.quadratic, pair.alpha):
+        assert math.isnan(row.value)
+        assert row.note == "all grades are the same, and chance alone explains that"
+    assert result.systems[0].sentence.endswith("tau_b is undefined: fewer than two things are ranked by both.")
 
 
 def test_fractional_grades_are_no_categories() -> None:
-    found = agree({"q": {"a": 1.5, "b": 0, "c": 2.25}}, {"q": {"a": 1, "b": 0, "c": 2}})
-    (pair,) = found.pairs
+    result = agree({"q": {"a": 1.5, "b": 0, "c": 2.25}}, {"q": {"a": 1, "b": 0, "c": 2}})
+    (pair,) = result.pairs
     assert math.isnan(pair.kappa.value)
     assert "are measurements" in pair.kappa.note
-    assert math.isnan(found.fleiss.value)
+    assert math.isnan(result.fleiss.value)
     assert pair.alpha.value > 0.7
     assert "Krippendorff's alpha (ordinal) is" in pair.sentence
     interval = agree({"q": {"a": 1.5, "b": 0, "c": 2.25}}, {"q": {"a": 1, "b": 0, "c": 2}}, scale="interval")
@@ -149,23 +149,23 @@ def test_fractional_grades_are_no_categories() -> None:
     assert interval.pairs[0].alpha.value == pytest.approx(1 - 0.3125 / 3 / by_chance)
 
 
-def test_scales_are_made_alike() -> None:
+def test_binarized_scales() -> None:
     graded, binary = {"q": {"a": 3, "b": 2, "c": 1, "d": 0, "e": -1}}, {"q": {"a": 1, "b": 1, "c": 0, "d": 0, "e": 0}}
-    found = agree(graded, binary, runs={"r": {"q": {"c": 2.0, "a": 1.0}}}, measures="RR")
-    assert "The judges' highest grades differ (judge1 up to 3; judge2 up to 1)" in found.warnings[0]
-    assert found.systems[0].scores.tolist() == [1.0]
-    found = agree(graded, binary, rel={"judge1": 2}, runs={"r": {"q": {"c": 2.0, "a": 1.0}}}, measures="RR")
-    assert (found.levels, found.notes) == ((2, None), ())
-    assert found.pairs[0].kappa.value == 1
-    assert found.systems[0].scores.tolist() == [0.5]  # measures see the same grades
+    result = agree(graded, binary, runs={"r": {"q": {"c": 2.0, "a": 1.0}}}, measures="RR")
+    assert "The judges' highest grades differ (judge1 up to 3; judge2 up to 1)" in result.warnings[0]
+    assert result.systems[0].scores.tolist() == [1.0]
+    result = agree(graded, binary, rel={"judge1": 2}, runs={"r": {"q": {"c": 2.0, "a": 1.0}}}, measures="RR")
+    assert (result.levels, result.notes) == ((2, None), ())
+    assert result.pairs[0].kappa.value == 1
+    assert result.systems[0].scores.tolist() == [0.5]  # measures see the same grades
     assert agree(graded, binary, rel=1).pairs[0].same == 4 / 5
     assert agree(graded, binary, rel=-5).pairs[0].confusion.counts.tolist() == [[0, 1], [0, 4]]  # below 0: never
 
 
 def test_less_shared_than_not() -> None:
-    one = {"q": {f"d{at}": at % 2 for at in range(10)}}
-    other = {"q": {f"d{at}": at % 2 for at in range(7, 17)}}
-    assert "share 3 judged documents, fewer than either judged alone" in agree(one, other).warnings[0]
+    first = {"q": {f"d{i}": i % 2 for i in range(10)}}
+    second = {"q": {f"d{i}": i % 2 for i in range(7, 17)}}
+    assert "share 3 judged documents, fewer than either judged alone" in agree(first, second).warnings[0]
 
 
 def test_names_of_judges(tmp_path: Path) -> None:
@@ -174,37 +174,37 @@ def test_names_of_judges(tmp_path: Path) -> None:
         (tmp_path / folder / "qrels.txt").write_text("q 0 a 1\nq 0 b 0\n")
     paths = [tmp_path / folder / "qrels.txt" for folder in ("ann", "bob", "bob")]
     assert agree(*paths).judges == ("ann/qrels", "bob/qrels", "bob/qrels#2")
-    named = [Qrels.of(ONE, name="ann"), Qrels.read(paths[0], name="ann#2"), Qrels.read(paths[0], name="nist")]
-    assert agree(*named).judges == ("ann", "ann#2", "nist")
+    judges = [Qrels.of(ONE, name="ann"), Qrels.read(paths[0], name="ann#2"), Qrels.read(paths[0], name="nist")]
+    assert agree(*judges).judges == ("ann", "ann#2", "nist")
 
 
 def test_topics_and_tables() -> None:
-    found = agree(ONE, OTHER, runs=RUNS)
-    assert found.table("topics").text() == (
+    result = agree(ONE, OTHER, runs=RUNS)
+    assert result.table("topics").text() == (
         "query_id  shared   same  distance    bias\nq2             2  0.500     0.500  +0.500\n"
         "q1             3  0.667     0.333  +0.333"
     )
-    assert found.confusion().grid().rows[-1] == ("all", "0", "4", "1", "5")
-    assert found.table("systems").grid().header[:3] == ("judge", "other judge", "measure")
-    assert found.table("systems").text() in found.text()
-    assert found.alpha.interval is None
-    assert found.notes == (), "an interval that is not there needs no warning"
+    assert result.confusion().grid().rows[-1] == ("all", "0", "4", "1", "5")
+    assert result.table("systems").grid().header[:3] == ("judge", "other judge", "measure")
+    assert result.table("systems").text() in result.text()
+    assert result.alpha.interval is None
+    assert result.notes == (), "an interval that is not there needs no warning"
 
 
 def test_nothing_given_is_changed() -> None:
-    one, other = Qrels.of(ONE), Qrels.of(OTHER)
-    before = one.table.to_pydict(), other.index.grade.copy()
-    agree(one, other, runs=RUNS, rel=1)
-    assert one.table.to_pydict() == before[0]
-    assert np.array_equal(other.index.grade, before[1])
+    first, second = Qrels.of(ONE), Qrels.of(OTHER)
+    before = first.table.to_pydict(), second.index.grade.copy()
+    agree(first, second, runs=RUNS, rel=1)
+    assert first.table.to_pydict() == before[0]
+    assert np.array_equal(second.index.grade, before[1])
 
 
-def test_what_is_refused() -> None:
-    with pytest.raises(InputError, match=r"1 judges cannot be compared. Fix: give the judgments of at least two"):
+def test_errors() -> None:
+    with pytest.raises(InputError, match=r"at least two judges are required, got 1. Fix: add another judge"):
         agree(ONE)
-    with pytest.raises(InputError, match=r"no judge is called 'nist'. Fix: use one of judge1, judge2"):
+    with pytest.raises(InputError, match=r"no judge 'nist'. Fix: use one of judge1, judge2"):
         agree(ONE, OTHER, rel={"nist": 2})
-    with pytest.raises(MeasureError, match="looks at every label"):
+    with pytest.raises(MeasureError, match="uses subtopic labels"):
         agree(ONE, OTHER, runs=RUNS, measures="alpha_nDCG@10")
     with pytest.raises(InputError, match="the level 3 is not between"):
         agree(ONE, OTHER, level=3)
@@ -215,7 +215,7 @@ def test_real_assessors_against_nist() -> None:
     folder = SHARED / "dl19_passage"
     nist = Qrels.read(next((folder / "qrels").iterdir()), name="nist")
     model = Qrels.read(folder / "alt_qrels" / "llm" / "umbrella_gpt-4_zeroshot_dl19.txt.gz", name="model")
-    found = agree(nist, model)
-    assert found.pairs[0].shared == 9260
-    assert found.pairs[0].confusion.counts[0].tolist() == [3344, 1289, 460, 65]
-    assert round(found.pairs[0].kappa.value, 3) == 0.338
+    result = agree(nist, model)
+    assert result.pairs[0].shared == 9260
+    assert result.pairs[0].confusion.counts[0].tolist() == [3344, 1289, 460, 65]
+    assert round(result.pairs[0].kappa.value, 3) == 0.338

@@ -1,4 +1,4 @@
-"""`reproduce`: one small case by hand, and what holds for every run."""
+"""`reproduce`: a small case by hand, and general properties."""
 
 from __future__ import annotations
 
@@ -20,40 +20,40 @@ BASELINE = {"q1": {"b": 3.0, "a": 2.0}, "q2": {"x": 2.0, "b": 1.0}, "q3": {"a": 
 
 
 def test_by_hand() -> None:
-    found = reproduce(QRELS, ORIGINAL, AGAIN, "RR", baseline=BASELINE, baseline_again=BASELINE)
-    assert found.query_ids == ("q1", "q2", "q3")
-    assert found.tau.tolist() == [1, -1, -1]
-    assert found.overlap.tolist() == pytest.approx([2 / 3, 1, 1])
-    assert found.rbo[0] == rbo(np.array([1, 2, 3, 0]), np.array([1, 2, 0, 3]), 0.8).value
-    (scores,) = found.scores
+    result = reproduce(QRELS, ORIGINAL, AGAIN, "RR", baseline=BASELINE, baseline_again=BASELINE)
+    assert result.query_ids == ("q1", "q2", "q3")
+    assert result.tau.tolist() == [1, -1, -1]
+    assert result.overlap.tolist() == pytest.approx([2 / 3, 1, 1])
+    assert result.rbo[0] == rbo(np.array([1, 2, 3, 0]), np.array([1, 2, 0, 3]), 0.8).value
+    (scores,) = result.scores
     assert (scores.original, scores.again) == (1, pytest.approx(5 / 6))
     assert scores.rmse == pytest.approx(math.sqrt(0.25 / 3))
     assert scores.p == pytest.approx(scipy.stats.ttest_rel([1, 1, 1], [1, 1, 0.5]).pvalue)
     assert scores.effect_ratio == pytest.approx((5 / 6 - 2 / 3) / (1 - 2 / 3))
     assert scores.delta_relative_improvement == pytest.approx(1 / 2 - 1 / 4)
-    assert found.table().grid().rows == (("RR", "1.0000", "0.8333", "0.2887", "0.4226", "0.5000", "0.2500"),)
+    assert result.table().grid().rows == (("RR", "1.0000", "0.8333", "0.2887", "0.4226", "0.5000", "0.2500"),)
 
 
 def test_the_same_run() -> None:
-    found = reproduce(QRELS, ORIGINAL, ORIGINAL, ["AP", "nDCG@10"])
-    assert found.tau.tolist() == [1, 1, 1]
-    assert found.rbo.tolist() == pytest.approx([1, 1, 1])
-    assert [(one.rmse, one.p, one.effect_ratio) for one in found.scores] == [(0, 1, None), (0, 1, None)]
-    json.dumps(found.to_dict(), allow_nan=False)
-    assert found.sentences[0].startswith("again and original share 100% of their first 100 documents over 3 topics;")
+    result = reproduce(QRELS, ORIGINAL, ORIGINAL, ["AP", "nDCG@10"])
+    assert result.tau.tolist() == [1, 1, 1]
+    assert result.rbo.tolist() == pytest.approx([1, 1, 1])
+    assert [(score.rmse, score.p, score.effect_ratio) for score in result.scores] == [(0, 1, None), (0, 1, None)]
+    json.dumps(result.to_dict(), allow_nan=False)
+    assert result.sentences[0].startswith("again and original share 100% of their first 100 documents over 3 topics;")
 
 
 def test_topics_of_one_run_alone_do_not_count_for_rankings() -> None:
-    found = reproduce(QRELS, ORIGINAL, {"q2": {"a": 1.0}, "q9": {"a": 1.0}}, "RR", cutoff=1)
-    assert found.query_ids == ("q2",)
-    assert math.isnan(found.tau[0])  # one document has no order
-    assert found.overlap.tolist() == [1]
-    assert found.scores[0].again == pytest.approx(1 / 3)
-    json.dumps(found.to_dict(), allow_nan=False)
+    result = reproduce(QRELS, ORIGINAL, {"q2": {"a": 1.0}, "q9": {"a": 1.0}}, "RR", cutoff=1)
+    assert result.query_ids == ("q2",)
+    assert math.isnan(result.tau[0])  # one document has no order
+    assert result.overlap.tolist() == [1]
+    assert result.scores[0].again == pytest.approx(1 / 3)
+    json.dumps(result.to_dict(), allow_nan=False)
 
 
-def test_what_is_refused() -> None:
-    with pytest.raises(InputError, match="only one baseline is given"):
+def test_errors() -> None:
+    with pytest.raises(InputError, match="two baselines are required, got 1"):
         reproduce(QRELS, ORIGINAL, AGAIN, baseline=BASELINE)
     with pytest.raises(InputError, match="no topic in common"):
         reproduce(QRELS, ORIGINAL, {"q7": {"a": 1.0}})

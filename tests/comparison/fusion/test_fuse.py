@@ -1,4 +1,4 @@
-"""Fusion: values of ranx, the shipped fused run, hand calculations, and what is refused."""
+"""Fusion: results of ranx, the included fused run, hand calculations, and errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from judged.data import sample
 from judged.errors import InputError
 
 RANX = json.loads(Path(__file__).with_name("ranx.json").read_text(encoding="utf-8"))
-"""Three random runs, and what ranx 0.3.21 makes of them; scores are all different, since ranx leaves ties open."""
+"""Three random runs and results of ranx 0.3.21; no ties, whose order ranx does not define."""
 RUNS = {f"r{n}": run for n, run in enumerate(RANX["runs"])}
 TWO = {"a": {"q": {"x": 9.0, "y": 7.0, "z": 1.0}}, "b": {"q": {"y": 0.9, "w": 0.8}}}
 
@@ -27,9 +27,9 @@ def scores(run: Any) -> dict[str, dict[str, float]]:
     return rows
 
 
-def close(mine: dict[str, dict[str, float]], other: dict[str, dict[str, float]]) -> bool:
-    assert mine.keys() == other.keys()
-    return all(mine[query] == pytest.approx(other[query], abs=1e-9) for query in mine)
+def close(first: dict[str, dict[str, float]], second: dict[str, dict[str, float]]) -> bool:
+    assert first.keys() == second.keys()
+    return all(first[query] == pytest.approx(second[query], abs=1e-9) for query in first)
 
 
 @pytest.mark.parametrize("which", sorted(RANX["values"]))
@@ -63,8 +63,8 @@ def test_by_hand() -> None:
     # four candidates: a gives 4, 3, 2, and 1 to w; b gives 4, 3, and (4 - 2 + 1) / 2 to the two that are left
     assert scores(fuse(TWO, "borda"))["q"] == pytest.approx({"x": 5.5, "y": 7.0, "z": 3.5, "w": 4.0})
     # two scores: z-scores of b are 1 and -1; what it lacks has its lowest
-    found = scores(fuse({"b": TWO["b"], "c": {"q": {"w": 5.0}}}, "sum", normalise="z-score"))["q"]
-    assert found == pytest.approx({"y": 1.0, "w": -1.0})
+    result = scores(fuse({"b": TWO["b"], "c": {"q": {"w": 5.0}}}, "sum", normalise="z-score"))["q"]
+    assert result == pytest.approx({"y": 1.0, "w": -1.0})
 
 
 def test_a_list_of_one_document_counts_in_full() -> None:
@@ -101,27 +101,27 @@ LISTS = st.dictionaries(
 
 @given(first=LISTS, second=LISTS, algorithm=st.sampled_from(["rrf", "sum", "max", "borda"]))
 def test_the_order_of_lists_and_the_scale_of_scores_make_no_difference(first: Any, second: Any, algorithm: str) -> None:
-    one = scores(fuse({"a": first, "b": second}, algorithm))
-    assert close(one, scores(fuse({"b": second, "a": first}, algorithm)) | {query: one[query] for query in ()})
+    fused = scores(fuse({"a": first, "b": second}, algorithm))
+    assert close(fused, scores(fuse({"b": second, "a": first}, algorithm)) | {query: fused[query] for query in ()})
     larger = {query: {doc: 3 * score + 8 for doc, score in documents.items()} for query, documents in first.items()}
-    assert close(one, scores(fuse({"a": larger, "b": second}, algorithm)))
+    assert close(fused, scores(fuse({"a": larger, "b": second}, algorithm)))
 
 
 @pytest.mark.parametrize(
-    ("runs", "options", "what"),
+    ("runs", "options", "problem"),
     [
-        ({"a": TWO["a"]}, {}, "nothing to fuse"),
+        ({"a": TWO["a"]}, {}, "at least two runs are required, got a"),
         (TWO, {"algorithm": "condorcet"}, "condorcet"),
         (TWO, {"weights": [1, 2, 3]}, "3 weights for 2"),
         (TWO, {"weights": {"a": 1}}, "b"),
-        (TWO, {"weights": [0, 0]}, "make no list"),
-        (TWO, {"weights": [1, -1]}, "make no list"),
+        (TWO, {"weights": [0, 0]}, "weights must be >= 0 with at least one > 0"),
+        (TWO, {"weights": [1, -1]}, "weights must be >= 0 with at least one > 0"),
         (TWO, {"rrf_k": -1}, "rrf_k"),
         (TWO, {"algorithm": "mnz", "normalise": "z-score"}, "mnz"),
         (TWO, {"algorithm": "sum", "missing": "share"}, "share"),
-        ({"a": TWO["a"], "b": {"q": {"x", "y"}}}, {}, "without scores"),
+        ({"a": TWO["a"], "b": {"q": {"x", "y"}}}, {}, "a run needs scores or ranks"),
     ],
 )
-def test_what_makes_no_sense_is_refused(runs: Any, options: dict[str, Any], what: str) -> None:
-    with pytest.raises(InputError, match=what):
+def test_invalid_options(runs: Any, options: dict[str, Any], problem: str) -> None:
+    with pytest.raises(InputError, match=problem):
         fuse(runs, **options)

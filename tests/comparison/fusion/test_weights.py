@@ -1,4 +1,4 @@
-"""Weights: chosen by topics that do not count for them."""
+"""Selection of fusion weights with cross-validation."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from judged.errors import InputError, MeasureError
 
 def test_weights_of_the_sample() -> None:
     runs = {run.name: run for run in sample.runs() if run.name in {"bm25", "tfidf_char"}}
-    found = choose_weights(sample.qrels(), runs, "nDCG@10", steps=5)
-    assert found.grid.sum(axis=1) == pytest.approx(np.ones(4))
-    for weights, scores in zip(found.grid.tolist(), found.scores, strict=True):
+    result = choose_weights(sample.qrels(), runs, "nDCG@10", steps=5)
+    assert result.grid.sum(axis=1) == pytest.approx(np.ones(4))
+    for weights, scores in zip(result.grid.tolist(), result.scores, strict=True):
         again = evaluate(sample.qrels(), fuse(runs, weights=weights), "nDCG@10")
         assert scores.tolist() == again.values[0, 0].tolist()
-    # the run of the comparison is, topic by topic, fused with the weights that other topics chose
-    by_name = dict(zip(found.comparison.scores.run_names, found.comparison.scores.values[:, 0], strict=True))
-    assert by_name["chosen weights"].tolist() == pytest.approx(found.selection.values.tolist())
-    assert found.selection.naive == pytest.approx(found.scores.mean(axis=1).max())
-    best = evaluate(sample.qrels(), found.run(), "nDCG@10").value("nDCG@10")
-    assert best == pytest.approx(found.selection.naive)
-    assert sum(found.holders.values()) > 100
+    # the compared run is fused with weights that were selected without the topic itself
+    by_name = dict(zip(result.comparison.scores.run_names, result.comparison.scores.values[:, 0], strict=True))
+    assert by_name["chosen weights"].tolist() == pytest.approx(result.selection.values.tolist())
+    assert result.selection.naive == pytest.approx(result.scores.mean(axis=1).max())
+    best = evaluate(sample.qrels(), result.run(), "nDCG@10").value("nDCG@10")
+    assert best == pytest.approx(result.selection.naive)
+    assert sum(result.holders.values()) > 100
 
 
 def test_too_many_weights_and_measures_that_are_better_low_are_refused() -> None:

@@ -1,4 +1,4 @@
-"""Scores by slice: those of the topics alone, ways to average by hand, and slices that differ."""
+"""Scores by slice: equal to evaluating the topics alone, averages by hand, and significant slices."""
 
 from __future__ import annotations
 
@@ -33,29 +33,32 @@ def values(seed: int = 0) -> np.ndarray:
 
 
 def numbers(estimates: Iterable[Estimate]) -> list[tuple[object, ...]]:
-    return [(one.run, one.measure, one.aggregate, one.value, one.ci, one.n) for one in estimates]
+    return [
+        (estimate.run, estimate.measure, estimate.aggregate, estimate.value, estimate.ci, estimate.n)
+        for estimate in estimates
+    ]
 
 
 def test_a_slice_is_an_evaluation_of_its_topics() -> None:
     scores = scores_of({"a": values(1), "b": values(2)})
-    found = scores.by_slice(slicing_of(HARD))
-    assert found.names == ("all topics", "group=easy", "group=hard", "group=rare")
-    for name, mask in zip(found.names[1:], found.slicing.members, strict=True):
+    result = scores.by_slice(slicing_of(HARD))
+    assert result.names == ("all topics", "group=easy", "group=hard", "group=rare")
+    for name, mask in zip(result.names[1:], result.slicing.members, strict=True):
         alone = scores.over_topics(mask).estimates()
-        assert numbers(row for row in found.estimates if row.part == name) == numbers(alone)
-    assert numbers(found.estimates[:2]) == numbers(scores.estimates())
-    assert found.value("group=hard", "b") == pytest.approx(values(2)[30:45].mean())
-    assert [(one.size, one.share, one.small) for one in found.estimates[2::2]] == [
+        assert numbers(row for row in result.estimates if row.part == name) == numbers(alone)
+    assert numbers(result.estimates[:2]) == numbers(scores.estimates())
+    assert result.value("group=hard", "b") == pytest.approx(values(2)[30:45].mean())
+    assert [(estimate.size, estimate.share, estimate.small) for estimate in result.estimates[2::2]] == [
         (30, 30 / 48, False), (15, 15 / 48, False), (3, 3 / 48, True),
     ]  # fmt: skip
 
 
 def test_small_slices_stand_last_and_are_not_judged() -> None:
-    found = scores_of({"a": values()}).by_slice(slicing_of(["a few"] * 4 + HARD[4:]))
-    assert found.names == ("all topics", "group=easy", "group=hard", "group=a few", "group=rare")
-    assert {one.part for one in found.findings} == {"group=easy", "group=hard"}
-    assert [row[0] for row in found.overview().grid().rows[3:5]] == ["group=a few (few)", "group=rare (few)"]
-    assert found.sentences[-1] == (
+    result = scores_of({"a": values()}).by_slice(slicing_of(["a few"] * 4 + HARD[4:]))
+    assert result.names == ("all topics", "group=easy", "group=hard", "group=a few", "group=rare")
+    assert {estimate.part for estimate in result.tested} == {"group=easy", "group=hard"}
+    assert [row[0] for row in result.overview().grid().rows[3:5]] == ["group=a few (few)", "group=rare (few)"]
+    assert result.sentences[-1] == (
         "2 slices have fewer topics than needed (`group=a few` 4 of 10, `group=rare` 3 of 10): they are shown, and not"
         " tested."
     )
@@ -65,28 +68,28 @@ def test_ways_to_average_by_hand() -> None:
     scores = scores_of({"a": [1.0, 0.8, 0.6, 0.0, 0.2, 0.5]})
     slicing = slicing_of(["x", "x", "x", "y", "y", "z"], min_topics=2)
     weights = [10, 10, 10, 60, 0, 10]
-    found = scores.by_slice(slicing, weights={"traffic": weights}, ci="t")
-    assert found.average().value == pytest.approx(3.1 / 6)
-    assert found.average("mean of slices").value == pytest.approx((0.8 + 0.1) / 2)  # z has one topic
-    traffic = found.average("traffic-weighted mean")
+    result = scores.by_slice(slicing, weights={"traffic": weights}, ci="t")
+    assert result.average().value == pytest.approx(3.1 / 6)
+    assert result.average("mean of slices").value == pytest.approx((0.8 + 0.1) / 2)  # z has one topic
+    traffic = result.average("traffic-weighted mean")
     assert traffic.value == pytest.approx((10 + 8 + 6 + 0 + 5) / 100)
     assert (traffic.n, traffic.effective) == (5, pytest.approx(100**2 / (4 * 100 + 3600)))
     assert traffic.ci is not None
     assert traffic.ci[0] < traffic.value < traffic.ci[1]
-    shares = [one.weight for one in found.estimates]
+    shares = [estimate.weight for estimate in result.estimates]
     assert shares == pytest.approx([1.0, 0.3, 0.6, 0.1])
-    assert scores.by_slice(slicing, weights=weights, ci="t").averages == found.averages
-    assert any("as certain as that of 2 topics" in text for text in found.warnings)
+    assert scores.by_slice(slicing, weights=weights, ci="t").averages == result.averages
+    assert any("as certain as that of 2 topics" in text for text in result.warnings)
 
 
 def test_recall_weighted_by_relevant_documents_is_that_of_all_of_them() -> None:
     """Found: 1 of 1, 2 of 4, 0 of 3: 3 of 8 in all; the topic mean is (1 + 0.5 + 0) / 3."""
     qrels = {"q1": {"a": 1}, "q2": dict.fromkeys("abcd", 1), "q3": dict.fromkeys("abc", 1)}
     scores = evaluate(qrels, {"q1": ["a"], "q2": ["a", "x", "b"], "q3": ["y"]}, "R@10")
-    known = {query: {"kind": "any", "relevant": len(docs)} for query, docs in qrels.items()}
-    found = scores.by_slice(slice_topics(known, "kind"), weights="relevant", ci="none")
-    assert found.average().value == pytest.approx(0.5)
-    pooled = found.average("weighted by relevant documents")
+    attributes = {query: {"kind": "any", "relevant": len(docs)} for query, docs in qrels.items()}
+    result = scores.by_slice(slice_topics(attributes, "kind"), weights="relevant", ci="none")
+    assert result.average().value == pytest.approx(0.5)
+    pooled = result.average("weighted by relevant documents")
     assert pooled.value == pytest.approx(3 / 8)
     assert pooled.ci is None
 
@@ -94,85 +97,90 @@ def test_recall_weighted_by_relevant_documents_is_that_of_all_of_them() -> None:
 def test_geometric_means_are_averaged_by_their_logarithms() -> None:
     scores = scores_of({"a": [0.1, 0.4, 0.9, 0.0, 0.2, 0.5]}, "GMAP")
     slicing = slicing_of(["x", "x", "x", "y", "y", "y"], min_topics=2)
-    found = scores.by_slice(slicing, weights=[1, 1, 1, 0, 0, 2])
+    result = scores.by_slice(slicing, weights=[1, 1, 1, 0, 0, 2])
     x, y = (aggregate("geometric mean", scores.values[0, 0, mask]) for mask in slicing.members)
-    assert found.value("group=x") == pytest.approx(x)
-    assert found.average("mean of slices").value == pytest.approx(math.sqrt(x * y))
-    assert found.average("traffic-weighted mean").value == pytest.approx((0.1 * 0.4 * 0.9 * 0.25) ** 0.2)
+    assert result.value("group=x") == pytest.approx(x)
+    assert result.average("mean of slices").value == pytest.approx(math.sqrt(x * y))
+    assert result.average("traffic-weighted mean").value == pytest.approx((0.1 * 0.4 * 0.9 * 0.25) ** 0.2)
 
 
 def test_sums_are_shown_and_not_averaged() -> None:
     scores = scores_of({"a": np.ones((2, 24))}, "num_ret", "P@5")
-    found = scores.by_slice(slicing_of(["x", "y"] * 12), ci="none")
-    assert found.value("group=x", measure="num_ret") == 12
-    assert {one.measure for one in found.averages} == {one.measure for one in found.findings} == {"P@5"}
-    assert [row[3] for row in found.overview().grid().rows] == ["24", "12", "12", "-"]
+    result = scores.by_slice(slicing_of(["x", "y"] * 12), ci="none")
+    assert result.value("group=x", measure="num_ret") == 12
+    assert (
+        {average.measure for average in result.averages} == {estimate.measure for estimate in result.tested} == {"P@5"}
+    )
+    assert [row[3] for row in result.overview().grid().rows] == ["24", "12", "12", "-"]
 
 
 def test_slices_that_overlap_have_no_mean() -> None:
-    attributes = {f"q{at:04}": {"words": at, "kind": "a" if at % 2 else "b"} for at in range(40)}
+    attributes = {f"q{i:04}": {"words": i, "kind": "a" if i % 2 else "b"} for i in range(40)}
     slicing = slice_topics(attributes, slices=[{"name": "short", "expression": "words < 20"},
                                                {"name": "a", "expression": "kind == 'a'"}])  # fmt: skip
-    found = scores_of({"a": np.linspace(0, 1, 40)}).by_slice(slicing)
-    assert {one.part for one in found.averages} == {"topic mean"}
-    with pytest.raises(InputError, match="no mean of slices was made"):
-        found.average("mean of slices")
-    assert "Slices overlap: there is no mean of slices, only the topic mean." in found.sentences
-    assert found.to_dict()["overlap"] is True
-    assert found.warnings[-1] == "10 of 40 topics are in no slice"
+    result = scores_of({"a": np.linspace(0, 1, 40)}).by_slice(slicing)
+    assert {average.part for average in result.averages} == {"topic mean"}
+    with pytest.raises(InputError, match="no average 'mean of slices'"):
+        result.average("mean of slices")
+    assert "Slices overlap: there is no mean of slices, only the topic mean." in result.sentences
+    assert result.to_dict()["overlap"] is True
+    assert result.warnings[-1] == "10 of 40 topics are in no slice"
 
 
-def test_a_hard_slice_is_named_and_not_told_twice() -> None:
-    found = scores_of({"a": values()}).by_slice(slicing_of(["easy"] * 30 + ["hard"] * 15 + ["easy"] * 3))
-    assert found.tests == 1  # hard against the rest is easy against the rest
-    assert [(one.part, one.better) for one in found.findings] == [("group=easy", True), ("group=hard", False)]
-    (hard, averages) = found.sentences
+def test_complementary_slices_are_described_once() -> None:
+    result = scores_of({"a": values()}).by_slice(slicing_of(["easy"] * 30 + ["hard"] * 15 + ["easy"] * 3))
+    assert result.tests == 1  # hard versus rest is the same test as easy versus rest
+    assert [(estimate.part, estimate.better) for estimate in result.tested] == [
+        ("group=easy", True),
+        ("group=hard", False),
+    ]
+    (hard, averages) = result.sentences
     assert hard.startswith("a: `group=hard` is worse than the other topics in nDCG@10: 0.326 over 15 topics, -0.273")
     assert hard.endswith("p = 0.0001.")
     assert averages.startswith("Each average answers another question (")
-    assert [row[-1].split()[-1] for row in found.overview().grid().rows[1:3]] == ["†", "‡"]
+    assert [row[-1].split()[-1] for row in result.overview().grid().rows[1:3]] == ["†", "‡"]
 
 
-def test_where_nothing_differs_nothing_is_claimed() -> None:
+def test_no_claims_without_differences() -> None:
     rng = np.random.default_rng(5)
     scores = scores_of({"a": rng.random(60), "b": rng.random(60)})
-    found = scores.by_slice(slicing_of(["x", "y", "z"] * 20))
-    assert found.tests == 6
-    assert not any(one.significant for one in found.findings)
-    assert found.sentences[0].startswith("No slice is shown to differ from the other topics (6 tests, Holm).")
+    result = scores.by_slice(slicing_of(["x", "y", "z"] * 20))
+    assert result.tests == 6
+    assert not any(estimate.significant for estimate in result.tested)
+    assert result.sentences[0].startswith("No slice is shown to differ from the other topics (6 tests, Holm).")
 
 
 def test_p_values_are_corrected_for_slices_runs_and_measures() -> None:
     rng = np.random.default_rng(6)
     scores = scores_of({"a": rng.random((2, 60)), "b": rng.random((2, 60))}, "nDCG@10", "AP")
-    found = scores.by_slice(slicing_of(["x", "y", "z"] * 20))
-    assert found.tests == len(found.findings) == 12
-    by_p = sorted(found.findings, key=lambda one: one.rest.p)
-    assert by_p[0].adjusted == pytest.approx(min(1.0, 12 * by_p[0].rest.p))
+    result = scores.by_slice(slicing_of(["x", "y", "z"] * 20))
+    assert result.tests == len(result.tested) == 12
+    by_p = sorted(result.tested, key=lambda row: row.contrast.p)
+    assert by_p[0].adjusted == pytest.approx(min(1.0, 12 * by_p[0].contrast.p))
 
 
 def test_a_slice_whose_topics_have_no_score_is_not_tested() -> None:
     scores = values()
-    scores[30:40] = NAN  # 5 of 15 are left
-    found = scores_of({"a": scores}).by_slice(slicing_of(HARD))
-    assert [one.part for one in found.findings] == ["group=easy"]
-    assert found.estimate("group=hard").n == 5
+    scores[30:40] = NAN  # 5 of 15 remain
+    result = scores_of({"a": scores}).by_slice(slicing_of(HARD))
+    assert [estimate.part for estimate in result.tested] == ["group=easy"]
+    assert result.estimate("group=hard").n == 5
 
 
 def test_a_slice_without_topics() -> None:
-    attributes = {f"q{at:04}": {"words": at} for at in range(20)}
+    attributes = {f"q{i:04}": {"words": i} for i in range(20)}
     slices = [{"name": "none", "expression": "words > 99"}, {"name": "all", "expression": ""}]
-    found = scores_of({"a": np.linspace(0, 1, 20)}).by_slice(slice_topics(attributes, slices=slices))
-    assert math.isnan(found.value("none"))
-    assert found.estimate("none").size == 0
-    assert "no topic is in the slice none" in found.warnings
-    assert found.overview().grid().rows[-1][-1] == "-"
+    result = scores_of({"a": np.linspace(0, 1, 20)}).by_slice(slice_topics(attributes, slices=slices))
+    assert math.isnan(result.value("none"))
+    assert result.estimate("none").size == 0
+    assert "no topic is in the slice none" in result.warnings
+    assert result.overview().grid().rows[-1][-1] == "-"
 
 
 def test_topics_of_another_collection_do_not_count() -> None:
-    attributes = {f"q{at:04}": {"group": "x"} for at in range(100)}
-    found = scores_of({"a": np.linspace(0, 1, 20)}).by_slice(slice_topics(attributes, "group"))
-    assert found.estimate("group=x").size == 20
+    attributes = {f"q{i:04}": {"group": "x"} for i in range(100)}
+    result = scores_of({"a": np.linspace(0, 1, 20)}).by_slice(slice_topics(attributes, "group"))
+    assert result.estimate("group=x").size == 20
 
 
 @pytest.mark.parametrize(
@@ -181,9 +189,9 @@ def test_topics_of_another_collection_do_not_count() -> None:
         ("group", "not a number"),
         ("traffic", "no attribute"),
         ([1, 2], "shape"),
-        ([-1] * 48, "negative"),
-        ([NAN] * 48, "no topic has a weight"),
-        (3, "cannot be used as weights"),
+        ([-1] * 48, "must be finite and >= 0, got -1"),
+        ([NAN] * 48, "no topic has a positive weight"),
+        (3, "must be names or numbers, got int"),
     ],
 )
 def test_weights_that_are_none(weights: object, problem: str) -> None:
@@ -192,34 +200,34 @@ def test_weights_that_are_none(weights: object, problem: str) -> None:
 
 
 def test_unknown_names() -> None:
-    found = scores_of({"a": values()}).by_slice(slicing_of(HARD))
-    for call in (lambda: found.value("group=odd"), lambda: found.value(run="z"), lambda: found.overview("AP")):
+    result = scores_of({"a": values()}).by_slice(slicing_of(HARD))
+    for call in (lambda: result.value("group=odd"), lambda: result.value(run="z"), lambda: result.overview("AP")):
         with pytest.raises(InputError, match="Fix: use one of"):
             call()
 
 
 def test_forms() -> None:
-    found = scores_of({"a": values(1), "b": values(2)}, "nDCG@10").by_slice(slicing_of(HARD), weights=[1] * 48)
-    document = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-    assert [one["slice"] for one in document["results"][::2]] == list(found.names)
-    assert document["results"][4]["value"] == found.value("group=hard", "a")
+    result = scores_of({"a": values(1), "b": values(2)}, "nDCG@10").by_slice(slicing_of(HARD), weights=[1] * 48)
+    document = json.loads(json.dumps(result.to_dict(), allow_nan=False))
+    assert [row["slice"] for row in document["results"][::2]] == list(result.names)
+    assert document["results"][4]["value"] == result.value("group=hard", "a")
     assert document["results"][2]["n"] == 30
-    rows = list(csv.DictReader(io.StringIO(found.csv())))
-    assert [float(row["value"]) for row in rows] == [one.value for one in found.estimates]
+    rows = list(csv.DictReader(io.StringIO(result.csv())))
+    assert [float(row["value"]) for row in rows] == [estimate.value for estimate in result.estimates]
     assert rows[-1]["small"] == "true"
-    (test,) = [one for one in found.findings if (one.part, one.run) == ("group=hard", "a")]
-    (row,) = [one for one in rows if (one["slice"], one["run"]) == ("group=hard", "a")]
-    assert (float(row["rest_p"]), float(row["adjusted"])) == (test.rest.p, test.adjusted)
+    (test,) = [estimate for estimate in result.tested if (estimate.part, estimate.run) == ("group=hard", "a")]
+    (row,) = [row for row in rows if (row["slice"], row["run"]) == ("group=hard", "a")]
+    assert (float(row["rest_p"]), float(row["adjusted"])) == (test.contrast.p, test.adjusted)
     assert (row["significant"], row["better"]) == ("true", "false")
     assert rows[0]["rest_p"] == rows[-1]["adjusted"] == ""  # all topics, and a slice that is too small
-    assert document["versions"] == found.scores.versions
-    assert document["runs"]["a"]["sha256"] == found.scores.runs[0].sha256
-    assert found.markdown().splitlines()[0] == "| nDCG@10 | topics | share | of traffic | a | b |"
-    assert repr(found).startswith(found.text())
-    averages = found.table("averages").column("name").values
+    assert document["versions"] == result.scores.versions
+    assert document["runs"]["a"]["sha256"] == result.scores.runs[0].sha256
+    assert result.markdown().splitlines()[0] == "| nDCG@10 | topics | share | of traffic | a | b |"
+    assert repr(result).startswith(result.text())
+    averages = result.table("averages").column("name").values
     assert averages == ["topic mean"] * 2 + ["mean of slices"] * 2 + ["traffic-weighted mean"] * 2
-    assert found.overview(run="b").grid().header == ("slice", "topics", "share", "of traffic", "nDCG@10")
-    assert all(len(line) <= 60 for line in found.text(60).splitlines())
+    assert result.overview(run="b").grid().header == ("slice", "topics", "share", "of traffic", "nDCG@10")
+    assert all(len(line) <= 60 for line in result.text(60).splitlines())
 
 
 def test_the_caption_tells_of_what_is_there() -> None:
@@ -236,20 +244,20 @@ def test_the_caption_tells_of_what_is_there() -> None:
 
 
 def test_the_chart_has_every_number() -> None:
-    found = scores_of({"a": values(1), "b": values(2)}).by_slice(slicing_of(HARD))
-    points = found.charts()["nDCG@10"].table.records()
+    result = scores_of({"a": values(1), "b": values(2)}).by_slice(slicing_of(HARD))
+    points = result.charts()["nDCG@10"].table.records()
     assert {(point["slice"], point["run"]): point["value"] for point in points} == {
-        (f"{one.part} ({one.size})", one.run): one.value for one in found.estimates
+        (f"{estimate.part} ({estimate.size})", estimate.run): estimate.value for estimate in result.estimates
     }
     assert {point["slice"] for point in points if point["small"]} == {"group=rare (3)"}
 
 
 def test_a_sentence_of_geometric_means_names_their_ratio() -> None:
-    qrels = {f"q{at:02}": {"d": 1, "e": 1} for at in range(40)}
-    ranked = {query: ["d", "e"] if at < 20 else ["x", "d"] for at, query in enumerate(qrels)}
-    groups = {query: {"group": "easy" if at < 20 else "hard"} for at, query in enumerate(qrels)}
-    found = evaluate(qrels, ranked, "GMAP").by_slice(slice_topics(groups, "group"))
-    text = found.sentences[0]
+    qrels = {f"q{i:02}": {"d": 1, "e": 1} for i in range(40)}
+    ranked = {query: ["d", "e"] if i < 20 else ["x", "d"] for i, query in enumerate(qrels)}
+    groups = {query: {"group": "easy" if i < 20 else "hard"} for i, query in enumerate(qrels)}
+    result = evaluate(qrels, ranked, "GMAP").by_slice(slice_topics(groups, "group"))
+    text = result.sentences[0]
     assert f"in GMAP: 0.250 over 20 topics, {TIMES}0.250 against the other 20" in text
     assert f"interval {TIMES}0.250 to {TIMES}0.250" in text
 
@@ -257,40 +265,40 @@ def test_a_sentence_of_geometric_means_names_their_ratio() -> None:
 def test_relevant_documents_of_another_level_are_not_pooled() -> None:
     qrels = {"a": {"d": 2, "e": 2, "f": 1}, "b": {"d": 2, "e": 1, "f": 1, "g": 1}}
     scores = evaluate(qrels, {"a": ["d"], "b": ["d"]}, ["R(rel=2)@5", "R@5"])
-    found = scores.by_slice(slice_topics(derive(qrels), "relevant"), weights="relevant", ci="none")
-    assert found.average("weighted by relevant documents", measure="R@5").value == pytest.approx(2 / 7)
-    other = found.average("weighted by relevant documents", measure="R(rel=2)@5").value
+    result = scores.by_slice(slice_topics(derive(qrels), "relevant"), weights="relevant", ci="none")
+    assert result.average("weighted by relevant documents", measure="R@5").value == pytest.approx(2 / 7)
+    other = result.average("weighted by relevant documents", measure="R(rel=2)@5").value
     assert other == pytest.approx((3 * 1 / 2 + 4 * 1) / 7)  # 2 of 3 are found
-    said = next(one for one in found.warnings if "pooled" in one)
-    assert said.startswith("relevant documents are counted from grade 1 on")
-    assert said.endswith("R(rel=2)@5 weighted by them is not that of all documents pooled")
-    assert not any("pooled" in one for one in scores.by_slice(found.slicing, ci="none").warnings)
+    text = next(warning for warning in result.warnings if "pooled" in warning)
+    assert text.startswith("relevant documents are counted from grade 1 on")
+    assert text.endswith("R(rel=2)@5 weighted by them is not that of all documents pooled")
+    assert not any("pooled" in warning for warning in scores.by_slice(result.slicing, ci="none").warnings)
 
 
 def test_slices_of_sizes_that_add_up_are_not_taken_for_two_halves() -> None:
-    """`low` and `high` overlap: 10 and 30 of 40 topics, and neither is the other's rest."""
+    """`low` and `high` overlap: 10 and 30 of 40 topics, and they are not complements."""
     scores = scores_of({"a": np.r_[np.linspace(0.0, 0.2, 10), np.linspace(0.7, 0.9, 30)]})
-    known = {query: {"at": float(at)} for at, query in enumerate(scores.query_ids)}
+    attributes = {query: {"at": float(i)} for i, query in enumerate(scores.query_ids)}
     slices = [{"name": "low", "expression": "at < 10"}, {"name": "high", "expression": "8 <= at < 38"}]
-    found = scores.by_slice(slice_topics(known, slices=slices))
-    assert [(one.part, one.better) for one in found.findings] == [("low", False), ("high", True)]
-    assert [text.split(" is ")[0] for text in found.sentences[:2]] == ["a: `low`", "a: `high`"]
+    result = scores.by_slice(slice_topics(attributes, slices=slices))
+    assert [(estimate.part, estimate.better) for estimate in result.tested] == [("low", False), ("high", True)]
+    assert [text.split(" is ")[0] for text in result.sentences[:2]] == ["a: `low`", "a: `high`"]
 
 
 def test_an_average_that_does_not_exist_is_not_told() -> None:
     scores = values()
-    scores[30:45] = NAN  # no topic of a slice that has enough of them
-    found = scores_of({"a": scores}).by_slice(slicing_of(HARD), weights=np.arange(48.0))
-    assert math.isnan(found.average("mean of slices").value)
-    told = next(one for one in found.sentences if one.startswith("Each average"))
-    assert "nan" not in told
-    assert "mean of the" not in told
+    scores[30:45] = NAN  # no scores in a slice that has enough topics
+    result = scores_of({"a": scores}).by_slice(slicing_of(HARD), weights=np.arange(48.0))
+    assert math.isnan(result.average("mean of slices").value)
+    text = next(sentence for sentence in result.sentences if sentence.startswith("Each average"))
+    assert "nan" not in text
+    assert "mean of the" not in text
 
 
 def test_slices_of_very_few_topics_come_with_what_their_means_are_worth() -> None:
     groups = ["many"] * 12 + ["pair"] * 2 + ["four"] * 4
-    found = scores_of({"run": np.linspace(0.1, 0.9, 18)}).by_slice(slicing_of(groups))
-    assert [one for one in found.warnings if one.startswith("group=four, group=pair: 4 topics say little")]
+    result = scores_of({"run": np.linspace(0.1, 0.9, 18)}).by_slice(slicing_of(groups))
+    assert [warning for warning in result.warnings if warning.startswith("group=four, group=pair: 4 topics say little")]
 
 
 def test_a_table_of_one_attribute_is_sliced_by_it(tmp_path: Path) -> None:

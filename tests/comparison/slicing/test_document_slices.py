@@ -38,29 +38,29 @@ RUNS = {
 
 
 def grades(qrels: Qrels) -> dict[str, dict[str, float]]:
-    made: dict[str, dict[str, float]] = {}
+    output: dict[str, dict[str, float]] = {}
     for row in qrels.table.to_pylist():
-        made.setdefault(row["query_id"], {})[row["doc_id"]] = row["relevance"]
-    return made
+        output.setdefault(row["query_id"], {})[row["doc_id"]] = row["relevance"]
+    return output
 
 
 def test_only_documents_of_one_group_are_relevant() -> None:
-    found = document_slices(QRELS, FACTS, "source")
-    assert {group: grades(judged) for group, judged in found.items()} == {
+    result = document_slices(QRELS, FACTS, "source")
+    assert {group: grades(judged) for group, judged in result.items()} == {
         "mail": {"q1": {"w1": 0, "m1": 1, "w2": 0, "m2": -1, "u1": 0}, "q2": {"m1": 1, "m3": 1}},
         "web": {"q1": {"w1": 2, "m1": 0, "w2": 0, "m2": -1, "u1": 0}, "q3": {"w1": 1}},
         "unknown": {"q1": {"w1": 0, "m1": 0, "w2": 0, "m2": -1, "u1": 1}},
     }
-    assert list(found) == ["mail", "web", "unknown"]  # 3, 2 and 1 relevant pairs; what is unknown stands last
-    assert found["mail"].name == "qrels, source=mail"
+    assert list(result) == ["mail", "web", "unknown"]  # 3, 2 and 1 relevant pairs; unknown is last
+    assert result["mail"].name == "qrels, source=mail"
 
 
 def test_the_level_of_relevance_decides_which_topics_stay() -> None:
-    found = document_slices(QRELS, FACTS, "source", rel=2)
-    assert {group: grades(judged) for group, judged in found.items()} == {
+    result = document_slices(QRELS, FACTS, "source", rel=2)
+    assert {group: grades(judged) for group, judged in result.items()} == {
         "web": {"q1": {"w1": 2, "m1": 0, "w2": 0, "m2": -1, "u1": 0}}
     }
-    with pytest.raises(InputError, match="no document has the grade 3 or more"):
+    with pytest.raises(InputError, match="no document has grade 3 or higher"):
         document_slices(QRELS, FACTS, "source", rel=3)
 
 
@@ -77,16 +77,16 @@ def test_groups_are_texts_truth_few_numbers_or_ages() -> None:
     assert list(ages) == ["0-1", "8-30", "31-365", "unknown"]
     ages = document_slices(QRELS, FACTS, "date", today="2024-05-21")
     assert list(ages) == ["0-1", "31-365", "after today", "unknown"]
-    many = {f"d{at}": {"x": at, "title": f"t{at}", "date": "2024-01-01"} for at in range(51)}
+    many = {f"d{i}": {"x": i, "title": f"t{i}", "date": "2024-01-01"} for i in range(51)}
     for by, problem in {
-        "x": "the column x has 51 different values: too many for groups. Fix: add a column that names a few groups, or",
-        "title": "the column title has 51 different values",
-        "nope": "no column 'nope' (there is x, title, date). Fix: name one of these",
+        "x": "a column may have at most 12 values, x has 51. Fix: add a column with fewer values, or",
+        "title": "a column may have at most 50 values, title has 51",
+        "nope": "no column 'nope'. Fix: use one of x, title, date",
     }.items():
         with pytest.raises(InputError) as raised:
             document_slices({"q": {"d1": 1}}, many, by)
         assert problem in str(raised.value)
-    with pytest.raises(InputError, match="today says nothing of source"):
+    with pytest.raises(InputError, match="`today` requires `by` to be the column of dates, got source"):
         document_slices(QRELS, FACTS, "source", today="2024-05-21")
 
 
@@ -99,36 +99,36 @@ def test_subtopics_stay() -> None:
             "iteration": ["1", "2", "2"],
         }
     )
-    found = document_slices(table, FACTS, "source")["web"].table
-    assert found.column_names == table.column_names
-    assert found["relevance"].to_pylist() == [1.0, 0.0, 0.0]
+    result = document_slices(table, FACTS, "source")["web"].table
+    assert result.column_names == table.column_names
+    assert result["relevance"].to_pylist() == [1.0, 0.0, 0.0]
 
 
 @given(st.integers(0, 2**32 - 1))
 def test_relevant_documents_are_dealt_out_to_the_groups(seed: int) -> None:
-    """Each relevant judgment is relevant in one group alone, no other becomes relevant, negatives stay."""
+    """Each relevant judgment is relevant in exactly one group, and negative grades are unchanged."""
     rng = np.random.default_rng(seed)
     qrels = {f"q{t}": {f"d{d}": int(rng.integers(-1, 3)) for d in range(6)} for t in range(4)}
     qrels["q0"]["d0"] = 1
     facts = {f"d{d}": {"s": str(rng.integers(3))} for d in range(5)}
-    found = {group: grades(judged) for group, judged in document_slices(qrels, facts, "s").items()}
+    result = {group: grades(judged) for group, judged in document_slices(qrels, facts, "s").items()}
     for query, docs in qrels.items():
         for doc, grade in docs.items():
-            got = {group: judged[query][doc] for group, judged in found.items() if query in judged}
+            got = {group: judged[query][doc] for group, judged in result.items() if query in judged}
             group = facts.get(doc, {}).get("s", "unknown")
             assert got == {name: grade if grade < 0 or name == group else 0 for name in got}
             assert grade < 1 or group in got
-    for judged in found.values():
+    for judged in result.values():
         assert all(max(docs.values()) >= 1 and len(docs) == 6 for docs in judged.values())
 
 
 @pytest.mark.filterwarnings("ignore::judged.JudgedWarning")
 def test_scores_by_group_by_hand() -> None:
-    found = by_document(QRELS, RUNS, ["R@2", "RR"], FACTS, "source", ci="none", min_topics=2)
-    assert found.names == (ALL, "mail", "web", "unknown")
-    values = {(one.part, one.run, one.measure): one.value for one in found.estimates}
+    result = by_document(QRELS, RUNS, ["R@2", "RR"], FACTS, "source", ci="none", min_topics=2)
+    assert result.names == (ALL, "mail", "web", "unknown")
+    values = {(estimate.part, estimate.run, estimate.measure): estimate.value for estimate in result.estimates}
     # mail: q1 {m1}, q2 {m1, m3}; web: q1 {w1}, q3 {w1}; unknown: q1 {u1}
-    wanted = {
+    expected = {
         ("mail", "a", "R@2"): 1.0,
         ("mail", "a", "RR"): 1.0,
         ("mail", "b", "R@2"): 0.0,
@@ -141,12 +141,12 @@ def test_scores_by_group_by_hand() -> None:
         ("unknown", "b", "RR"): 0.0,
         (ALL, "a", "RR"): (1 + 1 + 1 / 2 + 0) / 4,
     }
-    assert {key: values[key] for key in wanted} == pytest.approx(wanted, abs=1e-15)
-    counts = {one.part: (one.size, one.relevant, one.small) for one in found.estimates}
+    assert {key: values[key] for key in expected} == pytest.approx(expected, abs=1e-15)
+    counts = {estimate.part: (estimate.size, estimate.relevant, estimate.small) for estimate in result.estimates}
     assert counts == {ALL: (4, 6, False), "mail": (2, 3, False), "web": (2, 2, False), "unknown": (1, 1, True)}
-    assert found.estimate("web", "b").value == 1.0
-    assert "the source of 1 of 6 relevant documents (17%) is not known" in found.warnings
-    assert "fewer than 2 topics, too few for a mean to say much: unknown" in found.warnings
+    assert result.estimate("web", "b").value == 1.0
+    assert "the source of 1 of 6 relevant documents (17%) is not known" in result.warnings
+    assert "fewer than 2 topics, too few for a mean to say much: unknown" in result.warnings
 
 
 @pytest.mark.filterwarnings("ignore::judged.JudgedWarning")
@@ -154,22 +154,22 @@ def test_scores_by_group_by_hand() -> None:
 @given(st.integers(0, 2**32 - 1))
 def test_every_number_is_that_of_evaluate_on_the_groups_judgments(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    docs = [f"d{at}" for at in range(8)]
+    docs = [f"d{i}" for i in range(8)]
     qrels = {f"q{t}": {doc: int(rng.integers(-1, 3)) for doc in docs[:6]} for t in range(5)}
     qrels["q0"]["d0"] = 1
     facts = {doc: {"s": str(rng.integers(3))} for doc in docs[:5]}
     runs = {name: {query: list(rng.permutation(docs)) for query in qrels} for name in ("a", "b")}
     measures = ["nDCG@5", "AP", "P@3", "Bpref", "NumRel"]
-    found = by_document(qrels, runs, measures, facts, "s", ci="t")
+    result = by_document(qrels, runs, measures, facts, "s", ci="t")
     groups = document_slices(qrels, facts, "s")
-    assert found.names == (ALL, *groups)
+    assert result.names == (ALL, *groups)
     for group, judged in {ALL: Qrels.of(qrels), **groups}.items():
         alone = evaluate(judged, runs, measures).estimates(ci="t")
-        mine = [one for one in found.estimates if one.part == group]
-        assert [(one.run, one.measure, one.value, one.ci, one.n) for one in mine] == [
-            (one.run, one.measure, one.value, one.ci, one.n) for one in alone
+        mine = [estimate for estimate in result.estimates if estimate.part == group]
+        assert [(row.run, row.measure, row.value, row.ci, row.n) for row in mine] == [
+            (row.run, row.measure, row.value, row.ci, row.n) for row in alone
         ]
-        assert {one.size for one in mine} == {len(judged.topics)}
+        assert {row.size for row in mine} == {len(judged.topics)}
 
 
 def test_a_run_without_the_topics_of_a_group_scores_zero_there() -> None:
@@ -178,67 +178,67 @@ def test_a_run_without_the_topics_of_a_group_scores_zero_there() -> None:
         with pytest.raises(JudgedWarning, match="b: nothing returned for 2 of 4 topics"):
             by_document(QRELS, RUNS, "RR", FACTS, "source")
     with pytest.warns(JudgedWarning) as caught:
-        found = by_document(QRELS, {"b": {"q3": ["w1"]}}, "RR", FACTS, "source", ci="none")
-    assert len(caught) == 1  # said once, not for every group
-    assert found.estimate("mail").value == 0.0
-    assert found.estimate("web").value == 0.5
+        result = by_document(QRELS, {"b": {"q3": ["w1"]}}, "RR", FACTS, "source", ci="none")
+    assert len(caught) == 1  # one warning, not one per group
+    assert result.estimate("mail").value == 0.0
+    assert result.estimate("web").value == 0.5
 
 
 @pytest.mark.filterwarnings("ignore::judged.JudgedWarning")
 def test_all_forms_show_the_same_numbers() -> None:
-    found = by_document(QRELS, RUNS, ["R@2", "RR"], FACTS, "source", ci="t", min_topics=2)
-    table = found.overview("RR").grid()
+    result = by_document(QRELS, RUNS, ["R@2", "RR"], FACTS, "source", ci="t", min_topics=2)
+    table = result.overview("RR").grid()
     assert table.header == ("RR", "topics", "relevant", "a", "b")
     assert [row[:3] for row in table.rows] == [
         (ALL, "4", "6"), ("mail", "2", "3"), ("web", "2", "2"), ("unknown (few)", "1", "1"),
     ]  # fmt: skip
     assert table.rows[3][3] == "0.0000"
-    assert found.overview(run="b").grid().header == ("group", "topics", "relevant", "R@2", "RR")
-    assert found.overview("RR").text() in found.text()
-    assert found.overview("R@2").markdown() in found.markdown()
-    assert all(sentence in found.markdown() for sentence in found.sentences)
-    document = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-    rows: list[dict[str, Any]] = list(csv.DictReader(io.StringIO(found.csv())))
+    assert result.overview(run="b").grid().header == ("group", "topics", "relevant", "R@2", "RR")
+    assert result.overview("RR").text() in result.text()
+    assert result.overview("R@2").markdown() in result.markdown()
+    assert all(sentence in result.markdown() for sentence in result.sentences)
+    document = json.loads(json.dumps(result.to_dict(), allow_nan=False))
+    rows: list[dict[str, Any]] = list(csv.DictReader(io.StringIO(result.csv())))
     assert len(rows) == len(document["results"]) == 16
-    for row, one, estimate in zip(rows, document["results"], found.estimates, strict=True):
-        assert float(row["value"]) == one["value"] == estimate.value
-        assert row["group"] == one["group"] == estimate.part
-        assert (one["ci"] is None) == (row["ci_low"] == "") == (estimate.ci is None)
-    said = " ".join(found.sentences)
-    assert "a has its lowest R@2 where source is web: 0.5000 over 2 topics and 2 relevant documents." in said
-    assert "b has its lowest R@2 where source is mail: 0.0000" in said
-    assert "comparing two rows of one run is not a test" in said
-    assert "Rows marked (few) have fewer than 2 topics." in said
-    assert repr(found).endswith(f"warning: {found.warnings[-1]}")
-    assert "<table>" in found._repr_html_()
+    for row, element, estimate in zip(rows, document["results"], result.estimates, strict=True):
+        assert float(row["value"]) == element["value"] == estimate.value
+        assert row["group"] == element["group"] == estimate.part
+        assert (element["ci"] is None) == (row["ci_low"] == "") == (estimate.ci is None)
+    text = " ".join(result.sentences)
+    assert "a has its lowest R@2 where source is web: 0.5000 over 2 topics and 2 relevant documents." in text
+    assert "b has its lowest R@2 where source is mail: 0.0000" in text
+    assert "comparing two rows of one run is not a test" in text
+    assert "Rows marked (few) have fewer than 2 topics." in text
+    assert repr(result).endswith(f"warning: {result.warnings[-1]}")
+    assert "<table>" in result._repr_html_()
 
 
 @pytest.mark.filterwarnings("ignore::judged.JudgedWarning")
-def test_what_cannot_be_asked_is_refused() -> None:
-    found = by_document(QRELS, RUNS, "RR", FACTS, "source", ci="none")
-    for asked, message in [
+def test_errors() -> None:
+    result = by_document(QRELS, RUNS, "RR", FACTS, "source", ci="none")
+    for options, message in [
         ({"name": "x"}, "no group 'x'. Fix: use one of all documents, mail, web, unknown"),
         ({"run": "x"}, "no run 'x'. Fix: use one of a, b"),
         ({"measure": "AP"}, "AP was not evaluated. Fix: use one of RR"),
     ]:
         with pytest.raises(InputError) as raised:
-            found.estimate(**asked)
+            result.estimate(**options)
         assert message in str(raised.value)
-    with pytest.raises(InputError, match="a group is called 'all documents'"):
+    with pytest.raises(InputError, match="the group name 'all documents' is reserved"):
         by_document({"q": {"d": 1}}, {"q": ["d"]}, "RR", {"d": {"s": ALL}}, "s")
 
 
 @pytest.mark.filterwarnings("ignore::judged.JudgedWarning")
 def test_the_chart_draws_every_number_of_a_measure() -> None:
-    found = by_document(QRELS, RUNS, ["R@2", "RR"], FACTS, "source", ci="t", min_topics=2)
-    drawn = found.chart("RR", width=300).to_dict()
-    points = {(one["group"], one["run"]): one for one in found.charts()["RR"].table.records()}
-    wanted = [one for one in found.estimates if one.measure == "RR"]
-    assert len(points) == len(wanted) == 8
-    for one in wanted:
-        point = points[f"{one.part} ({one.size})", one.run]
-        assert (point["value"], point["small"]) == (one.value, one.small)
-        assert point["ci"] == (None if one.ci is None else list(one.ci))
-    assert drawn["title"]["subtitle"].endswith("only documents of one source relevant; hollow: too few topics")
+    result = by_document(QRELS, RUNS, ["R@2", "RR"], FACTS, "source", ci="t", min_topics=2)
+    resampled = result.chart("RR", width=300).to_dict()
+    points = {(record["group"], record["run"]): record for record in result.charts()["RR"].table.records()}
+    expected = [estimate for estimate in result.estimates if estimate.measure == "RR"]
+    assert len(points) == len(expected) == 8
+    for row in expected:
+        point = points[f"{row.part} ({row.size})", row.run]
+        assert (point["value"], point["small"]) == (row.value, row.small)
+        assert point["ci"] == (None if row.ci is None else list(row.ci))
+    assert resampled["title"]["subtitle"].endswith("only documents of one source relevant; hollow: too few topics")
     with pytest.raises(InputError, match="no chart 'x'"):
-        found.chart("x")
+        result.chart("x")

@@ -1,4 +1,4 @@
-"""Attributes of several texts: a topic is in the slice of each of them."""
+"""Multi-valued attributes: a topic is in the slice of each value."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ MEMBERS = {
 def test_a_topic_is_in_the_slice_of_each_of_its_values(tmp_path: Path) -> None:
     path = tmp_path / "attributes.jsonl"
     path.write_text("\n".join(map(json.dumps, ROWS)))
-    made = slice_topics(path, "entities", min_topics=1)
-    assert dict(zip(made.names, made.members.astype(int).tolist(), strict=True)) == MEMBERS
-    lists = [one["entities"] if isinstance(one["entities"], list) else [one["entities"]] for one in ROWS]
-    table = pa.table({"query_id": [one["query_id"] for one in ROWS], "entities": lists})
-    assert slice_topics(table, "entities", min_topics=1).members.tolist() == made.members.tolist()
+    output = slice_topics(path, "entities", min_topics=1)
+    assert dict(zip(output.names, output.members.astype(int).tolist(), strict=True)) == MEMBERS
+    lists = [row["entities"] if isinstance(row["entities"], list) else [row["entities"]] for row in ROWS]
+    table = pa.table({"query_id": [row["query_id"] for row in ROWS], "entities": lists})
+    assert slice_topics(table, "entities", min_topics=1).members.tolist() == output.members.tolist()
 
 
 @pytest.mark.parametrize(
     ("expression", "members"),
     [
         ("e == 'a'", [True, False, False]),
-        ("e != 'a'", [False, True, False]),  # of q3 nothing is known
+        ("e != 'a'", [False, True, False]),  # q3 has no value
         ("e in ('a', 'c')", [True, False, False]),
         ("e not in ('a', 'c')", [False, True, False]),
         ("contains(e, 'ee')", [False, True, False]),
@@ -48,9 +48,9 @@ def test_a_topic_is_in_the_slice_of_each_of_its_values(tmp_path: Path) -> None:
     ],
 )
 def test_conditions_hold_if_they_hold_of_one_of_them(expression: str, members: list[bool]) -> None:
-    known = {"q1": {"e": ["a", "b"]}, "q2": {"e": ["bee", "b"]}, "q3": {"e": []}}
-    made = slice_topics(known, slices=[{"name": "some", "expression": expression}], min_topics=1)
-    assert made.members[0].tolist() == members
+    attributes = {"q1": {"e": ["a", "b"]}, "q2": {"e": ["bee", "b"]}, "q3": {"e": []}}
+    output = slice_topics(attributes, slices=[{"name": "some", "expression": expression}], min_topics=1)
+    assert output.members[0].tolist() == members
 
 
 def test_they_have_no_order() -> None:
@@ -61,9 +61,9 @@ def test_they_have_no_order() -> None:
 
 
 def test_scores_by_slices_that_share_topics() -> None:
-    qrels = {f"q{at}": {"a": 1} for at in range(1, 5)}
+    qrels = {f"q{i}": {"a": 1} for i in range(1, 5)}
     run = {"q1": ["a"], "q2": ["x", "a"], "q3": ["a"], "q4": ["x"]}
-    known = {one["query_id"]: {"entities": one["entities"]} for one in ROWS[:2]} | {"q3": {"entities": ["globex"]}}
-    rows = judged.slices(qrels, run, slice_topics(known, "entities", min_topics=1), "RR").table().records()
+    attributes = {row["query_id"]: {"entities": row["entities"]} for row in ROWS[:2]} | {"q3": {"entities": ["globex"]}}
+    rows = judged.slices(qrels, run, slice_topics(attributes, "entities", min_topics=1), "RR").table().records()
     means = {row["slice"]: row["value"] for row in rows if "acme" in str(row["slice"]) or "globex" in str(row["slice"])}
     assert means == {"entities=acme": 0.75, "entities=globex": 1.0}

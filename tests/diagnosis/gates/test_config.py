@@ -131,7 +131,7 @@ MISTAKES = {
     f'{CHECK}[[guardrail]]\ntable = "a.csv"\ncolumn = "ms"\nquantile = 0.5': (4, "it has no limit", "at_most"),
     f"{CHECK}[[guardrail]]\nmissing_topics = 0\nat_least = 1": (6, "does not go with missing_topics", "nothing else"),
     f"{CHECK}[[guardrail]]\nmissing_topics = -1": (5, "missing_topics is -1", "whole number from 0"),
-    f'{CHECK}[[slice]]\nname = "x"': (4, "[[slice]] 1: a slice has no expression", "expression"),
+    f'{CHECK}[[slice]]\nname = "x"': (4, "[[slice]] 1: `expression` of a slice must be text", "expression"),
     f'{CHECK}[[slice]]\nname = "x"\nexpresion = "a > 1"': (6, "[[slice]] 1: no key 'expresion'", "write expression"),
     f'{CHECK}[[slice]]\nname = "x"\nexpression = "a >"': (4, "[[slice]] 1: slice 'x'", "compare attributes"),
     f'{CHECK}[[slice]]\nname = "all"\nexpression = "a > 1"': (4, "the name 'all' is taken", "another one"),

@@ -117,9 +117,9 @@ def test_checks_that_cannot_be_made(check: Check, message: str) -> None:
 
 def test_slices_need_attributes_of_these_topics() -> None:
     asked = {"slices": (ODD,)}
-    with pytest.raises(InputError, match=r"attribute kind is in no table.* Fix: give the topics' texts"):
+    with pytest.raises(InputError, match=r"attribute kind is in no table.* Fix: pass the topics' texts"):
         found(ranks(), Check("RR", margin=0.1, slice="odd"), **asked)
-    with pytest.raises(InputError, match="in common with the qrels: its first one is 'x1', that of the qrels 'q00'"):
+    with pytest.raises(InputError, match="in common with the qrels: the first is 'x1', not 'q00'"):
         found(ranks(), Check("RR", margin=0.1, slice="odd"), **asked, attributes={"x1": {"kind": "odd"}})
     with pytest.raises(InputError, match="attribute kind is in no table"):
         found(ranks(), Check("RR", margin=0.1, slice="odd"), **asked, attributes={"q01": {"sort": "odd"}})

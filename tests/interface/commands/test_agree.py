@@ -70,7 +70,7 @@ def test_levels(run: Callable[..., Ended]) -> None:
         (["--rel", "high"], "'high' is not a grade"),
         (["--rel", "nan"], "'nan' is not a grade"),
         (["--rel", "1", "--rel", "ann=2"], "there is another --rel"),
-        (["--rel", "eve=2"], "no judge is called 'eve'"),
+        (["--rel", "eve=2"], "no judge 'eve'"),
     ):
         done = run("agree", "ann.qrels", "bob.qrels", *given)
         assert done.code == 2
@@ -100,4 +100,4 @@ def test_forms(run: Callable[..., Ended], tmp_path: Path) -> None:
 def test_one_judge_is_not_enough(run: Callable[..., Ended]) -> None:
     done = run("agree", "ann.qrels")
     assert done.code == 2
-    assert done.err.startswith("error: 1 judges cannot be compared. Fix: give the judgments of at least two.")
+    assert done.err.startswith("error: at least two judges are required, got 1. Fix: add another judge.")

@@ -134,14 +134,14 @@ def test_several_files_of_scores(run: Callable[..., Ended]) -> None:
         ((), "three ways to say what to compare"),
         (("news/qrels.txt", "news/good.run", "--scores", "x.parquet"), "three ways to say what to compare"),
         (("news/qrels.txt",), "no run is given. Fix: name two or more runs after QRELS"),
-        (("news/qrels.txt", "news/good.run"), "there is nothing to compare good with. Fix: give two runs or more"),
+        (("news/qrels.txt", "news/good.run"), "at least two runs are required, got good"),
         (
             ("news/qrels.txt", "news/good.run", "news/fair.run", "--baseline", "best"),
             "no run 'best' to use as the baseline",
         ),
-        (("news/qrels.txt", "news/good.run", "news/fair.run", "--test", "dunnett"), "dunnett compares with a baseline"),
+        (("news/qrels.txt", "news/good.run", "news/fair.run", "--test", "dunnett"), "dunnett requires a baseline"),
         (("--collection", "news"), "'news' does not describe a collection. Fix: write NAME=QRELS,RUN1,RUN2"),
-        (("--collection", "n=news/qrels.txt,news/good.run,news/fair.run"), "1 collection is too few"),
+        (("--collection", "n=news/qrels.txt,news/good.run,news/fair.run"), "at least two collections are required"),
         (("--collection", "n=q,a,b", "--collection", "m=q,a,b", "--margin", "0.1"), "--margin does not work with"),
         (("--collection", "n=q,a,b", "--collection", "m=q,a,b", "--pairs"), "--pairs does not work with"),
         (("--scores", "none.parquet"), "none.parquet: there is no such file"),
@@ -163,12 +163,12 @@ def test_unknown_tests_and_corrections_are_refused_with_the_known_ones(run: Call
 
 
 def test_every_known_test_is_offered() -> None:
-    from judged.comparison.choices import known_tests
+    from judged.comparison.choices import all_tests
     from judged.interface.commands.comparison import compare_command as command
     from judged.stats.correction import CORRECTIONS
 
     offered = {option.name: getattr(option.type, "choices", ()) for option in command.params}
-    assert set(offered["test"]) - {name for name in offered["test"] if "z" in name} == set(known_tests())
+    assert set(offered["test"]) - {name for name in offered["test"] if "z" in name} == set(all_tests())
     assert set(offered["correction"]) == set(CORRECTIONS)
 
 

@@ -61,7 +61,7 @@ def test_refused(run: Callable[..., Ended]) -> None:
     alone = run("disagree", "qrels.txt", "early.run")
     assert (alone.code, "there is one run" in alone.err) == (2, True)
     by = run(*ARGUMENTS, "--by", "kind")
-    assert (by.code, "no attribute 'kind'" in by.err or "give the topics' texts" in by.err) == (2, True)
+    assert (by.code, "no attribute 'kind'" in by.err or "pass the topics' texts" in by.err) == (2, True)
     bounds = run(*ARGUMENTS, "--ties", "bounds")
     assert (bounds.code, "'bounds' is not one of" in bounds.err) == (2, True)
     pair = run(*ARGUMENTS, "--pair", "early", "late")

@@ -94,7 +94,7 @@ def test_sums_have_no_plan(run: Callable[..., Ended]) -> None:
         (["--sd", "1", "--n", "9", "--alpha", "0"], "the alpha 0.0 is not between 0 and 1"),
         (["--sd", "1", "--n", "9", "--difference", "0"], "cannot be planned for"),
         (["qrels.txt", "a.run", "b.run", "-m", "RR", "-o", "a.run", "--format", "csv"], "this file is an input"),
-        (["qrels.txt", "a.run", "b.run", "-m", "NumRet"], "no measure here is a mean over topics"),
+        (["qrels.txt", "a.run", "b.run", "-m", "NumRet"], "no measure is a mean over topics"),
     ],
 )
 def test_what_is_refused(run: Callable[..., Ended], arguments: list[str], message: str) -> None:

@@ -176,8 +176,8 @@ def test_pictures(run: Callable[..., Ended], folder: Path) -> None:
     [
         ((), "nothing says how to slice. Fix: give --by NAME, one of kind, traffic; or --slices FILE"),
         (("--by", "odd"), "no attribute 'odd'"),
-        (("--by", "words"), "the attribute words is in no table, and cannot be derived. Fix: give the topics' texts"),
-        (("--by", "freshness"), "cannot be derived. Fix: give documents with a date."),
+        (("--by", "words"), "the attribute words is in no table and cannot be derived. Fix: pass the topics' texts"),
+        (("--by", "freshness"), "cannot be derived. Fix: pass documents with a date."),
         (("--by", "kind", "--baseline", "odd"), "no run 'odd' to use as the baseline. Fix: use one of bad, good"),
         (("--by", "kind", "--compare", "--baseline", "bad"), "both say what is compared"),
         (("--by", "kind", "--cross"), "--cross needs two things to cross"),
@@ -203,7 +203,7 @@ def test_wrong_input(run: Callable[..., Ended], options: tuple[str, ...], proble
 @pytest.mark.usefixtures("folder")
 def test_sums_are_not_compared_and_it_says_so(run: Callable[..., Ended]) -> None:
     alone = run(*CALL[:-1], "NumRelRet", "--by", "kind", "--compare")
-    problem = "nothing to compare by slice: NumRelRet is a sum over the topics. Fix: take a measure that is a mean"
+    problem = "no measure is a mean over topics: NumRelRet is a sum over the topics. Fix: add one"
     assert (alone.code, problem in alone.err) == (2, True)
     beside = run(*CALL, "-m", "NumRelRet", "--by", "kind", "--compare")
     assert beside.code == 0

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judged.data.query_text import normalised
+from judged.data.query_text import normalize_query
 from judged.online.facts.reformulation import (
     KINDS,
     LONGEST,
@@ -144,7 +144,7 @@ def test_words_lose_punctuation_at_their_ends_alone():
 
 @given(TEXTS, TEXTS)
 def test_rules_hold_against_a_plain_reading_of_them(before, after):
-    assert kind_of(before, after) == plain_kind(normalised(before), normalised(after))
+    assert kind_of(before, after) == plain_kind(normalize_query(before), normalize_query(after))
 
 
 def plain_kind(before: str, after: str) -> str:

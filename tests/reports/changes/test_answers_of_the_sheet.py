@@ -209,7 +209,7 @@ def test_slices_of_six_topics_improve_or_pay(rows: list[tuple[str, int, str | No
         for name, n, better in rows
     ]  # fmt: skip
     block = review(QRELS, {"old": run(ONES)}, {"new": run(TWOS)}).table("sheet")
-    found: Any = SimpleNamespace(of=lambda: tests, overview=lambda: block)
+    found: Any = SimpleNamespace(rows_of=lambda: tests, overview=lambda: block)
     assert (slices(found).state, slices(found).said) == (state, said)
 
 

@@ -119,7 +119,7 @@ def test_tables_of_other_answers_are_quoted() -> None:
             asked.append(name)
             return table
 
-        return SimpleNamespace(table=found, overview=lambda: table, of=list, **values)
+        return SimpleNamespace(table=found, overview=lambda: table, rows_of=list, **values)
 
     last = SimpleNamespace(decision="keep")
     made = [

@@ -1,4 +1,4 @@
-"""How far several judges agree, what their disagreement does to systems, and whether a result was reproduced."""
+"""Agreement between judges, its effect on system rankings, and the reproducibility of runs."""
 
 from judged.comparison.agreement.agree import agree
 from judged.comparison.agreement.answer import JudgeAgreement, PairAgreement, SystemEffect, TopicAgreement

@@ -1,4 +1,4 @@
-"""`agree`: several judges' qrels in, their agreement out, and what it does to measures and the order of runs."""
+"""`agree`: agreement between the judgments of several judges, and its effect on measures and system rankings."""
 
 from __future__ import annotations
 
@@ -39,96 +39,95 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Judges(ReadOnly):
-    """Several judges' grades of the same pairs of topic and document."""
+    """Grades of several judges for the same pairs of topic and document."""
 
     names: tuple[str, ...]  # J
-    everything: Qrels = field(repr=False)  # every pair that some judge judged, with grade 0: for joining runs once
-    # (P, J): in the order of `everything.index`; NaN where a judge did not judge the pair
-    grades: Floats = field(repr=False)
-    levels: tuple[float | None, ...]  # the grade from which each judge's grades were made 1, if they were
-    origins: tuple[Note, ...] = ()  # what should be known of whose labels they were made
+    all_pairs: Qrels = field(repr=False)  # pairs judged by any judge, all with grade 0: used to join each run once
+    grades: Floats = field(repr=False)  # (P, J), in the order of `all_pairs.index`; NaN: not judged by this judge
+    levels: tuple[float | None, ...]  # threshold that made the grades of each judge binary, if any
+    origins: tuple[Note, ...] = ()  # notes on the origin of labels
 
-    def fractional(self, *judges: int) -> bool:
-        """Whether one of these judges gave grades that are not whole numbers: a measurement, not a category."""
+    def has_fractional_grades(self, *judges: int) -> bool:
+        """Return whether any of these judges used grades that are not integers: measurements, not categories."""
         grades = self.grades[:, list(judges)]
         return bool((grades[~np.isnan(grades)] % 1 != 0).any())
 
-    def both(self, one: int, other: int) -> Bools:
-        """Mark the pairs that both judged; (P,)."""
-        return ~np.isnan(self.grades[:, one]) & ~np.isnan(self.grades[:, other])
+    def shared_pairs(self, first: int, second: int) -> Bools:
+        """Return a mask of the pairs that both judges judged: (P,)."""
+        return ~np.isnan(self.grades[:, first]) & ~np.isnan(self.grades[:, second])
 
-    def scale(self, judge: int) -> tuple[float, ...]:
-        """Give the different grades of one judge, rising."""
+    def grades_of(self, judge: int) -> tuple[float, ...]:
+        """Return the distinct grades of one judge, ascending."""
         grades = self.grades[:, judge]
         return tuple(np.unique(grades[~np.isnan(grades)]).tolist())
 
 
-def _is_named(given: Any) -> bool:
-    """Whether something is ``{name: judgments}`` and not ``{query_id: {doc_id: grade}}``."""
-    if not isinstance(given, Mapping) or not given:
+def _is_mapping_of_judges(value: Any) -> bool:
+    """Return whether a value is ``{name: judgments}``, not ``{query_id: {doc_id: grade}}``."""
+    if not isinstance(value, Mapping) or not value:
         return False
-    first = next(iter(cast("Mapping[Any, Any]", given).values()))
+    first = next(iter(cast("Mapping[Any, Any]", value).values()))
     if isinstance(first, Mapping):
         return isinstance(next(iter(cast("Mapping[Any, Any]", first).values()), None), (Mapping, list, set, frozenset))
     return not is_ids(first)
 
 
-def judges_of(given: Sequence[Any], rel: float | Mapping[str, float] | None) -> Judges:
-    """Put judgments side by side."""
-    if len(given) == 1 and _is_named(given[0]):
-        several = [replace(Qrels.of(one), name=id_text(name, "name")) for name, one in given[0].items()]
+def parse_judges(sources: Sequence[Any], rel: float | Mapping[str, float] | None) -> Judges:
+    """Align the judgments of several judges."""
+    if len(sources) == 1 and _is_mapping_of_judges(sources[0]):
+        judgments = [replace(Qrels.of(source), name=id_text(name, "name")) for name, source in sources[0].items()]
     else:
-        several = [Qrels.of(one, name=f"judge{at}") for at, one in enumerate(given, 1)]
-    if len(several) < 2:
-        raise InputError(f"{len(several)} judges cannot be compared", fix="give the judgments of at least two")
-    names = _distinct(several)
-    levels = _levels(names, rel)
-    everything = _union(several)
-    grades = np.full((len(everything), len(several)), np.nan)
-    for at, (qrels, level) in enumerate(zip(several, levels, strict=True)):
+        judgments = [Qrels.of(source, name=f"judge{i}") for i, source in enumerate(sources, 1)]
+    if len(judgments) < 2:
+        raise InputError(f"at least two judges are required, got {len(judgments)}", fix="add another judge")
+    names = _distinct_names(judgments)
+    levels = _parse_levels(names, rel)
+    all_pairs = _union_of_pairs(judgments)
+    grades = np.full((len(all_pairs), len(judgments)), np.nan)
+    for i, (qrels, level) in enumerate(zip(judgments, levels, strict=True)):
         index = qrels.index
-        codes = np.array([everything.index.codes[name] for name in index.topics], dtype=np.int64)
-        rows = everything.index.rows_of(codes[index.topic], pa.array(index.row_names, pa.string()))
-        own = index.grade if level is None else ((index.grade >= level) & (index.grade >= 0)).astype(np.float64)
-        grades[rows, at] = own
-    said = zip(names, several, strict=True)
+        codes = np.array([all_pairs.index.codes[name] for name in index.topics], dtype=np.int64)
+        rows = all_pairs.index.rows_of(codes[index.topic], pa.array(index.row_names, pa.string()))
+        grades[rows, i] = index.grade if level is None else (index.grade >= level) & (index.grade >= 0)
+    pairs = zip(names, judgments, strict=True)
     origins = tuple(
-        replace(note, subject=name, of="judges") for name, qrels in said for note in origin_notes(qrels.origin)
+        replace(note, subject=name, of="judges") for name, qrels in pairs for note in origin_notes(qrels.origin)
     )
-    return Judges(names, everything, grades, levels, origins)
+    return Judges(names, all_pairs, grades, levels, origins)
 
 
-def _distinct(several: Sequence[Qrels]) -> tuple[str, ...]:
-    """Give each judge a name of its own: with the folder, then with a number, where names repeat."""
-    names = [one.name for one in several]
+def _distinct_names(judgments: Sequence[Qrels]) -> tuple[str, ...]:
+    """Return unique names of judges: repeated names get the folder, then a number."""
+    names = [qrels.name for qrels in judgments]
     names = [
-        f"{Path(one.where).parent.name}/{name}" if names.count(name) > 1 and Path(one.where).parent.name else name
-        for one, name in zip(several, names, strict=True)
+        f"{Path(qrels.where).parent.name}/{name}" if names.count(name) > 1 and Path(qrels.where).parent.name else name
+        for qrels, name in zip(judgments, names, strict=True)
     ]
-    made: list[str] = []
+    result: list[str] = []
     for name in names:
-        free = (other for at in count(2) if (other := f"{name}#{at}") not in {*made, *names})
-        made.append(next(free) if name in made else name)
-    return tuple(made)
+        unused = (candidate for number in count(2) if (candidate := f"{name}#{number}") not in {*result, *names})
+        result.append(next(unused) if name in result else name)
+    return tuple(result)
 
 
-def _levels(names: tuple[str, ...], rel: float | Mapping[str, float] | None) -> tuple[float | None, ...]:
+def _parse_levels(names: tuple[str, ...], rel: float | Mapping[str, float] | None) -> tuple[float | None, ...]:
     if not isinstance(rel, Mapping):
         return (rel,) * len(names)
     for name in rel:
         if name not in names:
-            raise InputError(f"no judge is called {name!r}", fix=f"use one of {', '.join(names)}")
+            raise InputError(f"no judge {name!r}", fix=f"use one of {', '.join(names)}")
     return tuple(rel.get(name) for name in names)
 
 
-def _union(several: Sequence[Qrels]) -> Qrels:
-    pairs = pa.concat_tables([one.table.select(["query_id", "doc_id"]) for one in several])
+def _union_of_pairs(judgments: Sequence[Qrels]) -> Qrels:
+    pairs = pa.concat_tables([qrels.table.select(["query_id", "doc_id"]) for qrels in judgments])
+    # pairs with several labels (subtopics) occur once
     distinct = pairs.group_by(["query_id", "doc_id"]).aggregate([])
-    nothing = pa.array(np.zeros(distinct.num_rows))
-    return Qrels(distinct.append_column("relevance", nothing), "all judges", several[0].where)
+    zeros = pa.array(np.zeros(distinct.num_rows))
+    return Qrels(distinct.append_column("relevance", zeros), "all judges", judgments[0].where)
 
 
-_NO_CATEGORIES = (
+_FRACTIONAL_NOTE = (
     "grades that are not whole numbers are measurements, which are almost never equal; see alpha, or use rel"
 )
 
@@ -146,29 +145,27 @@ def agree(
     precision: Precision = "double",
     level: float = 0.95,
 ) -> JudgeAgreement:
-    """Compare judges by what they judged in common, and by how they rank systems.
+    """Compare judges on the documents that they share, and by the system rankings that they produce.
 
     Parameters
     ----------
     qrels
-        Two or more, one a judge: each a `Qrels` or anything that `Qrels.of` takes; or ``{judge: qrels}``. Where a
-        pair has several labels (subtopics), the highest counts.
+        Judgments of two or more judges: a `Qrels` or input of `Qrels.of` for each; or ``{judge: qrels}``. If a pair has
+        several labels (subtopics), the highest is used.
     runs, measures
-        Systems, as `evaluate` takes them, and the measures by which they are ranked. Without runs only grades are
-        compared.
+        Systems as in `evaluate`, and the measures that rank them. Without runs only grades are compared.
     rel
-        Make grades from this one on 1 and all others 0; ``{judge: grade}`` where scales differ. Measures see these
-        grades too.
+        Binarize grades: 1 from this grade on, else 0; ``{judge: grade}`` if scales differ. Measures use the binary
+        grades.
     scale
-        What alpha takes grades for: ``ordinal``, an order; ``interval``, numbers whose differences mean something;
-        ``nominal``, names.
+        Scale of the grades for alpha: ``ordinal``, ``interval`` (differences are meaningful), or ``nominal``.
     own
-        Whether each judge's scores of systems rest on all documents that this judge judged. Otherwise on those that
-        both judged, so that nothing but the grades differs. In both cases on the topics that both have.
+        Whether scores of systems use all documents of a judge. Otherwise they use the documents that both judged, so
+        that only grades differ. Topics are those that both judged in either case.
     ties, depth, precision
-        How runs are ranked, as for `judge`.
+        Ranking of runs, as in `judge`.
     level
-        Of the intervals, which are over topics.
+        Confidence level of intervals, which are over topics.
 
     Returns
     -------
@@ -177,30 +174,30 @@ def agree(
     Raises
     ------
     InputError
-        If there are fewer than two judges, ``rel`` names one that does not exist, or something cannot be read.
+        If there are fewer than two judges, `rel` names an unknown judge, or input is invalid.
     MeasureError
-        If a measure looks at single labels (subtopics) or at other topics' judgments.
+        If a measure uses subtopic labels or judgments of other topics.
 
     Examples
     --------
-    >>> one = {"q1": {"a": 2, "b": 0, "c": 1}, "q2": {"a": 0, "d": 1}}
-    >>> other = {"q1": {"a": 2, "b": 1, "c": 1}, "q2": {"a": 0}}
-    >>> found = agree(one, other)
-    >>> print(found.table().text())
+    >>> first = {"q1": {"a": 2, "b": 0, "c": 1}, "q2": {"a": 0, "d": 1}}
+    >>> second = {"q1": {"a": 2, "b": 1, "c": 1}, "q2": {"a": 0}}
+    >>> agreement = agree(first, second)
+    >>> print(agreement.table().text())
     judge   other judge  topics  shared   same  kappa  linear  quadratic  alpha (ordinal)
     judge1  judge2            2       4  0.750  0.636   0.714      0.800            0.790
-    >>> found.pairs[0].confusion.counts.tolist()
+    >>> agreement.pairs[0].confusion.counts.tolist()
     [[1, 1, 0], [0, 1, 0], [0, 0, 1]]
     """
-    judges = judges_of(qrels, rel)
-    topic, everybody = judges.everything.index.topic, range(len(judges.names))
-    pairs = tuple(_pair(judges, one, other, scale, level) for one, other in combinations(everybody, 2))
+    judges = parse_judges(qrels, rel)
+    topic, all_judges = judges.all_pairs.index.topic, range(len(judges.names))
+    pairs = tuple(_pair_agreement(judges, first, second, scale, level) for first, second in combinations(all_judges, 2))
     fleiss = fleiss_kappa(judges.grades, groups=topic, level=level)
-    if judges.fractional(*everybody):
-        fleiss = _undefined(fleiss)
-    nothing = runs is None or (isinstance(runs, (list, tuple, dict)) and not runs)
+    if judges.has_fractional_grades(*all_judges):
+        fleiss = _without_value(fleiss)
+    no_runs = runs is None or (isinstance(runs, (list, tuple, dict)) and not runs)
     policies = {"ties": ties, "depth": depth, "precision": precision}
-    systems = () if nothing else system_effects(judges, runs, measures, policies, own=own)
+    systems = () if no_runs else system_effects(judges, runs, measures, policies, own_documents=own)
     alpha = krippendorff_alpha(judges.grades, scale, groups=topic, level=level)
     notes = [*_notes(judges, pairs), *judges.origins]
     if systems and own:
@@ -212,55 +209,56 @@ def agree(
     return JudgeAgreement(judges.names, judges.levels, pairs, alpha, fleiss, systems, tuple(notes))
 
 
-def _pair(judges: Judges, one: int, other: int, scale: Scale, level: float) -> PairAgreement:
-    first, second = judges.grades[:, one], judges.grades[:, other]
-    both = judges.both(one, other)
-    options: dict[str, Any] = {"groups": judges.everything.index.topic, "level": level}
+def _pair_agreement(judges: Judges, first_judge: int, second_judge: int, scale: Scale, level: float) -> PairAgreement:
+    first, second = judges.grades[:, first_judge], judges.grades[:, second_judge]
+    shared = judges.shared_pairs(first_judge, second_judge)
+    options: dict[str, Any] = {"groups": judges.all_pairs.index.topic, "level": level}
     kappa = cohen_kappa(first, second, **options)
-    fractional = judges.fractional(one, other)
+    fractional = judges.has_fractional_grades(first_judge, second_judge)
     return PairAgreement(
-        first=judges.names[one],
-        second=judges.names[other],
-        shared=int(both.sum()),
-        only_first=int((~np.isnan(first) & ~both).sum()),
-        only_second=int((~np.isnan(second) & ~both).sum()),
-        same=float((first == second)[both].mean()) if both.any() else math.nan,
-        kappa=_undefined(kappa) if fractional else kappa,
+        first=judges.names[first_judge],
+        second=judges.names[second_judge],
+        shared=int(shared.sum()),
+        only_first=int((~np.isnan(first) & ~shared).sum()),
+        only_second=int((~np.isnan(second) & ~shared).sum()),
+        same=float((first == second)[shared].mean()) if shared.any() else math.nan,
+        kappa=_without_value(kappa) if fractional else kappa,
         linear=cohen_kappa(first, second, "linear", **options),
         quadratic=cohen_kappa(first, second, "quadratic", **options),
         alpha=krippendorff_alpha(np.stack([first, second], axis=1), scale, **options),
         confusion=confusion(first, second),
-        topics=_topics(judges, one, other, both),
+        topics=_topic_agreements(judges, first_judge, second_judge, shared),
     )
 
 
-def _undefined(found: Agreement) -> Agreement:
-    """Take the value of a coefficient for categories away."""
-    if not found.units:
-        return found
-    return replace(found, value=math.nan, observed=math.nan, expected=math.nan, interval=None, note=_NO_CATEGORIES)
+def _without_value(coefficient: Agreement) -> Agreement:
+    """Remove the value of a coefficient that is only defined for categories."""
+    if not coefficient.units:
+        return coefficient
+    undefined = dict.fromkeys(("value", "observed", "expected"), math.nan)
+    return replace(coefficient, **undefined, interval=None, note=_FRACTIONAL_NOTE)
 
 
-def _topics(judges: Judges, one: int, other: int, both: Bools) -> tuple[TopicAgreement, ...]:
-    index = judges.everything.index
-    topic, change = index.topic[both], (judges.grades[:, other] - judges.grades[:, one])[both]
+def _topic_agreements(judges: Judges, first: int, second: int, shared_pairs: Bools) -> tuple[TopicAgreement, ...]:
+    index = judges.all_pairs.index
+    topic, change = index.topic[shared_pairs], (judges.grades[:, second] - judges.grades[:, first])[shared_pairs]
     size = len(index.topics)
     shared = np.bincount(topic, minlength=size)
-    sums = (np.bincount(topic, weights=part, minlength=size) for part in (change == 0, np.abs(change), change))
-    means = [np.divide(part, shared, out=np.zeros(size), where=shared > 0).tolist() for part in sums]
+    sums = (np.bincount(topic, weights=values, minlength=size) for values in (change == 0, np.abs(change), change))
+    means = [np.divide(values, shared, out=np.zeros(size), where=shared > 0).tolist() for values in sums]
     return tuple(
-        TopicAgreement(index.topics[at], int(shared[at]), means[0][at], means[1][at], means[2][at])
-        for at in np.flatnonzero(shared).tolist()
+        TopicAgreement(index.topics[i], int(shared[i]), means[0][i], means[1][i], means[2][i])
+        for i in np.flatnonzero(shared).tolist()
     )
 
 
 def _notes(judges: Judges, pairs: tuple[PairAgreement, ...]) -> Iterator[Note]:
-    tops = {name: judges.scale(at)[-1] for at, name in enumerate(judges.names)}
-    if len(set(tops.values())) > 1:
-        some = "; ".join(f"{name} up to {top:g}" for name, top in [*tops.items()][:4])
+    maxima = {name: judges.grades_of(i)[-1] for i, name in enumerate(judges.names)}
+    if len(set(maxima.values())) > 1:
+        examples = "; ".join(f"{name} up to {highest:g}" for name, highest in [*maxima.items()][:4])
         text = (
-            f"The judges' highest grades differ ({some}): equal numbers need not mean the same. Set rel for each judge"
-            " if their scales are different."
+            f"The judges' highest grades differ ({examples}): equal numbers need not mean the same. Set rel for each"
+            " judge if their scales are different."
         )
         yield Note("different-grades", text)
     for pair in pairs:
@@ -270,63 +268,67 @@ def _notes(judges: Judges, pairs: tuple[PairAgreement, ...]) -> Iterator[Note]:
                 " the shared ones may not be like the rest."
             )
             yield Note("few-shared", text)
-    apart = [f"{pair.first} and {pair.second}" for pair in pairs if not pair.shared]
-    if apart:
-        some = "; ".join(apart[:3]) + ("; ..." if len(apart) > 3 else "")
-        text = f"{len(apart)} of {len(pairs)} pairs of judges judged nothing in common: {some}."
+    disjoint_pairs = [f"{pair.first} and {pair.second}" for pair in pairs if not pair.shared]
+    if disjoint_pairs:
+        examples = "; ".join(disjoint_pairs[:3]) + ("; ..." if len(disjoint_pairs) > 3 else "")
+        text = f"{len(disjoint_pairs)} of {len(pairs)} pairs of judges judged nothing in common: {examples}."
         yield Note("nothing-shared", text)
 
 
 def system_effects(
-    judges: Judges, runs: Any, measures: Any, policies: Mapping[str, Any], *, own: bool
+    judges: Judges, runs: Any, measures: Any, policies: Mapping[str, Any], *, own_documents: bool
 ) -> tuple[SystemEffect, ...]:
-    """Score every run by the judgments of each two judges, over the topics that both have; none without such topics."""
-    # Each run is joined once, with every pair that anyone judged; the grades of one judge are then put in.
-    wanted = measures_of(measures)
-    for measure in wanted:
+    """Score all runs by the judgments of each pair of judges, on topics that both judged."""
+    # Joining runs is expensive: each run is joined once with all pairs, then the grades of each judge are substituted.
+    measures = measures_of(measures)
+    for measure in measures:
         if measure.properties.every_label:
-            raise MeasureError(f"{measure} looks at every label of a document. Fix: leave it out here")
+            raise MeasureError(f"{measure} uses subtopic labels, which judges are not compared by. Fix: remove it")
         if not measure.properties.topics_apart:
-            raise MeasureError(f"{measure} looks at the judgments of all topics. Fix: leave it out here")
-    lists = [judge(judges.everything, run, **policies) for run in runs_of(runs)]
-    names = tuple(one.run.name for one in lists)
-    found: list[SystemEffect] = []
-    topic, count = judges.everything.index.topic, len(judges.everything.topics)
-    for one, other in combinations(range(len(judges.names)), 2):
-        shared = judges.both(one, other)
-        seen = [np.bincount(topic[~np.isnan(judges.grades[:, at])], minlength=count) > 0 for at in (one, other)]
-        topics = seen[0] & seen[1] if own else np.bincount(topic[shared], minlength=count) > 0
+            raise MeasureError(f"{measure} uses judgments of other topics. Fix: remove it")
+    lists = [judge(judges.all_pairs, run, **policies) for run in runs_of(runs)]
+    names = tuple(judged.run.name for judged in lists)
+    effects: list[SystemEffect] = []
+    topic, count = judges.all_pairs.index.topic, len(judges.all_pairs.topics)
+    for first, second in combinations(range(len(judges.names)), 2):
+        shared = judges.shared_pairs(first, second)
+        topics = np.bincount(topic[shared], minlength=count) > 0
+        if own_documents:
+            masks = (~np.isnan(judges.grades[:, i]) for i in (first, second))
+            topics = np.logical_and(*(np.bincount(topic[mask], minlength=count) > 0 for mask in masks))
         if not topics.any():
             continue
-        scores = [_scores(lists, judges.grades[:, at], None if own else shared, topics, wanted) for at in (one, other)]
-        found += [
-            _effect(judges.names[one], judges.names[other], measure, int(topics.sum()), names, *columns)
-            for measure, *columns in zip(wanted, scores[0], scores[1], strict=True)
+        documents = None if own_documents else shared
+        scores = [_system_scores(lists, judges.grades[:, i], documents, topics, measures) for i in (first, second)]
+        effects += [
+            _system_effect(judges.names[first], judges.names[second], measure, int(topics.sum()), names, *columns)
+            for measure, *columns in zip(measures, scores[0], scores[1], strict=True)
         ]
-    return tuple(found)
+    return tuple(effects)
 
 
-def _scores(
+def _system_scores(
     lists: list[Judged], grades: Floats, shared: Bools | None, topics: Bools, measures: tuple[Measure, ...]
 ) -> Floats:
-    """Give the aggregate of each measure and run: (M, R)."""
-    gone = np.isnan(grades) if shared is None else ~shared
+    """Compute the aggregate of each measure and run: (M, R)."""
+    # documents without a grade of this judge count as unjudged, not as not relevant
+    unused = np.isnan(grades) if shared is None else ~shared
     table = np.full((len(measures), len(lists)), np.nan)
     for column, judged in enumerate(lists):
-        left = withdrawn(judged, gone)
-        label_grade = grades[left.label_row]  # this judge's grades, in the place of those in the list
-        left = replace(left, grade=label_grade[left.row], label_grade=label_grade)
+        remaining = withdrawn(judged, unused)
+        label_grade = grades[remaining.label_row]  # grades of this judge replace those of the list
+        remaining = replace(remaining, grade=label_grade[remaining.row], label_grade=label_grade)
         for row, measure in enumerate(measures):
-            values = measure(left)[topics]
+            values = measure(remaining)[topics]
             table[row, column] = aggregate(measure.entry.aggregate, values[~np.isnan(values)])
     return table
 
 
-def _effect(
-    first: str, second: str, measure: Measure, topics: int, runs: tuple[str, ...], scores: Floats, other: Floats
+def _system_effect(
+    first: str, second: str, measure: Measure, topics: int, runs: tuple[str, ...], scores: Floats, other_scores: Floats
 ) -> SystemEffect:
     sign = -1.0 if measure.properties.higher_is_better is False else 1.0
-    # scores that differ only in the last bits are equal: means of the same fractions in another order differ so
-    one, two = (np.round(sign * side, 12) for side in (scores, other))
-    correlations = kendall_tau(one, two), tau_ap(one, two, "b"), spearman(one, two)
-    return SystemEffect(first, second, str(measure), topics, runs, scores, other, *correlations)
+    # rounding: means of equal values can differ in the last bits, depending on the order of summation
+    a, b = (np.round(sign * aggregates, 12) for aggregates in (scores, other_scores))
+    correlations = kendall_tau(a, b), tau_ap(a, b, "b"), spearman(a, b)
+    return SystemEffect(first, second, str(measure), topics, runs, scores, other_scores, *correlations)

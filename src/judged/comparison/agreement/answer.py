@@ -1,4 +1,4 @@
-"""What `agree` returns: agreement of each two judges, and what their disagreement does to systems."""
+"""Results of `agree`: agreement of pairs of judges, and its effect on systems."""
 
 from __future__ import annotations
 
@@ -19,113 +19,114 @@ if TYPE_CHECKING:
     from judged.stats.agreement import Agreement, Confusion
     from judged.stats.rankings import Correlation
 
-_MOST_GRADES = 12  # of a confusion table that anyone would read
+_MAX_CONFUSION_GRADES = 12  # larger confusion tables are not shown
 _COEFFICIENTS = ("kappa", "linear", "quadratic", "alpha")
 
 
-def _same(digits: int = 3) -> Show:
-    """Write so many decimals, also of intervals."""
-    return Show(number(digits).write, "float64", digits=_same)
+def _decimals(digits: int = 3) -> Show:
+    """Return a format with a fixed number of decimals, also for intervals."""
+    return Show(number(digits).write, "float64", digits=_decimals)
 
 
-_THREE = _same()
-_KEYS = ("judge", "other_judge", "query_id", "measure")
+_THREE = _decimals()
+_KEY_COLUMNS = ("judge", "other_judge", "query_id", "measure")
 
 
 @dataclass(frozen=True)
 class TopicAgreement:
-    """Two judges on one topic."""
+    """Agreement of two judges on one topic."""
 
     query_id: str
     shared: int  # documents that both judged
-    same: float  # the share of equal grades
-    distance: float  # the mean distance of the two grades
-    bias: float  # the mean of the second judge's grade minus the first's
+    same: float  # share of equal grades
+    distance: float  # mean absolute difference of grades
+    bias: float  # mean of second minus first grade
 
 
 @dataclass(frozen=True, eq=False)
 class PairAgreement:
-    """Two judges on all that both judged."""
+    """Agreement of two judges on the documents that both judged."""
 
     first: str
     second: str
     shared: int  # pairs of topic and document that both judged
-    only_first: int  # and one alone
+    only_first: int  # pairs judged by one of them only
     only_second: int
-    same: float  # the share of equal grades; NaN where nothing is shared
-    kappa: Agreement  # Cohen's; undefined where grades are not whole numbers
+    same: float  # share of equal grades; NaN without shared pairs
+    kappa: Agreement  # Cohen's; undefined for grades that are not integers
     linear: Agreement  # Cohen's kappa, weighted
     quadratic: Agreement
     alpha: Agreement  # Krippendorff's
     confusion: Confusion = field(repr=False)
-    topics: tuple[TopicAgreement, ...] = field(repr=False)  # where something is shared, in byte order of their ids
+    topics: tuple[TopicAgreement, ...] = field(repr=False)  # topics with shared pairs, in byte order of ids
 
     @property
     def sentence(self) -> str:
-        """Say in plain words what was found."""
+        """Agreement and bias in one sentence."""
         if not self.shared:
             return f"{self.first} and {self.second} judged nothing in common."
-        best = self.alpha if math.isnan(self.kappa.value) else self.kappa
+        coefficient = self.alpha if math.isnan(self.kappa.value) else self.kappa
         bias = sum(topic.bias * topic.shared for topic in self.topics) / self.shared
-        way = "higher" if bias > 0 else "lower"
-        higher = f" {self.second} grades {abs(bias):.2f} {way} on average." if bias else ""
+        direction = "higher" if bias > 0 else "lower"
+        bias_text = f" {self.second} grades {abs(bias):.2f} {direction} on average." if bias else ""
         return (
             f"{self.first} and {self.second} gave {percent(self.same)} of {self.shared} documents in {len(self.topics)}"
-            f" topics the same grade. {best.sentence}{higher}"
+            f" topics the same grade. {coefficient.sentence}{bias_text}"
         )
 
 
 @dataclass(frozen=True, eq=False)
 class SystemEffect(ReadOnly):
-    """What becomes of the systems' scores by one measure, if the second judge stands in for the first."""
+    """Effect on the scores of systems by one measure of replacing the first judge by the second."""
 
     first: str
     second: str
     measure: str
-    n: int  # topics in which both judged something
+    n: int  # topics that both judged
     runs: tuple[str, ...]  # R
-    scores: Floats = field(repr=False)  # (R,): the aggregate of each run by the judgments of the first
-    other_scores: Floats = field(repr=False)  # (R,): and of the second
+    scores: Floats = field(repr=False)  # (R,): aggregate of each run by the first judge
+    other_scores: Floats = field(repr=False)  # (R,): ... and by the second
     tau: Correlation  # tau_b of the two rankings of systems
     tau_ap: Correlation  # tau_AP,b
     spearman: Correlation
 
     @property
     def largest_change(self) -> float:
-        """The largest difference of a run's two scores; NaN without any."""
+        """Largest absolute difference between the two scores of a run; NaN without any."""
         change = np.abs(self.other_scores - self.scores)
         return float(np.nanmax(change)) if np.isfinite(change).any() else math.nan
 
     @property
     def sentence(self) -> str:
-        """Say in plain words what was found."""
-        head = f"{self.measure}, {self.second} in place of {self.first}, {counted(self.n, 'topic')}: "
+        """Number of swapped pairs of systems, and the correlations."""
+        subject = f"{self.measure}, {self.second} in place of {self.first}, {counted(self.n, 'topic')}: "
         if math.isnan(self.tau.value):
-            return head + self.tau.sentence
+            return subject + self.tau.sentence
         pairs = self.tau.concordant + self.tau.discordant + self.tau.tied
         return (
-            f"{head}{self.tau.discordant} of {pairs} pairs of systems change places (tau {decimal(self.tau.value, 3)},"
-            f" tau_AP {decimal(self.tau_ap.value, 3)}); a score moves by up to {decimal(self.largest_change, 3)}."
+            f"{subject}{self.tau.discordant} of {pairs} pairs of systems change places"
+            f" (tau {decimal(self.tau.value, 3)}, tau_AP {decimal(self.tau_ap.value, 3)}); a score moves by up to"
+            f" {decimal(self.largest_change, 3)}."
         )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class JudgeAgreement(Answer):
-    """What `agree` returns.
+    """Result of `agree`.
 
     Attributes
     ----------
     judges : tuple of str
     levels : tuple of (float or None)
-        From which grade on each judge's grades were made 1, if they were.
+        Threshold that made the grades of each judge binary, if any.
     pairs : tuple of PairAgreement
-        Each two judges, in the order given.
+        Pairs of judges, in the given order.
     alpha : Agreement
-        Krippendorff's alpha of all judges together.
+        Krippendorff's alpha of all judges.
     fleiss : Agreement
-        Fleiss' kappa of all judges, over what all of them judged.
+        Fleiss' kappa on the documents that all judges judged.
     systems : tuple of SystemEffect
-        Pair by pair, measure by measure; none without runs, or for two judges without a common topic.
+        By pair and measure; empty without runs or shared topics.
     notes : tuple of Note
     """
 
@@ -141,56 +142,58 @@ class JudgeAgreement(Answer):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What was found of each two judges, and of systems."""
-        return tuple(found.sentence for found in (*self.pairs, *self.systems))
+        """Sentences on each pair of judges, and on systems."""
+        return tuple(agreement.sentence for agreement in (*self.pairs, *self.systems))
 
     def facts(self) -> dict[str, Any]:
-        """Give the judges, from which grade on each one's grades were made 1, and how rankings of systems compare."""
+        """Return the judges, their thresholds, and the names of the correlations."""
         first = self.systems[0] if self.systems else None
-        ways = [first.tau.name, first.tau_ap.name, first.spearman.name] if first else []
-        return {"judges": self.judges, "levels": self.levels, "correlations": ways}
+        correlations = [first.tau.name, first.tau_ap.name, first.spearman.name] if first else []
+        return {"judges": self.judges, "levels": self.levels, "correlations": correlations}
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give each two judges, all together, grades that met, systems, and topics; and for data one number a row."""
-        pairs, coefficients, systems, topics = self._pairs(), self._coefficients(), self._systems(), self._topics()
-        everyone = replace(coefficients.take([0, 1]), name="all_judges", only="people")
-        few = len(self.pairs) == 1 and len(self.pairs[0].confusion.grades) <= _MOST_GRADES
+        """Return tables of pairs of judges, of confusion, systems, and topics, and the data tables."""
+        pairs, coefficients = self._pairs_table(), self._coefficients_table()
+        systems, topics = self._systems_table(), self._topics_table()
+        all_judges = replace(coefficients.take([0, 1]), name="all_judges", only="people")
+        show_confusion = len(self.pairs) == 1 and len(self.pairs[0].confusion.grades) <= _MAX_CONFUSION_GRADES
         rules = f"over what both judged; [{self.alpha.level:.0%} interval: jackknife over topics, adjusted t]"
         return (
-            *([pairs, everyone] if len(self.judges) > 2 else [pairs]),
-            *([self.confusion()] if few else []),
-            *(systems, topics, Sentences((rules,)), coefficients, self._grades(), self._scores()),
-            self._one_by_one(pairs, topics, systems),
+            *([pairs, all_judges] if len(self.judges) > 2 else [pairs]),
+            *([self.confusion()] if show_confusion else []),
+            *(systems, topics, Sentences((rules,)), coefficients, self._grades_table(), self._scores_table()),
+            self._long_table(pairs, topics, systems),
         )
 
     def confusion(self, pair: int = 0) -> Table:
-        """Give how often each grade of the first judge (rows) met each of the second (columns)."""
-        found = self.pairs[pair]
-        counts = found.confusion.counts
-        names = [*(f"{grade:g}" for grade in found.confusion.grades), "all"]
-        columns = [Column("grade", names, TEXT, f"{found.first} \\ {found.second}")]
+        """Return a table of counts of grade pairs: first judge in rows, second in columns."""
+        agreement = self.pairs[pair]
+        counts = agreement.confusion.counts
+        names = [*(f"{grade:g}" for grade in agreement.confusion.grades), "all"]
+        columns = [Column("grade", names, TEXT, f"{agreement.first} \\ {agreement.second}")]
         for name, column in zip(names, (*counts.T, counts.sum(axis=1)), strict=True):
             columns.append(Column(name, [*column.tolist(), int(column.sum())], COUNT))
         return Table("confusion", tuple(columns), only="people")
 
-    def _pairs(self) -> Table:
+    def _pairs_table(self) -> Table:
         pairs, digits = self.pairs, _THREE
         columns = [
-            *_judges(pairs),
+            *_judge_columns(pairs),
             Column("n", [len(pair.topics) for pair in pairs], COUNT, "topics"),
             *columns_of(pairs, ("shared", COUNT), "only_first", "only_second", ("same", digits)),
         ]
         for name in _COEFFICIENTS:
-            found = [getattr(pair, name) for pair in pairs]
-            values, ends = [one.value for one in found], [one.interval for one in found]
-            title = found[0].name.removeprefix("Krippendorff's ") if name == "alpha" else name
-            weighted = name in {"linear", "quadratic"}  # people see no intervals of these
-            columns.append(Column(name, values, digits, title, ci=ends, only="data" if weighted else ""))
+            coefficients = [getattr(pair, name) for pair in pairs]
+            values = [coefficient.value for coefficient in coefficients]
+            intervals = [coefficient.interval for coefficient in coefficients]
+            title = coefficients[0].name.removeprefix("Krippendorff's ") if name == "alpha" else name
+            weighted = name in {"linear", "quadratic"}  # shown without intervals
+            columns.append(Column(name, values, digits, title, ci=intervals, only="data" if weighted else ""))
             columns += [Column(f"{name} weights", values, digits, name, only="people")] if weighted else []
         return Table("pairs", tuple(columns), labels=2)
 
-    def _topics(self) -> Table:
-        """Give a row per topic, the least agreement of each two judges first."""
+    def _topics_table(self) -> Table:
+        """Return a row per topic, lowest agreement of each pair first."""
         rows = [
             (pair, topic)
             for pair in self.pairs
@@ -198,15 +201,15 @@ class JudgeAgreement(Answer):
         ]
         numbers = ("same", _THREE), ("distance", _THREE), ("bias", number(3, "+"))
         columns = (
-            *_judges([pair for pair, _ in rows], only="" if len(self.pairs) > 1 else "data"),
+            *_judge_columns([pair for pair, _ in rows], only="" if len(self.pairs) > 1 else "data"),
             *columns_of([topic for _, topic in rows], ("query_id", TEXT), ("shared", COUNT), *numbers),
         )
         return Table("topics", columns, labels=3 if len(self.pairs) > 1 else 1, folded=True)
 
-    def _systems(self) -> Table:
+    def _systems_table(self) -> Table:
         rows, digits = self.systems, _THREE
         columns = (
-            *_judges(rows),
+            *_judge_columns(rows),
             *columns_of(rows, ("measure", TEXT), ("n", COUNT, "topics")),
             Column("runs", [len(row.runs) for row in rows], COUNT),
             Column("tau", [row.tau.value for row in rows], digits),
@@ -218,42 +221,37 @@ class JudgeAgreement(Answer):
         )
         return Table("systems", columns, labels=3, only="" if rows else "data")
 
-    def _coefficients(self) -> Table:
-        """Give what stands behind each coefficient: those of all judges, and then of each two."""
+    def _coefficients_table(self) -> Table:
         rows = [("", "", "alpha", self.alpha), ("", "", "fleiss", self.fleiss)]
         rows += [(pair.first, pair.second, name, getattr(pair, name)) for pair in self.pairs for name in _COEFFICIENTS]
-        names, found = enumerate((*_KEYS[:2], "coefficient")), [row[3] for row in rows]
+        keys, coefficients = enumerate((*_KEY_COLUMNS[:2], "coefficient")), [row[3] for row in rows]
         columns = (
-            *(Column(name, [row[at] for row in rows], TEXT, only="data") for at, name in names),
-            *columns_of(found, ("name", TEXT, "all judges")),
-            Column("value", [one.value for one in found], _THREE, ci=[one.interval for one in found]),
-            *columns_of(found, ("judges", COUNT), ("groups", COUNT, "topics"), ("units", COUNT, "documents")),
-            *columns_of(found, "observed", "expected", "level", "left_out", "note", "sentence"),
+            *(Column(name, [row[i] for row in rows], TEXT, only="data") for i, name in keys),
+            *columns_of(coefficients, ("name", TEXT, "all judges")),
+            Column("value", [row[3].value for row in rows], _THREE, ci=[row[3].interval for row in rows]),
+            *columns_of(coefficients, ("judges", COUNT), ("groups", COUNT, "topics"), ("units", COUNT, "documents")),
+            *columns_of(coefficients, "observed", "expected", "level", "left_out", "note", "sentence"),
         )
         return Table("coefficients", columns, only="data")
 
-    def _grades(self) -> Table:
-        """Give how often two grades met, for each two judges."""
+    def _grades_table(self) -> Table:
         rows = [
-            (pair, grade, other, int(pair.confusion.counts[at, to]))
+            (pair, grade, other, int(pair.confusion.counts[i, j]))
             for pair in self.pairs
-            for at, grade in enumerate(pair.confusion.grades.tolist())
-            for to, other in enumerate(pair.confusion.grades.tolist())
+            for i, grade in enumerate(pair.confusion.grades.tolist())
+            for j, other in enumerate(pair.confusion.grades.tolist())
         ]
-        numbers = [
-            Column(name, [row[at] for row in rows]) for at, name in ((1, "grade"), (2, "other_grade"), (3, "count"))
-        ]
-        return Table("grades", (*_judges([row[0] for row in rows]), *numbers), only="data")
+        cells = [Column(name, [row[i] for row in rows]) for i, name in enumerate(("grade", "other_grade", "count"), 1)]
+        return Table("grades", (*_judge_columns([row[0] for row in rows]), *cells), only="data")
 
-    def _scores(self) -> Table:
-        """Give every run's score by the judgments of each of two judges."""
+    def _scores_table(self) -> Table:
         rows = [
-            (row, *parts)
+            (row, *run_scores)
             for row in self.systems
-            for parts in zip(row.runs, row.scores.tolist(), row.other_scores.tolist(), strict=True)
+            for run_scores in zip(row.runs, row.scores.tolist(), row.other_scores.tolist(), strict=True)
         ]
         columns = (
-            *_judges([row for row, *_ in rows]),
+            *_judge_columns([row for row, *_ in rows]),
             *columns_of([row for row, *_ in rows], "measure"),
             Column("run", [run for _, run, _, _ in rows], TEXT),
             Column("score", [score for _, _, score, _ in rows], NUMBER),
@@ -261,23 +259,23 @@ class JudgeAgreement(Answer):
         )
         return Table("scores", columns, only="data")
 
-    def _one_by_one(self, *tables: Table) -> Table:
-        """Give one number a row."""
-        everyone = (("alpha", self.alpha), ("fleiss", self.fleiss))
-        rows: list[tuple[Any, ...]] = [("", "", "", "", name, one.value, one.interval) for name, one in everyone]
+    def _long_table(self, *tables: Table) -> Table:
+        """Return all numbers in long format, one per row."""
+        rows: list[tuple[Any, ...]] = [("", "", "", "", "alpha", self.alpha.value, self.alpha.interval)]
+        rows.append(("", "", "", "", "fleiss", self.fleiss.value, self.fleiss.interval))
         rows += [
-            (*(record.get(key, "") for key in _KEYS), name, value, record.get(f"{name}_ci"))
+            (*(record.get(key, "") for key in _KEY_COLUMNS), name, value, record.get(f"{name}_ci"))
             for table in tables
             for record in table.records()
             for name, value in record.items()
-            if name not in _KEYS and not isinstance(value, (str, list))
+            if name not in _KEY_COLUMNS and not isinstance(value, (str, list))
         ]
-        columns = [Column(name, [row[at] for row in rows], TEXT) for at, name in enumerate((*_KEYS, "quantity"))]
-        numbers = Column("value", [row[5] for row in rows], NUMBER, ci=[row[6] for row in rows])
-        return Table("results", (*columns, numbers), only="data")
+        columns = [Column(name, [row[i] for row in rows], TEXT) for i, name in enumerate((*_KEY_COLUMNS, "quantity"))]
+        values = Column("value", [row[5] for row in rows], NUMBER, ci=[row[6] for row in rows])
+        return Table("results", (*columns, values), only="data")
 
 
-def _judges(rows: Any, only: Any = "") -> tuple[Column, Column]:
+def _judge_columns(rows: Any, only: Any = "") -> tuple[Column, Column]:
     return (
         Column("judge", [row.first for row in rows], TEXT, only=only),
         Column("other_judge", [row.second for row in rows], TEXT, "other judge", only=only),

@@ -1,4 +1,4 @@
-"""`reproduce`: how close the run of a rebuilt system comes to the original."""
+"""`reproduce`: comparison of the run of a reproduced system with the original run."""
 
 from __future__ import annotations
 
@@ -28,35 +28,34 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Closeness:
-    """How close the scores by one measure are."""
+    """Closeness of the scores of two runs by one measure."""
 
     measure: str
-    original: float  # the means over the topics
-    again: float  # the means over the topics
-    rmse: float  # root mean square error of the topic scores
-    p: float  # of a paired t-test
-    # effect_ratio, delta_relative_improvement: how much of the improvement over a baseline came back; None without
-    # baselines
+    original: float  # mean over topics, as is `again`
+    again: float
+    rmse: float  # root mean square error over topics
+    p: float  # paired t-test
+    # both compare the improvements over baselines (Breuer et al. 2020); None without baselines
     effect_ratio: float | None
     delta_relative_improvement: float | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Reproduction(Answer, ReadOnly):
-    """How close a run comes to the one that it reproduces (Breuer et al. 2020).
+    """Closeness of a run to the run that it reproduces (Breuer et al. 2020).
 
     Attributes
     ----------
     original, again : str
-        The names of the runs.
+        Names of the runs.
     query_ids : tuple of T str
-        The topics that both have; NaN below where a ranking is too short.
+        Topics of both runs. The arrays below are NaN if a ranking is too short.
     tau, overlap, rbo : (T,) float64
-        For each topic: Kendall's tau of the union, the share of the first documents in common, and RBO.
+        For each topic: Kendall's tau of the union, share of top documents in common, and RBO.
     cutoff : int
-        How many documents count for tau and overlap.
+        Depth of tau and overlap.
     rbo_p : float
-        The persistence of RBO.
+        Persistence of RBO.
     scores : tuple of Closeness
     """
 
@@ -74,22 +73,22 @@ class Reproduction(Answer, ReadOnly):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What was found."""
-        said = (
+        """Overlap, RBO, and tau in one sentence."""
+        sentence = (
             f"{self.again} and {self.original} share {percent(_mean(self.overlap))} of their first {self.cutoff}"
             f" documents over {len(self.query_ids)} topics; RBO (p = {self.rbo_p:g}) is {decimal(_mean(self.rbo), 3)},"
             f" tau of the union {decimal(_mean(self.tau), 3)}. A large p-value does not show that the"
             " scores are the same."
         )
-        return (said,)
+        return (sentence,)
 
     def facts(self) -> dict[str, Any]:
-        """Give the names of the runs, the options, and the means over topics."""
+        """Return the names of the runs, the options, and the means over topics."""
         names = {"original": self.original, "again": self.again, "cutoff": self.cutoff, "rbo_p": self.rbo_p}
         return {**names, "means": {name: _mean(getattr(self, name)) for name in ("tau", "overlap", "rbo")}}
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give a row per measure, and what may be concluded; and for data a row per topic."""
+        """Return a table of measures, the sentence, and a data table of topics."""
         numbers = [Column(name, getattr(self, name).tolist(), NUMBER) for name in ("tau", "overlap", "rbo")]
         scores = columns_of(
             self.scores,
@@ -115,24 +114,24 @@ def reproduce(
     depth: int | None = None,
     precision: Precision = "double",
 ) -> Reproduction:
-    """Compare a run with the original that it was meant to reproduce, from documents to the overall effect.
+    """Compare a run with the original run that it reproduces: documents, scores, and overall effect.
 
     Parameters
     ----------
     qrels
-        A `Qrels`, or anything that `Qrels.of` takes.
+        A `Qrels`, or input of `Qrels.of`.
     original, again
-        Each a `Run`, or anything that `Run.of` takes: of the original system, and of the rebuilt one.
+        Runs of the original and of the reproduced system: `Run`s, or input of `Run.of`.
     measures
-        One or several.
+        One or several measures.
     baseline, baseline_again
-        The runs over which both are improvements, for the effect ratio; both or neither.
+        Baselines of both runs, for the effect ratio; both or neither.
     cutoff
-        How many documents of each topic count for tau and overlap.
+        Depth of tau and overlap.
     rbo_p
-        The persistence of RBO, which knows ties (variant a).
+        Persistence of RBO, which handles ties (variant a).
     ties, depth, precision
-        As for `judge`.
+        As in `judge`.
 
     Returns
     -------
@@ -141,58 +140,63 @@ def reproduce(
     Raises
     ------
     InputError
-        If something cannot be read, the runs have no topic in common, or only one baseline is given.
+        If input is invalid, the runs have no topic in common, or only one baseline is given.
 
     Examples
     --------
     >>> qrels = {"q1": {"a": 1, "b": 0}, "q2": {"c": 1}}
     >>> original = {"q1": {"a": 3.0, "b": 2.0, "x": 1.0}, "q2": {"c": 2.0, "d": 1.0}}
     >>> again = {"q1": {"a": 3.0, "b": 2.0, "y": 1.0}, "q2": {"d": 2.0, "c": 1.0}}
-    >>> found = reproduce(qrels, original, again, "RR")
-    >>> found.tau.tolist(), found.overlap.round(3).tolist()
+    >>> result = reproduce(qrels, original, again, "RR")
+    >>> result.tau.tolist(), result.overlap.round(3).tolist()
     ([1.0, -1.0], [0.667, 1.0])
-    >>> found.scores[0].again, round(found.scores[0].rmse, 4)
+    >>> result.scores[0].again, round(result.scores[0].rmse, 4)
     (0.75, 0.3536)
     """
     if (baseline is None) != (baseline_again is None):
-        raise InputError("only one baseline is given", fix="give that of the original and that of the reproduction")
-    known, one, two = Qrels.of(qrels), Run.of(original, name="original"), Run.of(again, name="again")
-    both = align(one, two, ties=ties, depth=depth, precision=precision)
-    parts = map(both.rows, both.query_ids)
-    rows = [part for part in parts if both.first[part].any() and both.second[part].any()]
-    if not rows:
-        raise InputError("the runs have no topic in common", fix="check that both use the same query ids")
+        raise InputError("two baselines are required, got 1", fix="pass baseline and baseline_again")
+    first, second = Run.of(original, name="original"), Run.of(again, name="again")
+    aligned = align(first, second, ties=ties, depth=depth, precision=precision)
+    # rankings are comparable only on topics that both runs returned
+    topic_rows = [
+        rows
+        for rows in map(aligned.rows, aligned.query_ids)
+        if aligned.first[rows].any() and aligned.second[rows].any()
+    ]
+    if not topic_rows:
+        raise InputError("the runs have no topic in common", fix="use the same query ids in both")
     policies: dict[str, Any] = {"ties": ties, "depth": depth, "precision": precision}
     return Reproduction(
-        original=one.name,
-        again=two.name,
-        query_ids=tuple(both.query_ids[int(both.topic[part.start])] for part in rows),
-        tau=np.array([union_tau(both.first[part], both.second[part], cutoff) for part in rows]),
-        overlap=np.array([overlap_at(both.first[part], both.second[part], cutoff) for part in rows]),
-        rbo=np.array([rbo(both.first_tie[part], both.second_tie[part], rbo_p).value for part in rows]),
+        original=first.name,
+        again=second.name,
+        query_ids=tuple(aligned.query_ids[int(aligned.topic[rows.start])] for rows in topic_rows),
+        tau=np.array([union_tau(aligned.first[rows], aligned.second[rows], cutoff) for rows in topic_rows]),
+        overlap=np.array([overlap_at(aligned.first[rows], aligned.second[rows], cutoff) for rows in topic_rows]),
+        rbo=np.array([rbo(aligned.first_tie[rows], aligned.second_tie[rows], rbo_p).value for rows in topic_rows]),
         cutoff=cutoff,
         rbo_p=rbo_p,
-        scores=_closeness(known, [one, two, baseline, baseline_again], measures, policies),
+        scores=_compute_closeness(Qrels.of(qrels), [first, second, baseline, baseline_again], measures, policies),
     )
 
 
-def _closeness(qrels: Qrels, runs: list[Any], measures: Any, policies: dict[str, Any]) -> tuple[Closeness, ...]:
+def _compute_closeness(qrels: Qrels, runs: list[Any], measures: Any, policies: dict[str, Any]) -> tuple[Closeness, ...]:
     names = ("original", "again", "baseline", "baseline again")
-    given = [Run(Run.of(run).rows, name) for name, run in zip(names, runs, strict=True) if run is not None]
+    named_runs = [Run(Run.of(run).rows, name) for name, run in zip(names, runs, strict=True) if run is not None]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", JudgedWarning)
-        found = evaluate(qrels, given, measures, **policies)
-    made: list[Closeness] = []
-    for at, measure in enumerate(found.measure_names):
-        original, again, *baselines = found.values[:, at]
+        scores = evaluate(qrels, named_runs, measures, **policies)
+    result: list[Closeness] = []
+    for column, measure in enumerate(scores.measure_names):
+        original, again, *baselines = scores.values[:, column]
         error, p, gains = rmse(original, again), t_test_p(original, again), (None, None)
         if baselines:
             effect = (baselines[0], original, baselines[1], again)
+            # both compare the gain over the baseline, which may be right although single scores are off
             gains = effect_ratio(*effect), delta_relative_improvement(*effect)
-        made.append(Closeness(measure, _mean(original), _mean(again), error, p, *gains))
-    return tuple(made)
+        result.append(Closeness(measure, _mean(original), _mean(again), error, p, *gains))
+    return tuple(result)
 
 
 def _mean(values: Floats) -> float:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else math.nan
+    valid = values[~np.isnan(values)]
+    return float(valid.mean()) if len(valid) else math.nan

@@ -1,6 +1,6 @@
-"""Fusion: one list of several, and which weights their lists deserve."""
+"""Fusion of several runs into one, and selection of fusion weights."""
 
-from judged.comparison.fusion.fuse import ALGORITHMS, NORMALISATIONS, fuse
+from judged.comparison.fusion.fuse import ALGORITHMS, NORMALIZATIONS, fuse
 from judged.comparison.fusion.weights import FusionWeights, choose_weights
 
-__all__ = ["ALGORITHMS", "NORMALISATIONS", "FusionWeights", "choose_weights", "fuse"]
+__all__ = ["ALGORITHMS", "NORMALIZATIONS", "FusionWeights", "choose_weights", "fuse"]

@@ -1,4 +1,4 @@
-"""One list of several: by ranks or by scores, with what a list lacks as an explicit policy."""
+"""Fusion of runs by ranks or by scores, with an explicit policy for missing documents."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from judged.scoring.judging.ranking import TiePolicy
 
 Algorithm: TypeAlias = Literal["rrf", "sum", "mnz", "max", "borda"]
-Normalisation: TypeAlias = Literal["min-max", "z-score", "sum", "rank", "none"]
+Normalization: TypeAlias = Literal["min-max", "z-score", "sum", "rank", "none"]
 Missing: TypeAlias = Literal["skip", "last", "share"]
 
 ALGORITHMS: Mapping[str, str] = {
@@ -37,45 +37,45 @@ ALGORITHMS: Mapping[str, str] = {
     "max": "CombMAX: the highest normalised score (Fox and Shaw 1994)",
     "borda": "Borda count: one point for each candidate of the topic that stands no higher (Aslam and Montague 2001)",
 }
-"""What each algorithm adds up."""
-NORMALISATIONS: Mapping[str, str] = {
+"""Descriptions of the algorithms."""
+NORMALIZATIONS: Mapping[str, str] = {
     "min-max": "from 0, the lowest score of the list, to 1, the highest; 1 where all are the same",
     "z-score": "less the mean of the list, by its standard deviation; 0 where all are the same",
     "sum": "less the lowest score of the list, by the sum of these; equal parts where all are the same",
     "rank": "1 for the first document, less 1/n for each rank, of n documents",
     "none": "as they are: only for scores of one scale",
 }
-"""What is done to the scores of a topic's list before they are added."""
-_BY_RANK = ("rrf", "borda")
+"""Descriptions of the normalizations of scores, which apply to each list of each topic."""
+_RANK_ALGORITHMS = ("rrf", "borda")
 
 
 @dataclass(frozen=True, eq=False)
-class Lists(ReadOnly):
-    """Several lists by topic and document, in points: U candidates, L lists.
+class ListPoints(ReadOnly):
+    """Points of U candidates (pairs of topic and document) in L lists.
 
     Parameters
     ----------
     query_ids
-        The topics.
+        Topics.
     topic
-        (U,): code of the topic, rising.
+        (U,): index of the topic, ascending.
     docs
         (U,) document ids.
     points
-        (U, L): what each list gives a candidate, before weights; what it lacks filled in.
-    held
-        (U, L): whether the list holds it.
+        (U, L): contribution of each list to a candidate, before weights; missing documents are filled in.
+    contains
+        (U, L): whether the list contains the candidate.
     algorithm
-        How points are put together.
+        Algorithm that combines the points.
     names
-        Of the lists.
+        Names of the lists.
     """
 
     query_ids: tuple[str, ...]
     topic: Ints
     docs: Strings = field(repr=False)
     points: Floats
-    held: Bools
+    contains: Bools
     algorithm: Algorithm
     names: tuple[str, ...]
 
@@ -91,70 +91,74 @@ class Lists(ReadOnly):
         depth: int | None = None,
         ties: TiePolicy = "docid",
     ) -> Self:
-        """Read lists, and give every candidate its points; as `fuse` does."""
-        chosen: Any = one_of("algorithm", algorithm, ALGORITHMS)
-        scale: Any = one_of("normalisation", normalise, NORMALISATIONS)
-        fallback = "share" if chosen == "borda" else "last" if scale == "z-score" and chosen != "rrf" else "skip"
-        lacking: Any = fallback if missing is None else one_of("missing", missing, ("skip", "last", "share"))
-        _refuse(chosen, scale, lacking, rrf_k)
-        given = runs_of(runs)
-        if len(given) < 2:
-            raise InputError(f"there is nothing to fuse {given[0].name!r} with", fix="give two runs or more")
-        for run in given:
+        """Read runs, and compute the points of all candidates; parameters as in `fuse`."""
+        method: Any = one_of("algorithm", algorithm, ALGORITHMS)
+        normalization: Any = one_of("normalisation", normalise, NORMALIZATIONS)
+        default = "share" if method == "borda" else "last" if normalization == "z-score" and method != "rrf" else "skip"
+        policy: Any = default if missing is None else one_of("missing", missing, ("skip", "last", "share"))
+        _check_options(method, normalization, policy, rrf_k)
+        inputs = runs_of(runs)
+        if len(inputs) < 2:
+            raise InputError(f"at least two runs are required, got {inputs[0].name}", fix="add a run")
+        for run in inputs:
             if not run.has_scores and not run.has_ranks:
-                raise InputError("a run without scores has no order", fix="fuse ranked lists", path=run.where)
-        names = tuple(run.name for run in given)
-        topics = dict.fromkeys(query for run in given for query in _queries(run))
+                raise InputError("a run needs scores or ranks for fusion", fix="use a ranked run", path=run.where)
+        names = tuple(run.name for run in inputs)
+        topics = dict.fromkeys(query for run in inputs for query in _query_ids(run))
         query_ids = tuple(topics)
-        ranked = [all_scored(run, query_ids, Ranking(ties if run.has_scores else "rank", depth)) for run in given]
+        ranked = [all_scored(run, query_ids, Ranking(ties if run.has_scores else "rank", depth)) for run in inputs]
         docs = pa.chunked_array([returned.doc.cast(pa.string()) for returned, _ in ranked]).combine_chunks()
         encoded = docs.dictionary_encode()
         width = max(len(encoded.dictionary), 1)
         topic = np.concatenate([returned.topic for returned, _ in ranked])
-        keys, place = np.unique(topic * width + encoded.indices.to_numpy().astype(np.int64), return_inverse=True)
+        # pairs of topic and document as single integers: a candidate is in the result once, whichever lists contain it
+        pairs = topic * width + encoded.indices.to_numpy().astype(np.int64)
+        keys, candidate_row = np.unique(pairs, return_inverse=True)
         candidate, document = np.divmod(keys, width)
         pool = np.bincount(candidate, minlength=len(query_ids))
-        points = np.full((len(keys), len(given)), math.nan)
-        held = np.zeros(points.shape, dtype=np.bool_)
+        points = np.full((len(keys), len(inputs)), math.nan)
+        contains = np.zeros(points.shape, dtype=np.bool_)
         ends = np.cumsum([len(returned.topic) for returned, _ in ranked])[:-1]
-        for which, (rows, (returned, score)) in enumerate(zip(np.split(place, ends), ranked, strict=True)):
+        for column, (rows, (returned, score)) in enumerate(zip(np.split(candidate_row, ends), ranked, strict=True)):
             if len(np.unique(rows)) < len(rows):
-                twice = int(np.flatnonzero(np.bincount(rows) > 1)[0])
-                query, doc = query_ids[candidate[twice]], encoded.dictionary[int(document[twice])].as_py()
-                raise DuplicateDocumentError(query, doc, given[which].where)
+                duplicate = int(np.flatnonzero(np.bincount(rows) > 1)[0])
+                query, doc = query_ids[candidate[duplicate]], encoded.dictionary[int(document[duplicate])].as_py()
+                raise DuplicateDocumentError(query, doc, inputs[column].where)
             length = np.bincount(returned.topic, minlength=len(query_ids))
-            own = _List(returned.topic, returned.rank.astype(np.float64), score, length, pool)
-            points[:, which] = _lacking(lacking, chosen, scale, rrf_k, own)[candidate]
-            points[rows, which] = _points(chosen, scale, rrf_k, own)
-            held[rows, which] = True
-        return cls(query_ids, candidate, encoded.dictionary.take(int_array(document)), points, held, chosen, names)
+            ranked_list = _RankedList(returned.topic, returned.rank.astype(np.float64), score, length, pool)
+            missing_points = _missing_points(policy, method, normalization, rrf_k, ranked_list)
+            points[:, column] = missing_points[candidate]
+            points[rows, column] = _list_points(method, normalization, rrf_k, ranked_list)
+            contains[rows, column] = True
+        docs = encoded.dictionary.take(int_array(document))
+        return cls(query_ids, candidate, docs, points, contains, method, names)
 
     def run(self, weights: Sequence[float] | None = None, *, cutoff: int | None = None, name: str = "") -> Run:
-        """Fuse with some weights: a run whose rows stand by topic and falling score."""
-        share = np.ones(len(self.names)) if weights is None else np.asarray(weights, dtype=np.float64)
-        score = self._scores(share)
+        """Fuse the lists: a run sorted by topic and decreasing score."""
+        list_weights = np.ones(len(self.names)) if weights is None else np.asarray(weights, dtype=np.float64)
+        score = self._scores(list_weights)
         columns = pa.table({"topic": int_array(self.topic), "score": pa.array(score), "doc": self.docs})
         keys = [("topic", "ascending"), ("score", "descending"), ("doc", "descending")]
         order = pc.sort_indices(columns, sort_keys=keys).to_numpy().astype(np.int64)
         topic = self.topic[order]
         if cutoff is not None:
-            first = np.searchsorted(topic, np.arange(len(self.query_ids)))
-            kept = np.arange(len(topic)) - first[topic] < cutoff
-            order, topic = order[kept], topic[kept]
+            topic_starts = np.searchsorted(topic, np.arange(len(self.query_ids)))
+            is_kept = np.arange(len(topic)) - topic_starts[topic] < cutoff
+            order, topic = order[is_kept], topic[is_kept]
         query = pa.array(self.query_ids, pa.string()).take(int_array(topic))
         doc = self.docs.take(int_array(order))
         table = pa.table({"query_id": query, "doc_id": doc, "score": pa.array(score[order])})
         return Run.of(table, name=name or f"{self.algorithm}({', '.join(self.names)})")
 
     def _scores(self, weights: Floats) -> Floats:
-        weighted = [self.points[:, which] * weights[which] for which in range(len(self.names))]
+        weighted = [self.points[:, i] * weights[i] for i in range(len(self.names))]
         if self.algorithm == "max":
-            known = [np.where(np.isnan(column), -math.inf, column) for column in weighted]
-            return np.max(known, axis=0)
+            finite = [np.where(np.isnan(column), -math.inf, column) for column in weighted]
+            return np.max(finite, axis=0)
         total = np.zeros(len(self.docs))
         for column in weighted:
             total += np.nan_to_num(column, nan=0.0)
-        return total * self.held.sum(axis=1) if self.algorithm == "mnz" else total
+        return total * self.contains.sum(axis=1) if self.algorithm == "mnz" else total
 
 
 def fuse(
@@ -170,44 +174,44 @@ def fuse(
     ties: TiePolicy = "docid",
     name: str = "",
 ) -> Run:
-    """Combine several runs into one.
+    """Fuse several runs into one.
 
     Parameters
     ----------
     runs
-        Two or more, as `evaluate` takes them.
+        Two or more runs, as in `evaluate`.
     algorithm
-        ``rrf``, ``sum``, ``mnz``, ``max`` or ``borda``, as in `ALGORITHMS`.
+        ``rrf``, ``sum``, ``mnz``, ``max`` or ``borda``: see `ALGORITHMS`.
     weights
-        Weights of the lists, by name or in their order, 0 or more; they multiply what a list contributes.
+        Weights of the lists, by name or in order, >= 0. Contributions are multiplied by them.
     rrf_k
-        Of ``rrf``: added to every rank; the larger, the less the first ranks stand out.
+        For ``rrf``: constant added to ranks. Larger values reduce the influence of the top ranks.
     normalise
-        Of ``sum``, ``mnz`` and ``max``: what is done to the scores of each list of each topic: ``min-max``,
-        ``z-score``, ``sum``, ``rank`` or ``none``, as in `NORMALISATIONS`.
+        For ``sum``, ``mnz`` and ``max``: normalization of the scores of each list and topic: ``min-max``, ``z-score``,
+        ``sum``, ``rank`` or ``none``: see `NORMALIZATIONS`.
     missing
-        What a list contributes for a document that it does not have. ``skip``: nothing. ``last``: as if the document
-        came right after the last of the list, or with the list's lowest score. ``share``: as at the average of the
-        ranks that remain, as the Borda count divides the points left over. The default is ``share`` for ``borda``,
-        ``last`` for z-scores, where contributing nothing would make it an average document, and ``skip`` otherwise.
+        Contribution of a list to documents that it does not contain. ``skip``: none. ``last``: that of the rank after
+        its last document, or its lowest score. ``share``: that of the mean of the remaining ranks, as in the Borda
+        count. Default: ``share`` for ``borda``; ``last`` for z-scores, for which no contribution would mean an average
+        document; else ``skip``.
     depth
-        How many documents of each list count.
+        Number of documents used from each list. None: all.
     cutoff
-        How many documents of each fused list are kept; None for all.
+        Number of documents kept in each fused list. None: all.
     ties
-        Order of documents with equal scores in a list, as for `judge`. A run without scores goes by its ranks.
+        Order of documents with equal scores in a list, as in `judge`. Runs without scores use their ranks.
     name
-        Of the fused run.
+        Name of the fused run.
 
     Returns
     -------
     Run
-        Every document of any list, by topic and falling score; documents with equal scores by id, the greater first.
+        Documents of all lists, by topic and decreasing score; equal scores by decreasing id.
 
     Raises
     ------
     InputError
-        If a run cannot be read or has no order, or the options do not fit one another.
+        If a run is invalid or has no order, or the options are inconsistent.
 
     Examples
     --------
@@ -218,92 +222,96 @@ def fuse(
     >>> fuse(runs, "sum", weights={"bm25": 0.2, "dense": 0.8}).table["doc_id"].to_pylist()
     ['b', 'a', 'd', 'c']
     """
-    lists = Lists.of(runs, algorithm, rrf_k=rrf_k, normalise=normalise, missing=missing, depth=depth, ties=ties)
-    return lists.run(None if weights is None else weights_of(weights, lists.names), cutoff=cutoff, name=name)
+    lists = ListPoints.of(runs, algorithm, rrf_k=rrf_k, normalise=normalise, missing=missing, depth=depth, ties=ties)
+    return lists.run(None if weights is None else parse_weights(weights, lists.names), cutoff=cutoff, name=name)
 
 
-def weights_of(given: Any, names: Sequence[str]) -> list[float]:
-    """Give the weights in the order of the lists.
+def parse_weights(source: Any, names: Sequence[str]) -> list[float]:
+    """Return the weights in the order of the lists.
 
     Raises
     ------
     InputError
-        If one is negative or no number, all are 0, or they are not those of the lists.
+        If a weight is negative or not a number, all are 0, or weights and lists do not match.
     """
-    if isinstance(given, Mapping):
-        if odd := set(given) ^ set(names):
-            raise InputError(
-                f"weights and lists differ: {', '.join(sorted(map(str, odd)))}", fix="give every list one weight"
-            )
-        weights = [float(given[name]) for name in names]
+    if isinstance(source, Mapping):
+        if unmatched := set(source) ^ set(names):
+            problem = f"weights and lists differ: {', '.join(sorted(map(str, unmatched)))}"
+            raise InputError(problem, fix="set one weight per list")
+        weights = [float(source[name]) for name in names]
     else:
-        weights = [float(weight) for weight in given]
+        weights = [float(weight) for weight in source]
     if len(weights) != len(names):
-        raise InputError(f"{len(weights)} weights for {len(names)} lists", fix="give every list one weight")
+        raise InputError(f"{len(weights)} weights for {len(names)} lists", fix="set one weight per list")
     if not all(0 <= weight < math.inf for weight in weights) or not any(weights):
-        raise InputError(f"weights {weights} make no list", fix="give numbers from 0, and one at least above 0")
+        raise InputError(f"weights must be >= 0 with at least one > 0, got {weights}", fix="correct the weights")
     return weights
 
 
-def _refuse(algorithm: Algorithm, normalise: Normalisation, missing: Missing, rrf_k: float) -> None:
+def _check_options(algorithm: Algorithm, normalization: Normalization, missing: Missing, rrf_k: float) -> None:
     if not 0 <= rrf_k < math.inf:
-        raise InputError(f"rrf_k {rrf_k} makes no sense", fix="give 0 or more; 60 is usual")
-    if algorithm == "mnz" and normalise == "z-score":
+        raise InputError(f"`rrf_k` must be a finite number >= 0, got {rrf_k}", fix="use 60")
+    if algorithm == "mnz" and normalization == "z-score":
         fix = "use min-max, or the algorithm sum"
-        raise InputError("mnz would put a document with negative z-scores lower for every list that holds it", fix=fix)
-    if missing == "share" and algorithm not in _BY_RANK:
-        raise InputError(f"'share' is a rank, and {algorithm} adds scores", fix="use skip or last")
+        raise InputError("mnz requires non-negative scores, and z-scores can be negative", fix=fix)
+    if missing == "share" and algorithm not in _RANK_ALGORITHMS:
+        raise InputError(f"missing='share' requires rrf or borda, got {algorithm}", fix="use skip or last")
 
 
-def _queries(run: Run) -> list[str]:
-    found: dict[str, None] = {}
-    for part in run.rows.parts(("query_id",)):
-        found |= dict.fromkeys(map(str, pc.unique(part().column("query_id")).to_pylist()))
-    return list(found)
+def _query_ids(run: Run) -> list[str]:
+    query_ids: dict[str, None] = {}
+    for batch in run.rows.parts(("query_id",)):
+        query_ids |= dict.fromkeys(map(str, pc.unique(batch().column("query_id")).to_pylist()))
+    return list(query_ids)
 
 
-class _List(NamedTuple):
-    """One list: topic, rank and score of its N documents; how many it has of each topic, and how many all have."""
+class _RankedList(NamedTuple):
+    """Ranked documents of one list: N documents, T topics."""
 
-    topic: Ints
-    rank: Floats
-    score: Floats
-    length: Ints
-    pool: Ints
+    topic: Ints  # (N,)
+    rank: Floats  # (N,)
+    score: Floats  # (N,)
+    length: Ints  # documents of the list by topic: (T,)
+    pool: Ints  # candidates of all lists by topic: (T,)
 
 
-def _points(algorithm: Algorithm, normalise: Normalisation, rrf_k: float, own: _List) -> Floats:
-    """Give what a list gives its documents, (N,)."""
-    topic, topics, score = own.topic, len(own.length), own.score
+def _list_points(algorithm: Algorithm, normalization: Normalization, rrf_k: float, documents: _RankedList) -> Floats:
+    """Compute the points of the documents of a list: (N,)."""
+    topic, topic_count, score = documents.topic, len(documents.length), documents.score
     if algorithm == "rrf":
-        return 1 / (rrf_k + own.rank)
+        return 1 / (rrf_k + documents.rank)
     if algorithm == "borda":
-        return own.pool[topic] - own.rank + 1.0
-    if normalise == "none":
+        return documents.pool[topic] - documents.rank + 1.0
+    if normalization == "none":
         return score
-    count = np.maximum(own.length, 1)
-    if normalise == "rank":
-        return 1 - (own.rank - 1) / count[topic]
-    low, high = np.full(topics, math.inf), np.full(topics, -math.inf)
+    count = np.maximum(documents.length, 1)
+    if normalization == "rank":
+        return 1 - (documents.rank - 1) / count[topic]
+    low, high = np.full(topic_count, math.inf), np.full(topic_count, -math.inf)
     np.minimum.at(low, topic, score)
     np.maximum.at(high, topic, score)
-    same = (low == high)[topic]
-    if normalise == "z-score":
-        mean = segment_sum(score, topic, topics) / count
-        spread = np.sqrt(segment_sum((score - mean[topic]) ** 2, topic, topics) / count)
-        return np.where(same, 0.0, (score - mean[topic]) / np.where(same, 1.0, spread[topic]))
+    is_constant = (low == high)[topic]
+    if normalization == "z-score":
+        mean = segment_sum(score, topic, topic_count) / count
+        sd = np.sqrt(segment_sum((score - mean[topic]) ** 2, topic, topic_count) / count)
+        # equal scores have no spread: they get 0, and 1.0 only avoids a division by 0
+        return np.where(is_constant, 0.0, (score - mean[topic]) / np.where(is_constant, 1.0, sd[topic]))
     above = score - low[topic]
-    whole = (high - low if normalise == "min-max" else segment_sum(above, topic, topics))[topic]
-    alike = 1.0 if normalise == "min-max" else 1 / count[topic]
-    return np.where(same, alike, above / np.where(same, 1.0, whole))
+    scale = (high - low if normalization == "min-max" else segment_sum(above, topic, topic_count))[topic]
+    constant_value = 1.0 if normalization == "min-max" else 1 / count[topic]
+    return np.where(is_constant, constant_value, above / np.where(is_constant, 1.0, scale))
 
 
-def _lacking(missing: Missing, algorithm: Algorithm, normalise: Normalisation, rrf_k: float, own: _List) -> Floats:
-    """Give, by topic, what a list gives a document that it lacks; NaN for nothing."""
-    lowest = np.full(len(own.length), math.inf)
-    if missing != "skip" and algorithm in _BY_RANK:
-        place = own.length + 1.0 if missing == "last" else (own.length + 1 + own.pool) / 2
-        return _points(algorithm, normalise, rrf_k, own._replace(topic=np.arange(len(own.length)), rank=place))
+def _missing_points(
+    missing: Missing, algorithm: Algorithm, normalization: Normalization, rrf_k: float, documents: _RankedList
+) -> Floats:
+    """Compute the points of missing documents by topic: (T,); NaN for no contribution."""
+    lowest = np.full(len(documents.length), math.inf)
+    if missing != "skip" and algorithm in _RANK_ALGORITHMS:
+        # the next rank, or the mean of all remaining ranks
+        rank = documents.length + 1.0 if missing == "last" else (documents.length + 1 + documents.pool) / 2
+        missing_documents = documents._replace(topic=np.arange(len(documents.length)), rank=rank)
+        return _list_points(algorithm, normalization, rrf_k, missing_documents)
     if missing != "skip":
-        np.minimum.at(lowest, own.topic, _points(algorithm, normalise, rrf_k, own))
+        np.minimum.at(lowest, documents.topic, _list_points(algorithm, normalization, rrf_k, documents))
     return np.where(np.isinf(lowest), math.nan, lowest)

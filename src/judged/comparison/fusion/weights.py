@@ -1,18 +1,18 @@
-"""Which weights lists deserve: chosen by topics, and scored on topics that did not choose."""
+"""Selection of fusion weights on some topics, and their scores on other topics."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, compress
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
 from judged.comparison import compare
-from judged.comparison.fusion.fuse import Lists
+from judged.comparison.fusion.fuse import ListPoints
 from judged.data.compute import pc
 from judged.data.qrels import Qrels
 from judged.data.run import Run
@@ -32,33 +32,33 @@ if TYPE_CHECKING:
     from judged.scoring.measures.base import Measure
     from judged.stats.selection import Selection
 
-CHOSEN, EQUAL = "chosen weights", "equal weights"
-_MOST = 1001  # combinations of weights
-_HELD = 10  # first documents of the fused list that are looked for in the others
+CHOSEN_RUN, EQUAL_RUN = "chosen weights", "equal weights"
+_MAX_COMBINATIONS = 1001
+_TOP_DOCUMENTS = 10  # rank in the fused list down to which relevant documents are counted
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FusionWeights(Answer):
-    """Weights of lists for one measure, and what the procedure that chose them scores.
+    """Fusion weights selected by a measure, and the cross-validated score of the selection.
 
     Attributes
     ----------
-    lists : Lists
-        What was fused.
+    lists : ListPoints
+        Fused lists.
     measure : Measure
     grid : (C, L) float64
-        The weights that were tried; those of a row add up to 1.
+        Tested weights; each row sums to 1.
     scores : (C, T) float64
-        Their scores by topic.
+        Scores of the tested weights by topic.
     selection : Selection
-        The choice by all topics, and by those outside each fold.
+        Selection by all topics, and without the topics of each fold.
     comparison : Comparison
-        Of each list, of equal weights, and of the weights that other topics chose, against these.
+        Comparison of each list and of equal weights with the cross-validated weights.
     """
 
     kind: ClassVar[str] = "fusion-weights"
 
-    lists: Lists
+    lists: ListPoints
     measure: Measure
     grid: Floats
     scores: Floats
@@ -69,71 +69,72 @@ class FusionWeights(Answer):
 
     @property
     def weights(self) -> dict[str, float]:
-        """The weights that all topics choose, by list."""
+        """Weights selected on all topics, by list."""
         return dict(zip(self.lists.names, self.grid[self.selection.best].tolist(), strict=True))
 
     def run(self, *, cutoff: int | None = None, name: str = "") -> Run:
-        """Fuse with the weights that all topics choose."""
+        """Fuse with the weights selected on all topics."""
         return self.lists.run(list(self.weights.values()), cutoff=cutoff, name=name)
 
     @property
     def title(self) -> str:
-        """What was weighed."""
+        """Algorithm and names of the lists."""
         return f"Weights for {self.lists.algorithm} of {', '.join(self.lists.names)}"
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What was chosen, what it scores, and by how much the naive number is too high."""
-        chosen = self.selection
+        """Selected weights, their score, and its optimism."""
+        selection = self.selection
         weights = ", ".join(f"{name} {weight:g}" for name, weight in self.weights.items())
-        n, naive = chosen.values.size, f"{chosen.naive:.4f}"
-        honest = f"Cross-validated, choosing weights in this way scores {chosen.honest:.4f}"
+        n, naive = selection.values.size, f"{selection.naive:.4f}"
+        cross_validated = f"Cross-validated, choosing weights in this way scores {selection.honest:.4f}"
         return (
             f"The best weights over all {n} topics are {weights}, with {self.measure} {naive} on these topics.",
-            f"{honest}: the first number has an optimism of {chosen.optimism:.4f}.",
+            f"{cross_validated}: the first number has an optimism of {selection.optimism:.4f}.",
         )
 
     def facts(self) -> Mapping[str, Any]:
-        """Give what was chosen by what."""
+        """Return the measure, the algorithm, and the scores."""
         numbers = {"naive": self.selection.naive, "honest": self.selection.honest, "optimism": self.selection.optimism}
         return {"measure": self.measure, "algorithm": self.lists.algorithm, **numbers}
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give the weights, the comparison, the scores of all weights, and which lists hold what is relevant."""
-        names, folds = self.lists.names, self.grid[self.selection.picked]
+        """Return tables of the weights, the comparison, the holders of relevant documents, and the grid."""
+        names, fold_weights = self.lists.names, self.grid[self.selection.picked]
         weights = Table(
             "weights",
             (
                 Column("run", names, TEXT, "list"),
                 Column("weight", list(self.weights.values()), number(2), "weight"),
-                Column("low", folds.min(axis=0).tolist(), number(2), "lowest of a fold"),
-                Column("high", folds.max(axis=0).tolist(), number(2), "highest of a fold"),
+                Column("low", fold_weights.min(axis=0).tolist(), number(2), "lowest of a fold"),
+                Column("high", fold_weights.max(axis=0).tolist(), number(2), "highest of a fold"),
             ),
             "Weights",
-            note=f"{len(folds)} folds of topics; each chose without its own",
+            note=f"{len(fold_weights)} folds of topics; each chose without its own",
         )
         means = self.scores.mean(axis=1)
         columns = [
             Column(f"weight_{n}", self.grid[:, n - 1].tolist(), number(2), name) for n, name in enumerate(names, 1)
         ]
-        tried = Table(
+        grid_table = Table(
             "grid",
             (*columns, Column("score", means.tolist(), NUMBER, str(self.measure))),
             "Weights that were tried",
             labels=len(names),
             folded=True,
         )
-        held = Table(
+        holders_table = Table(
             "holders",
             (
-                Column("lists", [", ".join(held) for held in self.holders], TEXT, "held by"),
+                Column("lists", [", ".join(holders) for holders in self.holders], TEXT, "held by"),
                 Column("n", list(self.holders.values()), COUNT, "documents"),
             ),
-            f"Relevant documents among the first {_HELD} of the fused list",
+            f"Relevant documents among the first {_TOP_DOCUMENTS} of the fused list",
         )
         title = f"{self.measure} by the weight of {names[0]}"
-        drawn = [Chart("by-weight", title, tried, self.sentences[0], kind="lines", x="weight_1", y="score")]
-        return (Sentences(self.sentences), weights, *self.comparison.blocks(), held, tried, *drawn[: len(names) == 2])
+        charts = [Chart("by-weight", title, grid_table, self.sentences[0], kind="lines", x="weight_1", y="score")]
+        tables = (*self.comparison.blocks(), holders_table, grid_table)
+        return (Sentences(self.sentences), weights, *tables, *charts[: len(names) == 2])
 
 
 def choose_weights(
@@ -148,90 +149,95 @@ def choose_weights(
     level: float = 0.95,
     **fusing: Any,
 ) -> FusionWeights:
-    """Choose the weights of a fusion by a measure, with cross-validation that shows what the choice is worth.
+    """Select fusion weights by a measure, and cross-validate the selection.
 
-    All weights that are multiples of 1/steps and add up to 1 are tried, every list with one at least; of weights that
-    score the same those nearest to equal ones count.
+    The grid has all weights that are positive multiples of 1 / steps and sum to 1. Of weights with equal scores, those
+    nearest to equal weights are selected.
 
     Parameters
     ----------
     qrels, runs, measure
-        As for `evaluate`; the measure's mean over topics decides.
+        As in `evaluate`. The mean of the measure over topics is maximized.
     algorithm, **fusing
-        As for `fuse`: rrf_k, normalise, missing, depth, ties.
+        As in `fuse`: rrf_k, normalise, missing, depth, ties.
     steps
-        Parts into which the weight of 1 is cut.
+        Resolution of the grid.
     folds, seed
-        Of the cross-validation, as for `judged.stats.select`.
+        Of the cross-validation, as in `judged.stats.select`.
     level
-        Of the intervals.
+        Confidence level of intervals.
 
     Raises
     ------
     InputError
-        If something cannot be read or fused, there are too many combinations of weights, or fewer than two topics.
+        If input is invalid, there are too many combinations of weights, or fewer than two topics.
     MeasureError
-        If there is no such measure, or it is better where it is lower.
+        If the measure does not exist, or higher values are not better.
 
     Examples
     --------
     >>> qrels = {f"q{n}": {"a": 1} for n in range(20)}
     >>> good, bad = ({topic: docs for topic in qrels} for docs in (["a", "b", "c"], ["b", "c", "a"]))
-    >>> found = choose_weights(qrels, {"good": good, "bad": bad}, "RR", "borda")
-    >>> found.weights["good"] > 0.5, found.selection.optimism
+    >>> result = choose_weights(qrels, {"good": good, "bad": bad}, "RR", "borda")
+    >>> result.weights["good"] > 0.5, result.selection.optimism
     (True, 0.0)
     """
-    (chosen,) = measures_of(measure)
-    if chosen.properties.higher_is_better is not True:
-        raise MeasureError(f"{chosen} is not better where it is higher: choose by another measure")
-    judgments, given = Qrels.of(qrels), runs_of(runs)
-    lists = Lists.of(given, algorithm, **fusing)
-    grid = _grid(len(given), steps)
-    scores = np.stack([chosen.score(judge(judgments, lists.run(weights.tolist()))) for weights in grid])
+    (target,) = measures_of(measure)
+    if target.properties.higher_is_better is not True:
+        problem = f"higher values of the measure must be better, got {target}"
+        raise MeasureError(f"{problem}. Fix: use another measure")
+    judgments, inputs = Qrels.of(qrels), runs_of(runs)
+    lists = ListPoints.of(inputs, algorithm, **fusing)
+    grid = _weight_grid(len(inputs), steps)
+    scores = np.stack([target.score(judge(judgments, lists.run(weights.tolist()))) for weights in grid])
     selection = select(scores, folds=folds, seed=seed)
-    systems = {run.name: run for run in given} | {
-        EQUAL: lists.run(),
-        CHOSEN: _elsewhere(judgments, lists, grid, selection),
+    systems = {run.name: run for run in inputs} | {
+        EQUAL_RUN: lists.run(),
+        CHOSEN_RUN: _cross_validated_run(judgments, lists, grid, selection),
     }
-    compared = compare(judgments, systems, chosen, baseline=CHOSEN, alpha=1 - level, seed=seed)
-    final = lists.run(grid[selection.best].tolist())
-    return FusionWeights(
-        lists, chosen, grid, scores, selection, compared, _holders(judgments, lists, final), compared.notes
+    comparison = compare(judgments, systems, target, baseline=CHOSEN_RUN, alpha=1 - level, seed=seed)
+    fused = lists.run(grid[selection.best].tolist())
+    holders = _count_holders(judgments, lists, fused)
+    return FusionWeights(lists, target, grid, scores, selection, comparison, holders, comparison.notes)
+
+
+def _weight_grid(list_count: int, steps: int) -> Floats:
+    """Return all weight combinations, ordered by distance from equal weights: (C, L)."""
+    count = math.comb(steps - 1, list_count - 1) if steps >= list_count else 0
+    if not 0 < count <= _MAX_COMBINATIONS:
+        problem = f"steps={steps} must give 1 to {_MAX_COMBINATIONS} combinations of {list_count} weights, got {count}"
+        raise InputError(problem, fix="use fewer steps" if count else "use at least as many steps as lists")
+    # stars and bars: the positions of the cuts divide `steps` units among the lists
+    cuts = np.array(list(combinations(range(1, steps), list_count - 1)), dtype=np.float64).reshape(
+        count, list_count - 1
     )
-
-
-def _grid(lists: int, steps: int) -> Floats:
-    """Give all weights from nearest to equal ones on, (C, L): the parts of a whole between bars."""
-    count = math.comb(steps - 1, lists - 1) if steps >= lists else 0
-    if not 0 < count <= _MOST:
-        problem = f"{steps} steps give {count} combinations of {lists} weights"
-        raise InputError(problem, fix=f"give at least as many steps as lists, and {_MOST} combinations at most")
-    bars = np.array(list(combinations(range(1, steps), lists - 1)), dtype=np.float64).reshape(count, lists - 1)
-    ends = np.hstack([np.zeros((count, 1)), bars, np.full((count, 1), steps)])
-    grid = np.diff(ends, axis=1) / steps
-    distance = np.round(((grid - 1 / lists) ** 2).sum(axis=1), 12)
+    limits = np.hstack([np.zeros((count, 1)), cuts, np.full((count, 1), steps)])
+    grid = np.diff(limits, axis=1) / steps
+    # rounding makes symmetric weights equally distant, so that the stable sort decides
+    distance = np.round(((grid - 1 / list_count) ** 2).sum(axis=1), 12)
     return grid[np.argsort(distance, kind="stable")]
 
 
-def _elsewhere(qrels: Qrels, lists: Lists, grid: Floats, selection: Selection) -> Run:
-    """Give the run in which each topic is fused with the weights that the topics of other folds choose."""
+def _cross_validated_run(qrels: Qrels, lists: ListPoints, grid: Floats, selection: Selection) -> Run:
+    """Return the run in which each topic is fused with the weights selected without its fold."""
+    # the weights of a topic never depend on its own judgments: otherwise its score would be optimistic
     topics = np.array(judge(qrels, lists.run()).query_ids, dtype=object)
-    parts: list[Any] = []
-    for fold, which in enumerate(selection.picked.tolist()):
-        table = lists.run(grid[which].tolist()).table
-        inside = pa.array(topics[selection.fold == fold].tolist(), pa.string())
-        parts.append(table.filter(pc.is_in(table["query_id"], value_set=inside)))
-    return Run.of(pa.concat_tables(parts), name=CHOSEN)
+    tables: list[Any] = []
+    for fold, row in enumerate(selection.picked.tolist()):
+        table = lists.run(grid[row].tolist()).table
+        fold_topics = pa.array(topics[selection.fold == fold].tolist(), pa.string())
+        tables.append(table.filter(pc.is_in(table["query_id"], value_set=fold_topics)))
+    return Run.of(pa.concat_tables(tables), name=CHOSEN_RUN)
 
 
-def _holders(qrels: Qrels, lists: Lists, fused: Run) -> dict[tuple[str, ...], int]:
-    """Count the relevant documents among the first of the fused list by the lists that hold them."""
+def _count_holders(qrels: Qrels, lists: ListPoints, fused: Run) -> dict[tuple[str, ...], int]:
+    """Count the relevant top documents of the fused run by the lists that contain them."""
     judged = judge(qrels, fused)
-    held = {
-        (lists.query_ids[topic], doc): tuple(name for name, has in zip(lists.names, row, strict=True) if has)
-        for topic, doc, row in zip(lists.topic.tolist(), lists.docs.to_pylist(), lists.held.tolist(), strict=True)
+    holders = {
+        (lists.query_ids[topic], doc): tuple(compress(lists.names, mask))
+        for topic, doc, mask in zip(lists.topic.tolist(), lists.docs.to_pylist(), lists.contains.tolist(), strict=True)
     }
-    first = (judged.rank <= _HELD) & (judged.grade > 0)
-    rows = zip(judged.topic.tolist(), judged.doc, first.tolist(), strict=True)
-    counts = Counter(held[judged.query_ids[topic], doc] for topic, doc, seen in rows if seen)
+    relevant = (judged.rank <= _TOP_DOCUMENTS) & (judged.grade > 0)
+    rows = zip(judged.topic.tolist(), judged.doc, relevant.tolist(), strict=True)
+    counts = Counter(holders[judged.query_ids[topic], doc] for topic, doc, is_relevant in rows if is_relevant)
     return dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))

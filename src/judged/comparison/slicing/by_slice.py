@@ -1,16 +1,17 @@
-"""`by_slice`: scores by slice, ways to average all topics, and which slices differ from the other topics."""
+"""`by_slice`: scores by slice, averages over topics, and slices that differ from the other topics."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from judged.comparison.slicing.parts import ALL, everywhere
-from judged.comparison.slicing.scores import MEAN_OF_SLICES, TOPIC_MEAN, Average, SlicedScores, SliceEstimate
-from judged.comparison.slicing.topic_slices import slicing_given
+from judged.comparison.slicing.parts import ALL, topic_subsets
+from judged.comparison.slicing.scores import MEAN_OF_SLICES, TOPIC_MEAN, SlicedScores, SliceEstimate, TopicAverage
+from judged.comparison.slicing.topic_slices import as_slicing
 from judged.errors import InputError
 from judged.results import counted
 from judged.results.blocks import Note, first_few
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from judged.stats.interval import IntervalName
     from judged.stats.slice_differences import AgainstRest
 
-_LEAST_EFFECTIVE = 20  # topics: below, intervals of weighted means hold their level less well
+_MIN_EFFECTIVE_TOPICS = 20  # with fewer, intervals of weighted means cover less than their level
 
 
 def by_slice(
@@ -46,25 +47,25 @@ def by_slice(
     resamples: int = 2000,
     seed: int = 0,
 ) -> SlicedScores:
-    """Give every number for every slice, with intervals, and say which slices differ from the other topics.
+    """Compute all scores for each slice with intervals, and test slices against the other topics.
 
     Parameters
     ----------
     scores
-        What `evaluate` returned.
+        Result of `evaluate`.
     slicing
-        Slices of topics, as `slice_topics` makes them, or a table with one attribute of topics, such as a path; topics
-        that have no scores do not count.
+        Slices of topics from `slice_topics`, or a table with one attribute of topics, such as a path. Topics without
+        scores are ignored.
     weights
-        By which topics are also averaged: the name of an attribute that is a number, such as ``traffic`` or
-        ``relevant``; several names; ``{name: (T,) numbers}``, in the order of ``scores.query_ids``; or such numbers.
-        A recall that is weighted by relevant documents is that of all of them pooled, if both count from the same
-        grade.
+        Topic weights for additional averages: the name of a numeric attribute, such as ``traffic`` or ``relevant``;
+        several names; ``{name: (T,) numbers}``, in the order of ``scores.query_ids``; or such numbers.
+        Recall weighted by relevant documents equals the recall of all pooled relevant documents, if both use the same
+        relevance threshold.
     ci, level, resamples, seed
-        Of the intervals, as for `Scores.estimates`. Those of weighted means are linearised unless ``ci`` is ``none``:
-        where weights differ much, the bootstrap's are too narrow. A slice differs from the other topics if
-        the p-value of a permutation test is at most 1 - level after Holm's correction for all slices, runs and
-        measures.
+        Of the intervals, as in `Scores.estimates`. Intervals of weighted means use linearization unless ``ci`` is
+        ``none``, because bootstrap intervals are too narrow for very unequal weights. A slice differs from the other
+        topics if the p-value of a permutation test is at most 1 - level after Holm's correction over all slices, runs,
+        and measures.
 
     Returns
     -------
@@ -73,25 +74,26 @@ def by_slice(
     Raises
     ------
     InputError
-        If weights are not numbers, what is given are neither scores nor slices, or an option makes no sense.
+        If weights are not numbers, `scores` or `slicing` have the wrong type, or an option is out of range.
 
     Examples
     --------
     >>> from judged import evaluate, slice_topics
     >>> scores = evaluate({"a": {"d": 1}, "b": {"d": 1}}, {"a": ["d"], "b": ["x", "d"]}, "RR")
-    >>> known = {"a": {"kind": "law", "traffic": 300}, "b": {"kind": "news", "traffic": 100}}
-    >>> found = scores.by_slice(slice_topics(known, "kind"), weights="traffic", ci="none")
-    >>> found.value("kind=news"), found.average("topic mean").value, found.average("traffic-weighted mean").value
+    >>> attributes = {"a": {"kind": "law", "traffic": 300}, "b": {"kind": "news", "traffic": 100}}
+    >>> result = scores.by_slice(slice_topics(attributes, "kind"), weights="traffic", ci="none")
+    >>> result.value("kind=news"), result.average("topic mean").value, result.average("traffic-weighted mean").value
     (0.5, 0.75, 0.875)
     """
     method = IntervalMethod(ci, level, resamples, seed)
-    cut = slicing_given(slicing).over(scores.query_ids)
-    weighing, means = _weights(weights, cut), _means(scores)
-    tests, count = _tests(means, cut, method)
-    estimates = tuple(_estimates(scores, cut, method, next(iter(weighing.values()), None), tests))
-    averages = tuple(_averages(means, estimates, cut, weighing, method)) if means else ()
-    notes = (*scores.notes, *_notes(scores, cut, weighing))
-    return SlicedScores(scores, estimates, method, cut, averages, count, tuple(weighing), notes)
+    slicing = as_slicing(slicing).over(scores.query_ids)
+    weightings, topic_values = _parse_weights(weights, slicing), _topic_values(scores)
+    tests, test_count = _test_slices(topic_values, slicing, method)
+    first_weights = next(iter(weightings.values()), None)
+    estimates = tuple(_compute_estimates(scores, slicing, method, first_weights, tests))
+    averages = tuple(_compute_averages(topic_values, estimates, slicing, weightings, method)) if topic_values else ()
+    notes = (*scores.notes, *_notes(scores, slicing, weightings))
+    return SlicedScores(scores, estimates, method, slicing, averages, test_count, tuple(weightings), notes)
 
 
 slices = of_runs(
@@ -107,8 +109,8 @@ slices = of_runs(
 )
 
 
-def _means(scores: Scores) -> dict[tuple[str, Measure], Floats]:
-    """Give the numbers by topic of each run and measure whose mean is asked for: scores, or their logarithms."""
+def _topic_values(scores: Scores) -> dict[tuple[str, Measure], Floats]:
+    # only means and geometric means (as means of logarithms) can be compared between slices
     return {
         (run, measure): logarithms(values) if measure.entry.aggregate == "geometric mean" else values
         for run, table in zip(scores.run_names, scores.values, strict=True)
@@ -117,149 +119,155 @@ def _means(scores: Scores) -> dict[tuple[str, Measure], Floats]:
     }
 
 
-def _estimates(
+def _compute_estimates(
     scores: Scores,
     slicing: Slicing,
     method: IntervalMethod,
     weights: Floats | None,
     tests: Mapping[tuple[str, str, str], dict[str, Any]],
 ) -> Iterator[SliceEstimate]:
-    """Aggregate over all topics, and over those of each slice, small ones last; NaN where it has none."""
-    how: dict[str, Any] = {"level": method.level, "resamples": method.resamples, "seed": method.seed}
-    for name, mask, small, every in sorted(everywhere(len(scores.query_ids), slicing), key=lambda part: part.small):
+    """Aggregate over all topics and over each slice, small slices last; NaN for slices without topics."""
+    options: dict[str, Any] = {"level": method.level, "resamples": method.resamples, "seed": method.seed}
+    subsets = topic_subsets(len(scores.query_ids), slicing)
+    for name, mask, small, is_all in sorted(subsets, key=attrgetter("small")):
         weight = math.nan if weights is None else float(np.nansum(weights[mask]) / np.nansum(weights))
-        known: dict[str, Any] = {"size": int(mask.sum()), "share": float(mask.mean()), "weight": weight, "small": small}
+        size, share = int(mask.sum()), float(mask.mean())
+        part: dict[str, Any] = {"part": name, "size": size, "share": share, "weight": weight, "small": small}
         rows = [
             Estimate(run, str(measure), measure.entry.aggregate, math.nan, None, 0)
             for run in scores.run_names
             for measure in scores.measures
         ]
         if mask.any():
-            rows = (scores if every else scores.over_topics(mask)).estimates(ci=method.name, **how)
+            rows = (scores if is_all else scores.over_topics(mask)).estimates(ci=method.name, **options)
         for row in rows:
-            yield SliceEstimate(**vars(row), part=name, **known, **tests.get((name, row.run, row.measure), {}))
+            yield SliceEstimate(**vars(row), **part, **tests.get((name, row.run, row.measure), {}))
 
 
-def _tests(
-    means: Mapping[tuple[str, Measure], Floats], slicing: Slicing, method: IntervalMethod
+def _test_slices(
+    topic_values: Mapping[tuple[str, Measure], Floats], slicing: Slicing, method: IntervalMethod
 ) -> tuple[dict[tuple[str, str, str], dict[str, Any]], int]:
-    """Test every slice that is not small against the other topics; and say how many tests share alpha."""
+    """Test the slices that are not small against the other topics; return test results and the number of tests."""
     large = np.flatnonzero(~slicing.small).tolist()
     tests: list[tuple[str, str, Measure, AgainstRest]] = []
-    sides: list[tuple[str, Measure, bytes]] = []  # two sides of the topics have one test
-    for (run, measure), numbers in means.items() if large else ():
-        against = against_rest(numbers, slicing.members[large], level=method.level, seed=method.seed)
-        for part, rest in zip(large, against, strict=True):
-            # the measure may leave topics out
-            if rest.n >= slicing.slices[part].min_topics and rest.insufficiency is None:
-                side = slicing.members[part][~np.isnan(numbers)]
-                tests.append((slicing.names[part], run, measure, rest))
+    sides: list[tuple[str, Measure, bytes]] = []  # a slice and its complement have the same test
+    for (run, measure), values in topic_values.items() if large else ():
+        contrasts = against_rest(values, slicing.members[large], level=method.level, seed=method.seed)
+        for i, contrast in zip(large, contrasts, strict=True):
+            # topics without a score by this measure do not count
+            if contrast.n >= slicing.slices[i].min_topics and contrast.insufficiency is None:
+                side = slicing.members[i][~np.isnan(values)]
+                tests.append((slicing.names[i], run, measure, contrast))
                 sides.append((run, measure, (side if side[:1].all() else ~side).tobytes()))
-    family = dict(zip(sides, (rest.p for *_, rest in tests), strict=True))
+    # complementary slices share one test, which counts once in the correction
+    family = dict(zip(sides, (contrast.p for *_, contrast in tests), strict=True))
     adjusted = dict(zip(family, adjust(list(family.values())).tolist(), strict=True))
-    told: dict[tuple[str, str, str], dict[str, Any]] = {}
-    for (name, run, measure, rest), side in zip(tests, sides, strict=True):
-        apart = rest.interval is not None and (rest.interval[0] > 0 or rest.interval[1] < 0)
-        significant = apart and adjusted[side] <= (1 - method.level) * (1 + 1e-12)
+    results: dict[tuple[str, str, str], dict[str, Any]] = {}
+    for (name, run, measure, contrast), side in zip(tests, sides, strict=True):
+        excludes_zero = contrast.interval is not None and (contrast.interval[0] > 0 or contrast.interval[1] < 0)
+        significant = excludes_zero and adjusted[side] <= (1 - method.level) * (1 + 1e-12)
         higher = measure.properties.higher_is_better if significant else None
-        better = None if higher is None else (rest.difference > 0) == higher
-        known = {"rest": rest, "adjusted": adjusted[side], "significant": significant, "better": better}
-        told[name, run, str(measure)] = known
-    return told, sum(not math.isnan(p) for p in adjusted.values())
+        better = None if higher is None else (contrast.difference > 0) == higher
+        result = {"contrast": contrast, "adjusted": adjusted[side], "significant": significant, "better": better}
+        results[name, run, str(measure)] = result
+    return results, sum(not math.isnan(p) for p in adjusted.values())
 
 
-def _weights(given: Any, slicing: Slicing) -> dict[str, Floats]:
-    """Give weights by name: (T,) each, NaN where a topic has none."""
-    if given is None:
+def _parse_weights(source: Any, slicing: Slicing) -> dict[str, Floats]:
+    """Return weights by name: (T,) each, NaN for topics without a weight."""
+    if source is None:
         return {}
-    if isinstance(given, str):
-        given = [given]
-    if isinstance(given, Mapping):
-        named = dict(cast("Mapping[str, Any]", given))
-    elif isinstance(given, Iterable):
-        parts = list(cast("Iterable[Any]", given))
-        names = parts and all(isinstance(part, str) for part in parts)
-        named = dict(zip(parts, parts, strict=True)) if names else {"traffic": parts}
+    if isinstance(source, str):
+        source = [source]
+    if isinstance(source, Mapping):
+        by_name = dict(cast("Mapping[str, Any]", source))
+    elif isinstance(source, Iterable):
+        values = list(cast("Iterable[Any]", source))
+        are_names = values and all(isinstance(value, str) for value in values)
+        by_name = dict(zip(values, values, strict=True)) if are_names else {"traffic": values}
     else:
-        problem = f"a {type(given).__name__} cannot be used as weights"
-        raise InputError(problem, fix="name an attribute that is a number")
-    return {name: _numbers(name, part, slicing) for name, part in named.items()}
+        problem = f"`weights` must be names or numbers, got {type(source).__name__}"
+        raise InputError(problem, fix="use the name of a numeric attribute")
+    return {name: _weight_values(name, value, slicing) for name, value in by_name.items()}
 
 
-def _numbers(name: str, given: Any, slicing: Slicing) -> Floats:
-    if isinstance(given, str):
-        known = slicing.attributes.numbers(given)
-        given = [known.get(query, math.nan) for query in slicing.query_ids]
-    numbers = np.asarray(given, dtype=np.float64)
+def _weight_values(name: str, source: Any, slicing: Slicing) -> Floats:
+    if isinstance(source, str):
+        attribute = slicing.attributes.numbers(source)
+        source = [attribute.get(query, math.nan) for query in slicing.query_ids]
+    weights = np.asarray(source, dtype=np.float64)
     topics = len(slicing.query_ids)
-    if numbers.shape != (topics,):
-        problem = f"the weights {name} have the shape {numbers.shape}"
-        raise InputError(problem, fix=f"give one of each of {topics} topics")
-    if np.isinf(numbers).any() or (numbers < 0).any():
-        raise InputError(f"a weight of {name} is negative or infinite", fix="give weights from 0")
-    if not np.nansum(numbers) > 0:
-        raise InputError(f"no topic has a weight in {name}", fix="check that both files use the same query ids")
-    return numbers
+    if weights.shape != (topics,):
+        problem = f"the weights {name} must have shape ({topics},), got {weights.shape}"
+        raise InputError(problem, fix="pass one weight per topic")
+    if len(invalid := weights[np.isinf(weights) | (weights < 0)]):
+        raise InputError(f"the weights {name} must be finite and >= 0, got {invalid[0]:g}", fix="correct them")
+    if not np.nansum(weights) > 0:
+        raise InputError(f"no topic has a positive weight in {name}", fix="use the same query ids in both files")
+    return weights
 
 
 def _weighted_name(name: str) -> str:
     return "weighted by relevant documents" if name == "relevant" else f"{name}-weighted mean"
 
 
-def _averages(
-    means: Mapping[tuple[str, Measure], Floats],
+def _compute_averages(
+    topic_values: Mapping[tuple[str, Measure], Floats],
     estimates: Iterable[SliceEstimate],
     slicing: Slicing,
-    weighing: Mapping[str, Floats],
+    weightings: Mapping[str, Floats],
     method: IntervalMethod,
-) -> Iterator[Average]:
-    """Average all topics in every way that makes sense."""
-    pairs = {(run, str(measure)) for run, measure in means}
+) -> Iterator[TopicAverage]:
+    pairs = {(run, str(measure)) for run, measure in topic_values}
     for row in estimates:
         if row.part == ALL and (row.run, row.measure) in pairs:
-            known: dict[str, Any] = {**vars(row), "part": TOPIC_MEAN, "effective": float(row.n)}
-            yield Average(**known)
-    table = np.stack(list(means.values()))
+            fields: dict[str, Any] = {**vars(row), "part": TOPIC_MEAN, "effective": float(row.n)}
+            yield TopicAverage(**fields)
+    table = np.stack(list(topic_values.values()))
     level = None if method.name == "none" else method.level
-    ways: dict[str, WeightedMeans] = {}
+    averages: dict[str, WeightedMeans] = {}
+    # overlapping slices have no mean: some topics would count twice
     groups = groups_of(slicing.members[~slicing.small])
     if groups is not None and len(np.unique(groups[groups >= 0])) > 1:
-        ways[MEAN_OF_SLICES] = means_of_groups(table, groups, level)
-    linearised = IntervalMethod("none" if level is None else "t", method.level)
-    ways |= {_weighted_name(name): weighted_means(table, weights, linearised) for name, weights in weighing.items()}
-    for name, way in ways.items():
-        for place, (run, measure) in enumerate(means):
-            aggregate, n = measure.entry.aggregate, int(way.n[place])
-            shown = math.exp if aggregate == "geometric mean" else float
-            value, low, high = (shown(float(number)) for number in (way.values[place], *way.limits[place]))
-            ci, effective = None if math.isnan(low) else (low, high), float(way.effective[place])
-            named: dict[str, Any] = {"part": name, "size": n, "small": False, "effective": effective}
-            yield Average(run, str(measure), aggregate, value, ci, n, **named)
+        averages[MEAN_OF_SLICES] = means_of_groups(table, groups, level)
+    # linearization: bootstrap intervals are too narrow for very unequal weights
+    interval_method = IntervalMethod("none" if level is None else "t", method.level)
+    for name, weights in weightings.items():
+        averages[_weighted_name(name)] = weighted_means(table, weights, interval_method)
+    for name, average in averages.items():
+        for column, (run, measure) in enumerate(topic_values):
+            aggregate, n = measure.entry.aggregate, int(average.n[column])
+            transform = math.exp if aggregate == "geometric mean" else float
+            estimate = (average.values[column], *average.limits[column])
+            value, low, high = (transform(float(number)) for number in estimate)
+            ci, effective = None if math.isnan(low) else (low, high), float(average.effective[column])
+            fields: dict[str, Any] = {"part": name, "size": n, "small": False, "effective": effective}
+            yield TopicAverage(run, str(measure), aggregate, value, ci, n, **fields)
 
 
-def _notes(scores: Scores, slicing: Slicing, weighing: Mapping[str, Floats]) -> Iterator[Note]:
+def _notes(scores: Scores, slicing: Slicing, weightings: Mapping[str, Floats]) -> Iterator[Note]:
     topics = counted(len(slicing.query_ids), "topic")
     yield from slicing.notes()
     sizes = dict(zip(slicing.names, slicing.n.tolist(), strict=True))
     if empty := [name for name, n in sizes.items() if not n]:
         yield Note("empty-slices", f"no topic is in the slice {first_few(empty)}")
-    if few := {name: n for name, n in sizes.items() if few_note(n)}:
-        yield Note("few-topics", few_note(max(few.values())), first_few(list(few)))
-    for name, weights in weighing.items():
-        if lacking := int(np.isnan(weights).sum()):
-            text = f"{lacking} of {topics} have no {name}: they do not count in the {_weighted_name(name)}"
+    if small := {name: n for name, n in sizes.items() if few_note(n)}:
+        yield Note("few-topics", few_note(max(small.values())), first_few(list(small)))
+    for name, weights in weightings.items():
+        if missing := int(np.isnan(weights).sum()):
+            text = f"{missing} of {topics} have no {name}: they do not count in the {_weighted_name(name)}"
             yield Note("weights-missing", text)
         effective = float(np.nansum(weights) ** 2 / np.nansum(weights**2))
-        if effective < min(_LEAST_EFFECTIVE, len(weights) / 2):
+        if effective < min(_MIN_EFFECTIVE_TOPICS, len(weights) / 2):
             text = (
                 f"the weights {name} are concentrated on few topics: the mean is as certain as that of"
                 f" {counted(round(effective), 'topic')}, and its interval may be too narrow"
             )
             yield Note("weights-on-few-topics", text)
-    other = [str(measure) for measure in scores.measures if getattr(measure, "rel", 1) != 1]
-    if "relevant" in weighing and other:
+    stricter_measures = [str(measure) for measure in scores.measures if getattr(measure, "rel", 1) != 1]
+    if "relevant" in weightings and stricter_measures:
         text = (
             f"relevant documents are counted from grade 1 on, unless the attribute was made otherwise:"
-            f" {', '.join(other)} weighted by them is not that of all documents pooled"
+            f" {', '.join(stricter_measures)} weighted by them is not that of all documents pooled"
         )
         yield Note("weights-of-another-level", text)

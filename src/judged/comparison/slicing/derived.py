@@ -1,4 +1,4 @@
-"""Attributes of topics: `derive` makes them of judgments, texts, traffic and documents, `known_topics` gives all."""
+"""Topic attributes: `derive` computes them from judgments, texts, traffic, and documents."""
 
 from __future__ import annotations
 
@@ -11,12 +11,19 @@ import numpy as np
 import pyarrow as pa
 
 from judged.comparison.slicing.by_document import document_columns
+from judged.comparison.slicing.queries import (
+    detect_languages,
+    has_language_detector,
+    normalize_query,
+    query_kind,
+    query_script,
+    word_count,
+)
 from judged.comparison.slicing.topic_slices import DERIVED, FIRST_RELEVANT, LENGTH, RELEVANT, frequency_bands
 from judged.data.attributes import Attributes
 from judged.data.documents import Documents
 from judged.data.index import id_text
 from judged.data.qrels import Qrels
-from judged.data.query_text import can_guess, kind_of, languages_of, normalised, script_of, word_count
 from judged.data.topics import Topics
 from judged.errors import InputError
 from judged.scoring.judging import judge
@@ -27,14 +34,10 @@ if TYPE_CHECKING:
     from judged.comparison.slicing.by_document import Columns
 
 OUTCOME = "first_relevant"
-"""The attribute that is cut by what a run achieved."""
+"""Attribute that depends on the results of a run."""
 
-_JUDGMENTS, _TEXTS, _SEARCHES, _RUN = (
-    "the judgments",
-    "the texts of the queries",
-    "the attribute traffic",
-    "the first run",
-)
+_JUDGMENTS, _TEXTS = "the judgments", "the texts of the queries"
+_SEARCHES, _RUN = "the attribute traffic", "the first run"
 SOURCES = (_JUDGMENTS, _TEXTS, _SEARCHES, _RUN)
 MEANINGS = {
     "relevant": (_JUDGMENTS, "number", "how many relevant documents the topic has"),
@@ -49,7 +52,7 @@ MEANINGS = {
     "frequency": (_SEARCHES, "text", "head, torso or tail by traffic"),
     OUTCOME: (_RUN, "text", "where that run has its first relevant document: an outcome, not a property"),
 }
-"""What an attribute is derived from, of which kind its values are, and what they say."""
+"""Source, type, and meaning of each derived attribute."""
 
 _TRAFFIC = "traffic"
 _NUMBERS = frozenset({"relevant", "judged", "words", "traffic_share", "freshness"})
@@ -70,10 +73,10 @@ def derive(
     languages: Sequence[str] | str | None = None,
     cuts: tuple[float, float] = (0.5, 0.9),
 ) -> Attributes:
-    """Make attributes of topics out of the data itself. Each is made where its source is given.
+    """Compute attributes of topics from the available sources.
 
     ===================================  ============================================================================
-    from                                 attributes
+    source                               attributes
     ===================================  ============================================================================
     `qrels`                              ``relevant``, ``relevant_band`` (none, 1, 2-5, 6-20, 21+), ``judged``: the
                                          numbers of relevant and of judged documents
@@ -83,155 +86,155 @@ def derive(
     `seen`                               ``novelty`` (seen, new)
     `run`, `qrels`                       ``first_relevant`` (1, 2-3, 4-10, 11-100, 101+, none)
     `documents`, `qrels`                 ``freshness`` in days, ``freshness_band`` (0-1, 2-7, 8-30, 31-365, 366+,
-                                         after today); ``relevant_source`` and so on, one for each column of text
+                                         after today); ``relevant_source`` etc., one for each column of text
     ===================================  ============================================================================
 
-    The rules of ``words`` and ``kind`` are those of `judged.data.query_text`, those of head and tail
-    `judged.slicing.bands.frequency_bands`.
+    See `judged.comparison.slicing.queries` for ``words`` and ``kind``, and
+    `judged.comparison.slicing.topic_slices.frequency_bands` for head and tail.
 
     Parameters
     ----------
     qrels, queries, documents
-        What `Qrels.of`, `Topics.of` and `Documents.of` take, or a path.
+        Inputs of `Qrels.of`, `Topics.of`, and `Documents.of`, or paths.
     attributes
-        What is known already (`Attributes.of`); it is part of the result and goes before what is derived.
+        Existing attributes (`Attributes.of`). They are part of the result and take precedence over derived ones.
     run
-        The *baseline*, for ``first_relevant``. This attribute cuts topics by an outcome. Topics on which a run did
-        badly were partly unlucky, and any other run does better on them for that reason alone (regression to the
-        mean). Never cut by the run whose gain is then reported; and cut by the baseline, expect the others to look
-        better in its worst band and worse in its best. None for topics without a relevant document.
+        The *baseline*, for ``first_relevant``. This attribute selects topics by an outcome: topics with poor results
+        of one run are partly bad luck, so other runs score better on them (regression to the mean). Never slice by the
+        run whose gain you report. If you slice by the baseline, expect other runs to look better in its worst band
+        and worse in its best. None for topics without a relevant document.
     traffic
-        How often each query was asked: ``{query_id: count}``, `Attributes` with one column of numbers or one called
-        ``traffic``, or the name of one of `attributes`. Shares are of all that is given, over other topics too.
+        Number of requests of each query: ``{query_id: count}``, `Attributes` with a single numeric column or one named
+        ``traffic``, or the name of one of `attributes`. Shares are relative to all counts, including other topics.
     seen
-        Queries that are known, such as those of the training set: texts and ids, `Topics`, ``{id: text}``, or a path.
-        A topic is ``seen`` if its normalised text (NFKC, case folded, single spaces) is among them. By id it is found
-        if the known ones are a plain list, or its own text is not known; ids of two sets of topics may coincide.
+        Known queries, such as those of the training set: texts and ids, `Topics`, ``{id: text}``, or a path. A topic
+        is ``seen`` if its normalized text (NFKC, case-folded, single spaces) is among them. Ids are compared only if
+        `seen` is a plain list or the topic has no text, because ids of two topic sets may coincide.
     today
-        The day from which ages are counted, such as ``"2024-05-31"``; None for the newest date of the documents.
+        Reference date of ages, such as ``"2024-05-31"``; None: the newest date of the documents.
     date
-        The column of documents that holds their dates.
+        Column of documents with dates.
     rel
-        The least grade that is relevant.
+        Lowest relevant grade.
     languages
-        Codes of the languages that can occur, such as ``("en", "de")``; ``"any"`` for all. None: all, if the library
-        py3langid is installed, else there is no attribute ``language``. It is unsure on short texts, and None where
-        its probability is below one half; see `judged.data.query_text.languages_of`.
+        Codes of possible languages, such as ``("en", "de")``; ``"any"`` for all. None: all if the library py3langid
+        is installed, else no attribute ``language``. Detection is unreliable for short texts; values with a
+        probability below one half are None (see `judged.comparison.slicing.queries.detect_languages`).
     cuts
-        The shares of traffic at which head and torso end.
+        Cumulative shares of traffic at which head and torso end.
 
     Returns
     -------
-    found : Attributes
-        Of all topics of `qrels`, `queries` and `attributes`; in byte order of their ids.
+    attributes : Attributes
+        Attributes of all topics of `qrels`, `queries`, and `attributes`, in byte order of their ids.
 
     Raises
     ------
     InputError
-        If something cannot be read, or a source that another one needs is missing.
+        If input is invalid, or a required source is missing.
     MissingExtraError
-        If `languages` are given and py3langid is not installed.
+        If `languages` is set and py3langid is not installed.
 
     Examples
     --------
     >>> queries = {"q1": "who is it", "q2": "income tax"}
-    >>> known = derive({"q1": {"d1": 1}, "q2": {"d2": 0}}, queries=queries, languages=())
-    >>> known.names
+    >>> attributes = derive({"q1": {"d1": 1}, "q2": {"d2": 0}}, queries=queries, languages=())
+    >>> attributes.names
     ('relevant', 'relevant_band', 'judged', 'words', 'length', 'kind', 'script')
-    >>> known.column("kind").to_pylist(), known.column("relevant_band").to_pylist()
+    >>> attributes.column("kind").to_pylist(), attributes.column("relevant_band").to_pylist()
     (['question', 'keywords'], ['1', 'none'])
     """
     judgments = None if qrels is None else Qrels.of(qrels)
     texts = None if queries is None else Topics.of(queries)
-    known = None if attributes is None else Attributes.of(attributes)
+    existing = None if attributes is None else Attributes.of(attributes)
     if judgments is None and (run is not None or documents is not None):
-        raise InputError("run= and documents= tell nothing of topics without judgments", fix="give qrels too")
+        raise InputError("run= and documents= require qrels", fix="pass qrels")
     if isinstance(traffic, Mapping):
-        counts_of = cast("Mapping[Any, Any]", traffic).items()
-        traffic = Attributes.of({id_text(query, "query id"): {_TRAFFIC: count} for query, count in counts_of})
-    query_ids = _all_topics(judgments, texts, known, traffic)
-    made = {} if judgments is None else _judgment_columns(query_ids, judgments, rel)
+        traffic_items = cast("Mapping[Any, Any]", traffic).items()
+        traffic = Attributes.of({id_text(query, "query id"): {_TRAFFIC: count} for query, count in traffic_items})
+    query_ids = _query_ids(judgments, texts, existing, traffic)
+    derived = {} if judgments is None else _judgment_columns(query_ids, judgments, rel)
     if texts is not None or languages:
-        made |= _text_columns(query_ids, texts, languages)
+        derived |= _text_columns(query_ids, texts, languages)
     if traffic is not None:
-        counts = _counts(traffic, known)
+        counts = _traffic_counts(traffic, existing)
         bands = dict(zip(counts, frequency_bands(list(counts.values()), cuts), strict=True))
-        total = math.fsum(counts.values())  # of all that is given, of topics that are not among these too
-        made["traffic_share"] = [counts[query] / total if query in counts else None for query in query_ids]
-        made["frequency"] = [bands.get(query) for query in query_ids]
+        total = math.fsum(counts.values())  # includes the traffic of other topics
+        derived["traffic_share"] = [counts[query] / total if query in counts else None for query in query_ids]
+        derived["frequency"] = [bands.get(query) for query in query_ids]
     if seen is not None:
-        made["novelty"] = _novelty(query_ids, texts, seen)
+        derived["novelty"] = _novelty(query_ids, texts, seen)
     if judgments is not None and run is not None:
-        made["first_relevant"] = _first_relevant(query_ids, judgments, run, rel)
+        derived["first_relevant"] = _first_relevant(query_ids, judgments, run, rel)
     if judgments is not None and documents is not None:
-        more = document_columns(query_ids, judgments, Documents.of(documents), today=today, date=date, rel=rel)
-        if clash := [name for name in more if name in made]:
-            name = clash[0].removeprefix("relevant_")
-            raise InputError(f"two attributes would be called {clash[0]}", fix=f"rename {name} of the documents")
-        made |= more
+        table = Documents.of(documents)
+        document_values = document_columns(query_ids, judgments, table, today=today, date=date, rel=rel)
+        if duplicates := [name for name in document_values if name in derived]:
+            fix = f"rename the column {duplicates[0].removeprefix('relevant_')} of the documents"
+            raise InputError(f"attribute names must be unique, got {duplicates[0]} twice", fix=fix)
+        derived |= document_values
     columns: dict[str, Any] = {"query_id": pa.array(query_ids, pa.string())}
-    for name, values in made.items():
+    for name, values in derived.items():
         columns[name] = pa.array(values, pa.float64() if name in _NUMBERS else pa.string())
-    derived = Attributes(pa.table(columns), "<derived>")
-    return derived if known is None else known.over(query_ids).joined(derived)
+    result = Attributes(pa.table(columns), "<derived>")
+    return result if existing is None else existing.over(query_ids).joined(result)
 
 
-def _all_topics(qrels: Qrels | None, topics: Topics | None, known: Attributes | None, traffic: Any) -> tuple[str, ...]:
-    given = (() if qrels is None else qrels.topics, () if topics is None else topics.table["query_id"].to_pylist())
-    found = {query for ids in (*given, () if known is None else known.query_ids) for query in ids}
-    found = found or set(traffic.query_ids if isinstance(traffic, Attributes) else ())
-    if not found:
-        raise InputError("nothing is given that topics could be found in", fix="give qrels, topics or attributes")
-    return tuple(sorted(found))
+def _query_ids(qrels: Qrels | None, topics: Topics | None, table: Attributes | None, traffic: Any) -> tuple[str, ...]:
+    id_lists = (() if qrels is None else qrels.topics, () if topics is None else topics.table["query_id"].to_pylist())
+    query_ids = {query for ids in (*id_lists, () if table is None else table.query_ids) for query in ids}
+    query_ids = query_ids or set(traffic.query_ids if isinstance(traffic, Attributes) else ())
+    if not query_ids:
+        raise InputError("at least one source of topics is required", fix="pass qrels, queries, or attributes")
+    return tuple(sorted(query_ids))
 
 
 def _judgment_columns(query_ids: Sequence[str], qrels: Qrels, rel: float) -> Columns:
     index = qrels.index
-    marks = (index.grade >= rel) & (index.grade >= 0), np.ones(len(index.topic), dtype=np.bool_)
-    counts = [np.bincount(index.topic[mask], minlength=len(index.topics)).astype(np.float64).tolist() for mask in marks]
+    masks = (index.grade >= rel) & (index.grade >= 0), np.ones(len(index.topic), dtype=np.bool_)
+    counts = [np.bincount(index.topic[mask], minlength=len(index.topics)).astype(np.float64).tolist() for mask in masks]
     relevant, judged = (dict(zip(index.topics, count, strict=True)) for count in counts)
-    wanted = [relevant.get(query) for query in query_ids]
+    relevant_counts = [relevant.get(query) for query in query_ids]
     return {
-        "relevant": wanted,
-        "relevant_band": RELEVANT.all_of(wanted),
+        "relevant": relevant_counts,
+        "relevant_band": RELEVANT.labels(relevant_counts),
         "judged": [judged.get(query) for query in query_ids],
     }
 
 
 def _text_columns(query_ids: Sequence[str], topics: Topics | None, languages: Sequence[str] | str | None) -> Columns:
     if topics is None:
-        raise InputError("languages= are guessed from texts", fix="give topics too")
+        raise InputError("languages= requires query texts", fix="pass queries")
     texts = [topics.text(query) for query in query_ids]
     words = [float(count) if (count := word_count(text)) else None for text in texts]
-    made: Columns = {
+    columns: Columns = {
         "words": words,
-        "length": LENGTH.all_of(words),
-        "kind": [kind_of(text) for text in texts],
-        "script": [script_of(text) for text in texts],
+        "length": LENGTH.labels(words),
+        "kind": [query_kind(text) for text in texts],
+        "script": [query_script(text) for text in texts],
     }
     if isinstance(languages, str) and languages != "any":
-        raise InputError(f"languages={languages!r} is not a list", fix=f'give ("{languages}", "en"), say, or "any"')
-    if languages or (languages is None and can_guess()):
-        made["language"] = languages_of(texts, None if languages is None or languages == "any" else languages)
-    return made
+        raise InputError(f"languages must be a list, got {languages!r}", fix=f'use ("{languages}", "en") or "any"')
+    if languages or (languages is None and has_language_detector()):
+        columns["language"] = detect_languages(texts, None if languages is None or languages == "any" else languages)
+    return columns
 
 
 def _novelty(query_ids: Sequence[str], topics: Topics | None, seen: Any) -> list[str]:
-    """Say of each topic whether it is among known queries."""
-    plain = False
+    is_plain_list = False
     if isinstance(seen, (str, Path, Mapping, Topics)) or hasattr(seen, "__arrow_c_stream__"):
-        known = Topics.of(seen)
-        ids, texts = known.table["query_id"].to_pylist(), known.table["text"].to_pylist()
+        topic_table = Topics.of(seen)
+        ids, texts = topic_table.table["query_id"].to_pylist(), topic_table.table["text"].to_pylist()
     elif isinstance(seen, Iterable):
         ids = texts = [id_text(query, "known query") for query in cast("Iterable[Any]", seen)]
-        plain = True
+        is_plain_list = True
     else:
-        raise InputError(f"a {type(seen).__name__} holds no known queries", fix="give texts or ids, or topics")
-    ids, texts = set(ids), set(map(normalised, texts))
-    own = ["" if topics is None else normalised(topics.text(query)) for query in query_ids]
+        raise InputError(f"seen= must be texts, ids, or topics, got {type(seen).__name__}", fix="pass a list of texts")
+    ids, texts = set(ids), set(map(normalize_query, texts))
+    topic_texts = ["" if topics is None else normalize_query(topics.text(query)) for query in query_ids]
     return [
-        "seen" if (text and text in texts) or ((plain or not text) and query in ids) else "new"
-        for query, text in zip(query_ids, own, strict=True)
+        "seen" if (text and text in texts) or ((is_plain_list or not text) and query in ids) else "new"
+        for query, text in zip(query_ids, topic_texts, strict=True)
     ]
 
 
@@ -239,35 +242,34 @@ def _first_relevant(query_ids: Sequence[str], qrels: Qrels, run: Any, rel: float
     judged = judge(qrels, run)
     if not judged.ranked or not judged.present.any():
         problem = "has no scores" if judged.present.any() else "has no topic in common with the qrels"
-        fix = "give the baseline's ranking of the judged topics"
-        raise InputError(f"the run {problem}, so that no document is its first relevant one", fix=fix)
+        fix = "pass the ranking of the baseline for the judged topics"
+        raise InputError(f"first_relevant requires a ranking, but the run {problem}", fix=fix)
     ranks = judged.first_rank(judged.relevant(rel)).astype(np.float64).tolist()
+    # topics without relevant documents have no first rank, which differs from rank 0: none returned
     first = {
         query: rank
         for query, rank, relevant in zip(judged.query_ids, ranks, judged.num_relevant(rel).tolist(), strict=True)
         if relevant > 0
     }
-    return FIRST_RELEVANT.all_of(first.get(query) for query in query_ids)
+    return FIRST_RELEVANT.labels(first.get(query) for query in query_ids)
 
 
-def _counts(traffic: Any, known: Attributes | None) -> dict[str, float]:
-    """Give the counts by query id: of a named attribute, or of the only numbers of a table."""
+def _traffic_counts(traffic: Any, attributes: Attributes | None) -> dict[str, float]:
     if isinstance(traffic, str):
-        if known is None:
-            raise InputError(f"no attributes that {traffic!r} could be one of", fix="give attributes= too")
-        return known.numbers(traffic)
+        if attributes is None:
+            raise InputError(f"traffic={traffic!r} requires attributes", fix="pass attributes=")
+        return attributes.numbers(traffic)
     if not isinstance(traffic, Attributes):
-        raise InputError(
-            f"a {type(traffic).__name__} cannot be read as traffic", fix="give {query_id: count}, or an attribute"
-        )
+        problem = f"traffic must be counts or an attribute, got {type(traffic).__name__}"
+        raise InputError(problem, fix="pass {query_id: count}")
     names = [name for name in traffic.names if str(traffic.column(name).type) == "double"]
     if _TRAFFIC not in traffic.names and len(names) != 1:
-        problem = f"which of {', '.join(traffic.names) or 'no columns'} is the traffic?"
+        problem = f"the column of traffic is not unique: {', '.join(traffic.names) or 'no columns'}"
         raise InputError(problem, fix="name the column of counts 'traffic'")
     return traffic.numbers(_TRAFFIC if _TRAFFIC in traffic.names else names[0])
 
 
-def known_topics(
+def topic_attributes(
     qrels: Qrels,
     *,
     attributes: Any = None,
@@ -276,62 +278,59 @@ def known_topics(
     run: Any = None,
     documents: Any = None,
 ) -> Attributes:
-    """Give the attributes of the topics of the qrels.
+    """Return the attributes of the topics of the qrels, from tables or derived.
 
     Parameters
     ----------
     qrels
-        The topics, and what follows from their judgments.
+        Topics and judgments.
     attributes
-        What `Attributes.of` takes.
+        Input of `Attributes.of`.
     queries
-        `Topics` or a path: texts, and the attributes beside them.
+        `Topics` or a path: texts and additional attributes.
     needed
-        The attributes that are asked for. Nothing is derived where the tables have them all.
+        Required attributes. Nothing is derived if the tables contain all of them.
     run
-        The baseline, from which ``first_relevant`` is taken: slices by an outcome are cut by one run for all.
+        Baseline for ``first_relevant``. All systems are sliced by the same run.
     documents
-        A table of documents, for ``freshness`` and the like.
+        Table of documents, for ``freshness`` etc.
 
     Raises
     ------
     InputError
-        If a table cannot be read, is of other topics, or what is needed could be derived and its source is not given.
+        If a table is invalid or has other topics, or the source of a required attribute is missing.
 
     Examples
     --------
     >>> from judged import Qrels
     >>> qrels = Qrels.of({"q1": {"d": 1, "e": 1}, "q2": {"d": 0}})
-    >>> known_topics(qrels, attributes={"q1": {"kind": "law"}}, needed=["relevant"]).column("relevant").to_pylist()
+    >>> attributes = topic_attributes(qrels, attributes={"q1": {"kind": "law"}}, needed=["relevant"])
+    >>> attributes.column("relevant").to_pylist()
     [2.0, 0.0]
     """
     topics = None if queries is None else Topics.of(queries)
-    found = Attributes.of({query: {} for query in sorted(qrels.topics)})
-    for given in (attributes, topics):
-        if given is not None:
-            known = Attributes.of(given)
-            if not set(known.query_ids) & set(found.query_ids):
-                theirs = repr(known.query_ids[0]) if len(known) else "none"
-                problem = f"its first one is {theirs}, that of the qrels {found.query_ids[0]!r}"
-                raise InputError(
-                    f"no topic in common with the qrels: {problem}",
-                    fix="check that both use the same query ids",
-                    path=known.where,
-                )
-            found = found.joined(known.over(found.query_ids))
-    asked = {found.spelled(name) for name in needed} - {"query_id"}
-    if asked <= set(found.names):
-        return found
-    made = derive(
+    result = Attributes.of({query: {} for query in sorted(qrels.topics)})
+    for extra in (attributes, topics):
+        if extra is not None:
+            table = Attributes.of(extra)
+            if not set(table.query_ids) & set(result.query_ids):
+                example = repr(table.query_ids[0]) if len(table) else "none"
+                problem = f"no topic in common with the qrels: the first is {example}, not {result.query_ids[0]!r}"
+                raise InputError(problem, fix="use the same query ids", path=table.where)
+            result = result.joined(table.over(result.query_ids))
+    needed_names = {result.spelled(name) for name in needed} - {"query_id"}
+    if needed_names <= set(result.names):
+        return result
+    derived = derive(
         qrels,
         queries=topics,
-        attributes=found,
-        run=run if OUTCOME in asked else None,
-        traffic=_TRAFFIC if _TRAFFIC in found.names else None,
+        attributes=result,
+        run=run if OUTCOME in needed_names else None,
+        traffic=_TRAFFIC if _TRAFFIC in result.names else None,
         documents=documents,
-        languages=None if "language" in asked else (),
+        languages=None if "language" in needed_names else (),
     )
     for name, source in DERIVED.items():
-        if name in asked and name not in made.names:
-            raise InputError(f"the attribute {name} is in no table, and cannot be derived", fix=f"give {source}")
-    return made
+        if name in needed_names and name not in derived.names:
+            raise InputError(f"the attribute {name} is in no table and cannot be derived", fix=f"pass {source}")
+    return derived

@@ -1,4 +1,4 @@
-"""Scores by slice as an answer: a row per slice, means over all topics, and which slices differ from the others."""
+"""Scores by slice, ways to average over topics, and differences between slices and the other topics."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged.comparison.pair import BETTER, TIMES, WORSE
-from judged.comparison.slicing.parts import ALL, FEW, MOST_INTERVALS, PartEstimate, ScoresOfParts, value_column
+from judged.comparison.slicing.parts import ALL, FEW, MAX_INTERVAL_COLUMNS, PartEstimate, PartScores, value_column
 from judged.errors import InputError
 from judged.results import ANY, CHANGE, COUNT, SHARE, YES_NO, Column, Table, columns_of, counted
 from judged.results.blocks import first_few
@@ -20,60 +20,58 @@ if TYPE_CHECKING:
     from judged.results.blocks import Note
     from judged.stats.slice_differences import AgainstRest
 
-MOST = 6  # slices named in one sentence
+MAX_NAMES = 6  # slices listed in one sentence
 TOPIC_MEAN, MEAN_OF_SLICES = "topic mean", "mean of slices"
-_RUNS = 3  # of more, only the first and the count are told
+_MAX_RUNS = 3  # with more runs, sentences cover the first ones only
 
 
 @dataclass(frozen=True, kw_only=True)
 class SliceEstimate(PartEstimate):
-    """One number: a measure of a run over the topics of a slice that have a score, and against all other topics."""
+    """Value of a measure for a run on one slice, and its test against all other topics."""
 
-    share: float = math.nan  # of all topics that are in it
-    weight: float = math.nan  # the share of the first weights that its topics have; NaN without weights
-    # its mean against that of the other topics, of logarithms for a geometric mean; None where it was not tested
-    rest: AgainstRest | None = None
-    adjusted: float = math.nan  # the p-value of this test, corrected for all the tests of the call
-    significant: bool = False  # whether the slice differs: `adjusted` is at most alpha, and the interval excludes 0
-    # whether the slice is the better side; None where it does not differ, or the measure has no better side
-    better: bool | None = None
+    share: float = math.nan  # share of all topics
+    weight: float = math.nan  # share of the total weight, by the first weights; NaN without weights
+    # mean of the slice minus mean of the other topics, of logarithms for geometric means; None: not tested
+    contrast: AgainstRest | None = None
+    adjusted: float = math.nan  # p-value of `contrast`, corrected over all tests of the call
+    significant: bool = False  # `adjusted` is at most alpha, and the interval excludes 0
+    better: bool | None = None  # whether the slice is better than the rest; None: no difference, or neutral measure
 
     @property
     def mark(self) -> str:
-        """Whether it is better or worse than the other topics."""
+        """Dagger if the slice is better or worse than the other topics."""
         return "" if self.better is None else BETTER if self.better else WORSE
 
 
 @dataclass(frozen=True, kw_only=True)
-class Average(SliceEstimate):
-    """All topics of a run as one number, in one of several ways."""
+class TopicAverage(SliceEstimate):
+    """Value over all topics of a run, averaged in one of several ways."""
 
-    # `topic mean`: every topic counts the same. `mean of slices`: every slice that is not small does. `traffic-weighted
-    # mean` and the like: every topic counts by its weight. `weighted by relevant documents`: every relevant document
-    # counts the same.
-    effective: float  # as many topics of equal weight would give a mean as sure
+    # `topic mean`: equal weight per topic. `mean of slices`: equal weight per slice that is not small.
+    # `traffic-weighted mean` etc.: topics by weight. `weighted by relevant documents`: equal weight per document.
+    effective: float  # effective number of topics (Kish)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SlicedScores(ScoresOfParts[SliceEstimate]):
-    """What `by_slice` returns: scores of slices, ways to average over them, and which slices differ from the others.
+class SlicedScores(PartScores[SliceEstimate]):
+    """Result of `by_slice`: scores of slices, averages over topics, and slices that differ from the other topics.
 
     Attributes
     ----------
     scores : Scores
-        Of all topics.
+        Scores of all topics.
     estimates : tuple of SliceEstimate
-        By slice, run and measure; ``all topics`` first, small slices last.
+        By slice, run, and measure; ``all topics`` first, small slices last.
     method : IntervalMethod
-        How intervals were made.
+        Method of the intervals.
     slicing : Slicing
-        Of the same topics.
-    averages : tuple of Average
-        By way, run and measure.
+        Slices of the same topics.
+    averages : tuple of TopicAverage
+        By kind of average, run, and measure.
     tests : int
-        How many slices, runs and measures share alpha (Holm) in tests against the other topics.
+        Number of tests against the other topics that share alpha (Holm), over slices, runs, and measures.
     weights : tuple of str
-        The names of the weights.
+        Names of the weights.
     notes : tuple of Note
 
     Examples
@@ -83,176 +81,182 @@ class SlicedScores(ScoresOfParts[SliceEstimate]):
     >>> qrels = {"a": {"d": 1}, "b": {"d": 1}, "c": {"d": 1}}
     >>> scores = evaluate(qrels, {"a": ["d"], "b": ["x", "d"], "c": ["d"]}, "RR")
     >>> kinds = slice_topics({"a": {"kind": "law"}, "b": {"kind": "news"}, "c": {"kind": "law"}}, "kind", min_topics=1)
-    >>> found = by_slice(scores, kinds, ci="none")
-    >>> found.value("kind=law"), found.value("kind=news"), found.average("mean of slices").value
+    >>> result = by_slice(scores, kinds, ci="none")
+    >>> result.value("kind=law"), result.value("kind=news"), result.average("mean of slices").value
     (1.0, 0.5, 0.75)
     """
 
     kind: ClassVar[str] = "slices"
     part: ClassVar[str] = "slice"
-    known: ClassVar[tuple[str, ...]] = ("share", "weight")
+    part_columns: ClassVar[tuple[str, ...]] = ("share", "weight")
 
     slicing: Slicing
-    averages: tuple[Average, ...]
+    averages: tuple[TopicAverage, ...]
     tests: int
     weights: tuple[str, ...]
     notes: tuple[Note, ...] = ()
 
     @property
-    def findings(self) -> tuple[SliceEstimate, ...]:
-        """The estimates of slices that were tested against the other topics: all that are not small."""
-        return tuple(row for row in self.estimates if row.rest is not None)
+    def tested(self) -> tuple[SliceEstimate, ...]:
+        """Estimates of the slices that were tested against the other topics."""
+        return tuple(row for row in self.estimates if row.contrast is not None)
 
-    def average(self, name: str = TOPIC_MEAN, run: str | None = None, measure: str | None = None) -> Average:
-        """Give one way to average; the first run and measure, if none is named.
+    def average(self, name: str = TOPIC_MEAN, run: str | None = None, measure: str | None = None) -> TopicAverage:
+        """Return one of the averages, by default for the first run and measure.
 
         Raises
         ------
         InputError
-            If it was not made: there is no mean of slices that overlap.
+            If the average does not exist, such as the mean of slices that overlap.
         """
-        pair = self.named(run, measure)
-        ways = {row.part: row for row in self.averages if (row.run, row.measure) == pair}
-        if name not in ways:
-            fix = f"use one of {', '.join(ways)}" if ways else "take a measure that is a mean"
-            raise InputError(f"no {name} was made", fix=fix)
-        return ways[name]
+        pair = self.run_and_measure(run, measure)
+        averages = {row.part: row for row in self.averages if (row.run, row.measure) == pair}
+        if name not in averages:
+            fix = f"use one of {', '.join(averages)}" if averages else "use a measure that is a mean"
+            raise InputError(f"no average {name!r}", fix=fix)
+        return averages[name]
 
-    def shown_of(self, run: str, measure: str) -> Sequence[SliceEstimate]:
-        """Give the slices, and below them the ways to average; empty where a measure has no mean."""
-        ways = {row.part: replace(row, value=math.nan, ci=None) for row in self.averages if row.part != TOPIC_MEAN}
-        made = {row.part: row for row in self.averages if (row.run, row.measure) == (run, measure)}
-        return [*self.estimates_of(run, measure), *(made.get(way, row) for way, row in ways.items())]
+    def displayed_estimates(self, run: str, measure: str) -> Sequence[SliceEstimate]:
+        """Return the slices and the averages; averages without a value for this measure are empty rows."""
+        empty = {row.part: replace(row, value=math.nan, ci=None) for row in self.averages if row.part != TOPIC_MEAN}
+        averages = {row.part: row for row in self.averages if (row.run, row.measure) == (run, measure)}
+        return [*self.estimates_of(run, measure), *(averages.get(name, row) for name, row in empty.items())]
 
-    def about(self, rows: Sequence[SliceEstimate]) -> tuple[Column, ...]:
-        """Give how many topics slices have, and which shares of topics and weights."""
+    def part_info(self, rows: Sequence[SliceEstimate]) -> tuple[Column, ...]:
+        """Return the number of topics of each slice, and its shares of topics and weight."""
         weights = (("weight", SHARE, f"of {name}") for name in self.weights[:1])
         return columns_of(rows, ("size", COUNT, "topics"), ("share", SHARE), *weights)
 
     def data(self) -> tuple[Table, ...]:
-        """Give all numbers with their tests, the averages, and the slices."""
+        """Return the data tables of estimates with their tests, of averages, and of slices."""
         rows, averages = self.estimates, self.averages
         (results,) = super().data()
         tests = (
-            *rest_columns([row.rest for row in rows]),
+            *rest_columns([row.contrast for row in rows]),
             *columns_of(rows, "adjusted"),
-            Column("significant", [row.rest and row.significant for row in rows], YES_NO),
+            Column("significant", [row.contrast and row.significant for row in rows], YES_NO),
             *columns_of(rows, "better"),
         )
         names = Column("name", [row.part for row in averages])
-        known = columns_of(averages, "run", "measure"), columns_of(averages, "n", "effective")
-        ways = Table("averages", (names, *known[0], value_column(averages), *known[1]), only="data")
-        return replace(results, columns=(*results.columns, *tests)), ways, self.slicing.table()
+        columns = columns_of(averages, "run", "measure"), columns_of(averages, "n", "effective")
+        average_table = Table("averages", (names, *columns[0], value_column(averages), *columns[1]), only="data")
+        return replace(results, columns=(*results.columns, *tests)), average_table, self.slicing.table()
 
     def facts(self) -> dict[str, Any]:
-        """Give how intervals were made, whether slices overlap, the weights, and the number of tests."""
+        """Return the interval method, whether slices overlap, the weights, and the number of tests."""
         overlap = not self.slicing.disjoint
         return {"ci": vars(self.method), "overlap": overlap, "weights": self.weights, "tests": self.tests}
 
     @property
     def caption(self) -> str:
-        """What the marks and the intervals mean."""
+        """Explanation of marks and intervals."""
         parts: list[str] = []
         if self.tests:
-            sides = {row.better for row in self.findings}
-            words = {True: f"{BETTER} significantly better", False: f"{WORSE} significantly worse"}
-            marks = ", ".join(word for side, word in words.items() if side in sides) or "no slice is better or worse"
-            test = "permutation" if any(row.rest and row.rest.resamples for row in self.findings) else "Welch"
-            corrected = f", p corrected by Holm for {self.tests} tests" if self.tests > 1 else ""
-            rule = f"{test} test{corrected}, alpha = {1 - self.method.level:g}"
+            directions = {row.better for row in self.tested}
+            texts = {True: f"{BETTER} significantly better", False: f"{WORSE} significantly worse"}
+            marks = ", ".join(text for better, text in texts.items() if better in directions)
+            marks = marks or "no slice is better or worse"
+            test = "permutation" if any(row.contrast and row.contrast.resamples for row in self.tested) else "Welch"
+            correction = f", p corrected by Holm for {self.tests} tests" if self.tests > 1 else ""
+            rule = f"{test} test{correction}, alpha = {1 - self.method.level:g}"
             parts.append(f"{marks} than the other topics ({rule})")
         if self.slicing.small.any():
             parts.append(f"{FEW}: fewer topics than the slice is judged by, not tested")
-        words = self.scores.interval_words(self.method)
+        interval_text = self.scores.interval_words(self.method)
         runs = len(self.scores.runs)
-        wide = (runs if runs > 1 else len(self.scores.measures)) > MOST_INTERVALS
-        left_out = f"no intervals beside more than {MOST_INTERVALS} columns of numbers: CSV and JSON have them"
-        return "; ".join([*parts, *([left_out if wide else f"[{words}]"] if words else [])])
+        too_wide = (runs if runs > 1 else len(self.scores.measures)) > MAX_INTERVAL_COLUMNS
+        if interval_text and too_wide:
+            limit = f"more than {MAX_INTERVAL_COLUMNS} columns of numbers"
+            parts.append(f"no intervals beside {limit}: CSV and JSON have them")
+        elif interval_text:
+            parts.append(f"[{interval_text}]")
+        return "; ".join(parts)
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Which slices differ from the other topics, and how the ways to average differ."""
-        return (*(text for _, text in self.differing()), *self._averaging(), *too_few(self.slicing))
+        """Sentences on slices that differ, on the averages, and on small slices."""
+        differences = (text for _, text in self.describe_differences())
+        return (*differences, *self._averages_text(), *describe_small_slices(self.slicing))
 
-    def differing(self) -> Iterator[tuple[SliceEstimate | None, str]]:
-        """Give the worst and the best slice of each run and measure, where that is more than luck, and what it says."""
-        apart = [row for row in self.findings if row.significant]
+    def describe_differences(self) -> Iterator[tuple[SliceEstimate | None, str]]:
+        """Yield the worst and best significant slice of each run and measure, with a sentence on each."""
+        significant = [row for row in self.tested if row.significant]
         runs = self.scores.run_names
-        for run in runs[:_RUNS]:
+        for run in runs[:_MAX_RUNS]:
             for measure in self.scores.measures:
                 sign = -1 if measure.properties.higher_is_better is False else 1
-                rows = [row for row in apart if (row.run, row.measure) == (run, str(measure))]
+                rows = [row for row in significant if (row.run, row.measure) == (run, str(measure))]
                 rows.sort(key=lambda row: sign * row.value)
-                worse, better = ([row for row in rows if row.better is side] for side in (False, True))
+                worse, better = ([row for row in rows if row.better is is_better] for is_better in (False, True))
                 if worse:
-                    yield worse[0], self._standing(worse[0], "worse", "worst")
-                if better and not (worse and self._opposite(worse[0], better[-1])):
-                    yield better[-1], self._standing(better[-1], "better", "best")
-                for row in (row for row in rows if row.better is None and row.rest):
-                    yield row, self._standing(row, "higher" if row.rest and row.rest.difference > 0 else "lower")
-        if len(runs) > _RUNS and apart:
-            of = f"{len({row.run for row in apart})} of the {len(runs)} runs"
-            yield None, f"For {of}, some slice differs from the other topics: the tables mark them."
-        if self.tests and not apart:
+                    yield worse[0], self._describe_slice(worse[0], "worse", "worst")
+                if better and not (worse and self._are_complements(worse[0], better[-1])):
+                    yield better[-1], self._describe_slice(better[-1], "better", "best")
+                for row in rows:
+                    if row.better is None and row.contrast:
+                        yield row, self._describe_slice(row, "higher" if row.contrast.difference > 0 else "lower")
+        if len(runs) > _MAX_RUNS and significant:
+            runs_text = f"{len({row.run for row in significant})} of the {len(runs)} runs"
+            yield None, f"For {runs_text}, some slice differs from the other topics: the tables mark them."
+        if self.tests and not significant:
             tests = "one test" if self.tests == 1 else f"{self.tests} tests, Holm"
             yield None, f"No slice is shown to differ from the other topics ({tests}). That does not make them alike."
 
-    def _opposite(self, first: SliceEstimate, second: SliceEstimate) -> bool:
-        """Whether two slices make up all topics, those without a score aside: one test, told once."""
-        apart = not (self.slicing.mask(first.part) & self.slicing.mask(second.part)).any()
-        return apart and first.rest is not None and first.rest.n_rest == second.n
+    def _are_complements(self, first: SliceEstimate, second: SliceEstimate) -> bool:
+        # complementary slices have the same test: only one of the two is described
+        disjoint = not (self.slicing.mask(first.part) & self.slicing.mask(second.part)).any()
+        return disjoint and first.contrast is not None and first.contrast.n_rest == second.n
 
-    def _standing(self, row: SliceEstimate, word: str, end: str = "") -> str:
-        """Set a slice against the other topics."""
-        rest = row.rest
-        if rest is None:
+    def _describe_slice(self, row: SliceEstimate, comparative: str, superlative: str = "") -> str:
+        test = row.contrast
+        if test is None:
             return ""
         rows = (other for other in self.estimates_of(row.run, row.measure) if not other.small)
-        alike = [other.value for other in rows if other.part != ALL]
-        extreme = end and len(alike) > 2 and row.value == (min(alike) if rest.difference < 0 else max(alike))
-        gap, low, high = (
+        values = [other.value for other in rows if other.part != ALL]
+        extreme = min(values) if test.difference < 0 else max(values)
+        rank = f", the {superlative} slice," if superlative and len(values) > 2 and row.value == extreme else ""
+        difference, low, high = (
             f"{TIMES}{decimal(math.exp(value), 3)}" if row.aggregate == "geometric mean" else decimal(value, 3, "+")
-            for value in (rest.difference, *(rest.interval or (math.nan, math.nan)))
+            for value in (test.difference, *(test.interval or (math.nan, math.nan)))
         )
         level = self.method.level
-        after = f" after Holm over {self.tests} tests" if self.tests > 1 else ""
+        correction = f" after Holm over {self.tests} tests" if self.tests > 1 else ""
         return (
-            f"{row.run}: `{row.part}`{f', the {end} slice,' if extreme else ''} is {word} than the other topics in"
-            f" {row.measure}: {decimal(row.value, 3)} over {counted(rest.n, 'topic')}, {gap} against the other"
-            f" {rest.n_rest} ({level:.0%} interval {low} to {high}), p {p_text(row.adjusted, 1 - level)}{after}."
+            f"{row.run}: `{row.part}`{rank} is {comparative} than the other topics in {row.measure}:"
+            f" {decimal(row.value, 3)} over {counted(test.n, 'topic')}, {difference} against the other {test.n_rest}"
+            f" ({level:.0%} interval {low} to {high}), p {p_text(row.adjusted, 1 - level)}{correction}."
         )
 
-    def _averaging(self) -> Iterator[str]:
-        """Put the ways to average of the first run and measure beside one another."""
+    def _averages_text(self) -> Iterator[str]:
         run, measure = next(((row.run, row.measure) for row in self.averages), ("", ""))
         rows = [row for row in self.averages if (row.run, row.measure) == (run, measure)]
-        ways = {row.part: decimal(row.value) for row in rows if not math.isnan(row.value)}  # a slice may lack scores
-        if len(set(ways.values())) > 1:
-            large = f"mean of the {int((~self.slicing.small).sum())} slices that have enough topics"
-            said = ", ".join(f"{large if way == MEAN_OF_SLICES else way} {value}" for way, value in ways.items())
-            yield f"Each average answers another question ({run}, {measure}): {said}."
+        values = {row.part: decimal(row.value) for row in rows if not math.isnan(row.value)}  # a slice may lack scores
+        if len(set(values.values())) > 1:
+            names = {MEAN_OF_SLICES: f"mean of the {int((~self.slicing.small).sum())} slices that have enough topics"}
+            text = ", ".join(f"{names.get(name, name)} {value}" for name, value in values.items())
+            yield f"Each average answers another question ({run}, {measure}): {text}."
         if not self.slicing.disjoint:
             yield f"Slices overlap: there is no {MEAN_OF_SLICES}, only the {TOPIC_MEAN}."
 
 
 def rest_columns(tests: Sequence[AgainstRest | None]) -> tuple[Column, ...]:
-    """Give the numbers of slices against all other topics."""
-    names = {"statistic": "rest_statistic", "p": "rest_p", "n_rest": "rest_topics", "resamples": "rest_resamples"}
+    """Return the columns of tests of slices against all other topics."""
+    fields = {"statistic": "rest_statistic", "p": "rest_p", "n_rest": "rest_topics", "resamples": "rest_resamples"}
     values = [test and test.difference for test in tests]
     return (
         Column("rest_difference", values, CHANGE, ci=[test and test.interval for test in tests]),
-        *(Column(name, [getattr(test, part, None) for test in tests], ANY) for part, name in names.items()),
+        *(Column(name, [getattr(test, field, None) for test in tests], ANY) for field, name in fields.items()),
     )
 
 
-def too_few(slicing: Slicing) -> Iterator[str]:
-    """Say which slices have fewer topics than they are judged by."""
+def describe_small_slices(slicing: Slicing) -> Iterator[str]:
+    """Yield a sentence on slices with fewer topics than their minimum."""
     small = [
-        f"`{part.name}` {n} of {part.min_topics}"
-        for part, n in zip(slicing.slices, slicing.n.tolist(), strict=True)
-        if n < part.min_topics
+        f"`{slice_.name}` {n} of {slice_.min_topics}"
+        for slice_, n in zip(slicing.slices, slicing.n.tolist(), strict=True)
+        if n < slice_.min_topics
     ]
     if small:
-        what, them = ("slice has", "it is") if len(small) == 1 else ("slices have", "they are")
-        named = first_few(small, MOST)
-        yield f"{len(small)} {what} fewer topics than needed ({named}): {them} shown, and not tested."
+        verb, pronoun = ("slice has", "it is") if len(small) == 1 else ("slices have", "they are")
+        names = first_few(small, MAX_NAMES)
+        yield f"{len(small)} {verb} fewer topics than needed ({names}): {pronoun} shown, and not tested."

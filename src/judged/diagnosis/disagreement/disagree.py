@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged.comparison.orders import orders
-from judged.comparison.slicing.topic_slices import slicing_given
+from judged.comparison.slicing.topic_slices import as_slicing
 from judged.data.qrels import Qrels
 from judged.data.run import Run, run_named
 from judged.data.topics import Topics
@@ -220,7 +220,7 @@ def _slices(
 ) -> tuple[SliceDisagreement, ...]:
     if slicing is None:
         return ()
-    over = slicing_given(slicing).over(query_ids)
+    over = as_slicing(slicing).over(query_ids)
     both = np.sign(gaps[0] * ways[0]) * np.sign(gaps[1] * ways[1])
     return tuple(
         SliceDisagreement(

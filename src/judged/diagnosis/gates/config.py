@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-from judged.comparison.slicing.topic_slices import Slice, slices_of
+from judged.comparison.slicing.topic_slices import Slice, parse_slices
 from judged.data.toml_files import Places, SettingError, nearest, parse_toml, read_toml
 from judged.errors import InputError, MeasureError
 from judged.scoring.default_measures import DEFAULT_MEASURE
@@ -192,7 +192,7 @@ class GateConfig:
         The slices that checks name: expressions over attributes of the topics.
     attributes, queries
         Files with facts about the topics, and with their texts. Relative paths count from the folder of the
-        configuration. What neither has may be derived: see `judged.slicing.derived.known_topics`.
+        configuration. What neither has may be derived: see `judged.slicing.derived.topic_attributes`.
     alpha
         The chance of failing a change that loses no more than the margins, over all checks together; and, for each
         check, that of passing one that loses as much as its margin. Below 0.5.
@@ -439,7 +439,7 @@ def _part(table: str, places: Places, numbered: tuple[int, dict[str, Any]]) -> A
     at, keys = numbered
     _refuse_unknown(keys, _KEYS[table])
     if table == "slice":
-        return slices_of([keys])[0]
+        return parse_slices([keys])[0]
     line = places.lines.get((table, at, ""))
     if table == "guardrail":
         return Guardrail(**keys, line=line)

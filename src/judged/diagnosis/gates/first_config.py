@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.comparison.slicing.derived import known_topics
+from judged.comparison.slicing.derived import topic_attributes
 from judged.comparison.slicing.topic_slices import Slice, slice_topics
 from judged.data.qrels import Qrels
 from judged.diagnosis.gates.check_result import digits, often
@@ -160,7 +160,7 @@ def _slicing(
     if not names and attributes is None:
         return None
     refuse_outcomes(names, "no gate can be cut by")
-    known = known_topics(qrels, attributes=attributes, queries=queries, needed=names)
+    known = topic_attributes(qrels, attributes=attributes, queries=queries, needed=names)
     if not names and len(known.names) != 1:
         raise InputError("nothing says what to slice by", fix=f"give --by with one of {', '.join(known.names)}")
     return slice_topics(known, names or known.names[0], query_ids=query_ids)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from judged.comparison.slicing.derived import OUTCOME, known_topics
+from judged.comparison.slicing.derived import OUTCOME, topic_attributes
 from judged.comparison.slicing.topic_slices import slice_topics
 from judged.data.attributes import Attributes
 from judged.data.expression import Expression
@@ -199,7 +199,7 @@ def sliced(config: GateConfig, attributes: Any = None, qrels: Qrels | None = Non
     with config.places.part():
         if qrels is not None:
             needed = [name for one in config.slices for name in Expression(one.expression).names]
-            known = known_topics(qrels, attributes=given, queries=files["queries"], needed=needed)
+            known = topic_attributes(qrels, attributes=given, queries=files["queries"], needed=needed)
         elif given is not None:
             known = Attributes.of(given)
         else:

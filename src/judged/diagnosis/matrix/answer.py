@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from judged.comparison.answer import AnswerOfScores
-from judged.comparison.slicing.comparison import direction
+from judged.comparison.slicing.comparison import difference_title
 from judged.data.run import run_named
 from judged.diagnosis.changes import SMALL, changes_table, lost_table, told_by_slice, who_lost
 from judged.diagnosis.matrix.points import COVERAGE, NOTHING, OPEN, QUADRANTS, RANKING, SHORT, topic_quadrants
@@ -236,7 +236,7 @@ class Matrix(AnswerOfScores):
         """Lay out one row per run, slice and axis: how much it changed against the baseline."""
         if self.changes:
             changes = [change for pair in self._pairs() for change in pair]
-            yield changes_table(changes, direction("run", self.baseline), self._tested, runs=True)
+            yield changes_table(changes, difference_title("run", self.baseline), self._tested, runs=True)
 
     def topics_table(self, run: str | None = None) -> Table:
         """Lay out one row per topic (and run), worst y first: both measures, the quadrant, and how it changed."""

@@ -8,8 +8,8 @@ import numpy as np
 
 from judged.comparison import Choices
 from judged.comparison.choices import default_resamples
-from judged.comparison.slicing.parts import Quantity, everywhere
-from judged.comparison.slicing.topic_slices import slicing_given
+from judged.comparison.slicing.parts import ValuePair, topic_subsets
+from judged.comparison.slicing.topic_slices import as_slicing
 from judged.data.qrels import Qrels
 from judged.data.run import run_named
 from judged.diagnosis.changes import compared
@@ -126,8 +126,8 @@ def matrix_of_scores(
     choices = MatrixChoices(level, fdr, resamples, seed)
     names = scores.run_names
     chosen = names[0] if baseline is None else run_named(baseline, names, "to use as the baseline")
-    sliced = None if slicing is None else slicing_given(slicing).over(scores.query_ids)
-    where = everywhere(len(scores.query_ids), sliced)
+    sliced = None if slicing is None else as_slicing(slicing).over(scores.query_ids)
+    where = topic_subsets(len(scores.query_ids), sliced)
     values = _values(scores, axes)
     limits = _means(values[chosen]) if cuts is None else (float(cuts[0]), float(cuts[1]))
     if not all(map(np.isfinite, limits)):
@@ -140,13 +140,13 @@ def matrix_of_scores(
     wholes = [name for name in names if name != chosen or cuts is not None]
     others = [name for name in names if name != chosen]
     pairs = {
-        (name, str(axis)): Quantity(values[chosen][at], values[name][at], reach=axis.properties.reach)
+        (name, str(axis)): ValuePair(values[chosen][at], values[name][at], reach=axis.properties.reach)
         for name in others
         for at, axis in enumerate(axes)
     }
     lost: dict[str, dict[str, Discoveries]] = {name: {} for name in others}
     for (name, axis), pair in pairs.items():
-        lost[name][axis] = losers(pair.gaps, fdr, scale=float(np.nanmax(np.abs(pair.first), initial=1.0)))
+        lost[name][axis] = losers(pair.differences, fdr, scale=float(np.nanmax(np.abs(pair.first), initial=1.0)))
     rel = max(float(getattr(axis, "rel", POSITIVE)) for axis in axes)
     return Matrix(
         scores=scores,

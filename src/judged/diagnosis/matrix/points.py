@@ -16,7 +16,7 @@ from judged.stats.sufficiency import insufficiency
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged.comparison.slicing.parts import Where
+    from judged.comparison.slicing.parts import TopicSubset
     from judged.results.types import Bools, Floats
 
 HEALTHY, RANKING, COVERAGE, BOTH = QUADRANTS = ("healthy", "ranking problem", "coverage problem", "both problems")
@@ -72,7 +72,7 @@ class Point:
 def points_of(
     run: str,
     values: Floats,  # (3, T): x, y, and the judged share
-    where: Sequence[Where],
+    where: Sequence[TopicSubset],
     cuts: tuple[float, float],
     ranges: Sequence[tuple[float, float]],
     choices: MatrixChoices,
@@ -84,23 +84,23 @@ def points_of(
     # not, as its own means are the cuts.
     has_both = ~np.isnan(values[:2]).any(axis=0)
     few = [some.small or insufficiency(int((some.mask & has_both).sum()), "verdict") is not None for some in where]
-    looks = 2 * sum(not small and not some.every for some, small in zip(where, few, strict=True))
+    looks = 2 * sum(not small and not some.is_all for some, small in zip(where, few, strict=True))
     spread = _spread(values[:2])
     points: list[Point] = []
     for some, lacking in zip(where, few, strict=True):
         both = values[:2, some.mask & has_both]
-        limits, small = np.full((2, 2), math.nan), lacking and not some.every
+        limits, small = np.full((2, 2), math.nan), lacking and not some.is_all
         if not small:
-            limits = _intervals(both, spread, choices.corrected(2 * wholes if some.every else looks))
+            limits = _intervals(both, spread, choices.corrected(2 * wholes if some.is_all else looks))
             limits = np.clip(limits, *np.array(ranges).T[:, :, None])
-        classed = (wholes > 0 or not some.every) and not lacking
+        classed = (wholes > 0 or not some.is_all) and not lacking
         x, y = (
             Axis(mean_of(row), low, high, _side(low, high, cut) if classed else "")
             for row, (low, high), cut in zip(both, limits.tolist(), cuts, strict=True)
         )
         quadrant = _quadrant(x.side, y.side) if classed else ""
         judged = mean_of(values[2, some.mask])
-        points.append(Point(run, some.name, both.shape[1], small, x, y, judged, quadrant, some.every))
+        points.append(Point(run, some.name, both.shape[1], small, x, y, judged, quadrant, some.is_all))
     return tuple(points)
 
 

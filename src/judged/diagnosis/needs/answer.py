@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from judged.comparison.answer import AnswerOfScores
-from judged.comparison.pair import shown
+from judged.comparison.pair import describe_winner
 from judged.errors import InputError
 from judged.results import Chart, Column, Sentences, Table
 from judged.results.decimals import counted, decimal, p_text, percent
@@ -290,7 +290,7 @@ class Needs(ReadOnly, AnswerOfScores):
 def _of_pair(pair: Pair) -> str:
     test, verdict = pair.result, f"No difference between {pair.second} and {pair.first} is shown in {pair.measure}"
     if pair.better is not None:
-        verdict = shown(test.test, pair.better, pair.other(pair.better), pair.measure)
+        verdict = describe_winner(test.test, pair.better, pair.other(pair.better), pair.measure)
     gap = _with_ci(pair.shown_difference, pair.shown_interval, 4, "+")
     after = f" after {test.correction}" if test.correction not in {"", "none"} else ""
     p = "" if math.isnan(test.decisive_p) else f", p {p_text(test.decisive_p, pair.alpha)}{after}"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from judged.comparison import Choices
-from judged.comparison.compare import compared
+from judged.comparison.compare import compare_scores
 from judged.data.attributes import Attributes
 from judged.data.compute import int_array
 from judged.data.index import id_text
@@ -133,7 +133,7 @@ def needs_of_scores(
         overlap=likeness[0],
         rbo=likeness[1],
         summaries=_summaries(table, groups, (mean, worst, best, deviation), likeness, IntervalMethod(level=level)),
-        comparison=compared(by_need, choices, "none") if len(table.runs) > 1 else None,
+        comparison=compare_scores(by_need, choices, "none") if len(table.runs) > 1 else None,
         cutoff=cutoff,
         rbo_p=rbo_p,
         limit=limit,

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from judged.comparison import Choices
-from judged.comparison.slicing.comparison import direction
-from judged.comparison.slicing.parts import Quantity, everywhere
+from judged.comparison.slicing.comparison import difference_title
+from judged.comparison.slicing.parts import ValuePair, topic_subsets
 from judged.diagnosis.changes import SMALL, changes_table, compared, lost_table, told_by_slice, who_lost
 from judged.diagnosis.stages.trace import PARTS, SCORE, SHORT, VERDICTS, TopicLoss, large_parts, parts_by_slice
 from judged.errors import InputError
@@ -124,11 +124,11 @@ class Stages(Answer):
             return ()
         trace, baseline, choices = self.trace, self.baseline, self.choices
         reach = self.measure.properties.reach
-        quantities = {(trace.name, SCORE): Quantity(baseline.score, trace.score, family=SCORE, reach=reach)}
+        quantities = {(trace.name, SCORE): ValuePair(baseline.score, trace.score, family=SCORE, reach=reach)}
         for name, before, now in zip(PARTS, baseline.parts, trace.parts, strict=True):
-            quantities[trace.name, name] = Quantity(-before, -now, family="parts", reach=reach)
+            quantities[trace.name, name] = ValuePair(-before, -now, family="parts", reach=reach)
         how = Choices(alpha=choices.alpha, resamples=choices.resamples, seed=choices.seed)
-        return compared(quantities, everywhere(len(trace.score), self.slicing), how)
+        return compared(quantities, topic_subsets(len(trace.score), self.slicing), how)
 
     @cached_property
     def lost(self) -> dict[str, Discoveries]:
@@ -247,7 +247,7 @@ class Stages(Answer):
             f" to {choices.alpha:g}"
         )
         part = Show(lambda name: str(self.measure) if name == SCORE else name, "string")
-        yield changes_table(self.changes, direction(first, second), note, part, runs=False)
+        yield changes_table(self.changes, difference_title(first, second), note, part, runs=False)
         yield lost_table(((first, name, lost) for name, lost in self.lost.items()), self.query_ids)
 
     def topics_table(self) -> Table:

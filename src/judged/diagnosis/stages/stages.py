@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged.comparison.choices import default_resamples
-from judged.comparison.slicing.topic_slices import slicing_given
+from judged.comparison.slicing.topic_slices import as_slicing
 from judged.data.expression import among
 from judged.data.qrels import Qrels
 from judged.data.run import Run
@@ -154,7 +154,7 @@ def stages(
         trace=traces[0],
         baseline=traces[1] if len(traces) > 1 else None,
         choices=choices if resamples else replace(choices, resamples=default_resamples(len(query_ids))),
-        slicing=None if slicing is None else slicing_given(slicing).over(query_ids),
+        slicing=None if slicing is None else as_slicing(slicing).over(query_ids),
         provenance=rests_on,
         notes=(*lacking, *notes, *rests_on.notes),
     )

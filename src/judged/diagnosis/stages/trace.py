@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from judged.comparison.slicing.parts import everywhere
+from judged.comparison.slicing.parts import topic_subsets
 from judged.diagnosis.changes import Mean, mean_of
 from judged.errors import InputError, MeasureError
 from judged.results import Answer, Sentences, Table
@@ -280,7 +280,7 @@ def parts_by_slice(trace: Trace, measure: Measure, slicing: Slicing | None, choi
     low, high = measure.properties.bounds
     bounds = [(low, high), (low, high), (0, 1), *[(0, high - low)] * len(trace.parts)]
     parts: list[Parts] = []
-    for where in everywhere(len(trace.score), slicing):
+    for where in topic_subsets(len(trace.score), slicing):
         values = rows[:, where.mask]
         method = IntervalMethod("none") if where.small else choices.interval
         limits = mean_intervals(values, method, bounds).tolist()

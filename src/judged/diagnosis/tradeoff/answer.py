@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from judged.comparison.slicing.comparison import some_of
+from judged.comparison.slicing.comparison import join_names
 from judged.data.run import run_named
 from judged.results import Answer, Chart, Sentences, listed
 from judged.results.charts import PALETTE
@@ -206,7 +206,7 @@ class Tradeoff(Answer):
             ),
             *(
                 f"{row.run} is there by its mean alone: the paired test leaves open whether a run that costs no more,"
-                f" but for noise, is as good in {self.measure}: {some_of(row.rivals)}."
+                f" but for noise, is as good in {self.measure}: {join_names(row.rivals)}."
                 for row in front
                 if not row.sure
             ),
@@ -231,19 +231,19 @@ class Tradeoff(Answer):
         ):
             names = [f"{row.run} (by {row.rivals[0]})" for row in self.rows
                      if row.front is False and row.sure == sure and not row.useless]  # fmt: skip
-            said += [f"{way}, no better in {self.measure} and no cheaper: {some_of(names)}; {why}."] if names else []
+            said += [f"{way}, no better in {self.measure} and no cheaper: {join_names(names)}; {why}."] if names else []
         return said
 
     def _equivalent(self) -> list[str]:
         """Name the runs that score the same on every topic, and whose costs do not differ beyond the noise."""
         groups = dict.fromkeys(frozenset((row.run, *row.equivalent)) for row in self.rows if row.equivalent)
-        return [f"Equivalent within the noise: {some_of([row.run for row in self.rows if row.run in group])}."
+        return [f"Equivalent within the noise: {join_names([row.run for row in self.rows if row.run in group])}."
                 for group in groups]  # fmt: skip
 
     def _useless(self) -> list[str]:
         """Name the runs that score no more than an empty result."""
         names = [row.run for row in self.rows if row.useless]
-        return [f"Not on the front, as {self.measure} is no higher than that of an empty result: {some_of(names)}."
+        return [f"Not on the front, as {self.measure} is no higher than that of an empty result: {join_names(names)}."
                 ] if names else []  # fmt: skip
 
     def _not_placed(self) -> list[str]:

@@ -15,7 +15,7 @@ from fastapi import Request
 from judged.comparison.slicing import Expression, Slicing, slice_topics
 from judged.comparison.slicing.derived import MEANINGS, OUTCOME, SOURCES
 from judged.data.compute import pc
-from judged.data.query_text import can_guess
+from judged.data.query_text import has_language_detector
 from judged.errors import InputError, JudgedError, MissingExtraError
 from judged.interface.pages.answers import page
 from judged.interface.pages.problems import PROBLEMS
@@ -57,7 +57,7 @@ def attributes(workspace: Workspace) -> Table:
     given = (True, workspace.topics is not None, "traffic" in known.names, bool(workspace.lists))
     there: dict[str, bool] = dict(zip(SOURCES, given, strict=True))
     for name, (source, kind, meaning) in MEANINGS.items():
-        if there[source] and name not in known.names and (name != "language" or can_guess()):
+        if there[source] and name not in known.names and (name != "language" or has_language_detector()):
             row = {"name": name, "source": source, "kind": kind, "meaning": meaning}
             rows.append({**row, "values": None, "slices": True})
     columns = columns_of(

@@ -11,10 +11,10 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 
 from judged.comparison.answer import data_tables
-from judged.comparison.compare import compared
-from judged.comparison.pair import intervals, verdict_columns
+from judged.comparison.compare import compare_scores
+from judged.comparison.pair import describe_intervals, verdict_columns
 from judged.comparison.slicing import slice_topics
-from judged.comparison.slicing.comparison import direction
+from judged.comparison.slicing.comparison import difference_title
 from judged.errors import InputError
 from judged.interface.pages.answer_pages import NotOpenError, answer_page, both, topic_columns
 from judged.interface.pages.filters import blocks, chosen, link, probability, query
@@ -252,7 +252,7 @@ class ComparePage(Answer):
         rows = [(found, next(iter(found.pairs), None)) for found in self.comparison.measures]
         ratios = [row for row in rows if row[1] and row[1].is_ratio]
         parts = [part for part in ([row for row in rows if row not in ratios], ratios) if part]
-        family = intervals(self.comparison.pairs, self.comparison.choices, self.by_measure.family)
+        family = describe_intervals(self.comparison.pairs, self.comparison.choices, self.by_measure.family)
         note = f"a measure's name links to its topics{f'; {family}' if family else ''}"
         tables = [self._by_measure(part) for part in parts]
         return Section("measures", "By measure", (*tables[:-1], replace(tables[-1], note=note)))
@@ -261,7 +261,7 @@ class ComparePage(Answer):
         (first, second), pairs = self.comparison.scores.run_names, [pair for _, pair in rows]
         ratio = any(pair and pair.is_ratio for pair in pairs)
         differences = [pair.shown_difference if pair else math.nan for pair in pairs]
-        head = direction(second, first, ratio=ratio)
+        head = difference_title(second, first, ratio=ratio)
         columns = (
             Column(
                 "measure",
@@ -292,7 +292,7 @@ class ComparePage(Answer):
         def p_value(kept: Bools) -> float:
             if not kept.any():
                 return math.nan
-            return compared(scores.over_topics(kept), choices, "none").pair(pair.first, pair.second).adjusted
+            return compare_scores(scores.over_topics(kept), choices, "none").pair(pair.first, pair.second).adjusted
 
         key = ("left out", self.comparison, self.measure)
         first, second = self.values

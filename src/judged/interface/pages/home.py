@@ -145,10 +145,10 @@ def _lacking(workspace: Workspace) -> Iterator[tuple[str, str]]:
 def _weak_slice(workspace: Workspace) -> Iterator[tuple[str, str]]:
     best = workspace.ranked()[0]
     page = slices(workspace, AskedSlices.model_validate({"run": best, "measures": DEFAULT_MEASURE}))
-    found = page.scores.findings if page.scores else ()
+    found = page.scores.tested if page.scores else ()
     row = min((row for row in found if row.better is False), key=attrgetter("value"), default=None)
-    if row is not None and row.rest is not None:
-        gap = f"{decimal(row.rest.difference, 3, '+')} against the other topics, p {p_text(row.adjusted, 0.05)}."
+    if row is not None and row.contrast is not None:
+        gap = f"{decimal(row.contrast.difference, 3, '+')} against the other topics, p {p_text(row.adjusted, 0.05)}."
         said = (
             f"{best} is weak on {counted(row.n, 'topic')}, {row.part}: {DEFAULT_MEASURE} {decimal(row.value, 3)}, {gap}"
         )

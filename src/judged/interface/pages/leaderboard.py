@@ -14,10 +14,10 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 
 from judged.comparison.answer import data_tables
-from judged.comparison.choices import MANY_TOPICS, Choices, default_test, known_tests
-from judged.comparison.compare import numbers_alone
-from judged.comparison.pair import RATIO, of_means
-from judged.comparison.slicing.topic_slices import MINIMUM
+from judged.comparison.choices import MANY_TOPICS, Choices, all_tests, default_test
+from judged.comparison.compare import untested_comparison
+from judged.comparison.pair import RATIO, is_test_of_means
+from judged.comparison.slicing.topic_slices import DEFAULT_MIN_TOPICS
 from judged.errors import InputError, JudgedError, MeasureError
 from judged.interface.pages.answer_pages import answer_page
 from judged.interface.pages.filters import blocks, probability
@@ -313,7 +313,7 @@ def _verdict(found: MeasureComparison, pair: Pair) -> str:
         return "unlike" if pair.significant else ""
     if found.higher_is_better is None:
         return "higher" if pair.result.difference > 0 else "lower"
-    words = ("better", "worse") if of_means(pair.result.test) else ("ahead", "behind")
+    words = ("better", "worse") if is_test_of_means(pair.result.test) else ("ahead", "behind")
     return words[pair.better != pair.second]
 
 
@@ -366,7 +366,9 @@ def leaderboard(workspace: Workspace, asked: AskedLeaderboard) -> LeaderboardPag
             result = tried("test", tests, None)
         if result is None:  # every number with its interval, where nothing is tested
             scores = workspace.scores(chosen, None, asked.where, baseline)
-            result = workspace.remember(("untested", scores), lambda: numbers_alone(scores, Choices(baseline=baseline)))
+            result = workspace.remember(
+                ("untested", scores), lambda: untested_comparison(scores, Choices(baseline=baseline))
+            )
     names = tuple(measures.values()) or tuple(map(str, chosen))
     best_first = str(chosen[0]) if chosen[0].properties.higher_is_better is False else f"-{chosen[0]}"
     return LeaderboardPage(
@@ -426,8 +428,8 @@ def _sort(given: str, measures: tuple[Measure, ...]) -> str:
 def _notes(workspace: Workspace, topics: int, result: Comparison) -> tuple[Note, ...]:
     """Say of few topics that they are few, and of many how they are tested, before the notes on runs."""
     notes: list[Note] = []
-    if topics < MINIMUM < len(workspace.query_ids):
-        few = f"{topics_text(topics)} are few: a mean of fewer than {MINIMUM} is not a finding"
+    if topics < DEFAULT_MIN_TOPICS < len(workspace.query_ids):
+        few = f"{topics_text(topics)} are few: a mean of fewer than {DEFAULT_MIN_TOPICS} is not a finding"
         notes.append(Note("few-topics", few))
     if topics > MANY_TOPICS:
         text = f"with more than {MANY_TOPICS:,} topics the default test is Student's t-test"
@@ -479,7 +481,7 @@ def _shown(_: Workspace, __: AskedLeaderboard, answer: LeaderboardPage) -> dict[
         "choices": {
             "families": families(answer.plain_names),
             "names": _known(),
-            "tests": known_tests(),
+            "tests": all_tests(),
             "corrections": CORRECTIONS,
             "curves": dict.fromkeys(filter(None, (*CURVES, answer.asked.curve))),
         },

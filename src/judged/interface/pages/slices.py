@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query
 from pydantic import BeforeValidator, Field
 
 from judged.comparison.slicing.parts import ALL
-from judged.comparison.slicing.topic_slices import MINIMUM
+from judged.comparison.slicing.topic_slices import DEFAULT_MIN_TOPICS
 from judged.errors import InputError
 from judged.interface.pages.answer_pages import (
     answer_page,
@@ -68,7 +68,7 @@ class Sliced(By):
     @property
     def least(self) -> int:
         """The least number of topics of a slice that is tested."""
-        return MINIMUM if self.min_topics is None else self.min_topics
+        return DEFAULT_MIN_TOPICS if self.min_topics is None else self.min_topics
 
 
 class AskedSlices(Sliced, Scored):
@@ -157,14 +157,14 @@ class SlicePage(Answer):
             pairs = [(run, title) for run in self.runs] if several else [(self.runs[0], name) for name in self.measures]
             table = scores.overview(title if several else None)
             for run, measure in pairs:
-                rows = scores.shown_of(run, measure)
+                rows = scores.displayed_estimates(run, measure)
                 table = table.changed(
                     run if several else measure,
                     ci=[row.ci for row in rows],
                     beside=[_against(row) for row in rows],
                     kinds=[_KINDS[row.better] for row in rows],
                 )
-            names = [row.part for row in scores.shown_of(*pairs[0])]
+            names = [row.part for row in scores.displayed_estimates(*pairs[0])]
             yield self._known(title, names, table.columns[1:])
 
     def _known(self, title: str, names: Sequence[str], columns: Iterable[Column]) -> Table:
@@ -183,7 +183,7 @@ class SlicePage(Answer):
         scores = self.scores
         if scores is None:
             return ""
-        drawn = {row.rest.resamples for row in scores.findings if row.rest}
+        drawn = {row.contrast.resamples for row in scores.tested if row.contrast}
         parts = [scores.scores.interval_words(scores.method)]
         tests = [f"permutation test, {most:,} permutations" for most in drawn if most is not None]
         tests += ["Welch's t-test" + (" where there are many topics" if tests else "")] if None in drawn else []
@@ -247,10 +247,10 @@ def _compared(
 
 def _against(row: SliceEstimate) -> str:
     """Say what a slice is against the topics outside it."""
-    if row.rest is None or math.isnan(row.rest.difference):
+    if row.contrast is None or math.isnan(row.contrast.difference):
         return ""
     word = {True: " better", False: " worse", None: " differs"}[row.better] if row.significant else ""
-    said = f"{signed(row.rest.difference)}{word} p {probability(row.adjusted)}"
+    said = f"{signed(row.contrast.difference)}{word} p {probability(row.adjusted)}"
     return said.replace(" ", "\N{NO-BREAK SPACE}")  # a line of its own, below the interval
 
 

@@ -11,7 +11,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from judged.comparison.slicing.derived import derive
-from judged.data.query_text import normalised
+from judged.data.query_text import normalize_query
 from judged.data.texts import Texts
 from judged.data.topics import Topics
 from judged.errors import InputError
@@ -176,10 +176,10 @@ def ask_questions(
             made[query_id] = Question(query_id, doc, text, overlap, rejected)
     documents, seen = dict(row for rows in prepared.rows.values() for row in rows), set[str]()
     for query_id, question in sorted(made.items()):
-        if question.rejected == _UNCHECKED and normalised(question.text) in seen:
+        if question.rejected == _UNCHECKED and normalize_query(question.text) in seen:
             made[query_id] = question._replace(rejected="asked twice")
         elif question.rejected == _UNCHECKED:
-            seen.add(normalised(question.text))
+            seen.add(normalize_query(question.text))
             make = partial(_to_check, prepared.endpoint, question.text, documents[question.doc_id])
             key = request_key(make())
             to_check[key], asked[key] = make, query_id
@@ -213,7 +213,7 @@ def _query(reply: Reply) -> tuple[str, str]:
 def _words(text: str) -> list[str]:
     return [
         "".join(sign for sign in word if sign.isalnum())
-        for word in normalised(text).split()
+        for word in normalize_query(text).split()
         if any(map(str.isalnum, word))
     ]
 

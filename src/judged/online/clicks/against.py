@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from judged.comparison.slicing.topic_slices import slicing_given
+from judged.comparison.slicing.topic_slices import as_slicing
 from judged.data.qrels import Qrels
 from judged.errors import InputError, JudgedWarning
 from judged.labels.calibration import calibrate
@@ -202,7 +202,7 @@ def against_people(
     grade, topic = np.maximum(known[both], 0), topic.ravel()
     parts = [("", np.ones(len(topic), dtype=np.bool_))]
     if slicing is not None:
-        parts += list(of_slices(slicing_given(slicing), names.tolist(), topic))
+        parts += list(of_slices(as_slicing(slicing), names.tolist(), topic))
     orders = [row for name, rows in parts for row in _orders(sources, grade, topic, rows, name, level)]
     if not orders or not orders[0].compared:
         problem = "no topic has two documents with clicks that people grade differently"

@@ -2,7 +2,7 @@
 
 The first rule that fits decides:
 
-1. ``same``: equal once case, width, and blanks are folded (`judged.data.query_text.normalised`).
+1. ``same``: equal once case, width, and blanks are folded (`judged.data.query_text.normalize_query`).
 2. ``specialise``: words were added and none taken away; ``generalise``: the other way round.
 3. ``spelling``: at most two edits (Levenshtein), at most a third of the letters in the words that differ, and no other
    digits.
@@ -39,7 +39,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from judged.data.query_text import normalised
+from judged.data.query_text import normalize_query
 from judged.online.engine import Relation, listed
 from judged.online.log import AFTER_THE_CLICK, RETURNS
 
@@ -84,7 +84,7 @@ def kind_of(before: str, after: str) -> str:
     """
     if before == after:
         return "same"
-    before, after = normalised(before), normalised(after)
+    before, after = normalize_query(before), normalize_query(after)
     if before == after:
         return "same"
     before, after = before[:LONGEST], after[:LONGEST]

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from judged.comparison.slicing.by_document import days_by_doc
-from judged.comparison.slicing.topic_slices import AGE, FREQUENCY, LENGTH, Bands, frequency_bands, in_order
+from judged.comparison.slicing.by_document import dates_by_doc
+from judged.comparison.slicing.topic_slices import AGE, FREQUENCY, LENGTH, Bands, frequency_bands, sort_slice_values
 from judged.data.documents import Documents
-from judged.data.query_text import kind_of, script_of, word_count
+from judged.data.query_text import query_kind, query_script, word_count
 from judged.errors import InputError
 from judged.online.engine import Engine, Relation, listed, literal
 from judged.online.slicing.columns import BY_TIME, MANY, Cut, banded, by_column, by_time
@@ -140,7 +140,7 @@ def _dated(documents: Documents) -> Any:
     if "date" not in documents.names:
         known = ", ".join(documents.names) or "nothing"
         raise InputError(f"no column date (there is {known})", fix="add a column date", path=documents.where)
-    days = days_by_doc(table["doc_id"].to_pylist(), table["date"].to_pylist(), "date", documents.where)
+    days = dates_by_doc(table["doc_id"].to_pylist(), table["date"].to_pylist(), "date", documents.where)
     since = date(1970, 1, 1)
     times = pa.array([(day - since).days * _DAY for day in days.values()], pa.int64())
     return pa.table({"object_id": pa.array(list(days), pa.string()), "time_ms": times})
@@ -159,13 +159,13 @@ _LETTERS, _DIGITS = re.compile("[A-Za-z]+"), re.compile("[0-9]+")
 
 def by_script(serp: Relation) -> Cut:
     """Cut by the script of most letters, as ``script`` of topics is."""
-    remembered = lru_cache(_SHAPES)(script_of)
+    remembered = lru_cache(_SHAPES)(query_script)
     return Cut(_by_text(serp, lambda text: remembered(_shape(text))))
 
 
 def _by_count(serp: Relation, bands: Bands) -> Cut:
     remembered = lru_cache(_SHAPES)(word_count)
-    return Cut(_by_text(serp, lambda text: bands.of(remembered(_shape(text)) or None)), bands.names)
+    return Cut(_by_text(serp, lambda text: bands.label(remembered(_shape(text)) or None)), bands.names)
 
 
 def _shape(text: str) -> str:
@@ -274,7 +274,7 @@ _COLUMNS = (
 _BY_TEXT = {
     "words": partial(_by_count, bands=WORDS),
     "length": partial(_by_count, bands=LENGTH),
-    "query class": lambda serp: Cut(_by_text(serp, kind_of)),
+    "query class": lambda serp: Cut(_by_text(serp, query_kind)),
     "script": by_script,
     "seen": by_novelty,
     "filtered": by_filter,
@@ -450,5 +450,5 @@ def _ordered(found: set[str], order: tuple[str, ...]) -> tuple[str, ...]:
     last = [name for name in (OTHER, UNKNOWN) if name in found]
     names = found - set(last)
     places = {name: at for at, name in enumerate(order)}
-    first = sorted(names, key=places.__getitem__) if names <= set(places) else in_order("", sorted(names))
+    first = sorted(names, key=places.__getitem__) if names <= set(places) else sort_slice_values("", sorted(names))
     return (*first, *last)

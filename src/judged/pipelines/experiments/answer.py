@@ -14,8 +14,8 @@ from judged.comparison.pair import (
     DIFFERENCE,
     SENSITIVE,
     SIGNIFICANT,
-    level_text,
-    name_of_correction,
+    correction_name,
+    format_level,
     sensitivity_columns,
 )
 from judged.pipelines.experiments.limits import QUANTILES
@@ -125,7 +125,7 @@ class Conclusions(Answer):
         sign, chosen, measure = self._sign, self.choice, self.measure
         n, of = self._complete, len(self.scores.runs)
         ends = [decimal(end, 3) for end in self.honest_interval or ()]
-        limits = f" ({level_text(self.level)} interval {ends[0]} to {ends[1]})" if ends else ""
+        limits = f" ({format_level(self.level)} interval {ends[0]} to {ends[1]})" if ends else ""
         rest = of - len(self.may_be_best)
         others = f"; each of the other {rest} is significantly worse than some other" if rest else ""
         many = f"{len(self.may_be_best)} of {of} may be the best: {first_few(self.may_be_best)}"
@@ -262,7 +262,7 @@ class Conclusions(Answer):
             f" what two changes together do more than the sum of both; {_levels(row.found for row in rows)}intervals"
             f" and tests are over topics;"
             f" {SIGNIFICANT} significant at alpha = {how.alpha:g}{few}, main effects and interactions each corrected"
-            f" for their number ({name_of_correction(how.correction)}){between}"
+            f" for their number ({correction_name(how.correction)}){between}"
         )
         values, at = self.scores.values[:, 0], self.scores.run_names.index(self.baseline)
         seen = [row for row in self.effects.main if row.found]
@@ -337,7 +337,7 @@ class Conclusions(Answer):
             Column("n", [part.found.n for _, part in rows], COUNT),
             *_tested([part.found for _, part in rows], [False] * len(rows)),
         )
-        how = name_of_correction(self.comparison.choices.correction)
+        how = correction_name(self.comparison.choices.correction)
         note = f"{_levels(part.found for _, part in rows)}p corrected ({how}) for all rows; slices of few topics are"
         note = f"{note} not tested"
         return Table("slices", columns, "Main effects by slice", note=note, labels=3)
@@ -410,7 +410,7 @@ def _tested(found: Sequence[Any], sensitive: Sequence[bool]) -> tuple[Column, ..
 def _levels(found: Iterable[Any]) -> str:
     """Say at which levels intervals are."""
     levels = sorted({one.level for one in found if one is not None and one.interval is not None}, reverse=True)
-    return f"{' and '.join(map(level_text, levels))} intervals; " if levels else ""
+    return f"{' and '.join(map(format_level, levels))} intervals; " if levels else ""
 
 
 def _size(found: Any) -> str:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import judged
-from judged.comparison.fusion.fuse import weights_of
+from judged.comparison.fusion.fuse import parse_weights
 from judged.data.toml_files import SettingError
 from judged.errors import InputError
 from judged.pipelines.experiments.engines import ENGINES, engine_named
@@ -340,7 +340,7 @@ def level_text(level: Any) -> str:
 def refuse_weights(pipeline: str, weights: Any, lists: Sequence[str]) -> None:
     """Refuse weights that are not one finite number for each list."""
     try:
-        weights_of(weights, lists)
+        parse_weights(weights, lists)
     except (TypeError, ValueError, OverflowError) as error:
         problem, fix = getattr(error, "parts", (str(error), ""))
         fix = fix or "give one for each list"

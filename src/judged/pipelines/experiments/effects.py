@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from judged.comparison.pair import TIMES
-from judged.comparison.slicing.parts import Quantity, everywhere, tests_of
+from judged.comparison.slicing.parts import ValuePair, compare_subsets, topic_subsets
 from judged.errors import InputError
 from judged.pipelines.experiments.configurations import level_text
 from judged.results import ANY
@@ -240,10 +240,10 @@ def _tested(effects: Sequence[Effect], choices: Choices, slicing: Slicing | None
     shown = [effect for effect in effects if not np.isnan(effect.values).all()]
     if not shown:
         return tuple(effects)
-    where = everywhere(len(shown[0].values), slicing)
-    quantities = [Quantity(np.zeros(len(effect.values)), effect.values, reach=effect.reach) for effect in shown]
+    where = topic_subsets(len(shown[0].values), slicing)
+    quantities = [ValuePair(np.zeros(len(effect.values)), effect.values, reach=effect.reach) for effect in shown]
     small = {(at, place) for at, part in enumerate(where) if part.small for place in range(len(shown))}
-    tests = tests_of(quantities, where, choices, small)
+    tests = compare_subsets(quantities, where, choices, small)
     between: list[Heterogeneity | None] = [None] * len(shown)
     if slicing is not None and (~slicing.small).sum() > 1:
         groups = groups_of(slicing.members[~slicing.small])
@@ -282,7 +282,7 @@ def _sensitivity(effect: Effect, found: Difference, choices: Choices) -> Sensiti
 
 def _detectable(values: Floats, found: Difference, choices: Choices, family: int) -> float:
     """Give the true effect that would be found four times out of five."""
-    known, alpha = values[~np.isnan(values)], choices.alpha_of_one(family)
+    known, alpha = values[~np.isnan(values)], choices.alpha_per_comparison(family)
     few = insufficiency(len(known), "verdict") is not None
     if few or out_of_reach(alpha, len(known), found.test, resamples=choices.resamples):
         return math.nan

@@ -12,7 +12,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from judged.comparison.fusion import ALGORITHMS, NORMALISATIONS, fuse
+from judged.comparison.fusion import ALGORITHMS, NORMALIZATIONS, fuse
 from judged.errors import InputError
 from judged.pipelines.experiments.engines import ENGINES, engine_named
 from judged.pipelines.experiments.engines.base import QueryRefusedError, Setting, called
@@ -30,7 +30,7 @@ FUSION: Mapping[str, Setting] = {
     "algorithm": Setting("rrf", tuple(ALGORITHMS), "how lists are fused"),
     "weights": Setting((), (), "what each list counts; empty: all the same"),
     "rrf_k": Setting(60.0, (), "what rrf adds to ranks", 0),
-    "normalise": Setting("min-max", tuple(NORMALISATIONS), "what is done to scores"),
+    "normalise": Setting("min-max", tuple(NORMALIZATIONS), "what is done to scores"),
     "missing": Setting("", ("", "skip", "last", "share"), "what a list gives a document that it lacks"),
     "depth": Setting(0, (), "how many documents of each list count; 0: as many as are asked for", 0),
 }

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import pyarrow as pa
 
 from judged.data.qrels import Qrels
-from judged.data.query_text import normalised
+from judged.data.query_text import normalize_query
 from judged.errors import InputError
 from judged.labels.asking.asking import Asked, Tally, answered_rows, notes_of, request_key
 from judged.labels.asking.client import Budget
@@ -430,7 +430,7 @@ def nuggets_of(reply: Reply, docs: Sequence[str], limit: int) -> tuple[list[dict
         if match is None or not all(1 <= place <= len(docs) for place in places) or len(match[3].split()) > MOST_WORDS:
             return [], "another form" if match else why_none(text, ())
         nugget = match[3].strip()
-        known.setdefault(normalised(nugget), (nugget, match[1].casefold(), set()))[2].update(places)
+        known.setdefault(normalize_query(nugget), (nugget, match[1].casefold(), set()))[2].update(places)
     if len(known) > limit:
         return [], "another form"
     rows: list[dict[str, Any]] = []

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, cast
 
 from judged.data.index import id_text
-from judged.data.query_text import normalised
+from judged.data.query_text import normalize_query
 from judged.data.records import read_records
 from judged.data.texts import Texts
 from judged.data.topics import Topics
@@ -218,7 +218,7 @@ def _support(record: Mapping[str, Any], rows: Rows) -> None:
 def _exported(record: Mapping[str, Any], rows: Rows, names: tuple[str, ...]) -> None:
     """Read question, answer, context and reference; contexts that somebody says are right are none that was given."""
     question, answer, context, reference, ideal = (record.get(name) for name in names)
-    text = normalised(rows.text(question, names[0]))
+    text = normalize_query(rows.text(question, names[0]))
     key = {"query_id": rows.queries.get(text, text), "run_id": rows.run}
     if rows.queries:
         rows.odd["questions that are no topic's, named by their text"] += text not in rows.queries
@@ -279,7 +279,7 @@ def read_responses(
     queries = (
         {}
         if topics is None
-        else {normalised(row["text"]): row["query_id"] for row in Topics.of(topics).table.to_pylist()}
+        else {normalize_query(row["text"]): row["query_id"] for row in Topics.of(topics).table.to_pylist()}
     )
     passages = {} if texts is None else Texts.of(texts).documents
     rows = Rows(judge, queries, {passages[name].text.strip(): name for name in reversed(list(passages))})

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.comparison.slicing.parts import everywhere
-from judged.comparison.slicing.topic_slices import slicing_given
+from judged.comparison.slicing.parts import topic_subsets
+from judged.comparison.slicing.topic_slices import as_slicing
 from judged.data.attributes import Attributes
 from judged.data.qrels import Qrels
 from judged.data.topics import Topics
@@ -148,8 +148,8 @@ def waterfall(
     named = [need_of.get(topic, topic) for topic in topics]
     places = {name: at for at, name in enumerate(dict.fromkeys(named))}
     units = np.array([places[name] for name in named])
-    sliced = None if slicing is None else slicing_given(slicing).over(topics)
-    _, *slices = everywhere(len(topics), sliced)
+    sliced = None if slicing is None else as_slicing(slicing).over(topics)
+    _, *slices = topic_subsets(len(topics), sliced)
     counts = [Counts(chain, topics) for chain in made]
     lead = _lead(made)
     leading = [one for one in counts if one.chain.unit == lead]

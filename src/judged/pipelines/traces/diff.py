@@ -11,8 +11,8 @@ import numpy as np
 
 from judged.comparison import Choices
 from judged.comparison.choices import default_resamples
-from judged.comparison.slicing.comparison import direction
-from judged.comparison.slicing.parts import Quantity, everywhere
+from judged.comparison.slicing.comparison import difference_title
+from judged.comparison.slicing.parts import ValuePair, topic_subsets
 from judged.diagnosis.changes import changes_table, compared, mean_of, told_by_slice
 from judged.pipelines.traces.funnel import build_funnel
 from judged.pipelines.traces.funnel_answer import SCORE, total_known, where_lost
@@ -96,14 +96,14 @@ class TraceDiff(Answer):
         """The tested change of the score and of each part, over all topics and by slice; higher is better."""
         reach = self.other.measure.properties.reach
         quantities = {
-            (self.other.traces.name, SCORE): Quantity(self.baseline.score, self.other.score, family=SCORE, reach=reach)
+            (self.other.traces.name, SCORE): ValuePair(self.baseline.score, self.other.score, family=SCORE, reach=reach)
         }
         for name in self._names:
             before, now = (
                 -np.where(self.complete, self._lost(side, name), np.nan) for side in (self.baseline, self.other)
             )
-            quantities[self.other.traces.name, name] = Quantity(before, now, family="parts", reach=2 * reach)
-        changes = compared(quantities, everywhere(len(self.complete), self.other.slicing), self.choices)
+            quantities[self.other.traces.name, name] = ValuePair(before, now, family="parts", reach=2 * reach)
+        changes = compared(quantities, topic_subsets(len(self.complete), self.other.slicing), self.choices)
         return tuple(map(_sufficient, changes))
 
     @property
@@ -142,7 +142,7 @@ class TraceDiff(Answer):
             f" resamples, seed {choices.seed}{SECOND if self.other.slicing else ''}; p by Holm; * p up to"
             f" {choices.alpha:g}"
         )
-        title = direction(self.other.traces.name, self.baseline.traces.name)
+        title = difference_title(self.other.traces.name, self.baseline.traces.name)
         order = np.argsort(np.nan_to_num(self.gains[SCORE]), kind="stable").tolist()
         topics = Table(
             "topics",
@@ -160,7 +160,7 @@ class TraceDiff(Answer):
         ).take(order)
         changes = changes_table(self.changes, title, note, part, runs=False)
         if not self.complete.all():
-            masks = {where.name: where.mask for where in everywhere(len(self.complete), self.other.slicing)}
+            masks = {where.name: where.mask for where in topic_subsets(len(self.complete), self.other.slicing)}
             ends = [self.bounds(change.part, masks[change.slice]) for change in self.changes]
             more = (Column("low", [low for low, _ in ends], CHANGE, "at least"),
                     Column("high", [high for _, high in ends], CHANGE, "at most"))  # fmt: skip

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from judged.data.query_text import normalised
+from judged.data.query_text import normalize_query
 from judged.data.records import records_of
 from judged.errors import InputError
 from judged.results.types import ReadOnly, cached_property
@@ -129,7 +129,7 @@ def words_of(text: str) -> Words:
     >>> words_of("Straße  &c. (C++17)")
     ('strasse', 'c', 'c', '17')
     """
-    return tuple(_WORD.findall(normalised(text)))
+    return tuple(_WORD.findall(normalize_query(text)))
 
 
 def _several(cell: Any) -> Iterator[str]:

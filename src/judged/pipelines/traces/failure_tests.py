@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from judged.comparison.fusion import fuse
-from judged.comparison.slicing.by_document import day_of, days_by_doc
+from judged.comparison.slicing.by_document import dates_by_doc, parse_date
 from judged.data.documents import Documents
 from judged.diagnosis.changes import mean_of
 from judged.errors import InputError
@@ -283,8 +283,8 @@ def _freshness(
             fix="name the column with date= or --date",
             path=table.where,
         )
-    days = days_by_doc(table.ids, table.table[date].to_pylist(), date, table.where)
-    now = max(days.values(), default=None) if today is None else day_of(today, "today")
+    days = dates_by_doc(table.ids, table.table[date].to_pylist(), date, table.where)
+    now = max(days.values(), default=None) if today is None else parse_date(today, "today")
     past = {doc: day for doc, day in days.items() if now is None or day <= now}
     shown = _lists(made.traces, made.losses[-1].stage.name, made.query_ids)
     gaps: dict[str, float] = {}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from judged.comparison.slicing.parts import everywhere
+from judged.comparison.slicing.parts import topic_subsets
 from judged.data.attributes import Attributes
 from judged.data.qrels import Qrels
 from judged.diagnosis.changes import mean_of
@@ -254,9 +254,9 @@ class Failures(Answer):
         asked = dict(zip(topics, np.ones(len(topics)) if self.traffic is None else self.traffic, strict=True))
         rows: list[tuple[str, str, int, int, float, float]] = []
         ends: list[tuple[float, float]] = []
-        for some in everywhere(len(topics), self.funnel.slicing):
+        for some in topic_subsets(len(topics), self.funnel.slicing):
             inside = {topic for topic, member in zip(topics, some.mask.tolist(), strict=True) if member}
-            for kind in kinds if some.every else occurring:
+            for kind in kinds if some.is_all else occurring:
                 own = [topic for topic, _, what, _, _ in self.found if what == kind and topic in inside]
                 traffic = float(sum(asked[topic] for topic in set(own)))
                 losses = self.recoverable[kind][some.mask]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.comparison.slicing.topic_slices import slicing_given
+from judged.comparison.slicing.topic_slices import as_slicing
 from judged.data.qrels import Qrels
 from judged.diagnosis.stages.trace import ORDER, POSITIVE, best_order, check_measure, one_measure, split
 from judged.errors import InputError, MeasureError
@@ -153,7 +153,7 @@ def build_funnel(
         lost=tuple(lost_of(shown, sets, rel)),
         level=level,
         provenance=provenance,
-        slicing=None if slicing is None else slicing_given(slicing).over(shown.query_ids),
+        slicing=None if slicing is None else as_slicing(slicing).over(shown.query_ids),
         notes=(*traces.notes, *lacking, *provenance.notes, *_unrecorded(losses)),
     )
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from judged.comparison.slicing.parts import everywhere
+from judged.comparison.slicing.parts import topic_subsets
 from judged.diagnosis.changes import Mean, mean_of
 from judged.diagnosis.stages.trace import ORDER, POSITIVE
 from judged.pipelines.traces.steps import CORPUS, UNRECORDED, compare_with_rest, sufficient_intervals
@@ -191,7 +191,7 @@ class TraceFunnel(Answer):
     @cached_property
     def against_others(self) -> dict[tuple[str, str], tuple[AgainstRest, float]]:
         """What each slice loses by each part against all other topics, with its p-value corrected by Holm."""
-        large = [where for where in everywhere(len(self.score), self.slicing) if not (where.small or where.every)]
+        large = [where for where in topic_subsets(len(self.score), self.slicing) if not (where.small or where.is_all)]
         masks = [where.mask for where in large]
         found: dict[tuple[str, str], AgainstRest] = {}
         for name, part in self.parts.items() if large else ():
@@ -269,13 +269,13 @@ class TraceFunnel(Answer):
     def _parts(self) -> tuple[Table, Chart]:
         rows = [
             (where.name, name, mean)
-            for where in everywhere(len(self.score), self.slicing)
+            for where in topic_subsets(len(self.score), self.slicing)
             for name, mean in self._means(where.mask, small=where.small).items()
         ]
         tests = [self.against_others.get((where, name)) for where, name, _ in rows]
         others, p = [test[0] if test else None for test in tests], [test[1] if test else math.nan for test in tests]
         sliced, all_known = self.slicing is not None, bool(self.complete.all())
-        masks = {where.name: where.mask for where in everywhere(len(self.score), self.slicing)}
+        masks = {where.name: where.mask for where in topic_subsets(len(self.score), self.slicing)}
         names = {where_lost(name): name for name in self.parts}
         ends = [self.bounds(names[name], masks[where]) for where, name, _ in rows]
         only, alpha = "" if sliced else "data", 1 - self.level

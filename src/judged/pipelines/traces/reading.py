@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from judged.data import files
 from judged.data.arrow_files import parquet_batches
-from judged.data.query_text import normalised
+from judged.data.query_text import normalize_query
 from judged.data.topics import Topics
 from judged.errors import InputError
 from judged.pipelines.traces.attributes import attributes_of, first, is_encodable, parsed
@@ -252,7 +252,7 @@ class _Reader:
         """Tell the topic of a query by its attribute, or by the first of its texts that is a topic's."""
         if named is not None and not isinstance(named, (Mapping, list)):
             return str(named)
-        folded = [normalised(text) for text in texts if isinstance(text, str) and text.strip()]
+        folded = [normalize_query(text) for text in texts if isinstance(text, str) and text.strip()]
         if self.topic_from is not None and folded:
             self.odd[f"queries without {self.topic_from}, told by their text"] += 1
         if self.ids is not None and folded:
@@ -312,7 +312,7 @@ class _Reader:
 
 def _ids_by_text(topics: Topics) -> dict[str, str]:
     """Look topics up by text; a text that several share is left out."""
-    texts = [normalised(text or "") for text in topics.table["text"].to_pylist()]
+    texts = [normalize_query(text or "") for text in topics.table["text"].to_pylist()]
     times = Counter(texts)
     ids = topics.table["query_id"].to_pylist()
     return {text: one for text, one in zip(texts, ids, strict=True) if text and times[text] == 1}

@@ -106,7 +106,7 @@ def worst(scores: Scores, topics: Topics | None) -> Question:
 
 def slices(found: SliceComparison) -> Question:
     """Say which slices improved and which paid, after correction."""
-    tested = [row for row in found.of() if row.pair and not insufficiency(row.pair.result.n, "verdict")]
+    tested = [row for row in found.rows_of() if row.pair and not insufficiency(row.pair.result.n, "verdict")]
     rows = [row for row in tested if row.better]
     better = [row.slice for row in rows if row.better == row.second]
     worse = [row.slice for row in rows if row.better == row.first]
